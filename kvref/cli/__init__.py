@@ -1,0 +1,71 @@
+"""The command line: one module for each command, loaded when it is called.
+
+A command translates options into calls of the rooms below and errors into exit codes; it holds no rule of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+import kvref
+from kvref.errors import KvrefError
+
+# Command -> module; a module defines a click command named `command` and may need packages that another does not.
+COMMANDS = {
+    "serve": "kvref.cli.serve",
+    "init": "kvref.cli.init",
+    "conform": "kvref.cli.conform",
+    "probe": "kvref.cli.probe",
+    "target": "kvref.cli.target",
+}
+
+
+class _CouldNotError(click.ClickException):
+    """What could not be tried at all: bad usage, unreachable endpoint, missing tool; click exits so for usage."""
+
+    exit_code = 2
+
+
+def _without_package(name: str, package: str) -> click.Command:
+    fix = f"needs the package {package!r}: pip install 'kvref[conformance]'"
+
+    def refuse() -> None:
+        raise KvrefError(f"`kvref {name}` {fix}")
+
+    return click.Command(
+        name,
+        callback=refuse,
+        help=f"(not installed) {fix}",
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        try:
+            module = importlib.import_module(COMMANDS[cmd_name])
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.startswith("kvref"):
+                raise
+            return _without_package(cmd_name, error.name)
+        command: click.Command = module.command
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KvrefError as error:
+            raise _CouldNotError(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(kvref.__version__, prog_name="kvref")
+def main() -> None:
+    """Serve, specify and judge memcached over SQL tables (MySQL's daemon_memcached)."""

@@ -1,0 +1,25 @@
+"""`kvref init`: the plugin's configuration schema and demo rows in a store."""
+
+from __future__ import annotations
+
+import click
+
+from kvref import profiles
+from kvref.storage.sqlite import SQLiteStore, path_of
+
+
+@click.command()
+@click.option("--store", "dsn", required=True, metavar="DSN", help="sqlite:///PATH; the file is created when missing.")
+def command(dsn: str) -> None:
+    """Create containers, config_options and cache_policies with the plugin's demo rows.
+
+    Tables that are already there are left as they are.
+    """
+    store = SQLiteStore(path_of(dsn), profiles.load("kvref"))
+    try:
+        created = store.initialise()
+    finally:
+        store.close()
+    click.echo(
+        f"{dsn}: {'created the configuration tables and demo rows' if created else 'nothing to do, they are there'}"
+    )

@@ -1,0 +1,44 @@
+"""`kvref probe`: type lines, see exact bytes."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kvref.client.converse import Conversation, shown, typed
+from kvref.server.server import parse_address
+
+
+@click.command()
+@click.argument("address", metavar="HOST:PORT")
+@click.option("--silence", default=0.2, show_default=True, metavar="SECONDS", help="How long nothing ends an answer.")
+def command(address: str, silence: float) -> None:
+    r"""Send typed lines to an endpoint and show the exact bytes of its answers.
+
+    Each line goes out with CR LF. \r \n \t \0 \\ and \xHH are escapes, so that a data block fits on its command's line:
+
+    \b
+        set k 0 0 5\r\nhello
+
+    End with Ctrl-D. Lines may also come from a file or a pipe.
+    """
+    where = parse_address(address)
+    prompt = sys.stdin.isatty()
+    with Conversation(where.host, where.port, silence) as conversation:
+        while (line := _next_line(prompt=prompt)) is not None:
+            sent = typed(line)
+            for part in shown(sent) if not prompt else []:
+                click.echo(f"> {part}")
+            for part in shown(conversation.say(sent)):
+                click.echo(f"< {part}")
+            if conversation.closed:
+                click.echo("(the server closed the connection)")
+                return
+
+
+def _next_line(*, prompt: bool) -> str | None:
+    if prompt:
+        click.echo("> ", nl=False)
+    line = sys.stdin.readline()
+    return line.removesuffix("\n") if line else None

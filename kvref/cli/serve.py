@@ -1,0 +1,72 @@
+"""`kvref serve`: the reference server on one store."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+import uvloop
+
+from kvref import profiles
+from kvref.errors import KvrefError
+from kvref.server.server import Address, Server, parse_address
+from kvref.server.settings import SETTINGS, parse
+from kvref.storage.sqlite import SQLiteStore, path_of
+
+_SETTINGS_HELP = "\n".join(f"  {s.name}={s.default}  ({s.unit}) {s.help}" for s in SETTINGS.values())
+
+_HELP = f"""Serve mapped tables over the memcached text protocol.
+
+Reads the plugin's own configuration tables (containers, config_options) from the store and serves the tables they name.
+SIGHUP reads them again, SIGTERM drains.
+
+\b
+Settings for --set, with their defaults:
+{_SETTINGS_HELP}
+"""
+
+
+@click.command(help=_HELP)
+@click.option(
+    "--listen", default="127.0.0.1:11211", show_default=True, metavar="HOST:PORT", help="Port 0: any free one."
+)
+@click.option("--store", "dsn", metavar="DSN", help="sqlite:///PATH. [default: a new file in a temporary folder]")
+@click.option("--profile", default="kvref", show_default=True, metavar="NAME", help="Whose answers to give.")
+@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting, see above; may be repeated.")
+def command(listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...]) -> None:
+    """Start the server; options are checked before anything is opened."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="kvref: %(message)s")
+    address = parse_address(listen)
+    settings = parse(list(pairs))
+    facts = profiles.load(profile)
+    if not facts.flag("mapping.supported"):
+        raise KvrefError(f"profile {profile!r} has no mappings to serve: choose kvref, mysql-8.0 or mysql-5.6")
+    path = _path(dsn)
+    store = SQLiteStore(path, facts)
+    try:
+        _serve(store, address, facts, settings, new=dsn is None)
+    finally:
+        store.close()
+
+
+def _path(dsn: str | None) -> Path:
+    if dsn is not None:
+        return path_of(dsn)
+    return Path(tempfile.mkdtemp(prefix="kvref-")) / "kvref.sqlite"
+
+
+def _serve(
+    store: SQLiteStore, address: Address, facts: profiles.Profile, settings: dict[str, int], *, new: bool
+) -> None:
+    log = logging.getLogger("kvref")
+    if new:
+        log.info("no --store given: serving a new file, sqlite:///%s", store.path)
+    if store.initialise():
+        log.info("created the configuration tables and the plugin's demo rows in %s", store.path)
+    server = Server(store, facts, settings)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(server.run(address))

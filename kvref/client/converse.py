@@ -1,0 +1,74 @@
+"""A raw conversation with any endpoint: exact bytes out, exact bytes back, nothing interpreted."""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import Final, Self
+
+from kvref.errors import TargetError
+
+CHUNK: Final = 1 << 16
+_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([\\rnt0]))")
+_NAMED: Final = {"\\": b"\\", "r": b"\r", "n": b"\n", "t": b"\t", "0": b"\0"}
+
+
+class Conversation:
+    """One connection to an endpoint.
+
+    Args:
+        host: name or address.
+        port: 1 to 65535.
+        silence: an answer is over when nothing came for this many seconds.
+        connect: how long to wait for the connection, in seconds.
+
+    Raises:
+        TargetError: nothing listens there, or it cannot be reached.
+    """
+
+    def __init__(self, host: str, port: int, silence: float = 0.2, connect: float = 5.0) -> None:
+        self.closed = False
+        try:
+            self._socket = socket.create_connection((host, port), timeout=connect)
+        except OSError as error:
+            cause = error.strerror or str(error)
+            raise TargetError(f"cannot reach {host}:{port}: {cause}: is a server running there?") from error
+        self._socket.settimeout(silence)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def say(self, data: bytes) -> bytes:
+        """Send bytes and return everything that comes until the endpoint is silent; sets `closed` at its end."""
+        answer = []
+        try:
+            self._socket.sendall(data)
+            while chunk := self._socket.recv(CHUNK):
+                answer.append(chunk)
+            self.closed = True
+        except TimeoutError:
+            pass  # silence is how an answer of unknown length ends
+        except (ConnectionResetError, BrokenPipeError):
+            self.closed = True
+        return b"".join(answer)
+
+
+def typed(line: str) -> bytes:
+    r"""Return the bytes a typed line stands for: \r \n \t \0 \\ and \xHH are escapes, CR LF is added at the end."""
+
+    def byte(match: re.Match[str]) -> str:
+        raw = bytes.fromhex(match[1]) if match[1] else _NAMED[match[2]]
+        return raw.decode("latin-1")
+
+    # latin-1 carries every byte through the substitution; other characters go out as the UTF-8 they were typed in.
+    as_bytes = line.encode().decode("latin-1")
+    return _ESCAPE.sub(byte, as_bytes).encode("latin-1") + b"\r\n"
+
+
+def shown(data: bytes) -> list[str]:
+    r"""Return bytes as lines of text, each with its own end visible; what is not printable ASCII becomes \xHH."""
+    lines = re.findall(rb"[^\n]*\n|[^\n]+", data)
+    return [line.decode("latin-1").encode("unicode_escape").decode("ascii") for line in lines]

@@ -1,0 +1,48 @@
+"""The `@@` word: split into mapping name and key by the delimiter, as each profile splits it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kvref.semantics.rules import Rules
+
+MARK: Final = b"@@"
+
+
+class Switch(NamedTuple):
+    """A word that asks for a mapping: `key` is empty when it names no row, `delimited` when a delimiter was there."""
+
+    name: str
+    key: bytes
+    delimited: bool
+
+
+def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
+    """Split a client's word, or return None for an ordinary key.
+
+    Args:
+        word: 1 to 250 bytes without blanks.
+        delimiter: value of table_map_delimiter, 1 to 32 bytes.
+        rules: how the profile splits (check_key_name_for_map_switch and innodb_switch_mapping in innodb_engine.cc).
+    """
+    if not word.startswith(MARK) or len(word) < rules.shortest_word:
+        return None
+    rest = word[len(MARK) :]
+    if rules.delimiter_is_string:
+        name, found, key = rest.partition(delimiter)
+        return Switch(_text(name), key, bool(found))
+    # strtok_r: the delimiter is a set of bytes that ends at NUL, leading members are skipped; its whole length is
+    # taken off behind the name, whatever stands there.
+    members = delimiter.split(b"\0")[0]
+    name = rest.lstrip(members) if members else rest
+    for position, byte in enumerate(name):
+        if byte in members:
+            name = name[:position]
+            break
+    key = word[len(MARK) + len(name) + len(delimiter) :]
+    return Switch(_text(name), key, delimited=len(name) < len(rest))
+
+
+def _text(name: bytes) -> str:
+    # Names are compared with a text column; bytes that are no text name nothing there.
+    return name.decode("utf-8", "replace")

@@ -1,0 +1,81 @@
+"""What semantics asks of a store: operations as records, yielded by a session and answered by whoever drives it.
+
+A store that cannot answer raises in the driver; a table that refuses a write is an answer (`Written.cause`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from kvref.semantics.mapping import Mapping
+
+Cell = str | bytes | int | float | None
+
+
+@dataclass(slots=True)
+class Row:
+    """The mapped columns of one row; flags, cas and expiry are None where NULL or not in use."""
+
+    key: Cell
+    values: tuple[Cell, ...]
+    flags: int | None
+    cas: int | None
+    expiry: int | None
+
+
+@dataclass(slots=True)
+class LoadMapping:
+    """Read one row of `containers` by name; answered with Mapping or None when there is no usable one."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class Lookup:
+    """Read one row; answered with Row or None. `for_update`: a write of the same row follows in this command."""
+
+    mapping: Mapping
+    key: Cell
+    for_update: bool = False
+
+
+@dataclass(slots=True)
+class Insert:
+    """Write a new row; answered with None, or the table's reason to refuse it."""
+
+    mapping: Mapping
+    row: Row
+    clear_unmapped: bool
+
+
+@dataclass(slots=True)
+class Update:
+    """Overwrite the row found under `key`; answered with None, or the table's reason to refuse it."""
+
+    mapping: Mapping
+    key: Cell
+    row: Row
+    clear_unmapped: bool
+
+
+@dataclass(slots=True)
+class Remove:
+    """Delete the row found under `key`; answered with None, or the table's reason to refuse it."""
+
+    mapping: Mapping
+    key: Cell
+
+
+@dataclass(slots=True)
+class Clear:
+    """Delete all rows; answered with None, or the table's reason to refuse it."""
+
+    mapping: Mapping
+
+
+Operation = LoadMapping | Lookup | Insert | Update | Remove | Clear
+
+# A step of semantics: yields operations, is sent their answers, returns its result.
+Steps = Generator[Operation, Any, Any]

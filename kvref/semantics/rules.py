@@ -1,0 +1,78 @@
+"""What semantics takes from a profile, resolved once: verbs ask attributes, never fact keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import kvref
+from kvref.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Facts of one profile that decide what a command means; each attribute is named after its fact."""
+
+    release: str
+    all_verbs_switch: bool
+    shortest_word: int
+    names_bound_table: bool
+    each_word_switches: bool
+    delimiter_is_string: bool
+    refuses_empty_key: bool
+    cuts_keys: bool
+    cuts_values: bool
+    malformed_text: str
+    counts_characters: bool
+    refusal_is_error: bool
+    renames_key: bool
+    clears_unmapped: bool
+    wraps_integers: bool
+    separator_is_string: bool
+    drops_surplus: bool
+    append_takes_request: bool
+    append_joined: bool
+    counts_leading_number: bool
+    saturates: bool
+    narrow_delta: bool
+    cuts_results: bool
+    longest_relative: int
+    wide_exptime: str
+    hides_expired: bool
+    ignores_delay: bool
+    ranges: bool
+
+
+def rules(profile: Profile) -> Rules:
+    """Resolve the semantic facts of a profile."""
+    release = str(profile["identity.version"])
+    return Rules(
+        release=f"{kvref.__version__}-kvref" if release == "own" else release,
+        all_verbs_switch=profile["mapping.switching_verbs"] == "all",
+        shortest_word=profile.number("mapping.shortest_word"),
+        names_bound_table=profile["mapping.switch_word_names"] == "bound",
+        each_word_switches=profile["mapping.words_in_one_get"] == "each",
+        delimiter_is_string=profile["mapping.delimiter"] == "string",
+        refuses_empty_key=profile["mapping.empty_key"] == "error",
+        cuts_keys=profile["store.long_key"] == "cut",
+        cuts_values=profile["store.long_value"] == "cut",
+        malformed_text=str(profile["store.malformed_text"]),
+        counts_characters=profile["store.width_unit"] == "characters",
+        refusal_is_error=profile["store.refused_by_table"] == "error",
+        renames_key=profile.flag("store.renames_key"),
+        clears_unmapped=profile["store.unmapped_columns"] == "null",
+        wraps_integers=profile["store.integer_text"] == "low-bits",
+        separator_is_string=profile["columns.separator"] == "string",
+        drops_surplus=profile["columns.surplus"] == "dropped",
+        append_takes_request=profile["append.flags_and_expiry"] == "request",
+        append_joined=profile["append.columns"] == "joined",
+        counts_leading_number=profile["arith.text"] == "leading-number",
+        # An uninitialised number is never imitated: that profile refuses too, and stores nothing as it did.
+        saturates=profile["arith.beyond_64_bits"] == "largest",
+        narrow_delta=profile["arith.delta"] == "low-32-bits",
+        cuts_results=profile["arith.long_result"] == "cut",
+        longest_relative=profile.number("expiry.longest_relative"),
+        wide_exptime=str(profile["expiry.from_2_31"]),
+        hides_expired=profile["expiry.hides_from"] == "every-verb",
+        ignores_delay=profile["flush.delay"] == "ignored",
+        ranges=profile.flag("range.supported"),
+    )

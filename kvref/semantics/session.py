@@ -1,0 +1,114 @@
+"""One connection's semantics: what it is bound to, and the verb each command goes to.
+
+Rules: nothing here reads a clock or does I/O; a generator that is abandoned (its store failed) leaves the session
+usable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvref.semantics.keys import Switch, split_word
+from kvref.semantics.mapping import Directory, Mapping
+from kvref.semantics.ports import Cell, LoadMapping, Operation, Row
+from kvref.semantics.rules import Rules
+from kvref.semantics.stats import Counters
+from kvref.semantics.values import RefusedError, key_cell
+from kvref.wire.replies import ClientError, ServerError, Status
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all sessions of a server share.
+
+    Args:
+        rules: facts in force.
+        directory: mappings in force.
+        cas: next cas numbers; one counter for all mappings (cas-004).
+        counters: what `stats` reports.
+        process: rows of `stats` that only the server knows (pid, uptime, connections).
+    """
+
+    rules: Rules
+    directory: Directory
+    cas: Iterator[int]
+    counters: Counters
+    process: Callable[[], dict[str, str]] = field(default=dict)
+
+
+class Session:
+    """The state of one connection: the mapping it is bound to, None while it uses the default one."""
+
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self.rules = shared.rules
+        self._bound: Mapping | None = None
+        self._generation = shared.directory.generation
+
+    def split(self, word: bytes) -> Switch | None:
+        """Split a client's word by the delimiter in force."""
+        return split_word(word, self.shared.directory.delimiter, self.rules)
+
+    def switch(self, name: str) -> Generator[Operation, Any, Mapping | None]:
+        """Bind to a mapping by name and return it; an unknown name returns None and binds nothing."""
+        directory = self.shared.directory
+        mapping = directory.find(name)
+        if mapping is None:
+            mapping = yield LoadMapping(name)
+            if mapping is None:
+                return None
+            directory.remember(mapping)
+        self._bound, self._generation = mapping, directory.generation
+        return mapping
+
+    def mapping(self) -> Generator[Operation, Any, Mapping]:
+        """Return the mapping in force.
+
+        Raises:
+            RefusedError: a reload took the bound mapping away; nothing falls back to another table silently.
+        """
+        if self._bound is None:
+            return self.shared.directory.default
+        if self._generation != self.shared.directory.generation:
+            name = self._bound.name
+            if (yield from self.switch(name)) is None:
+                raise RefusedError(ServerError(f"mapping {name} is no longer in containers: bind another"))
+        return self._bound
+
+    def resolve(self, word: bytes, *, switches: bool) -> Generator[Operation, Any, tuple[Mapping, bytes] | Status]:
+        """Find the mapping and the key a word names, switching where the verb does.
+
+        Args:
+            word: the client's word.
+            switches: the verb reads `@@`.
+
+        Returns:
+            Mapping and key (empty for a switch word), or NOT_FOUND for an unknown mapping.
+
+        Raises:
+            RefusedError: a delimiter without a key behind it, where the profile refuses that.
+        """
+        target = self.split(word) if switches else None
+        if target is None:
+            return (yield from self.mapping()), word
+        if self.rules.refuses_empty_key and target.delimited and not target.key:
+            raise RefusedError(ClientError(f"no key behind the delimiter in {word.decode('utf-8', 'replace')}"))
+        mapping = yield from self.switch(target.name)
+        return Status.NOT_FOUND if mapping is None else (mapping, target.key)
+
+    def looked_up(self, mapping: Mapping, key: bytes) -> Cell:
+        """Return the key column's content to look for, or None when no row can have this key."""
+        try:
+            return key_cell(mapping.key, key, self.rules)
+        except RefusedError:
+            return None
+
+    def expired(self, row: Row, now: int) -> bool:
+        """Tell whether a row is over; 0, NULL and negative times never are (exp-006, exp-019)."""
+        return row.expiry is not None and 0 < row.expiry < now
+
+    def next_cas(self) -> int:
+        """Take a number from the counter."""
+        return next(self.shared.cas)

@@ -1,0 +1,142 @@
+"""set, add, replace, append, prepend and cas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from kvref.semantics.mapping import Column, Mapping
+from kvref.semantics.ports import Cell, Insert, Lookup, Row, Steps, Update
+from kvref.semantics.session import Session
+from kvref.semantics.values import RefusedError, join_value, key_cell, split_value, to_bytes, value_cell, wrapped
+from kvref.wire import commands as c
+from kvref.wire.grammar import BAD_FORMAT
+from kvref.wire.replies import Line, Reply, ServerError, Status
+
+APPENDING: Final = ("append", "prepend")
+
+
+def store(session: Session, command: c.Store, now: int) -> Steps:
+    """Carry out one storage command.
+
+    Raises:
+        RefusedError: key, value or time do not fit and the profile refuses rather than cuts.
+    """
+    target = yield from session.resolve(command.word, switches=True)
+    if isinstance(target, Status):
+        return target
+    mapping, key = target
+    if not key:
+        return Status.NOT_STORED  # a switch word: innodb_store returns before it looks for a row
+    cell = key_cell(mapping.key, key, session.rules)
+    check_exptime(session, mapping, command.exptime)
+    found: Row | None = yield Lookup(mapping, cell, for_update=True)
+    over = found is not None and session.rules.hides_expired and session.expired(found, now)
+    refusal = _condition(session, command, None if over else found)
+    if refusal is not None:
+        return refusal
+    row = _new_row(session, mapping, command, cell, found, now)
+    if found is None:
+        cause = yield Insert(mapping, row, session.rules.clears_unmapped)
+    else:
+        if not session.rules.renames_key:
+            row.key = found.key
+        cause = yield Update(mapping, found.key, row, session.rules.clears_unmapped)
+    if cause is not None:
+        return refused_by_table(session, cause)
+    counters = session.shared.counters
+    counters.cmd_set += 1
+    counters.cas_hits += command.verb == "cas"
+    return Status.STORED
+
+
+def refused_by_table(session: Session, cause: str) -> Reply:
+    """Return the answer to a write that the table refused."""
+    return ServerError(cause) if session.rules.refusal_is_error else Status.NOT_STORED
+
+
+def _condition(session: Session, command: c.Store, row: Row | None) -> Status | None:
+    counters = session.shared.counters
+    match command.verb:
+        case "add":
+            return None if row is None else Status.NOT_STORED
+        case "replace" | "append" | "prepend":
+            return Status.NOT_STORED if row is None else None
+        case "cas":
+            if row is None:
+                counters.cas_misses += 1
+                return Status.NOT_FOUND
+            if (row.cas or 0) % (1 << 64) != command.cas:
+                counters.cas_badval += 1
+                return Status.EXISTS
+    return None
+
+
+def _new_row(session: Session, mapping: Mapping, command: c.Store, key: Cell, found: Row | None, now: int) -> Row:
+    rules, separator = session.rules, session.shared.directory.separator
+    flags = fit_flags(mapping, command.flags)
+    expiry = _expiry(session, mapping, command, now)
+    if found is None or command.verb not in APPENDING:
+        values = split_value(mapping, command.data, separator, rules)
+    else:
+        values = _appended(session, mapping, command, found)
+        if not rules.append_takes_request:
+            flags, expiry = found.flags, found.expiry
+    return Row(key, values, flags, new_cas(session, mapping), expiry)
+
+
+def _appended(session: Session, mapping: Mapping, command: c.Store, found: Row) -> tuple[Cell, ...]:
+    rules, separator = session.rules, session.shared.directory.separator
+    old = join_value(found.values, separator) if rules.append_joined else to_bytes(found.values[0])
+    data = old + command.data if command.verb == "append" else command.data + old
+    if rules.append_joined:
+        return split_value(mapping, data, separator, rules)
+    # innodb_api_link: only the first column is written, the others become NULL; an integer takes no text (type-109).
+    return (_extended(mapping.values[0], data, session), *[None] * (len(mapping.values) - 1))
+
+
+def _extended(column: Column, data: bytes, session: Session) -> Cell:
+    if column.high:
+        raise RefusedError(Status.NOT_STORED)
+    return value_cell(column, data, session.rules)
+
+
+def new_cas(session: Session, mapping: Mapping) -> int | None:
+    """Take a cas number for a row of this mapping, in the range of its column; None without cas column."""
+    number = session.next_cas()
+    return None if mapping.cas is None else wrapped(mapping.cas, number)
+
+
+def fit_flags(mapping: Mapping, flags: int) -> int | None:
+    """Return flags as the column keeps them: the upper half of 32 bits is negative in a signed column (limit-021)."""
+    if mapping.flags is None:
+        return None
+    return wrapped(mapping.flags, flags if mapping.flags.low == 0 or flags < 1 << 31 else flags - (1 << 32))
+
+
+def check_exptime(session: Session, mapping: Mapping, exptime: int) -> None:
+    """Refuse a time that the expire column cannot hold, where the profile asks for that.
+
+    Raises:
+        RefusedError: the reply of 8.0 to such a time (limit-040).
+    """
+    if session.rules.wide_exptime != "fits-column" or exptime < 1 << 31:
+        return
+    if mapping.expiry is None or exptime > mapping.expiry.high:
+        raise RefusedError(Line(BAD_FORMAT))
+
+
+def _expiry(session: Session, mapping: Mapping, command: c.Store, now: int) -> int | None:
+    if mapping.expiry is None:
+        return None
+    exptime = command.exptime
+    # append and prepend count every time from now, however large (limit-067, limit-091).
+    relative = command.verb in APPENDING or 0 < exptime <= session.rules.longest_relative
+    time = now + exptime if exptime and relative else exptime
+    return wrapped(mapping.expiry, time)
+
+
+def with_values(mapping: Mapping, row: Row, values: tuple[Cell, ...], cas: int | None) -> Row:
+    """Return a row with another value and cas number, its flags and expiry kept; NULL flags become 0 (null-002)."""
+    flags = None if mapping.flags is None else row.flags or 0
+    return replace(row, values=values, flags=flags, cas=cas)

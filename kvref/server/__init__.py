@@ -1,0 +1,4 @@
+"""The asyncio shell on uvloop: sockets, the clock, signals and the commit at the end of each event-loop tick.
+
+Read `settings.py`, `driver.py` (operations to the store, parked writes, group commit), `connection.py`, `server.py`.
+"""

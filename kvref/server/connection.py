@@ -1,0 +1,144 @@
+"""One client connection: bytes in, commands in order, replies out in the same order, each after its commit."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol, cast
+
+from kvref.semantics.session import Session, Shared
+from kvref.semantics.verbs import execute
+from kvref.server.driver import Driver
+from kvref.wire import commands as c
+from kvref.wire.replies import Closed, Reply, ServerError
+from kvref.wire.rules import TextRules
+from kvref.wire.text import TextParser, encode
+
+
+class Host(Protocol):
+    """What a connection needs of its server."""
+
+    shared: Shared
+    driver: Driver
+    text_rules: TextRules
+    connections: set[Connection]
+
+
+class Connection(asyncio.Protocol):
+    """Speak the text protocol on one socket.
+
+    Args:
+        host: the server.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._parser = TextParser(host.text_rules)
+        self._session = Session(host.shared)
+        self._transport: asyncio.Transport | None = None
+        self._out: list[tuple[c.Command, bytes]] = []
+        self._command: c.Command | None = None  # what waits for another writer
+        self._unsettled = False  # replies wait for this tick's commit
+        self._ending = False
+        self._paused = False  # the client does not read
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start a session."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
+        self._host.connections.add(self)
+        self._host.shared.counters.total_connections += 1
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        """Forget the session; commands already carried out stay."""
+        self._transport = None
+        self._ending = True
+        self._host.connections.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what arrived and answer every complete command."""
+        self._host.shared.counters.bytes_read += len(data)
+        self._parser.feed(data)
+        self._run()
+
+    def eof_received(self) -> bool:
+        """Close when the client has no more to say, after what it is owed."""
+        self._ending = True
+        self._flush()
+        return self._command is not None or self._unsettled
+
+    def pause_writing(self) -> None:
+        """Stop reading while the client does not: replies must not pile up."""
+        self._paused = True
+        self._throttle()
+
+    def resume_writing(self) -> None:
+        """Go on where `pause_writing` stopped."""
+        self._paused = False
+        self._throttle()
+        self._run()
+
+    def end(self) -> None:
+        """Close once the replies of commands already carried out are sent."""
+        self._ending = True
+        self._flush()
+
+    def _run(self) -> None:
+        while self._command is None and not self._paused and not self._ending:
+            command = self._parser.next_command()
+            if command is None:
+                self._ending = self._parser.closed
+                break
+            steps = execute(self._session, command, int(time.time()))
+            reply = self._host.driver.run(steps, self._resume)
+            if reply is None:
+                self._command = command
+                self._throttle()
+                break
+            self._answer(command, reply)
+        self._flush()
+
+    def _resume(self, reply: Reply) -> None:
+        command, self._command = self._command, None
+        assert command is not None
+        self._answer(command, reply)
+        self._throttle()
+        self._run()
+
+    def _answer(self, command: c.Command, reply: Reply) -> None:
+        if isinstance(reply, Closed):
+            self._ending = True
+            return
+        line = encode(command, reply)
+        if line:
+            self._out.append((command, line))
+            self._host.shared.counters.bytes_written += len(line)
+
+    def _flush(self) -> None:
+        if self._unsettled:
+            return
+        if self._host.driver.store.dirty:
+            self._unsettled = True
+            self._host.driver.when_settled(self._settle)
+            return
+        if self._transport is not None:
+            if self._out:
+                self._transport.write(b"".join([line for _, line in self._out]))
+            if self._ending and self._command is None:
+                self._transport.close()
+        self._out.clear()
+
+    def _settle(self, lost: str) -> None:
+        self._unsettled = False
+        if lost:
+            # What the tick wrote is gone and what it read may never have been: no reply of it may stand.
+            failure = ServerError(lost)
+            self._out = [(command, encode(command, failure)) for command, _ in self._out]
+        self._flush()
+
+    def _throttle(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._paused or self._command is not None:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()

@@ -1,0 +1,62 @@
+"""The SQL of one mapping over SQLite, built once; every identifier is quoted, every value bound."""
+
+from __future__ import annotations
+
+from kvref.semantics.mapping import Mapping
+from kvref.semantics.ports import Cell, Row
+from kvref.semantics.values import to_number
+from kvref.storage.sqlite_schema import quote
+
+
+class Statements:
+    """SQL texts for one mapping, and rows to and from their parameters.
+
+    Args:
+        mapping: whose table and columns.
+    """
+
+    def __init__(self, mapping: Mapping) -> None:
+        self.mapping = mapping
+        self._options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
+        table, key = quote(mapping.source), quote(mapping.key.name)
+        columns = list(dict.fromkeys(quote(c.name) for c in (mapping.key, *mapping.values, *self._options)))
+        self._names = columns
+        nulls = [quote(name) for name in mapping.unmapped]
+        selected = ", ".join(quote(c.name) for c in (mapping.key, *mapping.values, *self._options))
+        marks = ", ".join("?" * len(columns))
+        where = f" WHERE {key} = ?"
+        assignments = ", ".join(f"{name} = ?" for name in columns)
+        self.lookup = f"SELECT {selected} FROM {table}{where}"  # noqa: S608 - identifiers are quoted
+        self.insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
+        self.insert_cleared = (
+            f"INSERT INTO {table} ({', '.join(columns + nulls)}) VALUES ({', '.join([marks, *['NULL'] * len(nulls)])})"  # noqa: S608
+        )
+        self.update = f"UPDATE {table} SET {assignments}{where}"  # noqa: S608
+        cleared = ", ".join([assignments, *[f"{name} = NULL" for name in nulls]])
+        self.update_cleared = f"UPDATE {table} SET {cleared}{where}"  # noqa: S608
+        self.remove = f"DELETE FROM {table}{where}"  # noqa: S608
+        self.clear = f"DELETE FROM {table}"  # noqa: S608
+
+    def row(self, cells: tuple[Cell, ...]) -> Row:
+        """Return the row that `lookup` found."""
+        mapping, count = self.mapping, len(self.mapping.values)
+        options = iter(cells[1 + count :])
+        flags, cas, expiry = (
+            None if column is None else _number(next(options))
+            for column in (mapping.flags, mapping.cas, mapping.expiry)
+        )
+        return Row(cells[0], cells[1 : 1 + count], flags, cas, expiry)
+
+    def parameters(self, row: Row) -> list[Cell]:
+        """Return the parameters of `insert` and, in front of the key, of `update`."""
+        mapping = self.mapping
+        cells: dict[str, Cell] = {quote(mapping.key.name): row.key}
+        cells.update(zip((quote(c.name) for c in mapping.values), row.values, strict=True))
+        for column, number in ((mapping.flags, row.flags), (mapping.cas, row.cas), (mapping.expiry, row.expiry)):
+            if column is not None:
+                cells.setdefault(quote(column.name), number)
+        return [cells[name] for name in self._names]
+
+
+def _number(cell: Cell) -> int | None:
+    return None if cell is None else to_number(cell)

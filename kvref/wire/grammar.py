@@ -1,0 +1,196 @@
+"""One line of the text protocol to one command: how many words each verb takes and what is refused.
+
+Word counts and the order of checks follow the daemon's process_command and its callees (memcached.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kvref.wire import commands as c
+from kvref.wire import numbers
+from kvref.wire.rules import TextRules
+
+MAX_KEY: Final = 250
+ERROR: Final = b"ERROR"
+BAD_FORMAT: Final = b"CLIENT_ERROR bad command line format"
+BAD_DELETE: Final = BAD_FORMAT + b".  Usage: delete <key> [noreply]"
+BAD_DELTA: Final = b"CLIENT_ERROR invalid numeric delta argument"
+BAD_EXPTIME: Final = b"CLIENT_ERROR Invalid expire time"
+TOO_LARGE: Final = b"SERVER_ERROR object too large for cache"
+
+
+@dataclass(slots=True)
+class Block:
+    """A storage line that waits for `length` bytes of data."""
+
+    store: c.Store
+    length: int
+
+
+@dataclass(slots=True)
+class Discard:
+    """A refused storage line whose data, `length` bytes with its end, is thrown away."""
+
+    command: c.Refused
+    length: int
+
+
+Parsed = c.Command | Block | Discard
+
+
+def parse_line(line: bytes, rules: TextRules) -> Parsed:
+    """Parse one line without its line end.
+
+    Args:
+        line: the bytes in front of LF, one CR removed.
+        rules: the grammar facts in force.
+    """
+    if b"\0" in line:
+        if not rules.nul_ends_line:
+            return c.Refused(BAD_FORMAT)
+        line = line[: line.index(b"\0")]
+    words = [word for word in line.split(b" ") if word]
+    verb = _VERBS.get(words[0]) if words else None
+    if verb is None or not verb.fewest <= len(words) <= verb.most:
+        return c.Refused(ERROR)
+    return verb.parse(words, rules)
+
+
+def _get(words: list[bytes], _rules: TextRules) -> Parsed:
+    for position, word in enumerate(words):
+        if len(word) > MAX_KEY and position:
+            return c.Get(words[1:position], words[0] == b"gets", refused=True)
+    return c.Get(words[1:], words[0] == b"gets")
+
+
+def _store(words: list[bytes], rules: TextRules) -> Parsed:
+    noreply = words[-1] == b"noreply"
+    length = _length(words[4], rules)
+    refusal, store = _store_head(words, rules, length)
+    if store is None or length is None:
+        command = c.Refused(refusal, noreply)
+        if rules.swallows_refused and length is not None:
+            return Discard(command, length + 2)
+        return command
+    counted = length + (len(store.word) if rules.limit_counts_key else 0)
+    if rules.value_limit is not None and counted > rules.value_limit:
+        return Discard(c.Refused(TOO_LARGE, noreply), length + 2)
+    return Block(store, length)
+
+
+def _store_head(words: list[bytes], rules: TextRules, length: int | None) -> tuple[bytes, c.Store | None]:
+    if len(words[1]) > MAX_KEY:
+        return BAD_FORMAT, None
+    flags = numbers.unsigned(words[2])
+    exptime = numbers.signed(words[3])
+    cas = numbers.unsigned(words[5]) if words[0] == b"cas" else 0
+    if flags is None or exptime is None or length is None:
+        return BAD_FORMAT, None
+    if rules.wide_exptime == "low-32-bits":
+        exptime = numbers.low_32_signed(exptime)
+    elif rules.wide_exptime == "error" and not -(1 << 31) <= exptime < 1 << 31:
+        return BAD_FORMAT, None
+    if exptime < 0 and rules.negative_exptime == "error":
+        return BAD_EXPTIME, None
+    if cas is None or (flags >= 1 << 32 and not rules.wide_flags_wrap):
+        return BAD_FORMAT, None
+    noreply = words[-1] == b"noreply"
+    return b"", c.Store(words[0].decode(), words[1], flags % (1 << 32), exptime, b"", cas, noreply)
+
+
+def _length(word: bytes, rules: TextRules) -> int | None:
+    length = numbers.signed(word)
+    if length is None:
+        return None
+    if rules.wide_numbers_wrap:
+        length = numbers.low_32_signed(length)
+    return length if 0 <= length < 1 << 31 else None
+
+
+def _arithmetic(words: list[bytes], _rules: TextRules) -> Parsed:
+    noreply = words[-1] == b"noreply"
+    if len(words[1]) > MAX_KEY:
+        return c.Refused(BAD_FORMAT, noreply)
+    delta = numbers.unsigned(words[2])
+    if delta is None:
+        return c.Refused(BAD_DELTA, noreply)
+    return c.Arithmetic(words[0] == b"incr", words[1], delta, noreply)
+
+
+def _delete(words: list[bytes], _rules: TextRules) -> Parsed:
+    noreply = len(words) > 2 and words[-1] == b"noreply"
+    # Only a time of 0 is taken, alone or in front of noreply.
+    if words[2:] not in ([], [b"0"], [b"noreply"], [b"0", b"noreply"]):
+        return c.Refused(BAD_DELETE, noreply)
+    if len(words[1]) > MAX_KEY:
+        return c.Refused(BAD_FORMAT, noreply)
+    return c.Delete(words[1], noreply)
+
+
+def _flush_all(words: list[bytes], rules: TextRules) -> Parsed:
+    noreply = words[-1] == b"noreply"
+    times = words[1:-1] if noreply else words[1:]
+    delay = numbers.signed(times[0]) if times else 0
+    if rules.bad_delay_ignored:
+        return c.FlushAll(delay or 0, noreply)
+    if delay is None or delay < 0 or len(times) > 1:
+        return c.Refused(BAD_FORMAT, noreply)
+    return c.FlushAll(delay, noreply)
+
+
+def _bind(words: list[bytes], _rules: TextRules) -> Parsed:
+    return c.Refused(BAD_FORMAT) if len(words[1]) > MAX_KEY else c.Bind(words[1])
+
+
+def _verbosity(words: list[bytes], _rules: TextRules) -> Parsed:
+    noreply = words[-1] == b"noreply"
+    if noreply and len(words) == 2:
+        return c.Refused(ERROR)
+    return c.Refused(ERROR, noreply) if numbers.unsigned(words[1]) is None else c.Verbosity(noreply)
+
+
+def _stats(words: list[bytes], _rules: TextRules) -> Parsed:
+    return c.Stats(words[1:])
+
+
+def _version(_words: list[bytes], _rules: TextRules) -> Parsed:
+    return c.Version()
+
+
+def _quit(_words: list[bytes], _rules: TextRules) -> Parsed:
+    return c.Quit()
+
+
+@dataclass(frozen=True, slots=True)
+class _Verb:
+    """A verb's fewest and most words, itself included, and its parser."""
+
+    fewest: int
+    most: int
+    parse: Callable[[list[bytes], TextRules], Parsed]
+
+
+_MANY: Final = 1 << 30
+_VERBS: Final = {
+    b"get": _Verb(2, _MANY, _get),
+    b"gets": _Verb(2, _MANY, _get),
+    b"bget": _Verb(2, _MANY, _get),
+    b"set": _Verb(5, 6, _store),
+    b"add": _Verb(5, 6, _store),
+    b"replace": _Verb(5, 6, _store),
+    b"append": _Verb(5, 6, _store),
+    b"prepend": _Verb(5, 6, _store),
+    b"cas": _Verb(6, 7, _store),
+    b"incr": _Verb(3, 4, _arithmetic),
+    b"decr": _Verb(3, 4, _arithmetic),
+    b"delete": _Verb(2, 4, _delete),
+    b"flush_all": _Verb(1, 3, _flush_all),
+    b"bind": _Verb(2, 2, _bind),
+    b"stats": _Verb(1, _MANY, _stats),
+    b"version": _Verb(1, 1, _version),
+    b"verbosity": _Verb(2, _MANY, _verbosity),
+    b"quit": _Verb(1, 1, _quit),
+}

@@ -1,0 +1,63 @@
+"""What the text grammar takes from a profile, resolved once: the parser asks attributes, never fact keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvref.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class TextRules:
+    """Grammar facts of one profile.
+
+    Args:
+        checks_data_end: the data block must end in CR LF (`text.data_end`).
+        swallows_refused: the data of a refused storage line is thrown away (`text.refused_data`).
+        nul_ends_line: a NUL byte drops the rest of the line instead of refusing it (`text.nul`).
+        wide_numbers_wrap: exptime and length keep their low 32 bits (`text.wide_length`).
+        negative_exptime: stored, error or expired (`expiry.negative`).
+        wide_exptime: low-32-bits, error, fits-column or kept (`expiry.from_2_31`).
+        wide_flags_wrap: flags keep their low 32 bits (`store.flags_from_2_32`).
+        bad_delay_ignored: a delay that is no number counts as 0 (`flush.bad_delay`).
+        value_limit: largest value in bytes, None without limit.
+        limit_counts_key: the key's length counts towards it.
+    """
+
+    checks_data_end: bool
+    swallows_refused: bool
+    nul_ends_line: bool
+    wide_numbers_wrap: bool
+    negative_exptime: str
+    wide_exptime: str
+    wide_flags_wrap: bool
+    bad_delay_ignored: bool
+    value_limit: int | None
+    limit_counts_key: bool
+
+
+def text_rules(profile: Profile, item_size_max: int) -> TextRules:
+    """Resolve the grammar facts of a profile.
+
+    Args:
+        profile: whose facts count.
+        item_size_max: the server's setting in bytes, used where the profile says `setting`.
+    """
+    limits: dict[object, int | None] = {
+        "none": None,
+        "setting": item_size_max,
+        "1048520-with-key": 1048520,
+        "1048576": 1 << 20,
+    }
+    return TextRules(
+        checks_data_end=profile["text.data_end"] == "checked",
+        swallows_refused=profile["text.refused_data"] == "swallowed",
+        nul_ends_line=profile["text.nul"] == "ends-line",
+        wide_numbers_wrap=profile["text.wide_length"] == "low-32-bits",
+        negative_exptime=str(profile["expiry.negative"]),
+        wide_exptime=str(profile["expiry.from_2_31"]),
+        wide_flags_wrap=profile["store.flags_from_2_32"] == "low-32-bits",
+        bad_delay_ignored=profile["flush.bad_delay"] == "ignored",
+        value_limit=limits[profile["text.value_limit"]],
+        limit_counts_key=profile["text.value_limit"] == "1048520-with-key",
+    )

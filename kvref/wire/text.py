@@ -1,0 +1,161 @@
+"""The text protocol of one connection: bytes to commands, replies to bytes. Lines are parsed in `grammar.py`.
+
+Feed what arrived, then take commands until there is none; incomplete input is kept. Once `closed` is set the connection
+must be closed after the commands taken so far are answered.
+"""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from kvref.wire import commands as c
+from kvref.wire import replies as r
+from kvref.wire.grammar import Block, Discard, parse_line
+from kvref.wire.rules import TextRules
+
+# memcached.c try_read_command: a line of more than 1024 bytes without an end is only waited for when it is a get.
+MAX_OPEN_LINE: Final = 1024
+MAX_LEADING_BLANKS: Final = 100
+# A get line has no limit in the plugin; this one bounds what one client can make the server keep.
+MAX_GET_LINE: Final = 8 << 20
+
+BAD_CHUNK: Final = b"CLIENT_ERROR bad data chunk"
+
+
+class TextParser:
+    """Parse the text protocol incrementally.
+
+    Args:
+        rules: the grammar facts in force.
+    """
+
+    def __init__(self, rules: TextRules) -> None:
+        self.closed = False
+        self._rules = rules
+        self._buffer = bytearray()
+        self._position = 0  # start of what is not parsed yet
+        self._scanned = 0  # up to here no line end was found
+        self._block: Block | None = None
+        self._discard = 0  # bytes still to be thrown away
+
+    def feed(self, data: bytes) -> None:
+        """Append bytes as they arrived."""
+        self._buffer += data
+
+    def next_command(self) -> c.Command | None:
+        """Return the next complete command, or None when more bytes are needed."""
+        while not self.closed:
+            if self._discard and not self._throw_away():
+                break
+            if self._block is not None:
+                return self._take_block(self._block)
+            line = self._take_line()
+            if line is None:
+                break
+            parsed = parse_line(line, self._rules)
+            if isinstance(parsed, Block):
+                self._block = parsed
+            elif isinstance(parsed, Discard):
+                self._discard = parsed.length
+                return parsed.command
+            else:
+                return parsed
+        self._compact()
+        return None
+
+    def _compact(self) -> None:
+        del self._buffer[: self._position]
+        self._scanned = max(0, self._scanned - self._position)
+        self._position = 0
+
+    def _throw_away(self) -> bool:
+        taken = min(self._discard, len(self._buffer) - self._position)
+        self._position += taken
+        self._discard -= taken
+        return not self._discard
+
+    def _take_block(self, block: Block) -> c.Command | None:
+        start = self._position
+        end = start + block.length
+        if len(self._buffer) < end + (2 if self._rules.checks_data_end else 0):
+            self._compact()
+            return None
+        self._block = None
+        if self._rules.checks_data_end:
+            self._position = end + 2
+            if self._buffer[end : end + 2] != b"\r\n":
+                return c.Refused(BAD_CHUNK, block.store.noreply)
+        else:
+            # conn_swallow: answered once the bytes are there; the two behind them are thrown away whatever they are.
+            self._position = end
+            self._discard = 2
+        block.store.data = bytes(self._buffer[start:end])
+        return block.store
+
+    def _take_line(self) -> bytes | None:
+        end = self._buffer.find(b"\n", max(self._position, self._scanned))
+        if end < 0:
+            self._scanned = len(self._buffer)
+            self._check_open_line()
+            return None
+        line = bytes(self._buffer[self._position : end])
+        self._position = end + 1
+        return line.removesuffix(b"\r")
+
+    def _check_open_line(self) -> None:
+        length = len(self._buffer) - self._position
+        if length <= MAX_OPEN_LINE:
+            return
+        head = bytes(self._buffer[self._position : self._position + MAX_LEADING_BLANKS + 8])
+        words = head.lstrip(b" ")
+        is_get = words.startswith((b"get ", b"gets ")) and len(head) - len(words) <= MAX_LEADING_BLANKS
+        self.closed = not is_get or length > MAX_GET_LINE
+
+
+def encode(command: c.Command, reply: r.Reply) -> bytes:
+    """Return the bytes of a reply, empty where the command said noreply.
+
+    Args:
+        command: what is answered.
+        reply: the answer.
+    """
+    if isinstance(reply, r.Items):
+        return _items(reply)
+    if getattr(command, "noreply", False):
+        return b""
+    match reply:
+        case r.Status():
+            return reply.value
+        case r.Number():
+            return b"%d\r\n" % reply.value
+        case r.Line():
+            return reply.line + b"\r\n"
+        case r.ClientError():
+            return f"CLIENT_ERROR {_one_line(reply.text)}\r\n".encode()
+        case r.ServerError():
+            return f"SERVER_ERROR {_one_line(reply.text)}\r\n".encode()
+        case r.StatRows():
+            return "".join(f"STAT {name} {value}\r\n" for name, value in reply.rows).encode() + b"END\r\n"
+        case r.Release():
+            return f"VERSION {reply.text}\r\n".encode()
+        case r.Closed():
+            return b""
+        case _:
+            assert_never(reply)
+
+
+def _items(reply: r.Items) -> bytes:
+    parts = []
+    for item in reply.items:
+        if reply.with_cas:
+            parts.append(b"VALUE %b %d %d %d\r\n" % (item.word, item.flags, len(item.data), item.cas))
+        else:
+            parts.append(b"VALUE %b %d %d\r\n" % (item.word, item.flags, len(item.data)))
+        parts += (item.data, b"\r\n")
+    parts.append(b"END\r\n")
+    return b"".join(parts)
+
+
+def _one_line(text: str) -> str:
+    # A database's message may hold line ends, which would read as a second reply.
+    return " ".join(text.split())
