@@ -87,8 +87,9 @@ class Server:
         try:
             listener = await loop.create_server(partial(Connection, self), address.host, address.port, backlog=BACKLOG)
         except OSError as error:
+            cause = os.strerror(error.errno) if error.errno else str(error)
             raise ConfigError(
-                f"cannot listen on {address.host}:{address.port}: {error.strerror or error}: choose another --listen"
+                f"cannot listen on {address.host}:{address.port}: {cause}: choose another --listen"
             ) from error
         host, port = listener.sockets[0].getsockname()[:2]
         self._report()

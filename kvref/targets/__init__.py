@@ -1,0 +1,39 @@
+"""Targets: real endpoints on loopback, booted with free ports and throw-away data folders.
+
+    from kvref import targets
+
+    with targets.running("mysql-8.0-plugin", ["--daemon_memcached_w_batch_size=10"]) as target:
+        ...  # target.address, target.sql: a private instance, gone after the block
+
+    target = targets.up("memcached")     # stays after this process, as `kvref target up memcached`
+    targets.find(target.address)         # the same target again, or None
+    targets.status()                     # running, crashed or stopped, for every known name
+    targets.down("memcached")
+
+Reading path: `lifecycle.py` (up, down, status), `catalogue.py` (which targets there are) with its recipes
+(`plugin.py` over `mysqld.py` and `builds.py`, `memcached.py`, `kvref_serve.py`), `run.py` over `process.py` (what
+runs), `artifacts.py` and `unpack.py` (where the builds come from). Errors are `kvref.errors.TargetError`; its
+kind `MissingError` says that the machine lacks a tool, a library or an artifact.
+"""
+
+from __future__ import annotations
+
+from kvref.targets.lifecycle import down, find, names, running, status, up
+from kvref.targets.needs import MissingError
+from kvref.targets.progress import QUIET, Progress, Terminal
+from kvref.targets.target import Status, Target
+
+__all__ = [
+    "QUIET",
+    "MissingError",
+    "Progress",
+    "Status",
+    "Target",
+    "Terminal",
+    "down",
+    "find",
+    "names",
+    "running",
+    "status",
+    "up",
+]

@@ -1,0 +1,42 @@
+"""Native memcached, as the machine's package installs it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kvref.targets.needs import tool
+from kvref.targets.ports import LOOPBACK, ask_version, free_port
+from kvref.targets.target import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvref.targets.progress import Progress
+    from kvref.targets.run import Run
+
+_START_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Memcached:
+    """The `memcached` program in PATH; see `recipe.Recipe` for the fields."""
+
+    name: str = "memcached"
+    profile: str = "memcached"
+    summary: str = "native memcached, from the package of that name"
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:  # noqa: ARG002 -- it is quick
+        """Start memcached and wait for its port.
+
+        options: of memcached, e.g. `-m128` or `--max-item-size=2m`.
+        Raises MissingError without the program, TargetError when it ends, e.g. because of an option.
+        """
+        port = free_port()
+        # memcached refuses to run as root unless told so.
+        user = ["-u", "root"] if os.geteuid() == 0 else []
+        mine = [each.replace("{mc_port}", str(port)) for each in options]
+        run.start("memcached", [tool("memcached"), *user, "-l", LOOPBACK, "-p", str(port), "-U", "0", *mine])
+        version = run.wait_for(f"memcached at {LOOPBACK}:{port}", lambda: ask_version(port), _START_SECONDS)
+        return Endpoint(address=f"{LOOPBACK}:{port}", version=version)

@@ -1,0 +1,52 @@
+"""What a target needs from the machine, and the command that installs it where it is missing.
+
+Package names are Debian's; every text that names one comes from here.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+from kvref.errors import TargetError
+
+# Tool -> Debian package.
+_TOOLS = {"mvn": "maven", "memcached": "memcached"}
+# Shared libraries that the MySQL builds take from the system. One that is missing is seldom alone: install all.
+_MYSQLD_LIBRARIES = {"libaio.so.1", "libnuma.so.1", "libncurses.so.5", "libtinfo.so.5"}
+_MYSQLD_PACKAGES = "libaio1 libnuma1 libncurses5"
+
+# What the dynamic loader of glibc prints before the program's first instruction.
+_LOADER = re.compile(r"error while loading shared libraries: (?P<library>[^:\s]+):")
+
+
+class MissingError(TargetError):
+    """The machine lacks a tool, a library or an artifact; the text says how to get it."""
+
+
+def tool(name: str) -> str:
+    """Find an installed program.
+
+    name: as typed in a shell; one of the table above.
+    Returns its path. Raises MissingError naming the command that installs it.
+    """
+    path = shutil.which(name)
+    if path is None:
+        raise MissingError(f"{name!r} is not installed or not in PATH: apt-get install {_TOOLS[name]}")
+    return path
+
+
+def missing_library(printed: str) -> MissingError | None:
+    """Find the dynamic loader's complaint in what a program printed.
+
+    Returns the error to raise, or None when the program failed for another reason.
+    """
+    found = _LOADER.search(printed)
+    if found is None:
+        return None
+    library = found["library"]
+    if library in _MYSQLD_LIBRARIES:
+        return MissingError(f"the shared library {library} is missing: apt-get install {_MYSQLD_PACKAGES}")
+    return MissingError(
+        f"the shared library {library} is missing: install the package that holds it (apt-file search {library})"
+    )

@@ -1,0 +1,109 @@
+"""The real thing: MySQL with its daemon_memcached plugin.
+
+The server starts without the plugin but with the plugin's options, the plugin's own schema is created, then the plugin
+is installed. That spares the second start that loading it from the command line would need.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pymysql
+
+from kvref.errors import TargetError
+from kvref.targets import mysqld
+from kvref.targets.ports import LOOPBACK, ask_version, free_port
+from kvref.targets.target import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pymysql.cursors import Cursor
+
+    from kvref.targets.mysqld import Build, Server
+    from kvref.targets.progress import Progress
+    from kvref.targets.run import Run
+
+_PORT_SECONDS = 20.0
+_PLUGIN_OPTION = re.compile(r"--(?:loose[-_])?(?P<name>daemon[-_]memcached[-_][\w-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class MySQLPlugin:
+    """A MySQL build with daemon_memcached over the plugin's own demo table; see `recipe.Recipe` for the fields."""
+
+    name: str
+    profile: str
+    summary: str
+    build: Build
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start mysqld, create the plugin's schema, install the plugin, wait for its port.
+
+        options: of mysqld. Those of the plugin are its system variables, `--daemon_memcached_w_batch_size=10`.
+        Raises TargetError, also for a plugin option that does not exist and for a port that never opens.
+        """
+        port = free_port()
+        mine = [each.replace("{mc_port}", str(port)) for each in options]
+        # As root the plugin ends the whole server unless told which user to be; -U0: no UDP; -t2: two threads.
+        user = " -uroot" if os.geteuid() == 0 else ""
+        engine = f"--loose-daemon_memcached_option=-p{port} -l{LOOPBACK} -U0 -t2{user}"
+        server = mysqld.boot(run, self.build, [engine, *map(_loose, mine)], progress)
+        try:
+            version = _install(server, mine)
+        except pymysql.err.MySQLError as error:
+            raise TargetError(
+                f"{self.name}: the plugin could not be installed: {error}\n{run.last_words(run.processes[0])}"
+            ) from error
+        # A plugin that dislikes its configuration installs without an error and never opens its port.
+        run.wait_for(f"the plugin at {LOOPBACK}:{port}", lambda: ask_version(port), _PORT_SECONDS)
+        return Endpoint(address=f"{LOOPBACK}:{port}", version=version, sql=server.dsn)
+
+
+def _loose(option: str) -> str:
+    # The variables are unknown until the plugin is installed, and only a loose option may be unknown.
+    found = _PLUGIN_OPTION.match(option)
+    return f"--loose-{option[found.start('name') :]}" if found else option
+
+
+def _install(server: Server, options: Sequence[str]) -> str:
+    with closing(server.connect()) as connection, connection.cursor() as cursor:
+        script = (server.base / "share" / "innodb_memcached_config.sql").read_text(encoding="utf-8")
+        for statement in statements(script):
+            cursor.execute(statement)
+        cursor.execute("INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'")
+        for option in options:
+            found = _PLUGIN_OPTION.match(option)
+            if found:
+                _require_variable(cursor, option, found["name"].replace("-", "_"))
+        cursor.execute("SELECT VERSION()")
+        return _first_column(cursor)[0]
+
+
+def _require_variable(cursor: Cursor, option: str, variable: str) -> None:
+    # A loose option that nobody knows is only a warning in the log: a misspelt one would go unnoticed.
+    cursor.execute("SHOW GLOBAL VARIABLES LIKE 'daemon\\_memcached%'")
+    known = _first_column(cursor)
+    if variable not in known:
+        raise TargetError(f"option {option!r}: the plugin has no variable {variable!r}; it has {', '.join(known)}")
+
+
+def _first_column(cursor: Cursor) -> list[str]:
+    return [str(row[0]) for row in cursor.fetchall()]
+
+
+def statements(script: str) -> Iterator[str]:
+    """Split a script for the mysql client into statements a connection takes.
+
+    script: SQL with `--` comments on lines of their own and no semicolon inside a statement. The plugin's own schema is
+    one; its `USE test` line lacks the semicolon, since the client ends USE at the end of the line.
+    """
+    lines = [line for line in script.splitlines() if not line.startswith("--")]
+    ended = [f"{line};" if re.fullmatch(r"\s*USE\s+\w+\s*", line, re.IGNORECASE) else line for line in lines]
+    for statement in "\n".join(ended).split(";"):
+        if statement.strip():
+            yield statement.strip()

@@ -1,0 +1,53 @@
+"""Loopback ports: find a free one, and ask what speaks memcached behind one."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+
+from kvref.errors import TargetError
+
+LOOPBACK = "127.0.0.1"
+# Below the kernel's ephemeral range (32768 and up by default): no outgoing connection takes a port that was just found.
+_FIRST, _COUNT = 20000, 12000
+_ATTEMPTS = 100
+
+
+class NotYetError(Exception):
+    """The server does not answer yet; the text says what happened instead."""
+
+
+def free_port() -> int:
+    """Pick a TCP port of the loopback interface that nobody listens on.
+
+    Random rather than counted, so that servers booted at the same moment do not race for one.
+    """
+    for _ in range(_ATTEMPTS):
+        port = _FIRST + secrets.randbelow(_COUNT)
+        with socket.socket() as probe:
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue  # taken: the next draw decides, and the error below reports when none is free
+            return port
+    raise TargetError(
+        f"no free port on {LOOPBACK} in {_ATTEMPTS} draws from {_FIRST} to {_FIRST + _COUNT - 1}: stop some servers"
+    )
+
+
+def ask_version(port: int, seconds: float = 2.0) -> str:
+    """Ask `version` in the memcached text protocol.
+
+    seconds: how long each network step may take.
+    Returns the version, e.g. `1.6.18`. Raises NotYetError when nobody answers or something else does.
+    """
+    try:
+        with socket.create_connection((LOOPBACK, port), timeout=seconds) as connection:
+            connection.sendall(b"version\r\n")
+            with connection.makefile("rb") as lines:
+                line = lines.readline()
+    except OSError as error:
+        raise NotYetError(f"version asked at {LOOPBACK}:{port}: {error}") from error
+    if not line.startswith(b"VERSION ") or not line.endswith(b"\r\n"):
+        raise NotYetError(f"version asked at {LOOPBACK}:{port}: the reply is {line!r}")
+    return line[len(b"VERSION ") :].decode("latin-1").strip()

@@ -1,0 +1,35 @@
+"""What a target is made of: a name, the profile to judge it with, and how it boots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvref.targets.progress import Progress
+    from kvref.targets.run import Run
+    from kvref.targets.target import Endpoint
+
+
+class Recipe(Protocol):
+    """How one target boots. Implementations: `plugin.py`, `memcached.py`, `kvref_serve.py`."""
+
+    @property
+    def name(self) -> str:
+        """Give the name users type."""
+
+    @property
+    def profile(self) -> str:
+        """Give the name of the profile to judge it with."""
+
+    @property
+    def summary(self) -> str:
+        """Say what it is, in a few words."""
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the servers in the run, the main one first, and wait until memcached commands are answered.
+
+        options: further options of the main server; `{mc_port}` in one stands for the memcached port.
+        Raises TargetError; whoever calls stops what was started.
+        """

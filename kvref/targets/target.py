@@ -1,0 +1,95 @@
+"""What is known of an endpoint: while it boots (Endpoint), while it runs (Target), and when asked later (Status).
+
+Plain values without behaviour beyond JSON. Who fills them: `lifecycle.py`; where they are kept: `registry.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+State = Literal["running", "crashed", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a freshly booted server answers; the part of a Target that only its recipe knows."""
+
+    address: str
+    version: str
+    sql: str | None = None
+    store: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One running endpoint.
+
+    name: as in `names()`.
+    profile: the profile to judge it with (`kvref.profiles`).
+    version: what the server says of itself, e.g. `8.0.33`.
+    address: memcached protocol, HOST:PORT.
+    sql: `mysql://user@localhost/?unix_socket=PATH`, `mysql://user@host:port/`, or None without a SQL server behind it.
+    store: `sqlite:///PATH` where the rows live in a file, else None.
+    pid: the main process.
+    log: what that process printed.
+    folder: its throw-away folder; gone after `down`.
+    """
+
+    name: str
+    profile: str
+    version: str
+    address: str
+    sql: str | None
+    store: str | None
+    pid: int
+    log: Path
+    folder: Path
+
+    @property
+    def host(self) -> str:
+        """Give the host part of the memcached address."""
+        return self.address.rpartition(":")[0]
+
+    @property
+    def port(self) -> int:
+        """Give the port part of the memcached address."""
+        return int(self.address.rpartition(":")[2])
+
+    def as_json(self) -> dict[str, str | int | None]:
+        """Give the fields as JSON values, paths as text."""
+        return {**asdict(self), "log": str(self.log), "folder": str(self.folder)}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What became of one known target.
+
+    target: None when stopped.
+    reason: how a crashed one ended, in words; None otherwise.
+    exit_status: of the process that ended, negative for a signal; None when unknown (its keeper was killed too).
+    log_tail: the last lines a crashed one printed.
+    """
+
+    name: str
+    state: State
+    target: Target | None = None
+    reason: str | None = None
+    exit_status: int | None = None
+    log_tail: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """Give the target's own fields, null when stopped, beside the state."""
+        fields: dict[str, object] = dict.fromkeys(Target.__slots__)
+        if self.target is not None:
+            fields.update(self.target.as_json())
+        return fields | {
+            "name": self.name,
+            "state": self.state,
+            "reason": self.reason,
+            "exit_status": self.exit_status,
+            "log_tail": list(self.log_tail),
+        }

@@ -1,0 +1,107 @@
+"""`kvref serve`, `init` and `probe` as a user types them: what they say of bad input, and their exit codes."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from serving import serving
+
+
+def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kvref", *arguments], input=typed, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--profile", "mysql-9"], "no profile 'mysql-9': choose one of kvref, memcached, mysql-5.6, mysql-8.0"),
+        (["--profile", "memcached"], "profile 'memcached' has no mappings to serve"),
+        (["--listen", "localhost"], "address 'localhost': write HOST:PORT"),
+        (["--listen", "127.0.0.1:70000"], "address '127.0.0.1:70000': write HOST:PORT"),
+        (["--set", "innodb_lock_wait_timeout"], "write NAME=VALUE"),
+        (["--set", "innodb_lock_wait=1"], "no setting 'innodb_lock_wait': choose one of daemon_memcached_r_batch_size"),
+        (["--set", "innodb_lock_wait_timeout=0"], "write a number from 1 to 1073741824"),
+        (["--set", "daemon_memcached_w_batch_size=10"], "only 1 is implemented"),
+        (["--store", "mysql://root@localhost/"], "store 'mysql://root@localhost/': write sqlite:///PATH"),
+        (["--store", "sqlite:////no/such/folder/x.sqlite"], "unable to open database file"),
+    ],
+)
+def test_bad_options(arguments: list[str], text: str) -> None:
+    result = kvref("serve", *arguments)
+    assert result.returncode == 2
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_port_in_use(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = kvref("serve", "--listen", f"127.0.0.1:{port}", "--store", f"sqlite:///{tmp_path}/x.sqlite")
+    assert result.returncode == 2
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use: choose another --listen" in result.stderr
+
+
+def test_no_usable_row_stops_the_start_and_names_each(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    assert kvref("init", "--store", f"sqlite:///{path}").returncode == 0
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE containers SET value_columns = 'nope'")
+    database.close()
+    result = kvref("serve", "--listen", "127.0.0.1:0", "--store", f"sqlite:///{path}")
+    assert result.returncode == 2
+    assert "container 'aaa': table demo_test has no value column 'nope': its columns are c1, c2, c3, c4, c5" in result.stderr
+
+
+def test_the_default_store_is_a_temporary_file_and_is_named() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kvref", "serve", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    lines = [process.stderr.readline() for _ in range(4)]
+    process.terminate()
+    process.wait(timeout=20)
+    process.stderr.close()
+    assert "no --store given: serving a new file, sqlite:////" in lines[0]
+    path = Path(lines[0].split("sqlite:///")[1].strip())
+    assert path.exists()
+    path.unlink()
+    path.parent.rmdir()
+    assert "listening on 127.0.0.1:" in lines[3]
+
+
+def test_init_twice(tmp_path: Path) -> None:
+    dsn = f"sqlite:///{tmp_path}/x.sqlite"
+    assert "created the configuration tables and demo rows" in kvref("init", "--store", dsn).stdout
+    assert "nothing to do" in kvref("init", "--store", dsn).stdout
+
+
+def test_probe_shows_exact_bytes(tmp_path: Path) -> None:
+    with serving(tmp_path / "x.sqlite") as served:
+        result = kvref("probe", f"127.0.0.1:{served.port}", typed="set k 0 0 2\\r\\na\\x01\nget k\nquit\nget k\n")
+    assert result.returncode == 0
+    assert result.stdout.splitlines() == [
+        r"> set k 0 0 2\r\n", r"> a\x01\r\n", r"< STORED\r\n",
+        r"> get k\r\n", r"< VALUE k 0 2\r\n", r"< a\x01\r\n", r"< END\r\n",
+        r"> quit\r\n", "(the server closed the connection)",
+    ]  # fmt: skip
+
+
+def test_probe_without_a_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    result = kvref("probe", f"127.0.0.1:{port}")
+    assert result.returncode == 2
+    assert f"cannot reach 127.0.0.1:{port}: Connection refused" in result.stderr
+
+
+def test_help_lists_every_command_and_setting() -> None:
+    help_text = kvref("--help").stdout
+    assert all(name in help_text for name in ("serve", "init", "conform", "probe", "target"))
+    assert "innodb_lock_wait_timeout=50" in kvref("serve", "--help").stdout

@@ -1,0 +1,25 @@
+"""Fixtures for every room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from desk import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
+    """Return a maker of in-process endpoints: desk(profile, *sql)."""
+    desks: list[Desk] = []
+
+    def make(profile: str = "kvref", *sql: str) -> Desk:
+        folder = tmp_path / str(len(desks))
+        folder.mkdir()
+        desks.append(Desk(folder, profile, *sql))
+        return desks[-1]
+
+    yield make
+    for made in desks:
+        made.close()

@@ -1,0 +1,75 @@
+"""Semantics and storage without a socket: bytes in, bytes out, on a real SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from kvref import profiles
+from kvref.errors import StoreError
+from kvref.semantics.rules import rules
+from kvref.semantics.session import Session, Shared
+from kvref.semantics.stats import Counters
+from kvref.semantics.verbs import execute
+from kvref.storage.sqlite import SQLiteStore
+from kvref.wire.replies import Closed, Reply, ServerError
+from kvref.wire.rules import text_rules
+from kvref.wire.text import TextParser, encode
+
+
+class Desk:
+    """An endpoint in this process.
+
+    Args:
+        folder: where the file goes.
+        profile: whose answers.
+        sql: statements run on the file, after the demo rows are there and before the configuration is read.
+    """
+
+    def __init__(self, folder: Path, profile: str = "kvref", *sql: str) -> None:
+        self.now = 1_700_000_000
+        self.facts = profiles.load(profile)
+        self.store = SQLiteStore(folder / "desk.sqlite", self.facts)
+        self.store.initialise()
+        self.sql = sqlite3.connect(folder / "desk.sqlite", isolation_level=None)
+        for statement in sql:
+            self.sql.execute(statement)
+        self.shared = Shared(rules(self.facts), self.store.read_directory(), self.store.cas_numbers(), Counters())
+        self._connections: dict[str, tuple[TextParser, Session]] = {}
+
+    def close(self) -> None:
+        """Close the file."""
+        self.store.close()
+        self.sql.close()
+
+    def say(self, data: bytes, connection: str = "a") -> bytes:
+        """Return the reply to bytes sent on a named connection."""
+        if connection not in self._connections:
+            self._connections[connection] = TextParser(text_rules(self.facts, 1 << 20)), Session(self.shared)
+        parser, session = self._connections[connection]
+        parser.feed(data)
+        replies = []
+        while (command := parser.next_command()) is not None:
+            reply = self._run(session, command)
+            if isinstance(reply, Closed):
+                return b"".join(replies) + b"<EOF>"
+            replies.append(encode(command, reply))
+        return b"".join(replies) + (b"<EOF>" if parser.closed else b"")
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        """Return what SQL sees from outside."""
+        return self.sql.execute(query).fetchall()
+
+    def _run(self, session: Session, command: object) -> Reply:
+        steps = execute(session, command, self.now)  # type: ignore[arg-type]
+        try:
+            operation = next(steps)
+            while True:
+                operation = steps.send(self.store.execute(operation))
+        except StopIteration as stop:
+            reply: Reply = stop.value
+            return reply
+        except StoreError as error:
+            return ServerError(str(error))
+        finally:
+            self.store.commit()

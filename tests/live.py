@@ -1,0 +1,44 @@
+"""Real endpoints for any test that needs one.
+
+    with target_or_skip("mysql-8.0-plugin") as target: ...
+
+A user whose machine lacks memcached or Maven still gets a green run, with the reason for each skip. Continuous
+integration (CI set in the environment) gets a failure, since a suite that skips everything proves nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kvref import targets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+@contextmanager
+def target_or_skip(name: str, options: Sequence[str] = ()) -> Iterator[targets.Target]:
+    """Boot a private instance of a target for the block; skip the test where the machine lacks what it needs.
+
+    options: further options of its server.
+    """
+    with ExitStack() as stack:
+        # Only booting may skip: an error of the block is the test's own.
+        with missing_skips():
+            target = stack.enter_context(targets.running(name, options))
+        yield target
+
+
+@contextmanager
+def missing_skips() -> Iterator[None]:
+    """Turn a lack of the machine into a skip, or into a failure where CI is set."""
+    try:
+        yield
+    except targets.MissingError as lack:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI is set and this machine lacks something: {lack}")
+        pytest.skip(str(lack))

@@ -1,0 +1,227 @@
+"""The server as a process: sockets, neighbours, signals, durability."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import sqlite3
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from serving import Served, ask, serving
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path / "s.sqlite") as server:
+        yield server
+
+
+def sql(served: Served) -> sqlite3.Connection:
+    return sqlite3.connect(served.store, isolation_level=None, timeout=10)
+
+
+def test_rows_are_seen_from_both_ends(served: Served) -> None:
+    with served.connect() as client:
+        assert ask(client, b"set k 3 0 5\r\nhello\r\n") == b"STORED\r\n"
+        database = sql(served)
+        assert database.execute("SELECT c2, c3 FROM demo_test WHERE c1 = 'k'").fetchall() == [("hello", 3)]
+        database.execute("UPDATE demo_test SET c2 = 'changed' WHERE c1 = 'k'")
+        database.execute("INSERT INTO demo_test (c1, c2) VALUES ('sql', 'row')")
+        database.close()
+        assert ask(client, b"get k sql\r\n") == b"VALUE k 3 7\r\nchanged\r\nVALUE sql 0 3\r\nrow\r\nEND\r\n"
+
+
+def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    for round_ in range(5):
+        with serving(path) as server, server.connect() as client:
+            acknowledged = 0
+            timer = threading.Timer(0.1, server.process.kill)
+            timer.start()
+            try:
+                while ask(client, b"set n%d 0 0 %d\r\n%d\r\n" % (round_, len(str(acknowledged + 1)), acknowledged + 1)) == b"STORED\r\n":
+                    acknowledged += 1
+            except ConnectionResetError:
+                pass
+            timer.join()
+        database = sqlite3.connect(path)
+        rows = database.execute("SELECT c2 FROM demo_test WHERE c1 = ?", (f"n{round_}",)).fetchall()
+        database.close()
+        assert acknowledged > 0
+        # The last one sent may be there without having been acknowledged.
+        assert rows[0][0] in (str(acknowledged), str(acknowledged + 1))
+
+
+def test_each_connection_has_its_own_binding(served: Served) -> None:
+    database = sql(served)
+    database.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v TEXT)")
+    database.execute("INSERT INTO t VALUES ('AA', 'other')")
+    database.execute("INSERT INTO containers VALUES ('t', 'test', 't', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+    database.close()
+    clients = [served.connect() for _ in range(20)]
+    for client in clients[::2]:
+        assert ask(client, b"bind t\r\n") == b"SUCCEED\r\n"
+    for number, client in enumerate(clients):
+        assert (b"HELLO" in ask(client, b"get AA\r\n")) is bool(number % 2)
+        client.close()
+
+
+def test_bad_input_keeps_the_connection_and_its_neighbours(served: Served) -> None:
+    with served.connect() as client, served.connect() as neighbour:
+        long_key = b"k" * 251
+        assert ask(client, b"frobnicate\r\n") == b"ERROR\r\n"
+        assert ask(client, b"get " + long_key + b"\r\n") == b"CLIENT_ERROR bad command line format\r\n"
+        assert ask(client, b"set " + long_key + b" 0 0 1\r\nx\r\n") == b"CLIENT_ERROR bad command line format\r\n"
+        assert ask(client, b"set k 0 0 ten\r\n") == b"CLIENT_ERROR bad command line format\r\n"
+        assert ask(client, b"set k 0 0 1\r\nabc\r\n") == b"CLIENT_ERROR bad data chunk\r\nERROR\r\n"
+        big = b"x" * ((1 << 20) + 1)
+        assert ask(client, b"set k 0 0 %d\r\n%b\r\n" % (len(big), big)) == b"SERVER_ERROR object too large for cache\r\n"
+        assert ask(client, b"get k\r\n") == b"END\r\n"
+        assert ask(neighbour, b"get AA\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+        client.sendall(b"x" * 2000)
+        assert client.recv(100) == b""  # a line without end, and no get: closed, as the daemon does
+        assert ask(neighbour, b"get AA\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+
+
+def test_a_dropped_table_is_an_error_and_other_mappings_go_on(served: Served) -> None:
+    database = sql(served)
+    database.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v TEXT)")
+    database.execute("INSERT INTO containers VALUES ('t', 'test', 't', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+    with served.connect() as client:
+        assert ask(client, b"set @@t.k 0 0 1\r\nx\r\n") == b"STORED\r\n"
+        database.execute("DROP TABLE t")
+        assert ask(client, b"get k\r\n") == b"SERVER_ERROR no such table: t\r\n"
+        assert ask(client, b"get @@aaa.AA\r\n") == b"VALUE @@aaa.AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+    database.close()
+
+
+def test_reload_takes_the_new_configuration_or_keeps_the_old(served: Served) -> None:
+    database = sql(served)
+    with served.connect() as client:
+        database.execute("UPDATE config_options SET value = ':' WHERE name = 'table_map_delimiter'")
+        database.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v TEXT)")
+        database.execute("INSERT INTO t VALUES ('k', 'default now')")
+        database.execute("INSERT INTO containers VALUES ('default', 'test', 't', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+        database.execute("INSERT INTO containers VALUES ('bad', 'test', 'nope', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+        assert ask(client, b"get @@aaa.AA k\r\n").startswith(b"VALUE @@aaa.AA")
+        served.reload()
+        assert any("container 'bad': there is no table test.nope" in line for line in served.log)
+        assert ask(client, b"get @@aaa:AA\r\n").startswith(b"VALUE @@aaa:AA")
+        with served.connect() as other:
+            assert ask(other, b"get k\r\n") == b"VALUE k 0 11\r\ndefault now\r\nEND\r\n"
+        database.execute("DELETE FROM containers")
+        served.reload()
+        assert any("the old one stays in force: no usable row" in line for line in served.log)
+        assert ask(client, b"get @@aaa:AA\r\n").startswith(b"VALUE @@aaa:AA")
+    database.close()
+
+
+def test_a_write_waits_for_another_writer_and_reads_do_not(served: Served) -> None:
+    database = sql(served)
+    database.execute("BEGIN IMMEDIATE")
+    database.execute("UPDATE demo_test SET c2 = '41' WHERE c1 = 'AA'")
+    with served.connect() as writer, served.connect() as reader:
+        writer.sendall(b"incr AA 1\r\nget AA\r\n")
+        assert b"HELLO" in ask(reader, b"get AA\r\n")
+        writer.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            writer.recv(100)
+        database.execute("COMMIT")
+        database.close()
+        writer.settimeout(10)
+        # The sum is made of what the other writer committed: nothing is lost between the two.
+        assert ask(writer, b"") == b"42\r\nVALUE AA 8 2\r\n42\r\nEND\r\n"
+
+
+def test_the_wait_for_another_writer_ends(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", "--set", "innodb_lock_wait_timeout=1") as served, served.connect() as client:
+        database = sql(served)
+        database.execute("BEGIN IMMEDIATE")
+        started = time.monotonic()
+        assert ask(client, b"set AA 0 0 1\r\nx\r\nget AA\r\n").startswith(b"SERVER_ERROR lock wait timeout\r\nVALUE AA")
+        assert time.monotonic() - started >= 1
+        database.execute("COMMIT")
+        database.close()
+        assert ask(client, b"set AA 0 0 1\r\nx\r\n") == b"STORED\r\n"
+
+
+def test_a_client_that_leaves_while_its_write_waits(served: Served) -> None:
+    database = sql(served)
+    database.execute("BEGIN IMMEDIATE")
+    with served.connect() as client:
+        client.sendall(b"set gone 0 0 1\r\nx\r\n")
+        time.sleep(0.1)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    database.execute("COMMIT")
+    with served.connect() as client:
+        assert ask(client, b"get AA\r\n").startswith(b"VALUE AA")
+    database.close()
+
+
+def test_thousand_commands_in_one_packet(served: Served) -> None:
+    with served.connect() as client:
+        sets = b"".join(b"set p%d 0 0 1 noreply\r\nx\r\n" % n for n in range(1000))
+        assert ask(client, sets + b"get p0 p500 p999\r\n").count(b"VALUE") == 3
+        assert ask(client, b"get AA\r\n" * 1000).count(b"END\r\n") == 1000
+
+
+def test_a_client_that_does_not_read_holds_up_nobody(served: Served) -> None:
+    with served.connect() as greedy, served.connect() as client:
+        assert ask(client, b"set big 0 0 1000\r\n" + b"v" * 1000 + b"\r\n") == b"STORED\r\n"
+        greedy.setblocking(False)
+        request = b"get " + b"big " * 1000 + b"\r\n"
+        sent = 0
+        # Until its pipe is full: the server stops reading from a client that does not take its replies.
+        with pytest.raises(BlockingIOError):
+            while sent < 64 << 20:
+                sent += greedy.send(request)
+        assert ask(client, b"get AA\r\n").startswith(b"VALUE AA")
+        assert resident_megabytes(served.process.pid) < 300
+
+
+def resident_megabytes(pid: int) -> int:
+    match = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert match is not None
+    return int(match[1]) // 1024
+
+
+def test_quit_and_half_close(served: Served) -> None:
+    with served.connect() as client:
+        client.sendall(b"get AA\r\nquit\r\nget AA\r\n")
+        assert read_all(client) == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+    with served.connect() as client:
+        client.sendall(b"set k 0 0 1\r\nx\r\nget k\r\n")
+        client.shutdown(socket.SHUT_WR)
+        assert read_all(client) == b"STORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n"
+
+
+def read_all(client: socket.socket) -> bytes:
+    data = b""
+    while chunk := client.recv(4096):
+        data += chunk
+    return data
+
+
+def test_sigterm_answers_what_was_carried_out_and_exits_0(served: Served) -> None:
+    with served.connect() as client:
+        assert ask(client, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
+        served.process.send_signal(signal.SIGTERM)
+        assert client.recv(10) == b""
+    assert served.process.wait(timeout=10) == 0
+    served.wait_for("stopping")
+
+
+def test_stats_of_the_process(served: Served) -> None:
+    with served.connect() as client, served.connect() as other:
+        assert ask(other, b"") == b""
+        rows = dict(re.findall(rb"STAT (\S+) (.*)\r\n", ask(client, b"stats\r\nstats settings\r\n")))
+    assert rows[b"pid"] == str(served.process.pid).encode()
+    assert rows[b"curr_connections"] == b"2"
+    assert rows[b"item_size_max"] == b"1048576"
+    assert rows[b"version"].endswith(b"-kvref")

@@ -1,0 +1,94 @@
+"""A `kvref serve` process of its own for a test: started on a free port, always stopped."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+START_SECONDS = 20.0
+LISTENING = re.compile(r"listening on 127\.0\.0\.1:(\d+)")
+
+
+@dataclass
+class Served:
+    """A running server: its port, its file, its process and what it logged so far."""
+
+    process: subprocess.Popen[str]
+    store: Path
+    log: list[str] = field(default_factory=list)
+    port: int = 0
+
+    def wait_for(self, text: str, seconds: float = 10.0) -> str:
+        """Return the first log line that holds `text`; fails after that many seconds."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            for line in list(self.log):
+                if text in line:
+                    return line
+            if self.process.poll() is not None and text not in "".join(self.log):
+                break
+            time.sleep(0.01)
+        raise AssertionError(f"no {text!r} in the log:\n{''.join(self.log)}")
+
+    def reload(self) -> None:
+        """Send SIGHUP and wait until the configuration was read again, or refused."""
+        self.log.clear()
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for("reloaded")
+
+    def connect(self) -> socket.socket:
+        """Open a connection with a time limit."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
+
+@contextmanager
+def serving(store: Path, *options: str) -> Iterator[Served]:
+    """Serve a SQLite file on a free port for the block."""
+    command = [sys.executable, "-m", "kvref", "serve", "--listen", "127.0.0.1:0", "--store", f"sqlite:///{store}", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    served = Served(process, store)
+    reader = threading.Thread(target=_collect, args=(served,), daemon=True)
+    reader.start()
+    try:
+        match = LISTENING.search(served.wait_for("listening on", START_SECONDS))
+        assert match is not None
+        served.port = int(match[1])
+        yield served
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(timeout=20)
+        reader.join(timeout=20)
+        assert process.stderr is not None
+        process.stderr.close()
+    # Reached only when the test itself passed: nothing may have gone wrong unseen.
+    assert "Traceback" not in "".join(served.log), "".join(served.log)
+
+
+def _collect(served: Served) -> None:
+    assert served.process.stderr is not None
+    for line in served.process.stderr:
+        served.log.append(line)
+
+
+def ask(connection: socket.socket, data: bytes) -> bytes:
+    """Send bytes and return the reply: everything up to the answer of a `version` sent behind them."""
+    connection.sendall(data + b"version\r\n")
+    reply = bytearray()
+    while True:
+        chunk = connection.recv(65536)
+        if not chunk:
+            return bytes(reply) + b"<EOF>"
+        reply += chunk
+        end = re.search(rb"VERSION [^\r\n]*\r\n\Z", reply)
+        if end:
+            return bytes(reply[: end.start()])

@@ -1,0 +1,137 @@
+"""The embedded store: what is durable when, and what happens beside another writer."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvref import profiles
+from kvref.errors import ConfigError, StoreError
+from kvref.semantics.ports import Insert, Lookup, Row, Update
+from kvref.storage.sqlite import BusyError, SQLiteStore, path_of
+from kvref.storage.sqlite_schema import column_of
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    opened = SQLiteStore(tmp_path / "s.sqlite", profiles.load("kvref"))
+    opened.initialise()
+    yield opened
+    opened.close()
+
+
+def outside(store: SQLiteStore, query: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(store.path)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def a_row(key: str = "k") -> Row:
+    return Row(key, ("v",), 1, 2, 0)
+
+
+def test_others_see_only_what_is_committed(store: SQLiteStore) -> None:
+    mapping = store.read_directory().default
+    assert store.execute(Insert(mapping, a_row(), clear_unmapped=False)) is None
+    assert store.dirty
+    assert outside(store, "SELECT c1 FROM demo_test WHERE c1 = 'k'") == []
+    store.commit()
+    assert not store.dirty
+    assert outside(store, "SELECT * FROM demo_test WHERE c1 = 'k'") == [("k", "v", 1, 2, 0)]
+
+
+def test_a_refused_row_leaves_its_neighbours(store: SQLiteStore) -> None:
+    mapping = store.read_directory().default
+    assert store.execute(Insert(mapping, a_row("one"), clear_unmapped=False)) is None
+    assert "UNIQUE constraint failed" in store.execute(Insert(mapping, a_row("one"), clear_unmapped=False))
+    assert store.execute(Insert(mapping, a_row("two"), clear_unmapped=False)) is None
+    store.commit()
+    assert outside(store, "SELECT count(*) FROM demo_test") == [(3,)]
+
+
+def test_another_writer_makes_writes_busy_and_reads_go_on(store: SQLiteStore) -> None:
+    mapping = store.read_directory().default
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("UPDATE demo_test SET c2 = 'theirs'")
+    with pytest.raises(BusyError):
+        store.execute(Lookup(mapping, "AA", for_update=True))
+    row = store.execute(Lookup(mapping, "AA"))
+    assert row.values == ("HELLO, HELLO",)
+    other.execute("COMMIT")
+    other.close()
+    assert store.execute(Lookup(mapping, "aa", for_update=True)).values == ("theirs",)
+
+
+def test_a_dropped_table_is_a_store_error(store: SQLiteStore) -> None:
+    mapping = store.read_directory().default
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("DROP TABLE demo_test")
+    other.close()
+    with pytest.raises(StoreError, match="no such table: demo_test"):
+        store.execute(Lookup(mapping, "AA"))
+
+
+def test_a_full_disk_loses_the_tick_and_says_so(store: SQLiteStore) -> None:
+    mapping = store.read_directory().default
+    store._connection.execute("PRAGMA max_page_count = 12")
+    row = Row("AA", ("v" * 400_000,), 0, 0, 0)
+    with pytest.raises(StoreError, match="full"):
+        for _ in range(3):
+            store.execute(Update(mapping, "AA", row, clear_unmapped=False))
+    with pytest.raises(StoreError, match="full"):
+        store.execute(Insert(mapping, a_row(), clear_unmapped=False))
+    with pytest.raises(StoreError, match="full"):
+        store.commit()
+    store._connection.execute("PRAGMA max_page_count = 1000")
+    assert store.execute(Insert(mapping, a_row(), clear_unmapped=False)) is None
+    store.commit()
+    assert outside(store, "SELECT c1 FROM demo_test ORDER BY c1") == [("AA",), ("k",)]
+
+
+def test_numbers_beyond_sqlite_are_an_error(store: SQLiteStore) -> None:
+    mapping = store.read_directory().default
+    with pytest.raises(StoreError, match="SQLite cannot hold this number"):
+        store.execute(Insert(mapping, Row("k", ("v",), 0, 2**63, 0), clear_unmapped=False))
+
+
+def test_initialise_keeps_what_is_there(store: SQLiteStore) -> None:
+    assert store.initialise() is False
+    assert outside(store, "SELECT name, db_schema, db_table FROM containers") == [("aaa", "test", "demo_test")]
+
+
+@pytest.mark.parametrize("dsn", ["", "sqlite://", "sqlite:///", "mysql://root@localhost/", "/tmp/x"])
+def test_dsn_refused(dsn: str) -> None:
+    with pytest.raises(ConfigError, match="write sqlite:///PATH"):
+        path_of(dsn)
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("text, no database, and long enough for a header of one hundred bytes" * 3)
+    with pytest.raises(StoreError, match="file is not a database"):
+        SQLiteStore(tmp_path / "x", profiles.load("kvref"))
+
+
+@pytest.mark.parametrize(
+    ("declared", "width", "low", "high"),
+    [
+        ("VARCHAR(32)", 32, 0, 0), ("varchar (32)", 32, 0, 0), ("CHARACTER VARYING(9)", 9, 0, 0), ("TEXT", 65535, 0, 0),
+        ("LONGBLOB", 2**32 - 1, 0, 0), ("VARBINARY(8)", 8, 0, 0), ("INT", None, -(2**31), 2**31 - 1),
+        ("int(11) unsigned", None, 0, 2**32 - 1), ("TINYINT UNSIGNED", None, 0, 255), ("BIGINT", None, -(2**63), 2**63 - 1),
+        ("BIGINT UNSIGNED", None, 0, 2**63 - 1), ("INTEGER", None, -(2**63), 2**63 - 1),
+    ],
+)  # fmt: skip
+def test_declared_types(declared: str, width: int | None, low: int, high: int) -> None:
+    column = column_of("c", declared)
+    assert column is not None
+    assert (column.width, column.low, column.high) == (width, low, high)
+
+
+@pytest.mark.parametrize("declared", ["", "REAL", "DECIMAL(10,2)", "DATETIME", "JSON", "FLOAT", "enum('a')"])
+def test_declared_types_no_mapping_can_use(declared: str) -> None:
+    assert column_of("c", declared) is None

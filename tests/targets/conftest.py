@@ -1,0 +1,68 @@
+"""What the target tests share: a state folder of their own, and `kvref target` as its users call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from live import missing_skips
+
+from kvref import targets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Kvref = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Keep the state in a folder of the test, so that a target the user left running is not touched."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv("KVREF_STATE", str(folder))
+    yield folder
+    for file in folder.glob("*.json"):
+        targets.down(file.stem)
+
+
+@pytest.fixture
+def kvref(state: Path) -> Kvref:
+    """Run `kvref target ...` in a process of its own; keyword arguments are environment variables."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "kvref", "target", *arguments]
+        return subprocess.run(
+            command, env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    return run
+
+
+@pytest.fixture
+def kvref_json(kvref: Kvref) -> Callable[..., Any]:
+    """Run `kvref target ... --json`, which must succeed, and give what it printed."""
+
+    def run(*arguments: str) -> Any:
+        done = kvref(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def available() -> Callable[[str], None]:
+    """Skip the test where a target cannot be had on this machine, before it is booted through the command line."""
+    booted: set[str] = set()
+
+    def require(name: str) -> None:
+        if name not in booted:
+            with missing_skips(), targets.running(name):
+                booted.add(name)
+
+    return require
