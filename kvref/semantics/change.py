@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Final
 
 from kvref.semantics.mapping import Kind, Mapping
@@ -10,7 +11,7 @@ from kvref.semantics.session import Session
 from kvref.semantics.store import new_cas, refused_by_table, with_values
 from kvref.semantics.values import (
     RefusedError,
-    decoded,
+    is_number,
     join_value,
     leading_number,
     to_bytes,
@@ -21,7 +22,7 @@ from kvref.semantics.values import (
 )
 from kvref.wire import commands as c
 from kvref.wire.numbers import low_32_signed
-from kvref.wire.replies import ClientError, Number, ServerError, Status
+from kvref.wire.replies import ClientError, Number, Reply, ServerError, Status
 
 NON_NUMERIC: Final = "cannot increment or decrement non-numeric value"
 # A stored text of this many bytes or more is no number to the plugin, whatever it holds (arith-042, arith-050).
@@ -35,10 +36,10 @@ def arithmetic(session: Session, command: c.Arithmetic, now: int) -> Steps:
     row, mapping = yield from _existing(session, target, now)
     _count(session, command, hit=row is not None)
     if row is None or mapping is None:
-        return Status.NOT_FOUND
-    number = _number(session, mapping, row)
-    result = _result(session, command, number)
-    values = _written(session, mapping, result)
+        return _no_row(session, target)
+    index = _column_used(session, mapping, row)
+    result = _result(session, command, _number(session, mapping, row, index))
+    values = _written(session, mapping, result, index)
     cause = yield Update(
         mapping, row.key, with_values(mapping, row, values, new_cas(session, mapping)), session.rules.clears_unmapped
     )
@@ -91,6 +92,12 @@ def _existing(session: Session, target: tuple[Mapping, bytes] | Status, now: int
     return row, mapping
 
 
+def _no_row(session: Session, target: tuple[Mapping, bytes] | Status) -> Reply:
+    if session.rules.wraps_integers and not isinstance(target, Status) and not is_number(target[0].key, target[1]):
+        return ServerError("failed to store item")  # seen on 8.0.33 for every incr and decr of such a key
+    return Status.NOT_FOUND
+
+
 def _count(session: Session, command: c.Arithmetic, *, hit: bool) -> None:
     counters = session.shared.counters
     if command.increment:
@@ -101,25 +108,33 @@ def _count(session: Session, command: c.Arithmetic, *, hit: bool) -> None:
         counters.decr_misses += not hit
 
 
-def _number(session: Session, mapping: Mapping, row: Row) -> int:
+def _number(session: Session, mapping: Mapping, row: Row, index: int) -> int:
     if session.rules.counts_leading_number:
-        return _leading(session, mapping, row)
+        return _leading(session, mapping, row, index)
     text = join_value(row.values, session.shared.directory.separator).strip(b" \t\n\v\f\r")
     if len(text) <= LONGEST_NUMBER and text.isdigit() and text.isascii() and int(text) < _TOP:
         return int(text)
     raise RefusedError(ClientError(NON_NUMERIC))
 
 
-def _leading(session: Session, mapping: Mapping, row: Row) -> int:
-    first = row.values[0]
-    if mapping.values[0].kind is Kind.INTEGER:
-        return to_number(first) % _TOP
-    if len(to_bytes(first)) > LONGEST_NUMBER:
+def _column_used(session: Session, mapping: Mapping, row: Row) -> int:
+    # innodb_api_arithmetic takes the flags for the number of a value column (seen on both versions).
+    flags = (row.flags or 0) % (1 << 32)
+    return flags if session.rules.counts_leading_number and flags < len(mapping.values) else 0
+
+
+def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> int:
+    cell = row.values[index]
+    if mapping.values[index].kind is Kind.INTEGER:
+        return to_number(cell) % _TOP
+    if len(to_bytes(cell)) > LONGEST_NUMBER:
         raise RefusedError(ClientError(NON_NUMERIC))
-    if first is None:
+    if cell is None:
         return 0
-    # The texts of all columns run together without separator (col-011, col-070); strtoull ends at NUL.
-    text = b"".join(to_bytes(cell) for cell in row.values).split(b"\0")[0]
+    # From there on text columns run together without separator up to an integer one (col-011, col-070).
+    pairs = zip(mapping.values[index:], row.values[index:], strict=True)
+    texts = takewhile(lambda pair: pair[0].kind is not Kind.INTEGER, pairs)
+    text = b"".join(to_bytes(part) for _, part in texts).split(b"\0")[0]
     number = leading_number(text)
     if abs(number) < _TOP:
         return number % _TOP
@@ -138,16 +153,14 @@ def _result(session: Session, command: c.Arithmetic, number: int) -> int:
     return (number - delta) % _TOP if low_32_signed(number) >= delta else 0
 
 
-def _written(session: Session, mapping: Mapping, result: int) -> tuple[Cell, ...]:
-    column, rest = mapping.values[0], len(mapping.values) - 1
-    if column.kind is Kind.INTEGER:
-        if session.rules.wraps_integers:
-            # The sum passes through a signed 64-bit number on its way into the column (arith-033, arith-034).
-            cell: Cell = wrapped(column, result)
-        else:
-            cell = value_cell(column, b"%d" % result, session.rules)
-        return (cell, *[None] * rest)
+def _written(session: Session, mapping: Mapping, result: int, index: int) -> tuple[Cell, ...]:
+    column = mapping.values[index]
     text = b"%d" % result
-    if not session.rules.cuts_results and too_wide(column, decoded(column, text, session.rules)):
+    if column.kind is Kind.INTEGER and session.rules.wraps_integers:
+        # The sum passes through a signed 64-bit number on its way into the column (arith-033, arith-034).
+        cell: Cell = wrapped(column, result)
+    elif column.kind is not Kind.INTEGER and not session.rules.cuts_results and too_wide(column, text.decode()):
         raise RefusedError(ServerError(f"{result} is too wide for column {column.name} ({column.width})"))
-    return (value_cell(column, text, session.rules), *[None] * rest)
+    else:
+        cell = value_cell(column, text, session.rules)
+    return tuple(cell if position == index else None for position in range(len(mapping.values)))

@@ -97,6 +97,11 @@ def value_cell(column: Column, data: bytes, rules: Rules, *, cuts: bool | None =
     return cell
 
 
+def is_number(column: Column, data: bytes) -> bool:
+    """Tell whether an integer column could take this text by its leading number; any other column takes any."""
+    return column.kind is not Kind.INTEGER or _LEADING.match(data) is not None
+
+
 def split_value(mapping: Mapping, data: bytes, separator: bytes, rules: Rules) -> tuple[Cell, ...]:
     """Split a value into the value columns of a mapping.
 
@@ -190,7 +195,7 @@ def _integer(column: Column, data: bytes, rules: Rules, what: str) -> int:
         raise RefusedError(
             ClientError(f"{what} {shown!r} is no number from {column.low} to {column.high} for column {column.name}")
         )
-    if _LEADING.match(data) is None:
+    if not is_number(column, data):
         raise RefusedError(Status.NOT_STORED)
     return wrapped(column, leading_number(data))
 

@@ -70,9 +70,9 @@ def _store(words: list[bytes], rules: TextRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     length = _length(words[4], rules)
     refusal, store = _store_head(words, rules, length)
-    if store is None or length is None:
-        command = c.Refused(refusal, noreply)
-        if rules.swallows_refused and length is not None:
+    if store is None or length is None or length < 0:
+        command = c.Refused(refusal or BAD_FORMAT, noreply)
+        if rules.swallows_refused and length is not None and length >= 0:
             return Discard(command, length + 2)
         return command
     counted = length + (len(store.word) if rules.limit_counts_key else 0)
@@ -106,8 +106,8 @@ def _length(word: bytes, rules: TextRules) -> int | None:
     if length is None:
         return None
     if rules.wide_numbers_wrap:
-        length = numbers.low_32_signed(length)
-    return length if 0 <= length < 1 << 31 else None
+        return numbers.low_32_signed(length)
+    return length if -(1 << 31) <= length < 1 << 31 else None
 
 
 def _arithmetic(words: list[bytes], _rules: TextRules) -> Parsed:
@@ -135,7 +135,10 @@ def _flush_all(words: list[bytes], rules: TextRules) -> Parsed:
     times = words[1:-1] if noreply else words[1:]
     delay = numbers.signed(times[0]) if times else 0
     if rules.bad_delay_ignored:
-        return c.FlushAll(delay or 0, noreply)
+        # strtol: only a number beyond 64 bits is noticed. In the plugin that sticks to the thread until the next
+        # number is read (errno is never cleared), which is a deviation of every profile.
+        in_range = not times or numbers.fits_64_bits(times[0])
+        return c.FlushAll(delay or 0, noreply) if in_range else c.Refused(BAD_FORMAT, noreply)
     if delay is None or delay < 0 or len(times) > 1:
         return c.Refused(BAD_FORMAT, noreply)
     return c.FlushAll(delay, noreply)

@@ -7,6 +7,7 @@ from typing import Final
 
 # A conversion is accepted when it ends at the end of the word or at white space, which may also be all there is.
 _NUMBER: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)(?=[ \t\n\v\f\r]|\Z)")
+_LEADING: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _BLANK: Final = b" \t\n\v\f\r"
 
 
@@ -26,6 +27,12 @@ def unsigned(word: bytes) -> int | None:
         return None
     wrapped = value % (1 << 64)
     return None if b"-" in word and wrapped >= 1 << 63 else wrapped
+
+
+def fits_64_bits(word: bytes) -> bool:
+    """Tell whether the number in front of a word, if any, is one that strtol can return."""
+    match = _LEADING.match(word)
+    return match is None or -(1 << 63) <= _long(match[1]) < 1 << 63
 
 
 def low_32_signed(value: int) -> int:

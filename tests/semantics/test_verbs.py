@@ -172,6 +172,32 @@ def test_append_and_unmapped_columns(desk: Make) -> None:
         assert endpoint.rows("SELECT a, b, n, extra FROM many") == [wanted], profile
 
 
+def test_plugin_incr_runs_the_text_columns_together(desk: Make) -> None:
+    endpoint = desk("mysql-8.0", *COLUMNS)
+    endpoint.say(b"bind many\r\n" + store("set", "n", b"5|6|7"))
+    # Up to an integer column: seen on both versions.
+    assert endpoint.say(b"incr n 5\r\nget n\r\n") == b"61\r\nVALUE n 0 4\r\n61||\r\nEND\r\n"
+
+
+FLAGS_CHOOSE = [(0, 17, ("17", None, None, None)), (1, 7, (None, "7", None, None)), (2, 8, (None, None, 8, None)),
+                (3, 9, (None, None, None, "9")), (4, 17, ("17", None, None, None)), (-1, 17, ("17", None, None, None))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("flags", "answer", "stored"), FLAGS_CHOOSE)
+def test_plugin_incr_takes_the_flags_for_a_column_number(
+    desk: Make, flags: int, answer: int, stored: tuple[object, ...]
+) -> None:
+    # Seen on 8.0.33 with exactly this table, and on 5.6.14 but for flags 2.
+    endpoint = desk(
+        "mysql-8.0",
+        "CREATE TABLE t4 (k VARCHAR(9) PRIMARY KEY, a VARCHAR(6), b VARCHAR(200), n INT, c VARCHAR(6), f INT)",
+        "INSERT INTO containers VALUES ('t4', 'test', 't4', 'k', 'a,b,n,c', 'f', '0', '0', 'PRIMARY')",
+        f"INSERT INTO t4 VALUES ('k', '1', '2', 3, '4', {flags})",
+    )
+    assert endpoint.say(b"bind t4\r\nincr k 5\r\n") == b"SUCCEED\r\n%d\r\n" % answer
+    assert endpoint.rows("SELECT a, b, n, c FROM t4") == [stored]
+
+
 def test_a_write_the_table_refuses(desk: Make) -> None:
     table = (
         "CREATE TABLE strict (k VARCHAR(32) PRIMARY KEY, v VARCHAR(10) UNIQUE)",
@@ -192,6 +218,8 @@ def test_integer_key(desk: Make) -> None:
         b"SUCCEED\r\nVALUE 5abc 0 4\r\nfive\r\nVALUE 4294967301 0 4\r\nfive\r\nEND\r\n"  # [type-030, type-051]
     )
     assert plugin.say(store("set", "abc", b"x")) == b"NOT_STORED\r\n"
+    # Seen on 8.0.33: incr notices a key that is no number, delete does not.
+    assert plugin.say(b"incr abc 1\r\ndelete abc\r\n") == b"SERVER_ERROR failed to store item\r\nNOT_FOUND\r\n"
     assert endpoint.say(b"bind ints\r\nget 5 5abc 4294967301\r\n") == b"SUCCEED\r\nVALUE 5 0 4\r\nfive\r\nEND\r\n"
     assert endpoint.say(store("set", "abc", b"x")).startswith(b"CLIENT_ERROR key 'abc' is no number from -2147483648")
 

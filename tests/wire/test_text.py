@@ -106,6 +106,7 @@ BY_PROFILE: list[tuple[str, bytes, list[c.Command]]] = [
     ("mysql-8.0", b"get AA\0BB\r\n", [c.Get([b"AA"], with_cas=False)]),
     ("kvref", b"get AA\0BB\r\n", refused(BAD)),
     ("mysql-8.0", b"flush_all abc\r\n", [c.FlushAll()]),
+    ("mysql-8.0", b"flush_all 9223372036854775808\r\n", refused(BAD)),
     ("kvref", b"flush_all abc\r\n", refused(BAD)),
     ("kvref", b"flush_all -1\r\n", refused(BAD)),
     ("kvref", b"flush_all 0 1\r\n", refused(BAD)),

@@ -1,0 +1,64 @@
+"""The shape of the project holds, and breaks visibly when it is broken."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = (ROOT / "kvref", ROOT / "conformance" / "kvref_conformance", ROOT / "bench" / "kvref_bench")
+SOURCES = [path for package in PACKAGES for path in sorted(package.rglob("*.py"))]
+LONGEST_FILE = 320
+
+VIOLATIONS = [
+    ("kvref/wire/text.py", "import kvref.semantics.keys", "floors: each room leans only on the rooms below it"),
+    ("kvref/semantics/keys.py", "import time", "wire, semantics and profiles do no I/O and read no clock"),
+    ("conformance/kvref_conformance/__init__.py", "import kvref.wire.text", "the judge shares nothing with the judged"),
+    ("kvref/server/server.py", "import kvref_conformance", "the judged never reads the judge"),
+]
+
+
+@pytest.mark.parametrize(("file", "line", "contract"), VIOLATIONS)
+def test_contracts_break_when_violated(tmp_path: Path, file: str, line: str, contract: str) -> None:
+    for folder in ("kvref", "conformance", "bench"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    source = tmp_path / file
+    text = source.read_text().replace("from __future__ import annotations\n", f"from __future__ import annotations\n{line}\n", 1)
+    assert line in text
+    source.write_text(text)
+    # In a process of its own, with the copy in front of the installed package.
+    path = ":".join(str(tmp_path / folder) for folder in ("", "conformance", "bench"))
+    result = subprocess.run(
+        [sys.executable, "-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"],
+        cwd=tmp_path, env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 1, result.stdout + result.stderr
+    broken = [row for row in result.stdout.splitlines() if row.endswith("BROKEN")]
+    assert len(broken) == 1
+    assert broken[0].startswith(contract)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_has_a_docstring_and_a_bearable_length(path: Path) -> None:
+    text = path.read_text()
+    assert ast.get_docstring(ast.parse(text)), f"{path}: a module says what it is"
+    assert len(text.splitlines()) <= LONGEST_FILE
+
+
+def test_code_asks_facts_and_never_profile_names() -> None:
+    for room in ("wire", "semantics", "storage", "server"):
+        for path in (ROOT / "kvref" / room).rglob("*.py"):
+            strings = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
+            assert not {"mysql-5.6", "mysql-8.0", "memcached"} & set(map(str, strings)), path
+
+
+def test_the_core_needs_few_packages() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert [requirement.split(">")[0] for requirement in project["dependencies"]] == ["click", "rich", "uvloop"]
