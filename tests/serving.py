@@ -53,7 +53,17 @@ class Served:
 @contextmanager
 def serving(store: Path, *options: str) -> Iterator[Served]:
     """Serve a SQLite file on a free port for the block."""
-    command = [sys.executable, "-m", "kvref", "serve", "--listen", "127.0.0.1:0", "--store", f"sqlite:///{store}", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "kvref",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        f"sqlite:///{store}",
+        *options,
+    ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     served = Served(process, store)
     reader = threading.Thread(target=_collect, args=(served,), daemon=True)

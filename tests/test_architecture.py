@@ -30,7 +30,9 @@ def test_contracts_break_when_violated(tmp_path: Path, file: str, line: str, con
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     source = tmp_path / file
-    text = source.read_text().replace("from __future__ import annotations\n", f"from __future__ import annotations\n{line}\n", 1)
+    text = source.read_text().replace(
+        "from __future__ import annotations\n", f"from __future__ import annotations\n{line}\n", 1
+    )
     assert line in text
     source.write_text(text)
     # In a process of its own, with the copy in front of the installed package.

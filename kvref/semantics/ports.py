@@ -42,6 +42,17 @@ class Lookup:
 
 
 @dataclass(slots=True)
+class Scan:
+    """Read the rows between two keys in ascending key order; answered with a list of Row. None: no bound there."""
+
+    mapping: Mapping
+    low: Cell
+    low_inclusive: bool
+    high: Cell
+    high_inclusive: bool
+
+
+@dataclass(slots=True)
 class Insert:
     """Write a new row; answered with None, or the table's reason to refuse it."""
 
@@ -75,7 +86,7 @@ class Clear:
     mapping: Mapping
 
 
-Operation = LoadMapping | Lookup | Insert | Update | Remove | Clear
+Operation = LoadMapping | Lookup | Scan | Insert | Update | Remove | Clear
 
 # A step of semantics: yields operations, is sent their answers, returns its result.
 Steps = Generator[Operation, Any, Any]

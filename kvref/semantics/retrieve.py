@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Lookup, Row, Steps
+from kvref.semantics.ranges import parse, scan
 from kvref.semantics.session import Session
-from kvref.semantics.values import join_value
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 from kvref.wire.grammar import BAD_FORMAT
@@ -15,7 +15,7 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
     """Answer the words of one get in their order; misses and unknown mappings are left out (mget-005, mget-010)."""
     items: list[r.Item] = []
     looked_up = False
-    for word in command.words:
+    for position, word in enumerate(command.words, 1):
         key = word
         target = session.split(word)
         if target is not None:
@@ -30,9 +30,16 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
                 continue
         mapping = yield from session.mapping()
         looked_up = True
+        wanted = parse(key) if session.rules.ranges else None
+        if wanted is not None:
+            last = position == len(command.words)
+            items += yield from scan(session, mapping, wanted, now, first_only=target is not None and last)
+            if session.rules.lossy_ranges:
+                break  # words behind a range are lost (range-035); an empty one would end 8.0 (range-077)
+            continue
         row = yield from _visible_row(session, mapping, key, now)
         if row is not None:
-            items.append(_item(session, word, row))
+            items.append(session.item(word, row))
     if command.refused:
         return r.Line(BAD_FORMAT)
     return r.Items(items, command.with_cas)
@@ -54,8 +61,3 @@ def _visible_row(session: Session, mapping: Mapping, key: bytes, now: int) -> St
         return None
     counters.get_hits += 1
     return row
-
-
-def _item(session: Session, word: bytes, row: Row) -> r.Item:
-    data = join_value(row.values, session.shared.directory.separator)
-    return r.Item(word, (row.flags or 0) % (1 << 32), data, (row.cas or 0) % (1 << 64))

@@ -40,6 +40,7 @@ class Rules:
     hides_expired: bool
     ignores_delay: bool
     ranges: bool
+    lossy_ranges: bool
 
 
 def rules(profile: Profile) -> Rules:
@@ -75,4 +76,5 @@ def rules(profile: Profile) -> Rules:
         hides_expired=profile["expiry.hides_from"] == "every-verb",
         ignores_delay=profile["flush.delay"] == "ignored",
         ranges=profile.flag("range.supported"),
+        lossy_ranges=profile["range.answers"] == "lossy",
     )

@@ -15,8 +15,8 @@ from kvref.semantics.mapping import Directory, Mapping
 from kvref.semantics.ports import Cell, LoadMapping, Operation, Row
 from kvref.semantics.rules import Rules
 from kvref.semantics.stats import Counters
-from kvref.semantics.values import RefusedError, key_cell
-from kvref.wire.replies import ClientError, ServerError, Status
+from kvref.semantics.values import RefusedError, join_value, key_cell
+from kvref.wire.replies import ClientError, Item, ServerError, Status
 
 
 @dataclass(slots=True)
@@ -104,6 +104,11 @@ class Session:
             return key_cell(mapping.key, key, self.rules)
         except RefusedError:
             return None
+
+    def item(self, word: bytes, row: Row) -> Item:
+        """Return a row as get answers it under `word`."""
+        data = join_value(row.values, self.shared.directory.separator)
+        return Item(word, (row.flags or 0) % (1 << 32), data, (row.cas or 0) % (1 << 64))
 
     def expired(self, row: Row, now: int) -> bool:
         """Tell whether a row is over; 0, NULL and negative times never are (exp-006, exp-019)."""

@@ -151,6 +151,8 @@ class SQLiteStore:
         match operation:
             case ports.Lookup():
                 return self._lookup(operation)
+            case ports.Scan():
+                return self._scan(operation)
             case ports.Insert():
                 sql = self._sql(operation.mapping)
                 text = sql.insert_cleared if operation.clear_unmapped else sql.insert
@@ -172,6 +174,19 @@ class SQLiteStore:
         sql = self._sql(operation.mapping)
         cells = self._connection.execute(sql.lookup, (operation.key,)).fetchone()
         return None if cells is None else sql.row(cells)
+
+    def _scan(self, operation: ports.Scan) -> list[ports.Row]:
+        sql = self._sql(operation.mapping)
+        bounds = [
+            (f"{sign}{'=' if inclusive else ''}", cell)
+            for sign, cell, inclusive in (
+                (">", operation.low, operation.low_inclusive),
+                ("<", operation.high, operation.high_inclusive),
+            )
+            if cell is not None
+        ]
+        found = self._connection.execute(sql.scan([sign for sign, _ in bounds]), [cell for _, cell in bounds])
+        return [sql.row(cells) for cells in found]
 
     def _begin(self) -> None:
         if self._lost:

@@ -26,7 +26,9 @@ class Statements:
         marks = ", ".join("?" * len(columns))
         where = f" WHERE {key} = ?"
         assignments = ", ".join(f"{name} = ?" for name in columns)
-        self.lookup = f"SELECT {selected} FROM {table}{where}"  # noqa: S608 - identifiers are quoted
+        self._key = key
+        self._select = f"SELECT {selected} FROM {table}"  # noqa: S608 - identifiers are quoted
+        self.lookup = f"{self._select}{where}"
         self.insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
         self.insert_cleared = (
             f"INSERT INTO {table} ({', '.join(columns + nulls)}) VALUES ({', '.join([marks, *['NULL'] * len(nulls)])})"  # noqa: S608
@@ -36,6 +38,11 @@ class Statements:
         self.update_cleared = f"UPDATE {table} SET {cleared}{where}"  # noqa: S608
         self.remove = f"DELETE FROM {table}{where}"  # noqa: S608
         self.clear = f"DELETE FROM {table}"  # noqa: S608
+
+    def scan(self, signs: list[str]) -> str:
+        """Return the SELECT of a range; `signs` are the comparisons of the key, one parameter each."""
+        where = " AND ".join(f"{self._key} {sign} ?" for sign in signs)
+        return f"{self._select} WHERE {where} ORDER BY {self._key}"
 
     def row(self, cells: tuple[Cell, ...]) -> Row:
         """Return the row that `lookup` found."""

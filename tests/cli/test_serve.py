@@ -14,7 +14,12 @@ from serving import serving
 
 def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "kvref", *arguments], input=typed, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "kvref", *arguments],
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
@@ -56,7 +61,10 @@ def test_no_usable_row_stops_the_start_and_names_each(tmp_path: Path) -> None:
     database.close()
     result = kvref("serve", "--listen", "127.0.0.1:0", "--store", f"sqlite:///{path}")
     assert result.returncode == 2
-    assert "container 'aaa': table demo_test has no value column 'nope': its columns are c1, c2, c3, c4, c5" in result.stderr
+    assert (
+        "container 'aaa': table demo_test has no value column 'nope': its columns are c1, c2, c3, c4, c5"
+        in result.stderr
+    )
 
 
 def test_the_default_store_is_a_temporary_file_and_is_named() -> None:

@@ -30,7 +30,9 @@ END = b"END\r\n"
 @pytest.mark.parametrize("profile", ALL)
 def test_get_switches_echoes_and_sticks(desk: Make, profile: str) -> None:
     endpoint = desk(profile, *THREE)
-    assert endpoint.say(b"get @@m1.k\r\nget k\r\n") == b"VALUE @@m1.k 1 3\r\none\r\nEND\r\nVALUE k 1 3\r\none\r\nEND\r\n"
+    assert (
+        endpoint.say(b"get @@m1.k\r\nget k\r\n") == b"VALUE @@m1.k 1 3\r\none\r\nEND\r\nVALUE k 1 3\r\none\r\nEND\r\n"
+    )
     assert endpoint.say(b"get @@m2.missing\r\nget k\r\n") == END + b"VALUE k 2 3\r\ntwo\r\n" + END  # [map-002]
     assert endpoint.say(b"get @@nope.k\r\nget k\r\n") == END + b"VALUE k 2 3\r\ntwo\r\n" + END  # [map-014]
     assert endpoint.say(b"get k\r\n", "b") == DEMO_K + END  # another connection keeps the default mapping [map-064]
@@ -60,7 +62,9 @@ def test_storage_verbs_switch(desk: Make, profile: str, verb: str) -> None:
 @pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
 def test_plugin_takes_the_whole_word_for_delete_and_incr(desk: Make, profile: str) -> None:
     endpoint = desk(profile, *THREE, "INSERT INTO demo_test VALUES ('@@m1.k', '5', 0, 0, 0)")
-    assert endpoint.say(b"incr @@m1.k 1\r\ndelete @@m1.k\r\nget k\r\n") == b"6\r\nDELETED\r\n" + DEMO_K + END  # [map-041]
+    assert (
+        endpoint.say(b"incr @@m1.k 1\r\ndelete @@m1.k\r\nget k\r\n") == b"6\r\nDELETED\r\n" + DEMO_K + END
+    )  # [map-041]
 
 
 def test_kvref_switches_in_every_verb(desk: Make) -> None:
@@ -93,9 +97,14 @@ def test_words_in_one_get(desk: Make, words: bytes, plugin_8_0: bytes, each: byt
 @pytest.mark.parametrize("profile", ALL)
 def test_bind(desk: Make, profile: str) -> None:
     endpoint = desk(profile, *THREE)
-    assert endpoint.say(b"bind m1\r\nbind nope\r\nget k\r\n") == b"SUCCEED\r\nNOT_FOUND\r\nVALUE k 1 3\r\none\r\nEND\r\n"
+    assert (
+        endpoint.say(b"bind m1\r\nbind nope\r\nget k\r\n") == b"SUCCEED\r\nNOT_FOUND\r\nVALUE k 1 3\r\none\r\nEND\r\n"
+    )
     assert endpoint.say(b"bind Q\r\nget k\r\n") == b"SUCCEED\r\nVALUE k 2 3\r\ntwo\r\nEND\r\n"  # [bind-008, bind-015]
-    assert endpoint.say(b"flush_all\r\nget k\r\nbind m1\r\nget k\r\n") == b"OK\r\nEND\r\nSUCCEED\r\nVALUE k 1 3\r\none\r\nEND\r\n"
+    assert (
+        endpoint.say(b"flush_all\r\nget k\r\nbind m1\r\nget k\r\n")
+        == b"OK\r\nEND\r\nSUCCEED\r\nVALUE k 1 3\r\none\r\nEND\r\n"
+    )
 
 
 def test_one_letter_mapping(desk: Make) -> None:

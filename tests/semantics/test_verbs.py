@@ -24,9 +24,9 @@ def test_storage_verbs(desk: Make, profile: str) -> None:
     assert endpoint.say(store("cas", "nope", b"x", cas=" 1")) == b"NOT_FOUND\r\n"
     assert endpoint.say(store("cas", "AA", b"x", cas=" 1")) == b"EXISTS\r\n"
     assert endpoint.say(store("cas", "AA", b"x", cas=" 0")) == b"STORED\r\n"  # rows of SQL have number 0 [verb-014]
-    assert endpoint.say(store("add", "new", b"1") + store("prepend", "new", b"0") + store("append", "new", b"2") + b"get new\r\n") == (
-        b"STORED\r\n" * 3 + b"VALUE new 0 3\r\n012\r\nEND\r\n"
-    )
+    assert endpoint.say(
+        store("add", "new", b"1") + store("prepend", "new", b"0") + store("append", "new", b"2") + b"get new\r\n"
+    ) == (b"STORED\r\n" * 3 + b"VALUE new 0 3\r\n012\r\nEND\r\n")
     assert endpoint.say(b"delete new\r\ndelete new\r\n") == b"DELETED\r\nNOT_FOUND\r\n"
 
 
@@ -55,7 +55,9 @@ def test_append_keeps_or_takes_flags_and_expiry(desk: Make) -> None:
     for profile, flags, expires in (("kvref", 7, 0), ("mysql-8.0", 5, 1_700_000_100), ("mysql-5.6", 5, 1_700_000_100)):
         endpoint = desk(profile)
         endpoint.say(store("set", "k", b"a", flags=7) + store("append", "k", b"b", flags=5, exptime=100))
-        assert endpoint.rows("SELECT c2, c3, c5 FROM demo_test WHERE c1 = 'k'") == [("ab", flags, expires)], profile  # [verb-012]
+        assert endpoint.rows("SELECT c2, c3, c5 FROM demo_test WHERE c1 = 'k'") == [("ab", flags, expires)], (
+            profile
+        )  # [verb-012]
 
 
 @pytest.mark.parametrize(
@@ -75,13 +77,11 @@ def test_arithmetic(desk: Make, value: bytes, delta: str, verb: str, plugin: byt
     for profile, expected in (("mysql-8.0", plugin), ("kvref", kvref)):
         endpoint = desk(profile)
         endpoint.say(store("set", "n", value, flags=3))
-        reply = endpoint.say(f"{verb} n {delta}\r\n".encode())
-        if expected == b"CLIENT_ERROR":
-            assert reply == b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n", profile
-            expected = value
-        else:
-            assert reply == expected + b"\r\n", profile
-        assert endpoint.say(b"get n\r\n") == b"VALUE n 3 %d\r\n%b\r\nEND\r\n" % (len(expected), expected), profile
+        refused = expected == b"CLIENT_ERROR"
+        reply = b"CLIENT_ERROR cannot increment or decrement non-numeric value" if refused else expected
+        stored = value if refused else expected
+        assert endpoint.say(f"{verb} n {delta}\r\n".encode()) == reply + b"\r\n", profile
+        assert endpoint.say(b"get n\r\n") == b"VALUE n 3 %d\r\n%b\r\nEND\r\n" % (len(stored), stored), profile
 
 
 def test_what_the_plugin_cuts_kvref_refuses(desk: Make) -> None:
@@ -112,7 +112,10 @@ def test_malformed_text(desk: Make) -> None:
 def test_flags_and_null(desk: Make, profile: str) -> None:
     endpoint = desk(profile, "INSERT INTO demo_test VALUES ('nul', NULL, NULL, NULL, NULL)")
     assert endpoint.say(b"gets nul\r\n") == b"VALUE nul 0 0 0\r\n\r\nEND\r\n"  # [null-001]
-    assert endpoint.say(store("set", "f", b"", flags=4294967295) + b"get f\r\n") == b"STORED\r\nVALUE f 4294967295 0\r\n\r\nEND\r\n"
+    assert (
+        endpoint.say(store("set", "f", b"", flags=4294967295) + b"get f\r\n")
+        == b"STORED\r\nVALUE f 4294967295 0\r\n\r\nEND\r\n"
+    )
     assert endpoint.rows("SELECT c3 FROM demo_test WHERE c1 = 'f'") == [(-1,)]  # [limit-024]
 
 
@@ -153,7 +156,9 @@ COLUMNS = (
         (b"1|2|3|4", ("1", "2", 3), None), (b"1|2|x", ("1", "2", None), None), (b"1|2|3000000000", ("1", "2", -1294967296), None),
     ],
 )  # fmt: skip
-def test_several_value_columns(desk: Make, value: bytes, plugin: tuple[object, ...], kvref: tuple[object, ...] | None) -> None:
+def test_several_value_columns(
+    desk: Make, value: bytes, plugin: tuple[object, ...], kvref: tuple[object, ...] | None
+) -> None:
     for profile, expected in (("mysql-8.0", plugin), ("kvref", kvref)):
         endpoint = desk(profile, *COLUMNS)
         reply = endpoint.say(b"bind many\r\n" + store("set", "new", value)).removeprefix(b"SUCCEED\r\n")
@@ -204,8 +209,13 @@ def test_a_write_the_table_refuses(desk: Make) -> None:
         "INSERT INTO strict VALUES ('a', 'same')",
         "INSERT INTO containers VALUES ('strict', 'test', 'strict', 'k', 'v', '0', '0', '0', 'PRIMARY')",
     )
-    for profile, reply in (("mysql-8.0", b"NOT_STORED\r\n"), ("kvref", b"SERVER_ERROR UNIQUE constraint failed: strict.v\r\n")):
-        assert desk(profile, *table).say(b"bind strict\r\n" + store("set", "b", b"same")) == b"SUCCEED\r\n" + reply  # [side-046]
+    for profile, reply in (
+        ("mysql-8.0", b"NOT_STORED\r\n"),
+        ("kvref", b"SERVER_ERROR UNIQUE constraint failed: strict.v\r\n"),
+    ):
+        assert (
+            desk(profile, *table).say(b"bind strict\r\n" + store("set", "b", b"same")) == b"SUCCEED\r\n" + reply
+        )  # [side-046]
 
 
 def test_integer_key(desk: Make) -> None:
@@ -225,7 +235,10 @@ def test_integer_key(desk: Make) -> None:
 
 
 def test_flush_all(desk: Make) -> None:
-    for profile, delayed in (("mysql-8.0", b"OK\r\n"), ("kvref", b"CLIENT_ERROR delayed flush_all is not supported: send flush_all or flush_all 0\r\n")):
+    for profile, delayed in (
+        ("mysql-8.0", b"OK\r\n"),
+        ("kvref", b"CLIENT_ERROR delayed flush_all is not supported: send flush_all or flush_all 0\r\n"),
+    ):
         endpoint = desk(profile)
         assert endpoint.say(b"flush_all 5\r\n") == delayed  # [verb-038]
         assert endpoint.say(b"flush_all\r\n") == b"OK\r\n"
@@ -236,7 +249,9 @@ def test_stats(desk: Make) -> None:
     endpoint = desk("mysql-8.0")
     endpoint.say(b"get AA nope\r\n" + store("set", "k", b"1") + b"incr k 1\r\ndelete nope\r\n")
     rows = dict(line.split()[1:3] for line in endpoint.say(b"stats\r\n").splitlines()[:-1] if len(line.split()) > 2)
-    assert [rows[name] for name in (b"get_hits", b"get_misses", b"cmd_set", b"incr_hits", b"delete_misses")] == [b"1"] * 5
+    assert [rows[name] for name in (b"get_hits", b"get_misses", b"cmd_set", b"incr_hits", b"delete_misses")] == [
+        b"1"
+    ] * 5
     assert endpoint.say(b"stats reset\r\nstats slabs\r\nstats malloc\r\nstats detail\r\n") == (
         b"RESET\r\nSTAT active_slabs 0\r\nSTAT total_malloced 0\r\nEND\r\nERROR\r\n"
         b"CLIENT_ERROR usage: stats detail on|off|dump\r\n"

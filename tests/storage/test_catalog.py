@@ -31,7 +31,9 @@ GOOD = {
 }  # fmt: skip
 
 
-def read(tmp_path: Path, rows: list[dict[str, str | None]], profile: str = "kvref", *sql: str) -> tuple[Directory, list[str]]:
+def read(
+    tmp_path: Path, rows: list[dict[str, str | None]], profile: str = "kvref", *sql: str
+) -> tuple[Directory, list[str]]:
     store = SQLiteStore(tmp_path / "x.sqlite", profiles.load(profile))
     store.initialise()
     with sqlite3.connect(tmp_path / "x.sqlite") as other:
@@ -65,7 +67,9 @@ def test_a_bad_row_is_named_and_the_good_ones_are_served(
 
 
 def test_no_usable_row(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no usable row in containers:\n  container 'x': there is no table test\.nope"):
+    with pytest.raises(
+        ConfigError, match=r"no usable row in containers:\n  container 'x': there is no table test\.nope"
+    ):
         read(tmp_path, [GOOD | {"db_table": "nope"}], "kvref", "DELETE FROM containers WHERE name = 'aaa'")
 
 
@@ -77,7 +81,9 @@ def test_empty_containers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("column", ["flags", "cas_column", "expire_time_column"])
 def test_null_for_a_feature(tmp_path: Path, column: str) -> None:
     _, problems = read(tmp_path, [GOOD | {column: None}], "mysql-8.0")
-    assert problems == [f"container 'x': {column} has an invalid NULL value: write '0' for a feature that is not in use"]
+    assert problems == [
+        f"container 'x': {column} has an invalid NULL value: write '0' for a feature that is not in use"
+    ]
 
 
 def test_null_for_a_feature_is_off_in_kvref(tmp_path: Path) -> None:
@@ -90,7 +96,11 @@ def test_null_for_a_feature_is_off_in_kvref(tmp_path: Path) -> None:
     [
         ("UPDATE config_options SET value = ':' WHERE name = 'table_map_delimiter'", b":", None),
         ("UPDATE config_options SET value = '' WHERE name = 'table_map_delimiter'", b".", None),
-        ("UPDATE config_options SET name = 'TABLE_MAP_DELIMITER' WHERE value = '.'", b".", "has no row 'table_map_delimiter'"),
+        (
+            "UPDATE config_options SET name = 'TABLE_MAP_DELIMITER' WHERE value = '.'",
+            b".",
+            "has no row 'table_map_delimiter'",
+        ),
         ("UPDATE config_options SET value = NULL", b".", "is NULL: taken as missing"),
         (f"UPDATE config_options SET value = '{'x' * 40}' WHERE value = '.'", b"x" * 32, None),
     ],

@@ -116,9 +116,7 @@ CASES = [(name, data, expected) for name in RULES for data, expected in EVERYWHE
 
 @pytest.mark.parametrize("pieces", [whole, bytewise])
 @pytest.mark.parametrize(("profile", "data", "expected"), CASES)
-def test_commands(
-    profile: str, data: bytes, expected: list[c.Command], pieces: Callable[[bytes], list[bytes]]
-) -> None:
+def test_commands(profile: str, data: bytes, expected: list[c.Command], pieces: Callable[[bytes], list[bytes]]) -> None:
     assert parse(RULES[profile], pieces(data)) == expected
 
 
@@ -162,7 +160,9 @@ def test_pieces_do_not_matter(pieces: list[bytes], profile: str) -> None:
     assert parse(RULES[profile], pieces) == parse(RULES[profile], [b"".join(pieces)])
 
 
-words = st.sampled_from([b"get", b"set", b"cas", b"k", b"0", b"1", b"-1", b"noreply", b"incr", b"delete", b"bind", b"\r\n", b"\n", b"\0"])
+words = st.sampled_from(
+    [b"get", b"set", b"cas", b"k", b"0", b"1", b"-1", b"noreply", b"incr", b"delete", b"bind", b"\r\n", b"\n", b"\0"]
+)
 
 
 @given(st.lists(words, max_size=30), st.sampled_from(sorted(RULES)))

@@ -1,0 +1,108 @@
+"""Range gets: `@>low`, `@>=low`, `@<high`, `@<=high`, alone or one of each, in the place of a key."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from kvref.semantics.mapping import Column, Kind, Mapping
+from kvref.semantics.ports import Cell, Row, Scan, Steps
+from kvref.semantics.session import Session
+from kvref.semantics.values import RefusedError, decoded, key_cell, to_bytes, to_number
+from kvref.wire.numbers import signed
+from kvref.wire.replies import Status
+
+_BOUND: Final = re.compile(rb"@([<>])(=?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of a range; `text` may be empty, which compares like the empty key."""
+
+    text: bytes
+    inclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a range word asks for; at least one end is there."""
+
+    low: Bound | None
+    high: Bound | None
+
+
+def parse(key: bytes) -> Range | None:
+    """Read a range word, or return None for an ordinary key.
+
+    Args:
+        key: the word, or what is left of it behind mapping and delimiter.
+    """
+    first = _BOUND.match(key)
+    if first is None:
+        return None
+    other = key.find(b"@<" if first[1] == b">" else b"@>", first.end())
+    end = len(key) if other < 0 else other
+    bounds = {first[1]: Bound(key[first.end() : end], bool(first[2]))}
+    if other >= 0 and (second := _BOUND.match(key, other)) is not None:
+        bounds[second[1]] = Bound(key[second.end() :], bool(second[2]))
+    return Range(bounds.get(b">"), bounds.get(b"<"))
+
+
+def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_only: bool) -> Steps:
+    """Return the items of a range in ascending key order, each under its row's own key.
+
+    Args:
+        session: the connection's state.
+        mapping: the table in force.
+        wanted: the range.
+        now: UNIX time in whole seconds.
+        first_only: the profile answers only the first row of this one.
+    """
+    try:
+        low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
+    except RefusedError:
+        return []
+    rows: list[Row] = yield Scan(
+        mapping,
+        low,
+        wanted.low is not None and wanted.low.inclusive,
+        high,
+        wanted.high is not None and wanted.high.inclusive,
+    )
+    counters, lossy = session.shared.counters, session.rules.lossy_ranges
+    counters.cmd_get += 1
+    if lossy and (first_only or (mapping.key.kind is Kind.INTEGER and None in (wanted.low, wanted.high))):
+        rows = rows[:1]  # range-032, range-049
+    items = []
+    for row in rows:
+        if session.expired(row, now):
+            if lossy:
+                break  # range-041: later rows are lost
+            continue
+        items.append(session.item(_shown(session, mapping.key, row), row))
+    counters.get_hits += bool(items)
+    counters.get_misses += not items
+    return items
+
+
+def _cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
+    if bound is None:
+        return None
+    if session.rules.lossy_ranges:
+        return key_cell(mapping.key, bound.text, session.rules)
+    # What no key can be compares all the same: a text longer than the column, a number beyond it.
+    if mapping.key.kind is not Kind.INTEGER:
+        return decoded(mapping.key, bound.text, session.rules)
+    number = signed(bound.text)
+    if number is None:
+        raise RefusedError(Status.NOT_FOUND)
+    return number
+
+
+def _shown(session: Session, column: Column, row: Row) -> bytes:
+    if column.kind is Kind.INTEGER and session.rules.lossy_ranges:
+        # InnoDB's storage form: big-endian, sign bit flipped (range-031).
+        width = ((column.high - column.low).bit_length() + 7) // 8
+        return (to_number(row.key) - column.low).to_bytes(width, "big")
+    return to_bytes(row.key)

@@ -1,0 +1,87 @@
+"""Range gets; ids in brackets name recordings of 8.0.33, 5.6.14 does not know them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from desk import Desk
+
+from kvref.semantics.ranges import Bound, Range, parse
+
+Make = Callable[..., Desk]
+ROWS = (
+    "DELETE FROM demo_test",
+    "INSERT INTO demo_test VALUES ('a','va',1,1,0), ('b','vb',2,2,0), ('c','vc',3,3,0), ('d','vd',4,4,0), ('e','ve',5,5,0)",
+    "CREATE TABLE ti (k INT PRIMARY KEY, v VARCHAR(9))",
+    "INSERT INTO ti VALUES (-5, 'neg'), (1, 'one'), (2, 'two'), (9, 'nine')",
+    "INSERT INTO containers VALUES ('num', 'test', 'ti', 'k', 'v', '0', '0', '0', 'PRIMARY')",
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        (b"@>b", Range(Bound(b"b", inclusive=False), None)), (b"@<=d", Range(None, Bound(b"d", inclusive=True))),
+        (b"@>=b@<d", Range(Bound(b"b", inclusive=True), Bound(b"d", inclusive=False))),
+        (b"@<d@>b", Range(Bound(b"b", inclusive=False), Bound(b"d", inclusive=False))),
+        (b"@>b@", Range(Bound(b"b@", inclusive=False), None)), (b"@>b@>c", Range(Bound(b"b@>c", inclusive=False), None)),
+        (b"@>", Range(Bound(b"", inclusive=False), None)), (b"@=b", None), (b"b@>a", None), (b"@", None), (b"k", None),
+    ],
+)  # fmt: skip
+def test_parse(key: bytes, wanted: Range | None) -> None:
+    # [range-001..010, 016, 020, 023..025, 029]
+    assert parse(key) == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        ("@>b", "cde"), ("@>=b", "bcde"), ("@<d", "abc"), ("@<=d", "abcd"), ("@>b@<d", "c"), ("@<=d@>=b", "bcd"), ("@>z", ""),
+        ("@>d@<b", ""), ("@>bb", "cde"), ("@>@<d", "abc"), ("@>=b@<", ""), ("@>", "abcde"), ("@<=", ""), ("@>=B@<=D", "bcd"), ("a @>c", "ade"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("profile", ["kvref", "mysql-8.0"])
+def test_rows_in_key_order(desk: Make, profile: str, words: str, keys: str) -> None:
+    expected = "".join(f"VALUE {key} {'abcde'.index(key) + 1} 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
+    assert desk(profile, *ROWS).say(f"get {words}\r\n".encode()) == expected.encode()
+
+
+def test_5_6_takes_them_for_keys(desk: Make) -> None:
+    endpoint = desk("mysql-5.6", *ROWS)
+    assert (
+        endpoint.say(b"get @>b\r\nset @>b 0 0 1\r\nx\r\nget @>b\r\n")
+        == b"END\r\nSTORED\r\nVALUE @>b 0 1\r\nx\r\nEND\r\n"
+    )
+
+
+def test_only_get_has_ranges(desk: Make) -> None:
+    endpoint = desk("kvref", *ROWS)
+    assert (
+        endpoint.say(b"set @>b 0 0 1\r\n1\r\nincr @>b 1\r\ndelete @>b\r\n") == b"STORED\r\n2\r\nDELETED\r\n"
+    )  # [range-038]
+
+
+@pytest.mark.parametrize(
+    ("command", "plugin", "kvref"),
+    [
+        (b"get @>d a", b"VALUE e 5 2\r\nve\r\n", b"VALUE e 5 2\r\nve\r\nVALUE a 1 2\r\nva\r\n"),  # [range-035]
+        (b"get @>=d @<b", b"VALUE d 4 2\r\nvd\r\nVALUE e 5 2\r\nve\r\n", b"VALUE d 4 2\r\nvd\r\nVALUE e 5 2\r\nve\r\nVALUE a 1 2\r\nva\r\n"),
+        (b"get @@aaa.@>=d", b"VALUE d 4 2\r\nvd\r\n", b"VALUE d 4 2\r\nvd\r\nVALUE e 5 2\r\nve\r\n"),  # [range-072]
+        (b"get @@num.@>1@<=9", b"VALUE \x80\0\0\x02 0 3\r\ntwo\r\n", b"VALUE 2 0 3\r\ntwo\r\nVALUE 9 0 4\r\nnine\r\n"),  # [range-032]
+        (b"bind num\r\nget @<2", b"SUCCEED\r\nVALUE \x7f\xff\xff\xfb 0 3\r\nneg\r\n", b"SUCCEED\r\nVALUE -5 0 3\r\nneg\r\nVALUE 1 0 3\r\none\r\n"),
+        (b"bind num\r\nget @>=2@<=99999999999", b"SUCCEED\r\nVALUE \x80\0\0\x02 0 3\r\ntwo\r\nVALUE \x80\0\0\t 0 4\r\nnine\r\n",
+         b"SUCCEED\r\nVALUE 2 0 3\r\ntwo\r\nVALUE 9 0 4\r\nnine\r\n"),
+        (b"bind num\r\nget @>x", b"SUCCEED\r\n", b"SUCCEED\r\n"),
+        (b"get a @@nope.@>=d", b"VALUE a 1 2\r\nva\r\nVALUE d 4 2\r\nvd\r\n", b"VALUE a 1 2\r\nva\r\n"),  # [range-074]
+    ],
+)  # fmt: skip
+def test_what_8_0_loses(desk: Make, command: bytes, plugin: bytes, kvref: bytes) -> None:
+    for profile, expected in (("mysql-8.0", plugin), ("kvref", kvref)):
+        assert desk(profile, *ROWS).say(command + b"\r\n") == expected + b"END\r\n", profile
+
+
+def test_an_expired_row_in_a_range(desk: Make) -> None:
+    expired = "UPDATE demo_test SET c5 = 100 WHERE c1 = 'b'"
+    assert desk("mysql-8.0", *ROWS, expired).say(b"get @<d\r\n") == b"VALUE a 1 2\r\nva\r\nEND\r\n"  # [range-041]
+    assert desk("kvref", *ROWS, expired).say(b"get @<d\r\n") == b"VALUE a 1 2\r\nva\r\nVALUE c 3 2\r\nvc\r\nEND\r\n"
