@@ -1,0 +1,161 @@
+"""What a case is: a conversation of steps, written as data. Nothing here talks; `conversation.py` does.
+
+    case("set-new", "KV-STORE-001", say("set {k} 3 0 3\r\none\r\n", "STORED\r\n"))
+
+Texts are templates (`template.py`), one character a byte. Where endpoints may differ, `by` asks a fact of the profile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref_conformance.template import names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kvref.profiles import Profile
+
+CLOSED: Final = "(connection closed)"
+MAPPING_NAMES: Final = frozenset("m1 m1b m2 m2up m2cut q t1 t2 t3 w1 w2 w3 w249 containers".split())
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Answers by the value of a fact; a value without an entry is a fault of the suite."""
+
+    fact: str
+    answers: Mapping[object, tuple[str, ...]]
+
+    def of(self, profile: Profile) -> tuple[str, ...]:
+        """Return what the profile's value of the fact allows."""
+        return self.answers[profile[self.fact]]
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Send bytes on a connection and judge what comes.
+
+    Args:
+        pieces: what is sent, one packet each.
+        allow: answers that are allowed.
+        on: name of the connection.
+        quiet: nothing may come, and no sentinel is sent (an unfinished data block).
+        closes: the endpoint closes the connection after the answer.
+        versions: how many VERSION lines belong to the answer itself.
+        patience: seconds to wait for the answer.
+    """
+
+    pieces: tuple[str, ...]
+    allow: tuple[str, ...] | By
+    on: str = "a"
+    quiet: bool = False
+    closes: bool = False
+    versions: int = 0
+    patience: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hangup:
+    """Close a connection from this side; a later step on that name opens a new one."""
+
+    on: str = "a"
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """Run a statement behind the protocol.
+
+    Args:
+        statement: template; tables by their names in braces.
+        rows: the rows a SELECT must give; None for a statement without rows.
+    """
+
+    statement: str
+    rows: tuple[tuple[object, ...], ...] | None
+
+
+Step = Say | Hangup | Sql
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A configuration that needs the endpoint's tables changed and read again.
+
+    Args:
+        delimiter: value of table_map_delimiter; None: no such row.
+        containers: rows (name, table) in the order of insertion, instead of the usual ones; a table of None is missing.
+    """
+
+    delimiter: str | None = "."
+    containers: tuple[tuple[str, str | None], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One conversation that tests one requirement or more.
+
+    Args:
+        id: unique in the suite.
+        requirements: ids.
+        steps: the conversation; it ends at the first step that fails.
+        setup: the configuration it needs.
+        bound: a new connection first binds `{m1}`, the suite's own table (where the endpoint has mappings).
+        flushes: uses flush_all.
+    """
+
+    id: str
+    requirements: tuple[str, ...]
+    steps: tuple[Step, ...]
+    setup: Setup | None = None
+    bound: bool = True
+    flushes: bool = field(default=False)
+
+    def needs_mappings(self) -> bool:
+        """Tell whether a step names one of the suite's mappings or tables, or the case a configuration."""
+        return self.setup is not None or any(MAPPING_NAMES & names_in(text) for text in self._texts())
+
+    def needs_sql(self) -> bool:
+        """Tell whether a step looks behind the protocol."""
+        return self.needs_mappings() or any(isinstance(step, Sql) for step in self.steps)
+
+    def _texts(self) -> Iterator[str]:
+        for step in self.steps:
+            if isinstance(step, Say):
+                yield from step.pieces
+                answers = step.allow.answers.values() if isinstance(step.allow, By) else [step.allow]
+                yield from (text for allowed in answers for text in allowed)
+            elif isinstance(step, Sql):
+                yield step.statement
+
+
+def case(id_: str, requirements: str, *steps: Step, setup: Setup | None = None, bound: bool = True) -> Case:
+    """Write a case; `requirements` are ids with blanks between."""
+    flushes = any(isinstance(step, Say) and "flush_all" in "".join(step.pieces) for step in steps)
+    return Case(id_, tuple(requirements.split()), steps, setup, bound, flushes)
+
+
+def say(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: Any) -> Say:
+    """Send a text (several: one packet each) and allow one answer (several: any of them, or by a fact)."""
+    pieces = (send,) if isinstance(send, str) else send
+    return Say(pieces, (allow,) if isinstance(allow, str) else allow, **how)
+
+
+def quiet(send: str, on: str = "a") -> Say:
+    """Send a text to which nothing may be answered yet."""
+    return Say((send,), ("",), on, quiet=True)
+
+
+def by(fact: str, **answers: str | tuple[str, ...]) -> By:
+    """Allow answers by a fact; a value's dashes are written as underscores, `yes` and `no` are the values of a bool."""
+    values: dict[object, tuple[str, ...]] = {}
+    for word, answer in answers.items():
+        value = {"yes": True, "no": False}.get(word, word.replace("_", "-"))
+        values[value] = (answer,) if isinstance(answer, str) else answer
+    return By(fact, values)
+
+
+def sql(statement: str, *rows: tuple[object, ...]) -> Sql:
+    """Run a statement; for a SELECT the rows it must give (none: it must give none)."""
+    return Sql(statement, rows if statement.startswith("SELECT") else None)

@@ -1,0 +1,46 @@
+"""The conversations, one file a chapter: `CASES` is data, the one test function judges each of them.
+
+A case names the requirements it tests; its steps are bytes typed by hand from the recordings, articles and manuals.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.errors import SuiteError
+
+if TYPE_CHECKING:
+    from kvref_conformance.case import Case
+
+# The order of a run: from the plain protocol to what needs the endpoint to be configured anew.
+CHAPTERS: Final = (
+    "storage",
+    "retrieval",
+    "arithmetic",
+    "delete_flush",
+    "limits",
+    "connection",
+    "mapping",
+    "mapping_words",
+    "multiget",
+    "bind",
+    "behind_sql",
+    "machine",
+    "delimiter",
+    "default_mapping",
+)
+
+
+def all_cases() -> list[Case]:
+    """Return every case of the suite.
+
+    Raises:
+        SuiteError: two cases have one id.
+    """
+    modules = [importlib.import_module(f"{__name__}.test_{chapter}") for chapter in CHAPTERS]
+    cases = [case for module in modules for case in module.CASES]
+    ids = [case.id for case in cases]
+    if twice := {name for name in ids if ids.count(name) > 1}:
+        raise SuiteError(f"two cases are named {', '.join(sorted(twice))}")
+    return cases

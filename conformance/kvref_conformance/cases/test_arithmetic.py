@@ -1,0 +1,125 @@
+"""incr and decr: results, limits of the numbers, what is no number, what stays as it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import by, case, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Say
+
+NOT_A_NUMBER = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
+BAD_AMOUNT = "CLIENT_ERROR invalid numeric delta argument\r\n"
+
+
+def stored(text: str) -> Say:
+    """Store a text under {k} with flags 4."""
+    return say(f"set {{k}} 4 0 {len(text)}\r\n{text}\r\n", "STORED\r\n")
+
+
+def shows(text: str) -> Say:
+    """Get {k} and want that text with flags 4."""
+    return say("get {k}\r\n", f"VALUE {{k}} 4 {len(text)}\r\n{text}\r\nEND\r\n")
+
+
+CASES = (
+    case("incr", "KV-ARITH-001 KV-ARITH-005", stored("10"), say("incr {k} 5\r\n", "15\r\n"), shows("15")),
+    case("incr-longer", "KV-ARITH-001 KV-ARITH-005", stored("99"), say("incr {k} 1\r\n", "100\r\n"), shows("100")),
+    case("decr", "KV-ARITH-002", stored("15"), say("decr {k} 5\r\n", "10\r\n"), shows("10")),
+    case("decr-below-zero", "KV-ARITH-003", stored("7"), say("decr {k} 8\r\n", "0\r\n"), shows("0")),
+    case(
+        "decr-wraps-twice", "KV-ARITH-004", stored("3"), say("decr {k} 18446744073709551615\r\n", "0\r\n"), shows("0")
+    ),
+    case(
+        "decr-of-2-63",
+        "KV-ARITH-004",
+        stored("9223372036854775808"),
+        say("decr {k} 9223372036854775808\r\n", "0\r\n"),
+    ),
+    case(
+        "decr-shorter",
+        "KV-ARITH-006",
+        stored("10"),
+        say("decr {k} 1\r\n", "9\r\n"),
+        say(
+            "get {k}\r\n",
+            by("arith.decr_pads", yes="VALUE {k} 4 2\r\n9 \r\nEND\r\n", no="VALUE {k} 4 1\r\n9\r\nEND\r\n"),
+        ),
+        say("incr {k} 1\r\n", "10\r\n"),
+    ),
+    case("incr-missing", "KV-ARITH-007", say("incr {k} 1\r\n", "NOT_FOUND\r\n"), say("get {k}\r\n", "END\r\n")),
+    case("decr-missing", "KV-ARITH-007", say("decr {k} 1\r\n", "NOT_FOUND\r\n"), say("get {k}\r\n", "END\r\n")),
+    case(
+        "incr-beyond-63-bits",
+        "KV-ARITH-008",
+        stored("9223372036854775807"),
+        say("incr {k} 1\r\n", "9223372036854775808\r\n"),
+        shows("9223372036854775808"),
+    ),
+    case(
+        "incr-by-the-largest",
+        "KV-ARITH-008",
+        stored("0"),
+        say("incr {k} 18446744073709551615\r\n", "18446744073709551615\r\n"),
+    ),
+    case("incr-wraps", "KV-ARITH-009", stored("18446744073709551614"), say("incr {k} 3\r\n", "1\r\n")),
+    case(
+        "incr-keeps-flags",
+        "KV-ARITH-010",
+        stored("1"),
+        say("incr {k} 1\r\n", "2\r\n"),
+        shows("2"),
+        say("decr {k} 1\r\n", "1\r\n"),
+        shows("1"),
+    ),
+    case(
+        "incr-changes-the-number",
+        "KV-ARITH-011",
+        stored("1"),
+        say("gets {k}\r\n", "VALUE {k} 4 1 <cas a>\r\n1\r\nEND\r\n"),
+        say("incr {k} 1\r\n", "2\r\n"),
+        say("gets {k}\r\n", "VALUE {k} 4 1 <new cas b>\r\n2\r\nEND\r\n"),
+        say("cas {k} 0 0 1 {a}\r\nx\r\n", "EXISTS\r\n"),
+    ),
+    *(
+        case(f"amount-{name}", "KV-ARITH-012", stored("5"), say(f"incr {{k}} {amount}\r\n", BAD_AMOUNT), shows("5"))
+        for name, amount in (
+            ("negative", "-1"),
+            ("text", "abc"),
+            ("hex", "0x10"),
+            ("fraction", "1.5"),
+            ("tail", "5x"),
+            ("beyond-64-bits", "18446744073709551616"),
+        )
+    ),
+    case(
+        "amount-missing",
+        "KV-ARITH-013",
+        stored("5"),
+        say("incr {k}\r\n", "ERROR\r\n"),
+        say("decr {k}\r\n", "ERROR\r\n"),
+        shows("5"),
+    ),
+    case("amount-and-a-word", "KV-ARITH-014", stored("5"), say("incr {k} 1 2\r\n", "6\r\n")),
+    case("amount-zero", "KV-ARITH-015", stored("5"), say("incr {k} 0\r\n", "5\r\n"), say("decr {k} 0\r\n", "5\r\n")),
+    case("amount-plus", "KV-ARITH-018", stored("5"), say("incr {k} +5\r\n", "10\r\n")),
+    *(
+        case(f"no-number-{name}", "KV-ARITH-016", stored(text), say("incr {k} 1\r\n", NOT_A_NUMBER), shows(text))
+        for name, text in (("text", "HELLO"), ("tail", "12ab"), ("empty", ""), ("negative", "-5"), ("fraction", "1.5"))
+    ),
+    case("no-number-decr", "KV-ARITH-016", stored("HELLO"), say("decr {k} 1\r\n", NOT_A_NUMBER), shows("HELLO")),
+    case(
+        "number-beyond-64-bits",
+        "KV-ARITH-017",
+        stored("18446744073709551616"),
+        say("incr {k} 1\r\n", NOT_A_NUMBER),
+        shows("18446744073709551616"),
+    ),
+)
+
+
+def test_arithmetic(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

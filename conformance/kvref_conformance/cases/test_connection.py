@@ -1,0 +1,160 @@
+"""The conversation itself: noreply, pipelines, packets, unfinished data, version, verbosity, stats, quit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Hangup, case, quiet, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Say
+
+SET = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
+THERE = say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
+GONE = say("get {k}\r\n", "END\r\n")
+
+
+def shows(value: str) -> Say:
+    """Get {k} and want that value."""
+    return say("get {k}\r\n", f"VALUE {{k}} 0 {len(value)}\r\n{value}\r\nEND\r\n")
+
+
+NOREPLY = (
+    case("noreply-set", "KV-CONN-001", say("set {k} 0 0 1 noreply\r\nx\r\n", ""), THERE),
+    case("noreply-add", "KV-CONN-001", say("add {k} 0 0 1 noreply\r\nx\r\n", ""), THERE),
+    case("noreply-replace", "KV-CONN-001", SET, say("replace {k} 0 0 1 noreply\r\ny\r\n", ""), shows("y")),
+    case("noreply-append", "KV-CONN-001", SET, say("append {k} 0 0 1 noreply\r\ny\r\n", ""), shows("xy")),
+    case("noreply-prepend", "KV-CONN-001", SET, say("prepend {k} 0 0 1 noreply\r\ny\r\n", ""), shows("yx")),
+    case(
+        "noreply-cas",
+        "KV-CONN-001",
+        SET,
+        say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
+        say("cas {k} 0 0 1 {a} noreply\r\ny\r\n", ""),
+        shows("y"),
+    ),
+    case(
+        "noreply-incr",
+        "KV-CONN-002",
+        say("set {k} 0 0 1\r\n5\r\n", "STORED\r\n"),
+        say("incr {k} 3 noreply\r\n", ""),
+        shows("8"),
+    ),
+    case(
+        "noreply-decr",
+        "KV-CONN-002",
+        say("set {k} 0 0 1\r\n5\r\n", "STORED\r\n"),
+        say("decr {k} 3 noreply\r\n", ""),
+        shows("2"),
+    ),
+    case("noreply-delete", "KV-CONN-002", SET, say("delete {k} noreply\r\n", ""), GONE),
+    case("noreply-delete-zero", "KV-CONN-002", SET, say("delete {k} 0 noreply\r\n", ""), GONE),
+    case(
+        "noreply-refusals",
+        "KV-CONN-003",
+        SET,
+        say("add {k} 0 0 1 noreply\r\ny\r\n", ""),
+        say("replace {k2} 0 0 1 noreply\r\ny\r\nappend {k2} 0 0 1 noreply\r\ny\r\n", ""),
+        say("cas {k} 0 0 1 18446744073709551615 noreply\r\ny\r\ncas {k2} 0 0 1 1 noreply\r\ny\r\n", ""),
+        say("delete {k2} noreply\r\n", ""),
+        THERE,
+        say("get {k2}\r\n", "END\r\n"),
+    ),
+    case("noreply-in-capitals", "KV-CONN-004", say("set {k} 0 0 1 NOREPLY\r\nx\r\n", "STORED\r\n"), THERE),
+    case("noreply-longer", "KV-CONN-004", say("set {k} 0 0 1 noreply1\r\nx\r\n", "STORED\r\n"), THERE),
+    case("noreply-flush", "KV-CONN-005", SET, say("flush_all noreply\r\n", "", patience=15.0), GONE),
+)
+
+PACKETS = (
+    case(
+        "pipeline",
+        "KV-CONN-006",
+        say(
+            "set {k} 0 0 1\r\n1\r\nincr {k} 1\r\nget {k} {k2}\r\nappend {k} 0 0 1\r\n0\r\n"
+            "delete {k2}\r\nget {k}\r\ndelete {k}\r\nget {k}\r\n",
+            "STORED\r\n2\r\nVALUE {k} 0 1\r\n2\r\nEND\r\nSTORED\r\n"
+            "NOT_FOUND\r\nVALUE {k} 0 2\r\n20\r\nEND\r\nDELETED\r\nEND\r\n",
+        ),
+    ),
+    case(
+        "pipeline-with-noreply",
+        "KV-CONN-006",
+        say("set {k} 0 0 1 noreply\r\n1\r\nincr {k} 1 noreply\r\nget {k}\r\n", "VALUE {k} 0 1\r\n2\r\nEND\r\n"),
+    ),
+    case(
+        "pipeline-with-errors",
+        "KV-CONN-007",
+        SET,
+        say(
+            "get {k}\r\nfoo\r\nget\r\nincr {k} abc\r\nget {k}\r\n",
+            "VALUE {k} 0 1\r\nx\r\nEND\r\nERROR\r\nERROR\r\nCLIENT_ERROR invalid numeric delta argument\r\n"
+            "VALUE {k} 0 1\r\nx\r\nEND\r\n",
+        ),
+    ),
+    case(
+        "pipeline-of-a-thousand",
+        "KV-CONN-016",
+        SET,
+        say("get {k}\r\n" * 1000, "VALUE {k} 0 1\r\nx\r\nEND\r\n" * 1000, patience=10.0),
+    ),
+    case("quit", "KV-CONN-008", SET, say("quit\r\n", "", closes=True)),
+    case(
+        "quit-in-a-pipeline",
+        "KV-CONN-008",
+        SET,
+        say("get {k}\r\nquit\r\nget {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n", closes=True),
+    ),
+    case("split-line", "KV-CONN-009", SET, say(("ge", "t ", "{k}", "\r", "\n"), "VALUE {k} 0 1\r\nx\r\nEND\r\n")),
+    case(
+        "split-set",
+        "KV-CONN-009",
+        say(("set {k} 0", " 0 6\r", "\nab\r", "\ncd", "\r", "\n"), "STORED\r\n"),
+        say("get {k}\r\n", "VALUE {k} 0 6\r\nab\r\ncd\r\nEND\r\n"),
+    ),
+    case("split-bytes", "KV-CONN-009", say(tuple("get kvc-nothing\r\n"), "END\r\n")),
+    case(
+        "unfinished-data",
+        "KV-CONN-010",
+        quiet("set {k} 0 0 1\r\nx"),
+        say("get {k}\r\n", "END\r\n", on="b"),
+        say("\r\n", "STORED\r\n"),
+        THERE,
+    ),
+    case(
+        "closed-inside-the-data",
+        "KV-CONN-011",
+        quiet("set {k} 0 0 5\r\nab"),
+        Hangup(),
+        GONE,
+    ),
+    case(
+        "data-over-lines",
+        "KV-CONN-012",
+        quiet("set {k} 0 0 8\r\nab\r\n"),
+        say("get \r\n", "STORED\r\n"),
+        say("get {k}\r\n", "VALUE {k} 0 8\r\nab\r\nget \r\nEND\r\n"),
+    ),
+)
+
+ABOUT = (
+    case("version", "KV-CONN-013", say("version\r\n", "VERSION <text>\r\n", versions=1)),
+    case(
+        "verbosity",
+        "KV-CONN-014",
+        say("verbosity 1\r\n", "OK\r\n"),
+        say("verbosity 0\r\n", "OK\r\n"),
+        say("verbosity\r\n", "ERROR\r\n"),
+    ),
+    case("verbosity-noreply", "KV-CONN-014", say("verbosity 0 noreply\r\n", "")),
+    case("stats", "KV-CONN-015", say("stats\r\n", "<stats>END\r\n")),
+    case("version-with-a-word", "KV-CONN-017", say("version x\r\n", "ERROR\r\n")),
+    case("quit-with-a-word", "KV-CONN-017", SET, say("quit x\r\n", "ERROR\r\n"), THERE),
+)
+
+CASES = (*NOREPLY, *PACKETS, *ABOUT)
+
+
+def test_connection(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

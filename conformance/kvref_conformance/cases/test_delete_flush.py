@@ -1,0 +1,112 @@
+"""delete and flush_all: what goes, what stays.
+
+One connection does the flushing, and no other is open: 8.0 lets flush_all wait while another connection has read the
+table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Hangup, by, case, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+SET = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
+THERE = say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
+GONE = say("get {k}\r\n", "END\r\n")
+USAGE = "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
+# Seconds: 8.0 answers within its background thread's tick.
+FLUSH = 15.0
+
+CASES = (
+    case("delete-existing", "KV-CORE-060", SET, say("delete {k}\r\n", "DELETED\r\n"), GONE),
+    case("delete-missing", "KV-CORE-061", say("delete {k}\r\n", "NOT_FOUND\r\n")),
+    case(
+        "delete-twice", "KV-CORE-061", SET, say("delete {k}\r\n", "DELETED\r\n"), say("delete {k}\r\n", "NOT_FOUND\r\n")
+    ),
+    case("delete-zero", "KV-CORE-062", SET, say("delete {k} 0\r\n", "DELETED\r\n"), GONE),
+    *(
+        case(f"delete-word-{name}", "KV-CORE-063", SET, say(f"delete {{k}} {words}\r\n", USAGE), THERE)
+        for name, words in (("ten", "10"), ("text", "abc"), ("two", "a b"))
+    ),
+    case("delete-without-key", "KV-CORE-064", say("delete\r\n", "ERROR\r\n")),
+    case(
+        "delete-then-add",
+        "KV-CORE-065",
+        SET,
+        say("delete {k}\r\n", "DELETED\r\n"),
+        say("add {k} 0 0 1\r\nx\r\n", "STORED\r\n"),
+        THERE,
+    ),
+    case("flush", "KV-FLUSH-001", SET, say("flush_all\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
+    case("flush-zero", "KV-FLUSH-003", SET, say("flush_all 0\r\n", "OK\r\n", patience=FLUSH), GONE),
+    case(
+        "flush-empty",
+        "KV-FLUSH-007",
+        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
+    ),
+    case(
+        "flush-delay",
+        "KV-FLUSH-004",
+        SET,
+        say(
+            "flush_all 3600\r\n",
+            by(
+                "flush.delay",
+                honoured="OK\r\n",
+                refused="CLIENT_ERROR <text>\r\n",
+                ignored=("OK\r\n", "CLIENT_ERROR <text>\r\n"),
+            ),
+            patience=FLUSH,
+        ),
+        THERE,
+        # An endpoint that honours the delay must not keep it for the cases that follow.
+        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
+    ),
+    case(
+        "flush-bad-delay",
+        "KV-FLUSH-005",
+        SET,
+        say("flush_all abc\r\n", "CLIENT_ERROR <text>\r\n", patience=FLUSH),
+        THERE,
+    ),
+    case(
+        "flush-bound-table-only",
+        "KV-FLUSH-002",
+        SET,
+        say("set @@{m2}.{k} 0 0 1\r\ny\r\n", "STORED\r\n"),
+        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        say("get {k}\r\n", "END\r\n"),
+        say("bind {m1}\r\n", "SUCCEED\r\n"),
+        THERE,
+    ),
+    case(
+        "flush-after-bind",
+        "KV-FLUSH-002",
+        SET,
+        say("bind {m2}\r\n", "SUCCEED\r\n"),
+        say("set {k} 0 0 1\r\ny\r\n", "STORED\r\n"),
+        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        say("get @@{m1}.{k}\r\n", "VALUE @@{m1}.{k} 0 1\r\nx\r\nEND\r\n"),
+        say("get @@{m2}.{k}\r\n", "END\r\n"),
+    ),
+    case(
+        "flush-keeps-binding",
+        "KV-FLUSH-006",
+        say("bind {m2}\r\n", "SUCCEED\r\n"),
+        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        say("set {k} 0 0 1\r\ny\r\n", "STORED\r\n"),
+        Hangup(),
+        say("get {k}\r\n", "END\r\n"),
+        say("get @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\ny\r\nEND\r\n"),
+    ),
+)
+
+
+def test_delete_flush(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

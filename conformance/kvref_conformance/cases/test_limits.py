@@ -1,0 +1,169 @@
+"""What is refused and how the connection goes on: unknown verbs, malformed lines, lengths, long keys and values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import case, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
+# Where the data block of the refused line runs as a command, its ERROR follows; KV-PARSE-012 judges that alone.
+REFUSED = (BAD_FORMAT, BAD_FORMAT + "ERROR\r\n")
+ERROR = ("ERROR\r\n", "ERROR\r\nERROR\r\n")
+TOO_LARGE = "SERVER_ERROR object too large for cache\r\n"
+SET = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
+THERE = say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
+
+LINES = (
+    case(
+        "unknown-verb",
+        "KV-PARSE-001",
+        SET,
+        say("foo {k}\r\n", "ERROR\r\n"),
+        say("help\r\nsync {k}\r\n", "ERROR\r\nERROR\r\n"),
+        THERE,
+    ),
+    case(
+        "verbs-in-capitals",
+        "KV-PARSE-002",
+        SET,
+        say("GET {k}\r\n", "ERROR\r\n"),
+        say("Get {k}\r\nDELETE {k}\r\n", "ERROR\r\nERROR\r\n"),
+        THERE,
+    ),
+    case("empty-lines", "KV-PARSE-003", say("\r\n\r\n", "ERROR\r\nERROR\r\n"), SET, THERE),
+    case(
+        "few-words",
+        "KV-PARSE-004",
+        say("set {k} 0 0\r\n", "ERROR\r\n"),
+        say("set {k}\r\nset\r\n", "ERROR\r\nERROR\r\n"),
+        say("get {k}\r\n", "END\r\n"),
+    ),
+    case("many-words", "KV-PARSE-005", SET, say("set {k} 0 0 1 a b\r\ny\r\n", (*ERROR, *REFUSED)), THERE),
+    case("cas-without-number", "KV-PARSE-004", SET, say("cas {k} 0 0 1\r\ny\r\n", ERROR), THERE),
+    *(
+        case(f"flags-{name}", "KV-PARSE-006", SET, say(f"set {{k}} {flags} 0 1\r\ny\r\n", REFUSED), THERE)
+        for name, flags in (("negative", "-1"), ("text", "abc"), ("tail", "1x"), ("hex", "0x1f"), ("fraction", "1.5"))
+    ),
+    *(
+        case(f"expiry-{name}", "KV-PARSE-007", SET, say(f"set {{k}} 0 {expiry} 1\r\ny\r\n", REFUSED), THERE)
+        for name, expiry in (("text", "abc"), ("tail", "1x"), ("fraction", "1.5"))
+    ),
+    *(
+        case(f"length-{name}", "KV-PARSE-008", SET, say(f"set {{k}} 0 0 {length}\r\ny\r\n", REFUSED), THERE)
+        for name, length in (("negative", "-1"), ("text", "abc"), ("tail", "1x"), ("hex", "0x1"))
+    ),
+    case("length-2-31", "KV-PARSE-009", SET, say("set {k} 0 0 2147483648\r\n", (BAD_FORMAT, TOO_LARGE)), THERE),
+    case("length-2-32", "KV-PARSE-010", SET, say("set {k} 0 0 4294967296\r\n\r\n", (*REFUSED, TOO_LARGE)), THERE),
+    *(
+        case(f"cas-number-{name}", "KV-PARSE-013", SET, say(f"cas {{k}} 0 0 1 {number}\r\ny\r\n", REFUSED), THERE)
+        for name, number in (("text", "abc"), ("negative", "-1"), ("beyond-64-bits", "18446744073709551616"))
+    ),
+    *(
+        case(f"refused-data-{name}", "KV-PARSE-012", SET, say(f"set {{k}} {words}\r\nversio\r\n", BAD_FORMAT), THERE)
+        for name, words in (("flags", "abc 0 6"), ("expiry", "0 abc 6"))
+    ),
+    case("refused-data-key", "KV-PARSE-012", SET, say("set {k2:251} 0 0 6\r\nversio\r\n", BAD_FORMAT), THERE),
+    case("long-line", "KV-PARSE-015", SET, say("y" * 3000 + "\r\n", "ERROR\r\n"), THERE),
+    case(
+        "blanks",
+        "KV-PARSE-016",
+        say("  set   {k}  0 0   1  \r\nx\r\n", "STORED\r\n"),
+        say("  get   {k}  \r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n"),
+    ),
+    case("bare-line-feed", "KV-PARSE-017", SET, say("get {k}\nget {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n" * 2)),
+    case("tab", "KV-PARSE-018", SET, say("get\t{k}\r\n", "ERROR\r\n"), say("get {k}\tb\r\n", "END\r\n"), THERE),
+    case("nul-in-get", "KV-PARSE-014", SET, say("get {k}\0b\r\n", "CLIENT_ERROR <text>\r\n"), THERE),
+    case("nul-in-delete", "KV-PARSE-014", SET, say("delete {k}\0b\r\n", "CLIENT_ERROR <text>\r\n"), THERE),
+)
+
+DATA = (
+    case(
+        "data-too-long",
+        "KV-PARSE-011",
+        SET,
+        say(
+            "set {k} 0 0 2\r\nabcd\r\n", ("CLIENT_ERROR bad data chunk\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n")
+        ),
+        THERE,
+    ),
+    case(
+        "data-too-long-new-key",
+        "KV-PARSE-011",
+        say(
+            "set {k} 0 0 1\r\nabc\r\n", ("CLIENT_ERROR bad data chunk\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n")
+        ),
+        say("get {k}\r\n", "END\r\n"),
+    ),
+    case(
+        "value-as-wide-as-the-column",
+        "KV-LIMIT-005",
+        say("set {k} 0 0 1024\r\n{v~1024}\r\n", "STORED\r\n"),
+        say("get {k}\r\n", "VALUE {k} 0 1024\r\n{v~1024}\r\nEND\r\n"),
+    ),
+    case("value-wider-than-the-column", "KV-LIMIT-003", SET, say("set {k} 0 0 1025\r\n{v~1025}\r\n", TOO_LARGE), THERE),
+    case(
+        "append-beyond-the-column",
+        "KV-LIMIT-004",
+        say("set {k} 0 0 1023\r\n{v~1023}\r\n", "STORED\r\n"),
+        say("append {k} 0 0 2\r\n12\r\n", TOO_LARGE),
+        say("get {k}\r\n", "VALUE {k} 0 1023\r\n{v~1023}\r\nEND\r\n"),
+    ),
+    case(
+        "value-of-two-megabytes",
+        "KV-LIMIT-006",
+        say("set {k} 0 0 2097152\r\n{v~2097152}\r\n", TOO_LARGE, patience=15.0),
+        say("get {k}\r\n", "END\r\n"),
+        SET,
+        THERE,
+    ),
+)
+
+KEYS = (
+    case(
+        "key-of-250-bytes",
+        "KV-LIMIT-001",
+        say("get {k:250}\r\n", "END\r\n"),
+        say("delete {k:250}\r\n", "NOT_FOUND\r\n"),
+    ),
+    *(
+        case(f"key-of-251-bytes-{verb}", "KV-LIMIT-002", SET, say(f"{verb} {{k2:251}}{rest}\r\n", REFUSED), THERE)
+        for verb, rest in (("get", ""), ("gets", ""), ("set", " 0 0 1\r\ny"), ("delete", ""), ("incr", " 1"))
+    ),
+    case("key-of-1000-bytes", "KV-LIMIT-002", SET, say("get {k2:1000}\r\n", BAD_FORMAT), THERE),
+    *(
+        case(
+            f"key-wider-than-the-column-{verb}",
+            "KV-LIMIT-007",
+            say("set {k:32} 0 0 1\r\nx\r\n", "STORED\r\n"),
+            say(f"{verb} {{k:33}} 0 0 1\r\ny\r\n", "CLIENT_ERROR key too long for column c1 (32)\r\n"),
+            say("get {k:32}\r\n", "VALUE {k:32} 0 1\r\nx\r\nEND\r\n"),
+        )
+        for verb in ("set", "append")
+    ),
+    *(
+        case(
+            f"key-wider-than-the-column-{verb}",
+            "KV-LIMIT-008",
+            say("set {k:32} 0 0 1\r\n5\r\n", "STORED\r\n"),
+            say(f"{verb} {{k:33}}{rest}\r\n", answer),
+            say("get {k:32}\r\n", "VALUE {k:32} 0 1\r\n5\r\nEND\r\n"),
+        )
+        for verb, rest, answer in (
+            ("get", "", "END\r\n"),
+            ("delete", "", "NOT_FOUND\r\n"),
+            ("incr", " 1", "NOT_FOUND\r\n"),
+        )
+    ),
+)
+
+CASES = (*LINES, *DATA, *KEYS)
+
+
+def test_limits(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,19 @@
+"""Any order of commands on two connections, judged by the model in `kvref_conformance.machine`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import case
+from kvref_conformance.machine import judge_machine
+from kvref_conformance.plugin import end_test
+
+if TYPE_CHECKING:
+    from kvref_conformance.case import Case
+    from kvref_conformance.run import Run
+
+CASES = (case("any-order-of-commands", "KV-SEQ-001"),)
+
+
+def test_machine(case: Case, run: Run) -> None:
+    end_test(run, judge_machine(run.judge, case, "machine", run.examples, run.seed))

@@ -1,0 +1,190 @@
+"""`@@mapping.key`: which table a word reaches, what it answers, what stays bound.
+
+Each connection begins bound to {m1}; {m1b} maps the same table, {m2} another one, {q} a third one (one letter).
+What is no word of a mapping: `test_mapping_words.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import case, say
+from kvref_conformance.cases.phrases import EVERYWHERE, misses, row_added, row_removed, shows, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+TO_M2 = say("get @@{m2}\r\n", "VALUE @@{m2} 0 {#w2}\r\n{w2}\r\nEND\r\n")
+
+SWITCHES = (
+    case(
+        "get-word",
+        "KV-MAP-001",
+        *EVERYWHERE,
+        shows("@@{m2}.{k}", "2"),
+        shows("@@{q}.{k}", "3"),
+        shows("@@{m1}.{k}", "1"),
+    ),
+    case("get-word-stays", "KV-MAP-002", *EVERYWHERE, shows("@@{m2}.{k}", "2"), shows("{k}", "2"), shows("{k}", "2")),
+    case(
+        "switch-word-answer", "KV-MAP-003", TO_M2, say("gets @@{m1}\r\n", "VALUE @@{m1} 0 {#w1} 0\r\n{w1}\r\nEND\r\n")
+    ),
+    case(
+        "switch-word-stays",
+        "KV-MAP-004",
+        *EVERYWHERE,
+        say("get @@{m2}\r\n", "VALUE @@{m2} 0 <number>\r\n<text>\r\nEND\r\n"),
+        shows("{k}", "2"),
+    ),
+    case(
+        "switch-word-with-delimiter",
+        "KV-MAP-005",
+        *EVERYWHERE,
+        say("get @@{m2}.\r\n", "VALUE @@{m2}. 0 <number>\r\n<text>\r\nEND\r\n"),
+        shows("{k}", "2"),
+    ),
+    case("get-word-missing-key", "KV-MAP-006", *EVERYWHERE, misses("@@{m2}.{k2}"), shows("{k}", "2")),
+    case("set-word", "KV-MAP-007", *EVERYWHERE, stored("@@{m2}.{k}", "y"), shows("{k}", "y"), shows("@@{m1}.{k}", "1")),
+    *(
+        case(
+            f"{verb}-word",
+            "KV-MAP-008",
+            *EVERYWHERE,
+            say(f"{verb} @@{{m2}}.{key} 0 0 1\r\n+\r\n", "STORED\r\n"),
+            say(f"get {key}\r\n", f"VALUE {key} 0 {len(value)}\r\n{value}\r\nEND\r\n"),
+        )
+        for verb, key, value in (
+            ("add", "{k2}", "+"),
+            ("replace", "{k}", "+"),
+            ("append", "{k}", "2+"),
+            ("prepend", "{k}", "+2"),
+        )
+    ),
+    case(
+        "cas-word",
+        "KV-MAP-008",
+        *EVERYWHERE,
+        say("gets @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1 <cas a>\r\n2\r\nEND\r\n"),
+        shows("@@{m1}.{k}", "1"),
+        say("cas @@{m2}.{k} 0 0 1 {a}\r\n+\r\n", "STORED\r\n"),
+        shows("{k}", "+"),
+    ),
+    *(
+        case(
+            f"{verb}-word-refused",
+            "KV-MAP-009",
+            *EVERYWHERE,
+            say(f"{verb} @@{{m2}}.{key} 0 0 1{number}\r\n+\r\n", answer),
+            shows("{k}", "2"),
+        )
+        for verb, key, number, answer in (
+            ("add", "{k}", "", "NOT_STORED\r\n"),
+            ("replace", "{k2}", "", "NOT_STORED\r\n"),
+            ("append", "{k2}", "", "NOT_STORED\r\n"),
+            ("prepend", "{k2}", "", "NOT_STORED\r\n"),
+            ("cas", "{k}", " 18446744073709551615", "EXISTS\r\n"),
+        )
+    ),
+    case(
+        "cas-word-missing",
+        "KV-MAP-009",
+        *EVERYWHERE,
+        say("cas @@{m2}.{k2} 0 0 1 1\r\n+\r\n", "NOT_FOUND\r\n"),
+        shows("{k}", "2"),
+    ),
+    case(
+        "delete-word",
+        "KV-MAP-012",
+        *EVERYWHERE,
+        say("delete @@{m2}.{k}\r\n", "DELETED\r\n"),
+        misses("{k}"),
+        shows("@@{m1}.{k}", "1"),
+    ),
+    *(
+        case(
+            f"{verb}-word",
+            "KV-MAP-013",
+            *EVERYWHERE,
+            say(f"{verb} @@{{m2}}.{{k}} 2\r\n", f"{result}\r\n"),
+            shows("{k}", result),
+            shows("@@{m1}.{k}", "1"),
+        )
+        for verb, result in (("incr", "4"), ("decr", "0"))
+    ),
+    case(
+        "gets-word", "KV-MAP-031", *EVERYWHERE, say("gets @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1 <cas>\r\n2\r\nEND\r\n")
+    ),
+    case(
+        "back-and-forth",
+        "KV-MAP-036",
+        *EVERYWHERE,
+        *(
+            step
+            for _ in range(3)
+            for step in (shows("@@{m2}.{k}", "2"), shows("{k}", "2"), shows("@@{m1}.{k}", "1"), shows("{k}", "1"))
+        ),
+    ),
+    case(
+        "two-mappings-of-one-table",
+        "KV-MAP-027",
+        stored("@@{m1}.{k}", "1"),
+        shows("@@{m1b}.{k}", "1"),
+        stored("{k}", "x"),
+        shows("@@{m1}.{k}", "x"),
+    ),
+)
+
+CONNECTIONS = (
+    case(
+        "a-connections-own",
+        "KV-MAP-028",
+        *EVERYWHERE,
+        say("get {k}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n", on="b"),
+        shows("@@{m2}.{k}", "2"),
+        say("get {k}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n", on="b"),
+        say("get @@{q}.{k}\r\n", "VALUE @@{q}.{k} 0 1\r\n3\r\nEND\r\n", on="b"),
+        shows("{k}", "2"),
+    ),
+    case(
+        "pipelined-switches",
+        "KV-MAP-029",
+        *EVERYWHERE,
+        say(
+            "get @@{m2}.{k}\r\nget {k}\r\nget @@no-such.{k}\r\nget {k}\r\nset @@{q}.{k} 0 0 1\r\nx\r\nget {k}\r\n",
+            "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\nVALUE {k} 0 1\r\n2\r\nEND\r\nEND\r\nVALUE {k} 0 1\r\n2\r\nEND\r\n"
+            "STORED\r\nVALUE {k} 0 1\r\nx\r\nEND\r\n",
+        ),
+    ),
+    case(
+        "split-word", "KV-MAP-001", *EVERYWHERE, say(("get @@{m2}", ".{k}\r\n"), "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n")
+    ),
+    case(
+        "new-row",
+        "KV-MAP-034",
+        *EVERYWHERE,
+        misses("@@{k2}.{k}"),
+        row_added("{k2}", "{t2}"),
+        shows("@@{k2}.{k}", "2"),
+        shows("{k}", "2"),
+        row_removed("{k2}"),
+    ),
+    case(
+        "bad-row",
+        "KV-MAP-035",
+        *EVERYWHERE,
+        row_added("{k2}", "kvc_missing"),
+        misses("@@{k2}.{k}"),
+        say("bind {k2}\r\n", "NOT_FOUND\r\n"),
+        shows("{k}", "1"),
+        shows("@@{m2}.{k}", "2"),
+        row_removed("{k2}"),
+    ),
+)
+
+CASES = (*SWITCHES, *CONNECTIONS)
+
+
+def test_mapping(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,151 @@
+"""What counts as a word of a mapping: unknown and empty names, one letter, at signs and delimiters in odd places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import by, case, say, sql
+from kvref_conformance.cases.phrases import EVERYWHERE, misses, shows, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+REFUSED = (
+    case(
+        "get-unknown",
+        "KV-MAP-010",
+        *EVERYWHERE,
+        misses("@@{m2}x.{k}"),
+        shows("{k}", "1"),
+        misses("@@{m2}x"),
+        shows("{k}", "1"),
+    ),
+    case(
+        "get-unknown-after-a-switch",
+        "KV-MAP-010",
+        *EVERYWHERE,
+        shows("@@{m2}.{k}", "2"),
+        misses("@@no-such.{k}"),
+        shows("{k}", "2"),
+    ),
+    *(
+        case(
+            f"{verb}-unknown",
+            "KV-MAP-011",
+            stored("{k}", "1"),
+            say(f"{verb} @@no-such.{{k}} 0 0 1{' 1' if verb == 'cas' else ''}\r\nx\r\n", "NOT_FOUND\r\n"),
+            shows("{k}", "1"),
+        )
+        for verb in ("set", "add", "replace", "append", "prepend", "cas")
+    ),
+    case(
+        "set-unknown-noreply",
+        "KV-MAP-030",
+        stored("{k}", "1"),
+        say("set @@no-such.{k} 0 0 1 noreply\r\nx\r\n", ""),
+        shows("{k}", "1"),
+        misses("@@no-such.{k}"),
+    ),
+    case(
+        "set-switch-word",
+        "KV-MAP-014",
+        *EVERYWHERE,
+        say("set @@{m2} 0 0 1\r\nx\r\n", "NOT_STORED\r\n"),
+        shows("{k}", "2"),
+    ),
+    case(
+        "set-empty-key",
+        "KV-MAP-015",
+        *EVERYWHERE,
+        say(
+            "set @@{m2}. 0 0 1\r\nx\r\n",
+            by("mapping.empty_key", not_stored="NOT_STORED\r\n", error="CLIENT_ERROR <text>\r\n"),
+        ),
+        shows("@@{m2}.{k}", "2"),
+        sql("SELECT COUNT(*) FROM {t2} WHERE c1 = ''", (0,)),
+    ),
+)
+
+WORDS = (
+    case(
+        "one-letter-switch-word",
+        "KV-MAP-016",
+        *EVERYWHERE,
+        say("get @@{q}\r\n", "VALUE @@{q} 0 {#w3}\r\n{w3}\r\nEND\r\n"),
+        shows("{k}", "3"),
+    ),
+    case("one-letter-key", "KV-MAP-017", *EVERYWHERE, shows("@@{q}.{k}", "3"), shows("{k}", "3")),
+    case(
+        "name-in-capitals",
+        "KV-MAP-018",
+        *EVERYWHERE,
+        say("get @@{m2up}.{k}\r\n", "VALUE @@{m2up}.{k} 0 1\r\n2\r\nEND\r\n"),
+        shows("{k}", "2"),
+    ),
+    case(
+        "key-with-delimiter",
+        "KV-MAP-019",
+        stored("@@{m2}.{k}.b", "x"),
+        shows("{k}.b", "x"),
+        stored("@@{m2}..{k}", "y"),
+        shows(".{k}", "y"),
+    ),
+    case(
+        "key-with-a-word",
+        "KV-MAP-020",
+        stored("@@{m2}.@@{q}.{k}", "x"),
+        shows("@@{m2}.@@{q}.{k}", "x"),
+        stored("{k}", "2"),
+        misses("@@{q}.{k}"),
+    ),
+    case("three-at-signs", "KV-MAP-021", *EVERYWHERE, misses("@@@{m2}.{k}"), shows("{k}", "1")),
+    case(
+        "one-at-sign",
+        "KV-MAP-022",
+        stored("@{m2}.{k}", "x"),
+        stored("{k}", "1"),
+        shows("@{m2}.{k}", "x"),
+        shows("{k}", "1"),
+    ),
+    case("longer-name", "KV-MAP-023", *EVERYWHERE, misses("@@{m2}2.{k}"), shows("{k}", "1")),
+    case("shorter-name", "KV-MAP-023", *EVERYWHERE, misses("@@{m2cut}.{k}"), shows("{k}", "1")),
+    case(
+        "empty-name",
+        "KV-MAP-024",
+        *EVERYWHERE,
+        misses("@@.{k}"),
+        say("set @@.{k} 0 0 1\r\nx\r\n", "NOT_FOUND\r\n"),
+        shows("{k}", "1"),
+    ),
+    case("delimiter-in-front", "KV-MAP-025", *EVERYWHERE, misses("@@.{m2}.{k}"), shows("{k}", "1")),
+    case(
+        "two-at-signs-alone",
+        "KV-MAP-026",
+        stored("@@", "x"),
+        shows("@@", "x"),
+        say("delete @@\r\n", "DELETED\r\n"),
+        misses("@@"),
+    ),
+    case(
+        "word-of-249-bytes",
+        "KV-MAP-032",
+        *EVERYWHERE,
+        say("get {w249}\r\n", "END\r\n"),
+        shows("{k}", "2"),
+    ),
+    case(
+        "word-of-300-bytes",
+        "KV-MAP-033",
+        *EVERYWHERE,
+        say("get @@{m2}.{x~300}\r\n", "CLIENT_ERROR <text>\r\n"),
+        shows("{k}", "1"),
+    ),
+)
+
+CASES = (*REFUSED, *WORDS)
+
+
+def test_mapping_words(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

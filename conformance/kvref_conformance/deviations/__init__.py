@@ -1,0 +1,125 @@
+"""Known deviations: where an endpoint is recorded to break a requirement. A row must fail, and fail as recorded.
+
+One file a profile. `extends` takes the rows of another profile over, `without` drops some of them by case or
+requirement. A row names a case (or a requirement, for every case of it) and holds the recorded exchanges in the
+template language of the cases; a case that passes, or breaks in another way than recorded, fails the run.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.requirements import EVIDENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+ROW_FIELDS = {"reason", "evidence", "conversation"}
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """One row.
+
+    Args:
+        subject: case id or requirement id.
+        reason: what the endpoint does instead.
+        evidence: recordings that show it.
+        conversation: pairs (sent, got), templates; a failing exchange must be one of them.
+    """
+
+    subject: str
+    reason: str
+    evidence: tuple[str, ...]
+    conversation: tuple[tuple[str, str], ...]
+
+
+class Deviations:
+    """The rows of one profile, looked up by case."""
+
+    def __init__(self, rows: Iterable[Deviation]) -> None:
+        self.rows = {row.subject: row for row in rows}
+
+    def of(self, case: str, requirements: Iterable[str]) -> Deviation | None:
+        """Return the row of a case, else of one of its requirements, else None."""
+        return next((self.rows[name] for name in (case, *requirements) if name in self.rows), None)
+
+    def documents(self, requirement: str) -> bool:
+        """Tell whether a row names the requirement itself (the machine widens what it allows by that)."""
+        return requirement in self.rows
+
+    def without_case(self, cases: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
+        """Return the subjects that no case bears as its id or requirement: rows that can never fail.
+
+        Args:
+            cases: pairs of case id and requirement ids, of the whole suite.
+        """
+        known = {name for case, requirements in cases for name in (case, *requirements)}
+        return sorted(self.rows.keys() - known)
+
+
+def load(profile: str) -> Deviations:
+    """Load the rows of a profile; a profile without a file has none.
+
+    Raises:
+        SuiteError: as `parse`.
+    """
+    return parse(profile, _text)
+
+
+def _text(profile: str) -> str:
+    path = files(__package__).joinpath(f"{profile}.toml")
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def parse(profile: str, text_of: Callable[[str], str]) -> Deviations:
+    """Read the deviation file of a profile.
+
+    Args:
+        profile: name of the profile.
+        text_of: gives the TOML text of a profile's file, empty where there is none.
+
+    Raises:
+        SuiteError: a row without a subject or with two, a field missing, unknown or empty, a subject twice,
+            an entry of `without` that drops nothing.
+    """
+    try:
+        table = tomllib.loads(text_of(profile))
+    except tomllib.TOMLDecodeError as error:
+        raise SuiteError(f"deviations/{profile}.toml: {error}") from error
+    if unknown := table.keys() - {"extends", "without", "deviation"}:
+        raise SuiteError(f"deviations/{profile}.toml: unknown {', '.join(sorted(unknown))}")
+    rows = dict(parse(table["extends"], text_of).rows) if "extends" in table else {}
+    for subject in table.get("without", []):
+        if rows.pop(subject, None) is None:
+            raise SuiteError(f"deviations/{profile}.toml: `without` names {subject!r}, which has no row")
+    for entry in table.get("deviation", []):
+        row = _row(f"deviations/{profile}.toml", entry)
+        if row.subject in rows:
+            raise SuiteError(f"deviations/{profile}.toml: two rows for {row.subject}")
+        rows[row.subject] = row
+    return Deviations(rows.values())
+
+
+def _row(where: str, entry: Mapping[str, Any]) -> Deviation:
+    subjects = [entry[name] for name in ("case", "requirement") if name in entry]
+    if len(subjects) != 1:
+        raise SuiteError(f"{where}: a row names either a case or a requirement: {entry}")
+    where = f"{where}, {subjects[0]}"
+    if entry.keys() - {"case", "requirement"} != ROW_FIELDS:
+        raise SuiteError(
+            f"{where}: fields {sorted(ROW_FIELDS ^ (entry.keys() - {'case', 'requirement'}))} are missing or unknown"
+        )
+    if not all(entry[name] for name in ROW_FIELDS):
+        raise SuiteError(f"{where}: a row needs a reason, evidence and the recorded conversation")
+    for evidence in entry["evidence"]:
+        if not EVIDENCE.fullmatch(evidence):
+            raise SuiteError(f"{where}: evidence {evidence!r} names no recording")
+    pairs = entry["conversation"]
+    if any(len(pair) != 2 for pair in pairs):
+        raise SuiteError(f"{where}: a conversation is a list of [sent, got]")
+    return Deviation(subjects[0], entry["reason"], tuple(entry["evidence"]), tuple((a, b) for a, b in pairs))

@@ -1,0 +1,96 @@
+"""The endpoint under judgement: its address, what it says it is, and the profile it is judged by."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from kvref import profiles
+from kvref_conformance.errors import CannotJudge, CaseFailed
+from kvref_conformance.link import Link, version_line
+
+# Which plugin answers `VERSION x.y.z`: that release, or the nearest one that was recorded.
+PLUGIN_VERSIONS: Final = ((re.compile(r"5\.6\.\d+"), "mysql-5.6"), (re.compile(r"(5\.7|8\.\d+)\.\d+"), "mysql-8.0"))
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where to talk and how to judge.
+
+    Args:
+        address: host and port.
+        sentinel: the whole VERSION line.
+        profile: facts it is judged by.
+        reason: how the profile was chosen, for the reader.
+    """
+
+    address: tuple[str, int]
+    sentinel: bytes
+    profile: profiles.Profile
+    reason: str
+
+    @property
+    def version(self) -> str:
+        """Return what the endpoint says behind VERSION."""
+        return self.sentinel.decode("latin-1").removeprefix("VERSION ").strip()
+
+    @property
+    def where(self) -> str:
+        """Return HOST:PORT."""
+        return f"{self.address[0]}:{self.address[1]}"
+
+    def link(self) -> Link:
+        """Open a connection.
+
+        Raises:
+            CaseFailed: the endpoint, which answered before, cannot be reached any more.
+        """
+        try:
+            return Link(self.address, self.sentinel)
+        except OSError as error:
+            raise CaseFailed(f"cannot connect to {self.where} any more: {error.strerror or error}") from error
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Read HOST:PORT.
+
+    Raises:
+        CannotJudge: it is not of that form.
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        raise CannotJudge(f"endpoint {text!r} is no HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def find(address: str, profile: str) -> Endpoint:
+    """Reach an endpoint and choose its profile.
+
+    Args:
+        address: HOST:PORT.
+        profile: a name of `kvref.profiles`, or `auto`.
+
+    Raises:
+        CannotJudge: no such profile, unreachable, or no memcached.
+    """
+    if profile != "auto" and profile not in profiles.names():
+        raise CannotJudge(f"no profile {profile!r}: choose auto, {', '.join(profiles.names())}")
+    place = parse_address(address)
+    sentinel = version_line(place)
+    if profile != "auto":
+        return Endpoint(place, sentinel, profiles.load(profile), "as asked for")
+    name, reason = _recognise(place, sentinel)
+    return Endpoint(place, sentinel, profiles.load(name), reason)
+
+
+def _recognise(place: tuple[str, int], sentinel: bytes) -> tuple[str, str]:
+    with Link(place, sentinel) as link:
+        answer = link.ask((b"bind kvc-no-such-mapping\r\n",)).data
+    if answer == b"ERROR\r\n":
+        return "memcached", "`bind` answers ERROR: no mappings"
+    version = sentinel.decode("latin-1").removeprefix("VERSION ").strip()
+    for pattern, name in PLUGIN_VERSIONS:
+        if pattern.match(version):
+            return name, f"it has `bind` and says VERSION {version}"
+    return "kvref", f"it has `bind` and says VERSION {version}, no release of the C plugin"

@@ -1,0 +1,128 @@
+"""Judge one case: may it be tried here, does the endpoint keep it, and if not, is that documented?"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from kvref_conformance import requirements
+from kvref_conformance.conversation import Conversation, render
+from kvref_conformance.errors import CaseFailed, NotJudged, SuiteError
+from kvref_conformance.template import Names
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, UNSUPPORTED, Verdict
+
+if TYPE_CHECKING:
+    from kvref_conformance.case import Case
+    from kvref_conformance.conversation import Exchange
+    from kvref_conformance.deviations import Deviation, Deviations
+    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.sql.world import World
+
+
+class Judge:
+    """Judges cases against one endpoint.
+
+    Args:
+        endpoint: whom.
+        deviations: the rows of its profile.
+        world: the suite's own tables; None without --sql.
+        flush_reason: why flush_all must not be sent; empty when it may.
+        tag: letters and digits that no other run uses; every key begins with them.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, deviations: Deviations, world: World | None, flush_reason: str, tag: str
+    ) -> None:
+        self.endpoint = endpoint
+        self.deviations = deviations
+        self.world = world
+        self.tag = tag
+        self.keys: list[str] = []
+        self._flush_reason = flush_reason
+        self._catalogue = requirements.load()
+
+    def judge(self, case: Case, chapter: str) -> Verdict:
+        """Try a case and say how it ended; never raises for what the endpoint does."""
+        began = time.monotonic()
+        conversation = Conversation(self.endpoint, self.names(), self.world.database if self.world else None)
+        text = ""
+        try:
+            word, reason = self._refuse(case) or self._hold(case, conversation)
+        except CaseFailed as failure:
+            word, reason, text = FAILS, self.statement_of(case), self.explain(case, str(failure))
+        duration = round(time.monotonic() - began, 4)
+        return Verdict(case.id, chapter, case.requirements, word, reason, duration, tuple(conversation.exchanges), text)
+
+    def names(self) -> Names:
+        """Return the names a case may use, with a fresh key for each `{k}`."""
+        return Names(self.world.names if self.world else {}, self.fresh_key)
+
+    def fresh_key(self, name: str) -> str:
+        """Return a key that nobody used: short, because a key column of the demo shape holds 32 characters."""
+        key = f"{self.tag}{len(self.keys):x}{name}"
+        self.keys.append(key)
+        return key
+
+    def statement_of(self, case: Case) -> str:
+        """Return the sentences of a case's requirements."""
+        return "; ".join(str(self._requirement(name)) for name in case.requirements)
+
+    def explain(self, case: Case, conversation: str) -> str:
+        """Return a failure text that suffices alone."""
+        about = "\n".join(
+            f"{r}\n    sources: {'; '.join(r.sources)} · evidence: {', '.join(r.evidence)}"
+            for r in map(self._requirement, case.requirements)
+        )
+        end = self.endpoint
+        where = f"case {case.id} · {end.where} · VERSION {end.version} · profile {end.profile.name}"
+        return f"{about}\n{where}\n{conversation}"
+
+    def _requirement(self, name: str) -> requirements.Requirement:
+        if name not in self._catalogue:
+            raise SuiteError(f"no requirement {name!r}")
+        return self._catalogue[name]
+
+    def _refuse(self, case: Case) -> tuple[str, str] | None:
+        profile = self.endpoint.profile
+        for requirement in map(self._requirement, case.requirements):
+            if not requirement.applies_to(profile.name):
+                return UNSUPPORTED, f"{requirement.id} does not apply to profile {profile.name}"
+        if case.needs_mappings() and not profile.flag("mapping.supported"):
+            return UNSUPPORTED, f"profile {profile.name} has no mappings"
+        if case.needs_sql() and self.world is None:
+            return NOT_JUDGED, "needs --sql DSN: the suite makes its own tables and looks at them"
+        if case.flushes and self._flush_reason:
+            return NOT_JUDGED, self._flush_reason
+        return None
+
+    def _hold(self, case: Case, conversation: Conversation) -> tuple[str, str]:
+        row = self.deviations.of(case.id, case.requirements)
+        try:
+            if self.world is not None:
+                self.world.configure(case.setup)
+            conversation.hold(case)
+        except NotJudged as reason:
+            return NOT_JUDGED, str(reason)
+        except CaseFailed as failure:
+            if row is None or conversation.failed is None:
+                raise
+            if not self._is_recorded(row, conversation.failed, conversation.names):
+                recorded = "\n".join(f"recorded: {a!r} -> {b!r}" for a, b in row.conversation)
+                raise CaseFailed(f"deviates, but not as documented ({row.reason})\n{recorded}\n{failure}") from failure
+            return DEVIATES, f"{row.reason} [{', '.join(row.evidence)}]"
+        if row is not None:
+            said = render(conversation.exchanges)
+            raise CaseFailed(f"unexpected pass: a deviation row says {row.reason!r}; remove it when it healed\n{said}")
+        return HOLDS, ""
+
+    def _is_recorded(self, row: Deviation, failed: Exchange, names: Names) -> bool:
+        return not failed.note and any(
+            names.render(sent) == failed.sent and names.match(got, failed.got) for sent, got in row.conversation
+        )
+
+
+def new_tag() -> str:
+    """Return five letters and digits for this run only."""
+    # The z sorts the run's mappings behind others, so that none becomes the default at a reload.
+    return "z" + secrets.token_hex(2)

@@ -1,0 +1,127 @@
+"""One connection to the endpoint: send bytes, read up to a sentinel, never wait without a deadline.
+
+The sentinel is `version`: answers come in order, so what stands before its VERSION line is the answer to what was sent.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from dataclasses import dataclass
+from typing import Final, Self
+
+from kvref_conformance.errors import CannotJudge
+
+# Long enough for a local endpoint to answer what it should not answer at all.
+QUIET_SECONDS: Final = 0.1
+CONNECT_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came.
+
+    Args:
+        data: the bytes before the sentinel's line.
+        closed: the endpoint closed the connection.
+        hang: neither the sentinel's answer nor a close came in time.
+    """
+
+    data: bytes
+    closed: bool = False
+    hang: bool = False
+
+
+class Link:
+    """A connection to the endpoint.
+
+    Args:
+        address: host and port.
+        sentinel: the endpoint's whole VERSION line, CR LF included.
+    """
+
+    def __init__(self, address: tuple[str, int], sentinel: bytes) -> None:
+        self._socket = socket.create_connection(address, CONNECT_SECONDS)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sentinel = sentinel
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def ask(self, pieces: tuple[bytes, ...], versions: int = 0, patience: float = 5.0) -> Reply:
+        """Send packets and the sentinel, and read the answer.
+
+        Args:
+            pieces: one packet each.
+            versions: VERSION lines that belong to the answer itself.
+            patience: seconds until silence is a hang.
+        """
+        return self._exchange((*pieces[:-1], pieces[-1] + b"version\r\n"), versions + 1, patience)
+
+    def tell(self, pieces: tuple[bytes, ...], patience: float = 5.0) -> Reply:
+        """Send packets without a sentinel and read until the endpoint closes; `patience` in seconds."""
+        return self._exchange(pieces, 0, patience)
+
+    def overhear(self, pieces: tuple[bytes, ...]) -> Reply:
+        """Send packets to which nothing should be answered, and return what comes within QUIET_SECONDS."""
+        reply = self._exchange(pieces, 0, QUIET_SECONDS)
+        return Reply(reply.data, reply.closed)
+
+    def _exchange(self, pieces: tuple[bytes, ...], sentinels: int, patience: float) -> Reply:
+        try:
+            for number, piece in enumerate(pieces):
+                if number:
+                    time.sleep(0.01)  # the only way to make two packets of two writes
+                self._socket.sendall(piece)
+        except OSError:
+            return Reply(b"", closed=True)
+        return self._read(sentinels, time.monotonic() + patience)
+
+    def _read(self, sentinels: int, deadline: float) -> Reply:
+        data = b""
+        while not (sentinels and self._ends(data, sentinels)):
+            rest = deadline - time.monotonic()
+            if rest <= 0 or not select.select([self._socket], [], [], rest)[0]:
+                return Reply(data, hang=True)
+            try:
+                received = self._socket.recv(1 << 16)
+            except ConnectionError:
+                received = b""
+            if not received:
+                return Reply(data, closed=True)
+            data += received
+        return Reply(data[: -len(self._sentinel)])
+
+    def _ends(self, data: bytes, sentinels: int) -> bool:
+        return data.endswith(self._sentinel) and data.count(self._sentinel) >= sentinels
+
+
+def version_line(address: tuple[str, int]) -> bytes:
+    """Return the line with which an endpoint answers `version`.
+
+    Raises:
+        CannotJudge: nobody listens there, or what answers does not speak memcached.
+    """
+    where = f"{address[0]}:{address[1]}"
+    try:
+        with socket.create_connection(address, CONNECT_SECONDS) as connection:
+            connection.settimeout(CONNECT_SECONDS)
+            connection.sendall(b"version\r\n")
+            line = connection.makefile("rb").readline(512)
+    except TimeoutError as error:
+        raise CannotJudge(
+            f"{where} did not answer `version` within {CONNECT_SECONDS:.0f} s: no memcached endpoint?"
+        ) from error
+    except OSError as error:
+        raise CannotJudge(f"cannot reach {where}: {error.strerror or error}") from error
+    if not line.startswith(b"VERSION ") or not line.endswith(b"\r\n"):
+        raise CannotJudge(f"{where} does not speak memcached: it answered `version` with {line!r}")
+    return line

@@ -1,0 +1,1 @@
+"""What a run leaves: lines for machines (`jsonl.py`), a page for people (`html.py`), progress for the terminal."""

@@ -1,0 +1,69 @@
+"""What a report says about the run itself."""
+
+from __future__ import annotations
+
+import platform
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from kvref_conformance import __version__
+
+if TYPE_CHECKING:
+    from kvref_conformance.endpoint import Endpoint
+
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of report.jsonl.
+
+    Args:
+        format: version of the report's format; a reader refuses one it does not know.
+        suite: version of the suite.
+        endpoint: HOST:PORT.
+        version: what the endpoint says behind VERSION.
+        profile: facts it was judged by.
+        profile_reason: how the profile was chosen.
+        sql: DSN of the view behind, without a password; None without one.
+        seed: of the machine.
+        examples: random conversations of the machine.
+        platform: where the suite ran.
+        started: UTC.
+    """
+
+    format: int
+    suite: str
+    endpoint: str
+    version: str
+    profile: str
+    profile_reason: str
+    sql: str | None
+    seed: int
+    examples: int
+    platform: str
+    started: str
+
+    @classmethod
+    def of(cls, target: Endpoint, sql: str | None, seed: int, examples: int) -> Header:
+        """Describe a run that begins now."""
+        return cls(
+            format=FORMAT,
+            suite=__version__,
+            endpoint=target.where,
+            version=target.version,
+            profile=target.profile.name,
+            profile_reason=target.reason,
+            sql=_without_password(sql),
+            seed=seed,
+            examples=examples,
+            platform=f"{platform.platform()}, Python {platform.python_version()}",
+            started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        )
+
+
+def _without_password(dsn: str | None) -> str | None:
+    password = urlsplit(dsn).password if dsn else None
+    return dsn.replace(f":{password}@", ":***@") if dsn and password else dsn

@@ -1,0 +1,83 @@
+"""report.html: one page that needs nothing else; filter by verdict and text, open a case to see its bytes."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from kvref_conformance import requirements
+from kvref_conformance.conversation import shown
+from kvref_conformance.verdict import ABOUT, CONFORMS, COULD_NOT_JUDGE, VERDICTS, counted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kvref_conformance.report.header import Header
+    from kvref_conformance.verdict import Tally, Verdict
+
+OUTCOMES: Final = {CONFORMS: "conforms", COULD_NOT_JUDGE: "could not judge"}
+
+
+def write(path: Path, header: Header, tally: Tally) -> None:
+    """Write the page of a run to a file."""
+    environment = Environment(
+        loader=PackageLoader("kvref_conformance", "report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=False,
+    )
+    environment.filters["shown"] = shown
+    word = OUTCOMES.get(tally.exit_code(), "does not conform")
+    totals = tally.totals()
+    page = environment.get_template("page.html.j2").render(
+        header=header,
+        about=_about(header),
+        outcome={"word": word, "sentence": f"{word}: {counted(totals)}"},
+        complaints=tally.complaints,
+        words=VERDICTS,
+        meaning=ABOUT,
+        totals=totals,
+        chapters=[_chapter(name, tally) for name in tally.chapters()],
+        style=_asset("page.css"),
+        script=_asset("page.js"),
+    )
+    path.write_text(page, encoding="utf-8")
+
+
+def _asset(name: str) -> Markup:
+    # Our own file, not input: nothing in it may be escaped.
+    return Markup(files(__package__).joinpath(name).read_text(encoding="utf-8"))  # noqa: S704
+
+
+def _about(header: Header) -> list[tuple[str, str]]:
+    return [
+        ("profile", f"{header.profile} ({header.profile_reason})"),
+        ("sql", header.sql or "none"),
+        ("machine", f"{header.examples} examples, seed {header.seed}"),
+        ("suite", f"{header.suite}, report format {header.format}"),
+        ("started", header.started),
+        ("on", header.platform),
+    ]
+
+
+def _chapter(name: str, tally: Tally) -> dict[str, Any]:
+    verdicts = [_verdict(verdict) for verdict in tally.verdicts if verdict.chapter == name]
+    return {"name": name, "totals": tally.totals(name), "verdicts": verdicts}
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    named = [requirements.load()[name] for name in verdict.requirements]
+    return {
+        "case": verdict.case,
+        "verdict": verdict.verdict,
+        "requirements": verdict.requirements,
+        "sentences": " ".join(requirement.statement for requirement in named),
+        "sources": [f"{r.id} {r.level} · {'; '.join(r.sources)} · evidence {', '.join(r.evidence)}" for r in named],
+        "reason": verdict.reason,
+        "duration": verdict.duration,
+        "conversation": verdict.conversation,
+        "text": verdict.text,
+    }

@@ -1,0 +1,60 @@
+"""report.jsonl: a header line, one line a verdict, a footer line.
+
+Bytes are latin-1 characters; where a text is longer than LONGEST its middle is left out and counted.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref_conformance.verdict import HOLDS, VERDICTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kvref_conformance.report.header import Header
+    from kvref_conformance.verdict import Tally, Verdict
+
+LONGEST: Final = 4096
+
+
+def write(path: Path, header: Header, tally: Tally) -> None:
+    """Write the report of a run to a file."""
+    totals = tally.totals()
+    footer = {
+        "kind": "footer",
+        "totals": {word: totals[word] for word in VERDICTS},
+        "complaints": tally.complaints,
+        "exit_code": tally.exit_code(),
+    }
+    lines = [{"kind": "header", **asdict(header)}, *map(_line, tally.verdicts), footer]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def _line(verdict: Verdict) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "kind": "verdict",
+        "case": verdict.case,
+        "chapter": verdict.chapter,
+        "requirements": list(verdict.requirements),
+        "verdict": verdict.verdict,
+        "reason": verdict.reason,
+        "duration": verdict.duration,
+    }
+    if verdict.verdict != HOLDS:
+        line["conversation"] = [_shortened(asdict(exchange)) for exchange in verdict.conversation]
+        line["text"] = verdict.text
+    return line
+
+
+def _shortened(exchange: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _cut(value) if isinstance(value, str) else tuple(map(_cut, value)) for name, value in exchange.items()
+    }
+
+
+def _cut(text: str) -> str:
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]} ... ({len(text) - LONGEST} more) ... {text[-half:]}"

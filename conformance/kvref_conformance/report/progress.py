@@ -1,0 +1,57 @@
+"""Progress of a run that has no pytest terminal output: a live bar on a terminal, a line for each chapter elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from kvref_conformance.report.table import chapter_table
+from kvref_conformance.verdict import FAILS, SUITE_ERROR, counted
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from kvref_conformance.verdict import Tally, Verdict
+
+
+class Watch:
+    """Tells a run as it goes.
+
+    Args:
+        console: where to.
+        expected: number of cases by chapter.
+    """
+
+    def __init__(self, console: Console, expected: Counter[str]) -> None:
+        self._console = console
+        self._expected = expected
+        self._seen = 0
+        self._bar: Progress | None = None
+        if console.is_terminal:
+            columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=console, transient=True)
+            self._task = self._bar.add_task("", total=expected.total())
+            self._bar.start()
+
+    def see(self, verdict: Verdict, tally: Tally) -> None:
+        """Tell a verdict; a failure at once and whole."""
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, description=verdict.chapter)
+        elif tally.totals(verdict.chapter).total() == self._expected[verdict.chapter]:
+            self._console.print(f"{verdict.chapter}: {counted(tally.totals(verdict.chapter))}", highlight=False)
+        if verdict.verdict in {FAILS, SUITE_ERROR}:
+            self._console.print(f"\n[red]{verdict.verdict}[/red]", highlight=False)
+            self._console.print(verdict.text, markup=False, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def summarise(self, tally: Tally, lines: list[str]) -> None:
+        """Print the table by chapter and closing lines."""
+        self._console.print(chapter_table(tally))
+        for line in lines:
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,158 @@
+"""One run: from the options to the exit code. What it opens it closes, what it changed it puts back."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pymysql
+
+from kvref_conformance import deviations, endpoint, sql
+from kvref_conformance.cases import all_cases
+from kvref_conformance.errors import CannotJudge, CaseFailed
+from kvref_conformance.judge import Judge, new_tag
+from kvref_conformance.report import html, jsonl
+from kvref_conformance.report.header import Header
+from kvref_conformance.sql import reload
+from kvref_conformance.sql.world import World
+from kvref_conformance.verdict import HOLDS, NOT_JUDGED, Tally, Verdict, counted
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.report.progress import Watch
+
+
+@dataclass
+class Run:
+    """A run in progress.
+
+    Args:
+        judge: judges the cases.
+        tally: the verdicts so far.
+        header: what the report says about the run.
+        folder: where the report goes; None: no report.
+        examples: random conversations of the machine.
+        seed: of the machine.
+    """
+
+    judge: Judge
+    tally: Tally
+    header: Header
+    folder: Path | None
+    examples: int
+    seed: int
+    watch: Watch | None = None
+
+    @classmethod
+    def start(cls, options: Namespace) -> Run:
+        """Reach the endpoint and make the suite's tables.
+
+        Args:
+            options: pytest's, with those of the plugin.
+
+        Raises:
+            CannotJudge: an option, the endpoint or the database is unusable.
+            SuiteError: the catalogue or the deviations are malformed.
+        """
+        if not options.endpoint:
+            raise CannotJudge("no endpoint: give --endpoint HOST:PORT")
+        target = endpoint.find(options.endpoint, options.profile)
+        rows = deviations.load(target.profile.name)
+        tag = new_tag()
+        world = _world(target, options, tag)
+        judge = Judge(target, rows, world, _flush_reason(target, world), tag)
+        dead = rows.without_case((case.id, case.requirements) for case in all_cases())
+        complaints = [f"deviations/{target.profile.name}.toml: {subject} matches no case" for subject in dead]
+        header = Header.of(target, options.sql, options.seed, options.examples)
+        folder = Path(options.report) if options.report else None
+        return cls(judge, Tally(complaints=complaints), header, folder, options.examples, options.seed)
+
+    def header_lines(self) -> list[str]:
+        """Say who is judged, by what, and why."""
+        target = self.judge.endpoint
+        return [
+            f"endpoint: {target.where}, VERSION {target.version}",
+            f"profile: {target.profile.name} ({target.reason})",
+            f"sql: {self.header.sql or 'none: what needs --sql is not judged'}",
+            f"machine: {self.examples} examples, seed {self.seed}",
+        ]
+
+    def keep(self, record: Verdict) -> None:
+        """Keep a verdict."""
+        self.tally.verdicts.append(record)
+        if self.watch is not None:
+            self.watch.see(record, self.tally)
+
+    def finish(self, *, interrupted: bool) -> None:
+        """Put everything back and write the report; what cannot be put back counts against the endpoint and is said."""
+        if self.watch is not None:
+            self.watch.close()
+        try:
+            self._put_back()
+        except (CannotJudge, CaseFailed, OSError, pymysql.MySQLError, sqlite3.Error) as error:
+            self.tally.complaints.append(f"could not put the endpoint back as it was: {error}")
+        if self.folder is not None and not interrupted:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            jsonl.write(self.folder / "report.jsonl", self.header, self.tally)
+            html.write(self.folder / "report.html", self.header, self.tally)
+        if self.watch is not None:
+            self.watch.summarise(self.tally, self.closing_lines())
+
+    def exit_code(self) -> int:
+        """Return the exit code of the run."""
+        return self.tally.exit_code()
+
+    def closing_lines(self) -> list[str]:
+        """Return complaints, unrepeated answers, why cases were not judged, the sum, and where the report is."""
+        lines = [f"complaint: {text}" for text in self.tally.complaints]
+        lines += [f"{v.case}: {v.reason}\n{v.text}" for v in self.tally.verdicts if v.verdict == HOLDS and v.reason]
+        reasons = Counter((v.verdict, v.reason) for v in self.tally.verdicts if v.verdict == NOT_JUDGED)
+        lines += [f"{count} {word}: {reason}" for (word, reason), count in reasons.items()]
+        lines.append(
+            f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"
+        )
+        if self.folder is not None:
+            lines.append(f"report: {self.folder / 'report.html'}")
+        return lines
+
+    def _put_back(self) -> None:
+        if self.judge.world is not None:
+            self.judge.world.remove()
+            self.judge.world.database.close()
+            return
+        with self.judge.endpoint.link() as link:
+            for key in self.judge.keys:
+                link.ask((f"delete {key}\r\n".encode(),))
+
+
+def _world(target: Endpoint, options: Namespace, tag: str) -> World | None:
+    if options.sql is None:
+        return None
+    if not target.profile.flag("mapping.supported"):
+        raise CannotJudge(f"--sql makes no sense for profile {target.profile.name}: it has no mappings")
+    database = sql.connect(options.sql)
+    world = World(database, target, reload.chosen(options.reload, database, target.address), tag)
+    try:
+        world.create()
+    except BaseException:
+        world.remove()
+        database.close()
+        raise
+    return world
+
+
+def _flush_reason(target: Endpoint, world: World | None) -> str:
+    if world is not None:
+        return ""
+    if target.profile.flag("mapping.supported"):
+        return "needs --sql DSN: flush_all would empty a table that is not the suite's own"
+    with target.link() as link:
+        stats = link.ask((b"stats\r\n",)).data
+    if b"STAT curr_items 0\r\n" in stats:
+        return ""
+    return "the endpoint holds items and flush_all would delete them: aim the suite at an empty one"

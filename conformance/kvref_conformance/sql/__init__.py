@@ -1,0 +1,55 @@
+"""The view behind the protocol: SQL on the endpoint's own tables, over MySQL or in the file of kvref's SQLite store.
+
+`world.py` makes the suite's tables and mappings with it, cases look at rows through it, `reload.py` makes the endpoint
+read its configuration again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from kvref_conformance.errors import CannotJudge
+from kvref_conformance.sql.mysql import MySql
+from kvref_conformance.sql.sqlite import Sqlite
+
+if TYPE_CHECKING:
+    from kvref_conformance.sql.base import Database
+
+FORMS: Final = "mysql://user[:password]@host:port/, mysql://user@localhost/?unix_socket=PATH or sqlite:///PATH"
+
+
+def connect(dsn: str) -> Database:
+    """Connect to the database behind the endpoint.
+
+    Args:
+        dsn: one of FORMS.
+
+    Raises:
+        CannotJudge: the DSN cannot be read, or the database cannot be reached.
+    """
+    try:
+        parts = urlsplit(dsn)
+        port = parts.port
+    except ValueError as error:
+        raise CannotJudge(f"--sql {dsn!r}: {error}; use {FORMS}") from error
+    if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1:
+        return Sqlite(_sqlite_path(unquote(parts.path)))
+    if parts.scheme == "mysql" and parts.hostname:
+        options = parse_qs(parts.query, strict_parsing=True) if parts.query else {}
+        if not options.keys() - {"unix_socket"}:
+            return MySql(
+                host=parts.hostname,
+                port=port or 3306,
+                user=unquote(parts.username or "root"),
+                password=unquote(parts.password or ""),
+                unix_socket=options.get("unix_socket", [None])[0],
+            )
+    raise CannotJudge(f"--sql {dsn!r} is no DSN: use {FORMS}")
+
+
+def _sqlite_path(path: str) -> str:
+    # sqlite:////file is absolute and sqlite:///file relative; many write three slashes for an absolute one too.
+    relative = path.removeprefix("/")
+    return path if not Path(relative).is_file() and Path(path).is_file() else relative

@@ -1,0 +1,95 @@
+"""MySQL: the plugin's schema `innodb_memcache`, the suite's tables in database `test`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pymysql
+from pymysql.constants import ER
+
+from kvref_conformance.errors import CannotJudge
+from kvref_conformance.sql.base import Database, Row
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+    from pymysql.cursors import Cursor
+
+
+class MySql(Database):
+    """A connection to a MySQL server.
+
+    Args:
+        host: host name or address.
+        port: TCP port.
+        user: account.
+        password: its password, may be empty.
+        unix_socket: path of the socket, instead of host and port.
+
+    Raises:
+        CannotJudge: the server cannot be reached, or has no database innodb_memcache or test.
+    """
+
+    def __init__(self, host: str, port: int, user: str, password: str, unix_socket: str | None) -> None:
+        super().__init__("innodb_memcache.containers", "innodb_memcache.config_options")
+        where = unix_socket or f"{host}:{port}"
+        try:
+            self._connection: Connection[Cursor] = pymysql.connect(
+                host=host,
+                port=port,
+                user=user,
+                password=password,
+                unix_socket=unix_socket,
+                database="test",
+                autocommit=True,
+                connect_timeout=10,
+            )
+            self.query(f"SELECT COUNT(*) FROM {self.containers}")  # noqa: S608 - a constant
+        except pymysql.MySQLError as error:
+            raise CannotJudge(f"--sql: cannot use the MySQL server at {where}: {error.args[-1]}") from error
+
+    def query(self, statement: str) -> list[Row]:
+        """Run a SELECT and return its rows."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement)
+            return [tuple(row) for row in cursor.fetchall()]
+
+    def execute(self, statement: str) -> None:
+        """Run a statement without rows."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    def create_table(self, name: str) -> None:
+        """Create a table of the shape of demo_test; the server's default collation compares without case."""
+        self.execute(
+            f"CREATE TABLE {name} (c1 VARCHAR(32) PRIMARY KEY, c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT) "
+            "ENGINE=INNODB"
+        )
+
+    def tables(self, prefix: str) -> list[str]:
+        """Return the names of the tables of `test` that begin so."""
+        rows = self.query("SELECT table_name FROM information_schema.tables WHERE table_schema = 'test'")
+        return [str(name) for (name,) in rows if str(name).startswith(prefix)]
+
+    def has_plugin(self) -> bool:
+        """Tell whether daemon_memcached is active."""
+        states = self.query(
+            "SELECT plugin_status FROM information_schema.plugins WHERE plugin_name = 'daemon_memcached'"
+        )
+        return states == [("ACTIVE",)]
+
+    def load_plugin_again(self) -> None:
+        """Unload daemon_memcached and load it."""
+        try:
+            self.execute("UNINSTALL PLUGIN daemon_memcached")
+        except pymysql.err.OperationalError as error:
+            if error.args[0] != ER.SP_DOES_NOT_EXIST:  # an interrupted reload may have unloaded it already
+                raise
+        self.execute("INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'")
+
+    def revive(self) -> None:
+        """Connect anew where an interrupt closed the connection."""
+        self._connection.ping(reconnect=True)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()

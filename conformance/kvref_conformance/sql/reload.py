@@ -1,0 +1,61 @@
+"""Make an endpoint read its configuration tables again."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.errors import CannotJudge, CaseFailed
+from kvref_conformance.link import version_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.sql.base import Database
+
+# A plugin whose configuration is bad never opens its port; a good one takes about a second.
+PORT_SECONDS: Final = 20.0
+
+
+def chosen(command: str | None, database: Database, address: tuple[str, int]) -> Callable[[], None] | None:
+    """Return the way to reload: the command given, else the plugin's own where it is active, else None.
+
+    Args:
+        command: shell command of --reload.
+        database: connection behind the endpoint.
+        address: the endpoint, which must answer again afterwards.
+    """
+    if command is not None:
+        return lambda: _run(command, address)
+    if database.has_plugin():
+        return lambda: _load_plugin_again(database, address)
+    return None
+
+
+def _run(command: str, address: tuple[str, int]) -> None:
+    # The user's own command line, asked for with --reload.
+    done = subprocess.run(command, shell=True, check=False, capture_output=True, text=True, timeout=60)  # noqa: S602
+    if done.returncode:
+        raise CannotJudge(f"--reload: {command!r} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
+    _wait_for_port(address)
+
+
+def _load_plugin_again(database: Database, address: tuple[str, int]) -> None:
+    database.load_plugin_again()
+    _wait_for_port(address)
+
+
+def _wait_for_port(address: tuple[str, int]) -> None:
+    deadline = time.monotonic() + PORT_SECONDS
+    while True:
+        try:
+            version_line(address)
+        except CannotJudge as error:
+            if time.monotonic() > deadline:
+                raise CaseFailed(
+                    f"after the reload the endpoint did not come back within {PORT_SECONDS:.0f} s: {error}"
+                ) from error
+            time.sleep(0.05)
+        else:
+            return

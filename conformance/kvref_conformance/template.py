@@ -1,0 +1,76 @@
+"""The little language of the cases: bytes typed as text, with names in braces and holes in angle brackets.
+
+`{k}` `{k2}` fresh keys of the case, `{k:32}` the key filled up to 32 bytes, `{m1}` a mapping, `{t1}` its table,
+`{#w1}` the length of a name's text, `{v~1024}` a run of 1024 letters v. In an answer `<number>` and `<cas>` stand for
+decimal digits, `<text>` for the rest of a line, `<stats>` for STAT lines, `<cas a>` remembers the digits as
+`{a}`, `<new cas b>` does so and wants a number not remembered before.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAME: Final = re.compile(r"\{(#?)([a-z][a-z0-9_]*)(?::(\d+))?\}")
+RUN: Final = re.compile(r"\{([a-z])~(\d+)\}")
+HOLE: Final = re.compile(r"<(?:(new )?(cas|number)(?: ([a-z]\d?))?|text|stats)>")
+CAUGHT: Final = {"<text>": r"([^\r\n]*)", "<stats>": r"((?:STAT [^\r\n]+\r\n)+)"}
+FRESH: Final = re.compile(r"k\d*")
+
+
+class Names:
+    """What the names in braces stand for within one case.
+
+    Args:
+        given: names known beforehand (mappings, tables).
+        fresh: makes a key that no other case uses, for a name such as `k2`.
+    """
+
+    def __init__(self, given: dict[str, str], fresh: Callable[[str], str]) -> None:
+        self.texts = dict(given)
+        self._fresh = fresh
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self.texts and FRESH.fullmatch(name):
+            self.texts[name] = self._fresh(name)
+        return self.texts[name]
+
+    def render(self, template: str) -> str:
+        """Replace the names in a template; raises KeyError for one that stands for nothing."""
+        return RUN.sub(lambda run: run[1] * int(run[2]), NAME.sub(self._replace, template))
+
+    def _replace(self, found: re.Match[str]) -> str:
+        text = self[found[2]]
+        if found[3]:
+            return text.ljust(int(found[3]), "x")
+        return str(len(text)) if found[1] else text
+
+    def match(self, template: str, text: str) -> bool:
+        """Tell whether a text is what an answer template allows, and remember what its holes caught."""
+        caught: list[tuple[str | None, bool]] = []
+        parts: list[str] = []
+        end = 0
+        for hole in HOLE.finditer(template):
+            parts.append(re.escape(self.render(template[end : hole.start()])))
+            parts.append(CAUGHT.get(hole[0], r"(\d+)"))
+            caught.append((hole[3], bool(hole[1])))
+            end = hole.end()
+        parts.append(re.escape(self.render(template[end:])))
+        found = re.fullmatch("".join(parts), text)
+        return found is not None and self._remember(caught, found.groups())
+
+    def _remember(self, caught: list[tuple[str | None, bool]], values: tuple[str, ...]) -> bool:
+        for (name, new), value in zip(caught, values, strict=True):
+            if new and value in self.texts.values():
+                return False
+            if name is not None:
+                self.texts[name] = value
+        return True
+
+
+def names_in(template: str) -> set[str]:
+    """Return the names that a template uses."""
+    return {found[2] for found in NAME.finditer(template)}

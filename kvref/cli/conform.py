@@ -1,0 +1,116 @@
+"""`kvref conform`: judge an endpoint, by default the embedded server over SQLite.
+
+Fills in what it knows of the endpoint, then runs the suite with pytest in this process; the suite is
+`kvref_conformance`. Exit code 0 conforms, 1 deviates, 2 could not judge.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+import pytest
+
+from kvref import profiles, targets
+from kvref.errors import KvrefError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Options = dict[str, str | int | None]
+SUITE: Final = "kvref_conformance"
+EMBEDDED: Final = "kvref-sqlite"
+# Settings of the user's own pytest, which must not reach the suite.
+FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
+
+
+@click.command("conform")
+@click.argument("address", metavar="[HOST:PORT]", required=False)
+@click.option(
+    "--sql",
+    metavar="DSN",
+    help="The database behind it: mysql://user@host:port/, ...?unix_socket=PATH, sqlite:///PATH.",
+)
+@click.option(
+    "--target", metavar="NAME", help="Boot a private instance of a target and judge it; see `kvref target list`."
+)
+@click.option("--profile", metavar="NAME", help="Facts to judge it by; by default the endpoint is asked.")
+@click.option("--reload", metavar="COMMAND", help="Shell command that makes it read its configuration tables again.")
+@click.option("--report", metavar="DIR", default="kvref-report", show_default=True, help="Where the report goes.")
+@click.option("--examples", type=click.IntRange(1), metavar="N", help="Random conversations of the machine.")
+@click.option("--seed", type=int, metavar="S", help="Seed of the random conversations.")
+@click.pass_context
+def command(context: click.Context, /, address: str | None, target: str | None, **options: str | int | None) -> None:
+    """Judge the endpoint HOST:PORT; without one, the embedded server over SQLite.
+
+    Exit code: 0 it conforms (documented deviations are listed), 1 it deviates, 2 it could not be judged.
+    """
+    if address is not None and target is not None:
+        raise KvrefError("give an address or --target, not both")
+    if address is not None:
+        context.exit(run_suite(address, _with_what_is_known(address, options)))
+    if options["sql"] is not None or options["reload"] is not None:
+        raise KvrefError("--sql and --reload belong to an endpoint: give its HOST:PORT")
+    if options["profile"] not in {None, "auto", *profiles.names()}:
+        raise KvrefError(f"no profile {options['profile']!r}: choose auto, {', '.join(profiles.names())}")
+    with targets.Terminal() as progress, targets.running(target or EMBEDDED, progress=progress) as booted:
+        said = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
+        click.echo(f"{said}, {booted.address}")
+        context.exit(run_suite(booted.address, _filled_in(options, booted)))
+
+
+def run_suite(address: str, options: Options) -> int:
+    """Run the suite against an endpoint in this process.
+
+    Args:
+        address: HOST:PORT.
+        options: of the suite's pytest plugin, by name; None: the suite's default.
+
+    Returns:
+        The exit code: 0 conforms, 1 deviates, 2 could not judge.
+    """
+    spec = find_spec(SUITE)
+    if spec is None or spec.origin is None:
+        raise KvrefError(f"the package {SUITE} is missing: install kvref again")
+    folder = Path(spec.origin).parent
+    # By path, not by name: for a name pytest would read a conftest.py of the working directory.
+    arguments = [str(folder / "cases"), "-p", f"{SUITE}.plugin", "-p", "no:terminal", "-p", "no:cacheprovider", "-s"]
+    arguments += ["-c", str(folder / "suite.toml"), f"--rootdir={folder}", f"--confcutdir={folder}"]
+    arguments += [f"--endpoint={address}"]
+    arguments += [f"--{name}={value}" for name, value in options.items() if value is not None]
+    with _without_foreign_settings():
+        return int(pytest.main(arguments))
+
+
+def _with_what_is_known(address: str, options: Options) -> Options:
+    target = targets.find(address)
+    if target is None:
+        return options
+    filled = _filled_in(options, target)
+    taken = ", ".join(f"--{name} {value}" for name, value in filled.items() if value != options[name])
+    click.echo(f"{address} is the target {target.name}{f': taking {taken}' if taken else ''}")
+    return filled
+
+
+def _filled_in(options: Options, target: targets.Target) -> Options:
+    # A plugin is loaded anew over SQL, which the suite does itself; kvref reads its tables again at SIGHUP.
+    reload = f"kill -HUP {target.pid}" if target.store is not None else None
+    known: Options = {"sql": target.sql or target.store, "profile": target.profile, "reload": reload}
+    return {name: known.get(name) if value is None else value for name, value in options.items()}
+
+
+@contextmanager
+def _without_foreign_settings() -> Iterator[None]:
+    before = dict(os.environ)
+    for name in FOREIGN:
+        os.environ.pop(name, None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

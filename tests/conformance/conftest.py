@@ -1,0 +1,88 @@
+"""Fixtures of the judge's own tests: an endpoint that says what a test tells it to say."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+VERSION = b"VERSION 9.9.9\r\n"
+
+
+class Scripted:
+    """A server that answers whole lines from a table, `version` and unknown lines like memcached.
+
+    Args:
+        answers: reply by line, without the line end; b"<close>" closes, b"" says nothing.
+        version: its VERSION line.
+    """
+
+    def __init__(self, answers: dict[bytes, bytes], version: bytes = VERSION) -> None:
+        self.answers = {b"version": version, **answers}
+        self.lines: list[bytes] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address: tuple[str, int] = self._listener.getsockname()
+        self._connections: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def where(self) -> str:
+        return f"{self.address[0]}:{self.address[1]}"
+
+    def close(self) -> None:
+        for each in (self._listener, *self._connections):
+            with contextlib.suppress(OSError):  # already closed by its own thread
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # closed by the test
+                return
+            self._connections.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        waiting = b""
+        while True:
+            try:
+                received = connection.recv(4096)
+            except OSError:  # closed by the test
+                return
+            if not received:
+                return
+            *lines, waiting = (waiting + received).split(b"\r\n")
+            for line in lines:
+                self.lines.append(line)
+                reply = self.answers.get(line, b"ERROR\r\n")
+                if reply == b"<close>":
+                    connection.close()
+                    return
+                connection.sendall(reply)
+
+
+@pytest.fixture
+def scripted() -> Iterator[Callable[..., Scripted]]:
+    """Return a maker of scripted endpoints: scripted({b"get a": b"END\\r\\n"})."""
+    made: list[Scripted] = []
+
+    def make(answers: dict[bytes, bytes] | None = None, version: bytes = VERSION) -> Scripted:
+        made.append(Scripted(answers or {}, version))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """Return a port on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port

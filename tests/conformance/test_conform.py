@@ -1,0 +1,150 @@
+"""The whole judge from outside: exit codes, plain pytest, and a working directory that wants to interfere."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live import target_or_skip
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def conform(tmp_path: Path) -> Run:
+    """Return a function that runs `kvref conform` in an empty directory."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "kvref", "conform", *arguments]
+        return subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def memcached() -> Iterator[str]:
+    """Return the address of a native memcached."""
+    with target_or_skip("memcached") as target:
+        yield target.address
+
+
+def verdicts(report: Path) -> list[dict[str, Any]]:
+    lines = map(json.loads, (report / "report.jsonl").read_text().splitlines())
+    return [line for line in lines if line["kind"] == "verdict"]
+
+
+def test_without_an_address_the_embedded_server_conforms(conform: Run, tmp_path: Path) -> None:
+    done = conform("--examples", "5")
+    assert done.returncode == 0, done.stdout
+    assert "no address given: the embedded server" in done.stdout
+    assert "profile: kvref" in done.stdout
+    assert {each["verdict"] for each in verdicts(tmp_path / "kvref-report")} == {"holds"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kvref-report"]
+
+
+@pytest.mark.live
+def test_memcached_conforms_without_mappings(conform: Run, memcached: str, tmp_path: Path) -> None:
+    done = conform(memcached, "--report", "out", "--examples", "5")
+    assert done.returncode == 0, done.stdout
+    assert "`bind` answers ERROR: no mappings" in done.stdout
+    by_chapter: dict[str, set[str]] = {}
+    for each in verdicts(tmp_path / "out"):
+        by_chapter.setdefault(each["chapter"], set()).add(each["verdict"])
+    assert by_chapter["storage"] == {"holds"}
+    assert by_chapter["mapping"] == by_chapter["bind"] == by_chapter["delimiter"] == {"unsupported"}
+
+
+@pytest.mark.live
+def test_memcached_does_not_conform_to_the_plugin(conform: Run, memcached: str) -> None:
+    done = conform(memcached, "--profile", "mysql-8.0", "--examples", "1")
+    assert done.returncode == 1
+    assert "KV-CONN-017" in done.stdout
+    assert r"version x\r\n" in done.stdout
+
+
+@pytest.mark.live
+def test_memcached_has_no_tables(conform: Run, memcached: str) -> None:
+    done = conform(memcached, "--sql", "mysql://root@127.0.0.1:1/")
+    assert done.returncode == 2
+    assert "it has no mappings" in done.stderr
+
+
+@pytest.mark.live
+def test_settings_of_the_working_directory_have_no_say(conform: Run, memcached: str, tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\npython_files = nothing.py\n")
+    (tmp_path / "conftest.py").write_text("raise RuntimeError('read')\n")
+    done = conform(memcached, "--examples", "1", PYTEST_ADDOPTS="--no-such-option", PYTEST_PLUGINS="no_such_plugin")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_dead_port_cannot_be_judged(conform: Run, unused_port: int, tmp_path: Path) -> None:
+    done = conform(f"127.0.0.1:{unused_port}")
+    assert done.returncode == 2
+    assert f"cannot judge: cannot reach 127.0.0.1:{unused_port}: Connection refused" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_protocol_cannot_be_judged(conform: Run, scripted: Callable[..., Any]) -> None:
+    done = conform(scripted(version=b"HTTP/1.1 400 Bad Request\r\n").where)
+    assert done.returncode == 2
+    assert "does not speak memcached: it answered `version` with b'HTTP/1.1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("127.0.0.1:1", "--profile", "mysql-9.7"), "choose auto, kvref, memcached, mysql-5.6, mysql-8.0"),
+        (("--profile", "mysql-9.7"), "choose auto, kvref, memcached, mysql-5.6, mysql-8.0"),
+        (("nowhere",), "endpoint 'nowhere' is no HOST:PORT"),
+        (("--sql", "sqlite:///x"), "give its HOST:PORT"),
+        (("127.0.0.1:1", "--target", "memcached"), "not both"),
+        (("--target", "no-such"), "no-such"),
+        (("127.0.0.1:1", "--examples", "0"), "--examples"),
+        (("127.0.0.1:1", "--no-such-option"), "--no-such-option"),
+    ],
+)
+def test_bad_usage_cannot_be_judged(conform: Run, arguments: tuple[str, ...], text: str) -> None:
+    done = conform(*arguments)
+    assert done.returncode == 2
+    assert text in done.stderr
+
+
+@pytest.mark.live
+def test_plain_pytest_from_anywhere(memcached: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
+    command += ["--endpoint", memcached, "--examples", "1", "--report", "out", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "profile: memcached (`bind` answers ERROR: no mappings)" in done.stdout
+    assert "verdicts by chapter" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("selection", "code"), [("bind", 2), ("set-new", 0)])
+def test_nothing_judged_is_no_conformance(memcached: str, tmp_path: Path, selection: str, code: int) -> None:
+    command = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
+    command += ["--endpoint", memcached, "-p", "no:cacheprovider", "-k", selection]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stdout
+
+
+def test_without_an_endpoint_plain_pytest_says_what_is_missing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "give --endpoint HOST:PORT" in done.stderr

@@ -1,0 +1,87 @@
+"""Deviation files: strict to load, inherited as written, and no row without a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kvref import profiles
+from kvref_conformance import deviations
+from kvref_conformance.cases import all_cases
+from kvref_conformance.errors import SuiteError
+
+ROW = """
+[[deviation]]
+case = "set-new"
+reason = "it does not"
+evidence = ["core:verb-009"]
+conversation = [["get {k}", "END"]]
+"""
+
+
+def files(**texts: str) -> Callable[[str], str]:
+    return lambda name: texts.get(name, "")
+
+
+def test_a_row_is_found_by_case_and_by_requirement() -> None:
+    by_requirement = ROW.replace('case = "set-new"', 'requirement = "KV-CORE-002"')
+    rows = deviations.parse("a", files(a=ROW + by_requirement))
+    assert rows.of("set-new", ("KV-CORE-001",)) is rows.rows["set-new"]
+    assert rows.of("add-new", ("KV-CORE-001", "KV-CORE-002")) is rows.rows["KV-CORE-002"]
+    assert rows.of("other", ("KV-CORE-001",)) is None
+    assert rows.documents("KV-CORE-002")
+    assert not rows.documents("KV-CORE-001")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('case = "set-new"', "", "either a case or a requirement"),
+        ('case = "set-new"', 'case = "set-new"\nrequirement = "KV-CORE-001"', "either a case or a requirement"),
+        ('reason = "it does not"', "", "reason"),
+        ('reason = "it does not"', 'reason = ""', "needs a reason"),
+        ('["core:verb-009"]', "[]", "evidence"),
+        ('["core:verb-009"]', '["hearsay"]', "names no recording"),
+        ('[["get {k}", "END"]]', "[]", "conversation"),
+        ('[["get {k}", "END"]]', '[["get {k}"]]', r"\[sent, got\]"),
+        ("reason =", 'colour = "red"\nreason =', "colour"),
+        ("[[deviation]]", "[[deviaton]]", "deviaton"),
+        ("[[deviation]]", "[[deviation", "a.toml"),
+    ],
+)
+def test_a_bad_row_is_refused(old: str, new: str, complaint: str) -> None:
+    with pytest.raises(SuiteError, match=complaint):
+        deviations.parse("a", files(a=ROW.replace(old, new, 1)))
+
+
+def test_two_rows_for_one_subject_are_refused() -> None:
+    with pytest.raises(SuiteError, match="two rows for set-new"):
+        deviations.parse("a", files(a=ROW + ROW))
+
+
+def test_rows_are_inherited_but_for_those_left_out() -> None:
+    other = ROW.replace("set-new", "add-new")
+    child = 'extends = "a"\nwithout = ["set-new"]\n' + ROW.replace("it does not", "otherwise")
+    rows = deviations.parse("b", files(a=ROW + other, b=child)).rows
+    assert {name: row.reason for name, row in rows.items()} == {"add-new": "it does not", "set-new": "otherwise"}
+
+
+def test_leaving_out_what_is_not_there_is_refused() -> None:
+    with pytest.raises(SuiteError, match="no-such"):
+        deviations.parse("b", files(a=ROW, b='extends = "a"\nwithout = ["no-such"]\n'))
+
+
+def test_a_row_that_matches_no_case_is_named() -> None:
+    rows = deviations.parse("a", files(a=ROW + ROW.replace("set-new", "set-nwe")))
+    assert rows.without_case([("set-new", ("KV-CORE-001",))]) == ["set-nwe"]
+
+
+@pytest.mark.parametrize("profile", profiles.names())
+def test_every_row_of_the_suite_matches_a_case(profile: str) -> None:
+    assert deviations.load(profile).without_case((case.id, case.requirements) for case in all_cases()) == []
+
+
+def test_our_own_server_and_memcached_have_no_documented_deviation() -> None:
+    assert deviations.load("kvref").rows == {}
+    assert deviations.load("memcached").rows == {}

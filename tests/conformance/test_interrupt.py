@@ -1,0 +1,42 @@
+"""Ctrl-C in the middle of a run: the endpoint's configuration is as it was, and the exit code is 2."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from kvref import targets
+
+
+def configuration(path: Path) -> list[Any]:
+    connection = sqlite3.connect(path)
+    try:
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE name LIKE 'kvc%'").fetchall()
+        rows = connection.execute("SELECT * FROM containers ORDER BY name").fetchall()
+        return [tables, rows, connection.execute("SELECT * FROM config_options ORDER BY name").fetchall()]
+    finally:
+        connection.close()
+
+
+def test_an_interrupted_run_puts_the_configuration_back(tmp_path: Path) -> None:
+    with targets.running("kvref-sqlite") as target:
+        assert target.store is not None
+        store = Path(target.store.removeprefix("sqlite:///"))
+        before = configuration(store)
+        command = [sys.executable, "-m", "kvref", "conform", target.address, f"--sql={target.store}"]
+        command += [f"--reload=kill -HUP {target.pid}", "--examples=100000"]
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("behind_sql:"):  # the machine is next and takes long
+                break
+        assert configuration(store) != before
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        assert process.wait(timeout=60) == 2
+        process.stdout.close()
+        assert configuration(store) == before

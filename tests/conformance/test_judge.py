@@ -1,0 +1,139 @@
+"""From a case to a verdict: against an endpoint that says what the test wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kvref_conformance import endpoint
+from kvref_conformance.case import Case, Hangup, Setup, by, case, quiet, say, sql
+from kvref_conformance.deviations import Deviation, Deviations
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.judge import Judge
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, UNSUPPORTED, Verdict
+
+Judging = Callable[..., Verdict]
+GET = case("get-x", "KV-CORE-041", say("get x\r\n", "END\r\n"))
+
+
+@pytest.fixture
+def judging(scripted: Callable[..., Any]) -> Judging:
+    """Return a function that judges one case by the answers of an endpoint."""
+
+    def judged(
+        one: Case, answers: dict[bytes, bytes], *rows: Deviation, profile: str = "memcached", flush: str = ""
+    ) -> Verdict:
+        target = endpoint.find(scripted(answers).where, profile)
+        return Judge(target, Deviations(rows), None, flush, "zz").judge(one, "retrieval")
+
+    return judged
+
+
+def row(subject: str, *pairs: tuple[str, str]) -> Deviation:
+    return Deviation(subject, "it says nothing", ("core:verb-002",), pairs)
+
+
+def test_an_allowed_answer_holds(judging: Judging) -> None:
+    verdict = judging(GET, {b"get x": b"END\r\n"})
+    assert (verdict.verdict, verdict.chapter, verdict.reason, verdict.text) == (HOLDS, "retrieval", "", "")
+
+
+def test_a_failure_text_suffices_alone(judging: Judging) -> None:
+    verdict = judging(GET, {b"get x": b"VALUE x 0 2\r\n\xff\t\r\nEND\r\n"})
+    assert verdict.verdict == FAILS
+    for part in (
+        "KV-CORE-041 [MUST] `get` of a missing key answers END alone.",
+        "sources: memcached protocol.txt · evidence: core:verb-002",
+        "case get-x · 127.0.0.1:",
+        "VERSION 9.9.9 · profile memcached",
+        r"  1    a > get x\r\n",
+        r"< VALUE x 0 2\r\n\xff\t\r\nEND\r\n",
+        r" allowed: END\r\n",
+    ):
+        assert part in verdict.text
+
+
+def test_a_case_ends_at_the_first_failure(judging: Judging) -> None:
+    two = case("two", "KV-CORE-041", say("get x\r\n", "END\r\n"), say("get y\r\n", "END\r\n"))
+    verdict = judging(two, {b"get x": b"ERROR\r\n"})
+    assert [exchange.sent for exchange in verdict.conversation] == ["get x\r\n"]
+
+
+def test_any_of_several_answers_is_allowed_and_facts_are_asked(judging: Judging) -> None:
+    several = case("several", "KV-CORE-041", say("get x\r\n", ("END\r\n", "ERROR\r\n")))
+    assert judging(several, {b"get x": b"ERROR\r\n"}).verdict == HOLDS
+    fact = case("fact", "KV-CORE-041", say("get x\r\n", by("arith.decr_pads", yes="END\r\n", no="ERROR\r\n")))
+    assert judging(fact, {b"get x": b"END\r\n"}).verdict == HOLDS
+    assert judging(fact, {b"get x": b"END\r\n"}, profile="mysql-8.0").verdict == FAILS
+
+
+def test_an_answer_where_none_may_come_fails(judging: Judging) -> None:
+    early = case("early", "KV-CONN-010", quiet("set x\r\n"))
+    assert judging(early, {b"set x": b"STORED\r\n"}).verdict == FAILS
+    assert judging(early, {b"set x": b""}).verdict == HOLDS
+
+
+def test_a_hang_and_a_close_are_said(judging: Judging) -> None:
+    silent = case("silent", "KV-CORE-041", say("get x\r\n", "END\r\n", patience=0.2))
+    assert "(the endpoint closed the connection)" in judging(silent, {b"get x": b"<close>"}).text
+    stays = case("stays", "KV-CONN-008", say("quit\r\n", "", closes=True, patience=0.2))
+    assert "(hang: no close within 0.2 s)" in judging(stays, {b"quit": b""}).text
+    assert judging(stays, {b"quit": b"<close>"}).verdict == HOLDS
+
+
+def test_a_connection_that_was_hung_up_is_opened_anew(judging: Judging) -> None:
+    again = case("again", "KV-CORE-041", say("get x\r\n", "END\r\n"), Hangup(), say("get x\r\n", "END\r\n"))
+    assert judging(again, {b"get x": b"END\r\n"}).verdict == HOLDS
+
+
+def test_a_documented_deviation_must_fail_as_recorded(judging: Judging) -> None:
+    answers = {b"get x": b"ERROR\r\n"}
+    verdict = judging(GET, answers, row("get-x", ("get x\r\n", "ERROR\r\n")))
+    assert (verdict.verdict, verdict.reason) == (DEVIATES, "it says nothing [core:verb-002]")
+    assert judging(GET, answers, row("KV-CORE-041", ("get x\r\n", "ERROR\r\n"))).verdict == DEVIATES
+    otherwise = judging(GET, answers, row("get-x", ("get x\r\n", "NOT_FOUND\r\n")))
+    assert otherwise.verdict == FAILS
+    assert "deviates, but not as documented" in otherwise.text
+
+
+def test_a_deviation_that_healed_fails(judging: Judging) -> None:
+    verdict = judging(GET, {b"get x": b"END\r\n"}, row("get-x", ("get x\r\n", "ERROR\r\n")))
+    assert verdict.verdict == FAILS
+    assert "unexpected pass" in verdict.text
+
+
+def test_a_hang_is_no_documented_deviation(judging: Judging) -> None:
+    silent = case("get-x", "KV-CORE-041", say("get x\r\n", "END\r\n", patience=0.2))
+    assert judging(silent, {b"get x": b"<close>"}, row("get-x", ("get x\r\n", ""))).verdict == FAILS
+
+
+def test_what_does_not_apply_is_unsupported(judging: Judging) -> None:
+    verdict = judging(case("bind", "KV-BIND-003", say("bind no-such\r\n", "NOT_FOUND\r\n")), {})
+    assert (verdict.verdict, verdict.reason) == (UNSUPPORTED, "KV-BIND-003 does not apply to profile memcached")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        case("names", "KV-MAP-001", say("get @@{m1}.{k}\r\n", "END\r\n")),
+        case("rows", "KV-MAP-001", sql("SELECT 1", (1,))),
+        case("setup", "KV-MAP-001", say("get x\r\n", "END\r\n"), setup=Setup(":")),
+    ],
+    ids=lambda one: one.id,
+)
+def test_what_needs_sql_is_not_judged_without(judging: Judging, one: Case) -> None:
+    verdict = judging(one, {}, profile="mysql-8.0")
+    assert verdict.verdict == NOT_JUDGED
+    assert "needs --sql DSN" in verdict.reason
+
+
+def test_flush_all_is_not_sent_where_it_would_hurt(judging: Judging) -> None:
+    verdict = judging(case("flush", "KV-FLUSH-001", say("flush_all\r\n", "OK\r\n")), {}, flush="it holds items")
+    assert (verdict.verdict, verdict.reason, verdict.conversation) == (NOT_JUDGED, "it holds items", ())
+
+
+def test_an_unknown_requirement_is_a_fault_of_the_suite(judging: Judging) -> None:
+    with pytest.raises(SuiteError, match="KV-CORE-999"):
+        judging(case("odd", "KV-CORE-999", say("get x\r\n", "END\r\n")), {})

@@ -1,0 +1,90 @@
+"""The reply reader: whole replies, late ones, none, closed connections."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from kvref_conformance.errors import CannotJudge
+from kvref_conformance.link import Link, Reply, version_line
+
+VERSION = b"VERSION 9.9.9\r\n"
+Make = Callable[..., Any]
+Connect = Callable[[Any], Link]
+
+
+@pytest.fixture
+def link() -> Iterator[Callable[[Any], Link]]:
+    """Return a function that connects to a scripted endpoint."""
+    with ExitStack() as stack:
+        yield lambda server: stack.enter_context(Link(server.address, VERSION))
+
+
+def test_a_reply_is_what_stands_before_the_sentinel(scripted: Make, link: Connect) -> None:
+    server = scripted({b"get a": b"VALUE a 0 1\r\nx\r\nEND\r\n"})
+    assert link(server).ask((b"get a\r\n",)) == Reply(b"VALUE a 0 1\r\nx\r\nEND\r\n")
+
+
+def test_no_reply_is_an_empty_reply(scripted: Make, link: Connect) -> None:
+    assert link(scripted({b"set a": b""})).ask((b"set a\r\n",)) == Reply(b"")
+
+
+def test_a_reply_may_hold_text_like_the_sentinel(scripted: Make, link: Connect) -> None:
+    value = b"VALUE a 0 22\r\nVERSION 9.9.9 and more\r\nEND\r\n"
+    assert link(scripted({b"get a": value})).ask((b"get a\r\n",)).data == value
+
+
+def test_version_lines_of_the_answer_itself_are_counted(scripted: Make, link: Connect) -> None:
+    assert link(scripted()).ask((b"version\r\n",), versions=1).data == VERSION
+
+
+def test_commands_may_come_in_pieces(scripted: Make, link: Connect) -> None:
+    server = scripted({b"get abc": b"END\r\n"})
+    assert link(server).ask((b"ge", b"t a", b"bc\r\n")).data == b"END\r\n"
+    assert server.lines == [b"get abc", b"version"]
+
+
+def test_silence_is_a_hang_with_what_came_before(scripted: Make, link: Connect) -> None:
+    server = scripted({b"get a": b"VALUE a", b"version": b""})
+    assert link(server).ask((b"get a\r\n",), patience=0.2) == Reply(b"VALUE a", hang=True)
+
+
+def test_a_closed_connection_is_said(scripted: Make, link: Connect) -> None:
+    assert link(scripted({b"quit": b"<close>"})).tell((b"quit\r\n",)) == Reply(b"", closed=True)
+
+
+def test_overhearing_returns_early_answers(scripted: Make, link: Connect) -> None:
+    server = scripted({b"set a": b"STORED\r\n"})
+    assert link(server).overhear((b"set a\r\n",)) == Reply(b"STORED\r\n")
+    assert link(server).overhear((b"get a",)) == Reply(b"")
+
+
+def test_nobody_listening_is_said(unused_port: int) -> None:
+    with pytest.raises(CannotJudge, match=f"cannot reach 127.0.0.1:{unused_port}: Connection refused"):
+        version_line(("127.0.0.1", unused_port))
+
+
+def test_another_protocol_is_said(scripted: Make) -> None:
+    server = scripted(version=b"HTTP/1.1 400 Bad Request\r\n")
+    with pytest.raises(CannotJudge, match="does not speak memcached"):
+        version_line(server.address)
+
+
+def test_an_endpoint_that_hangs_up_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def hang_up() -> None:
+            connection, _ = listener.accept()
+            connection.recv(64)
+            connection.close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        with pytest.raises(CannotJudge, match="does not speak memcached"):
+            version_line(listener.getsockname())
+        thread.join()

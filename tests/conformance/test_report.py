@@ -1,0 +1,218 @@
+"""What a run leaves: the lines, the page (opened in a browser), the table and the exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from kvref_conformance.conversation import Exchange, shown
+from kvref_conformance.report import html, jsonl
+from kvref_conformance.report.header import Header
+from kvref_conformance.report.progress import Watch
+from kvref_conformance.report.table import chapter_table, rendered
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED, Tally, Verdict
+
+HEADER = Header(
+    format=1,
+    suite="0.1.0",
+    endpoint="127.0.0.1:1",
+    version="9.9.9",
+    profile="kvref",
+    profile_reason="as asked for",
+    sql=None,
+    seed=7,
+    examples=60,
+    platform="here",
+    started="2026-01-01T00:00:00Z",
+)
+ODD = Exchange("a", "get x\r\n", ("END\r\n",), "VALUE x 0 1\r\n\xff<b>\r\nEND\r\n", "")
+
+
+def tally(*words: str, complaints: tuple[str, ...] = ()) -> Tally:
+    verdicts = [
+        Verdict(
+            f"case-{n}", "bind" if n % 2 else "storage", ("KV-CORE-041",), word, "why", 0.5, (ODD,), f"text of {word}"
+        )
+        for n, word in enumerate(words)
+    ]
+    return Tally(verdicts, list(complaints))
+
+
+@pytest.mark.parametrize(
+    ("words", "complaints", "code"),
+    [
+        ((HOLDS,), (), 0),
+        ((HOLDS, DEVIATES, UNSUPPORTED, NOT_JUDGED), (), 0),
+        ((HOLDS, FAILS), (), 1),
+        ((HOLDS,), ("a row matches no case",), 1),
+        ((HOLDS, FAILS, SUITE_ERROR), (), 2),
+        ((UNSUPPORTED, NOT_JUDGED), (), 2),
+        ((), (), 2),
+    ],
+)
+def test_the_exit_code_follows_from_the_verdicts(
+    words: tuple[str, ...], complaints: tuple[str, ...], code: int
+) -> None:
+    assert tally(*words, complaints=complaints).exit_code() == code
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_the_lines_are_header_verdicts_footer(tmp_path: Path) -> None:
+    path = tmp_path / "report.jsonl"
+    jsonl.write(path, HEADER, tally(HOLDS, FAILS, complaints=("odd",)))
+    header, holds, fails, footer = lines_of(path)
+    assert header == {
+        "kind": "header",
+        "format": 1,
+        "suite": "0.1.0",
+        "endpoint": "127.0.0.1:1",
+        "version": "9.9.9",
+        "profile": "kvref",
+        "profile_reason": "as asked for",
+        "sql": None,
+        "seed": 7,
+        "examples": 60,
+        "platform": "here",
+        "started": "2026-01-01T00:00:00Z",
+    }
+    common = {"kind": "verdict", "requirements": ["KV-CORE-041"], "reason": "why", "duration": 0.5}
+    assert holds == {**common, "case": "case-0", "chapter": "storage", "verdict": "holds"}
+    assert fails == {
+        **common,
+        "case": "case-1",
+        "chapter": "bind",
+        "verdict": "fails",
+        "text": "text of fails",
+        "conversation": [
+            {
+                "on": "a",
+                "sent": "get x\r\n",
+                "allowed": ["END\r\n"],
+                "got": "VALUE x 0 1\r\n\xff<b>\r\nEND\r\n",
+                "note": "",
+            }
+        ],
+    }
+    assert footer["totals"] == {
+        "holds": 1,
+        "deviates": 0,
+        "fails": 1,
+        "unsupported": 0,
+        "not judged": 0,
+        "suite error": 0,
+    }
+    assert (footer["complaints"], footer["exit_code"]) == (["odd"], 1)
+
+
+def test_long_bytes_are_cut_in_the_middle(tmp_path: Path) -> None:
+    path = tmp_path / "report.jsonl"
+    long = Verdict("c", "limits", ("KV-LIMIT-006",), FAILS, conversation=(Exchange("a", "v" * 2_000_000, (), "x"),))
+    jsonl.write(path, HEADER, Tally([long]))
+    sent = lines_of(path)[1]["conversation"][0]["sent"]
+    assert len(sent) < 5000
+    assert "(1995904 more)" in sent
+
+
+def test_a_password_is_not_reported() -> None:
+    class Anywhere:
+        where = "h:1"
+        version = "1"
+        reason = "as asked for"
+
+        class profile:  # noqa: N801 - stands for an attribute
+            name = "kvref"
+
+    header = Header.of(Anywhere(), "mysql://root:secret@h:3306/", 1, 1)  # type: ignore[arg-type]
+    assert header.sql == "mysql://root:***@h:3306/"
+
+
+def test_bytes_are_shown_as_a_reader_types_them() -> None:
+    assert shown("a\r\n\t\\\xff\0é") == r"a\r\n\t\\\xff\x00\xe9"
+    assert len(shown("x" * 5000)) < 700
+
+
+def test_the_table_counts_by_chapter() -> None:
+    text = rendered(chapter_table(tally(HOLDS, FAILS, HOLDS)))
+    assert re.search(r"storage +2 +· +·", text)
+    assert re.search(r"bind +· +· +1", text)
+    assert re.search(r"all +2 +· +1", text)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_progress_is_a_line_a_chapter_where_there_is_no_terminal() -> None:
+    out = io.StringIO()
+    run = Tally()
+    watch = Watch(Console(file=out, width=80), Counter(storage=2, bind=1))
+    for verdict in (*tally(HOLDS).verdicts, *tally(FAILS).verdicts, *tally("", DEVIATES).verdicts[1:]):
+        run.verdicts.append(verdict)
+        watch.see(verdict, run)
+    watch.close()
+    assert out.getvalue().splitlines() == [
+        "storage: 1 holds, 1 fails",
+        "",
+        "fails",
+        "text of fails",
+        "bind: 1 deviates",
+    ]
+
+
+@pytest.fixture
+def chromium() -> str:
+    path = shutil.which("chromium")
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI is set and chromium is not installed: the page cannot be opened")
+        pytest.skip("chromium is not installed: the page cannot be opened")
+    return path
+
+
+def opened(chromium: str, page: Path, tmp_path: Path) -> str:
+    """Return the document as the browser has it after the script ran."""
+    profile = f"--user-data-dir={tmp_path / 'browser'}"
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", profile, "--dump-dom", page.as_uri()]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_the_page_opens_in_a_browser(chromium: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    html.write(page, HEADER, tally(HOLDS, FAILS, DEVIATES, UNSUPPORTED, complaints=("odd <b>",)))
+    document = opened(chromium, page, tmp_path)
+    assert ">4 of 4 cases</output>" in document
+    assert "does not conform: 1 holds, 1 deviates, 1 fails, 1 unsupported" in document
+    assert r"VALUE x 0 1\r\n\xff&lt;b&gt;\r\nEND\r\n" in document
+    assert "odd &lt;b&gt;" in document
+    assert document.count("<details") == 4
+    assert document.count(" open=") == 1
+    assert "get` of a missing key answers END alone" in document
+
+
+def test_the_page_filters(chromium: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    html.write(page, HEADER, tally(HOLDS, FAILS, DEVIATES))
+    text = page.read_text()
+    page.write_text(
+        text.replace('value="holds" checked', 'value="holds"').replace('name="text"', 'name="text" value="case-1"')
+    )
+    document = opened(chromium, page, tmp_path)
+    assert ">1 of 3 cases</output>" in document
+    hidden = re.findall(r'<details class="case"[^>]*?( hidden="")?>', document)
+    assert list(map(bool, hidden)) == [True, True, False]  # by chapter: case-0, case-2, case-1
+
+
+def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    html.write(page, HEADER, tally(HOLDS))
+    assert not re.findall(r"""(?:src|href)=["'](?!#)|url\(|@import|https?://""", page.read_text())

@@ -1,0 +1,87 @@
+"""The catalogue of requirements: strict to load, each tested, nothing tested that is not in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvref_conformance import deviations, requirements
+from kvref_conformance.cases import CHAPTERS, all_cases
+from kvref_conformance.errors import SuiteError
+
+GOOD = {
+    "title": '"get"',
+    "statement": '"`get` answers."',
+    "level": '"MUST"',
+    "profiles": '["*"]',
+    "sources": '["memcached protocol.txt"]',
+    "evidence": '["core:verb-002"]',
+}
+
+
+def toml(identifier: str = "KV-CORE-001", **changes: str | None) -> str:
+    fields = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
+    return f"[{identifier}]\n" + "".join(f"{name} = {value}\n" for name, value in fields.items())
+
+
+def test_a_good_requirement_loads() -> None:
+    catalogue = requirements.parse({"storage": toml()})
+    assert str(catalogue["KV-CORE-001"]) == "KV-CORE-001 [MUST] `get` answers."
+    assert catalogue["KV-CORE-001"].chapter == "storage"
+    assert catalogue["KV-CORE-001"].applies_to("memcached")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (toml("KV-core-1"), "looks like"),
+        (toml(title=None), "title"),
+        (toml(colour='"red"'), "colour"),
+        (toml(statement='""'), "statement"),
+        (toml(sources="[]"), "sources"),
+        (toml(evidence="[]"), "evidence"),
+        (toml(evidence='["verb-002"]'), "names no recording"),
+        (toml(level='"SHALL"'), "SHALL"),
+        (toml(profiles='["oracle"]'), "oracle"),
+        (toml(profiles='"*"'), "profiles"),
+        (toml() + toml(), "storage.toml"),
+        ("[KV-CORE-001", "storage.toml"),
+    ],
+)
+def test_a_bad_requirement_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(SuiteError, match=complaint):
+        requirements.parse({"storage": text})
+
+
+def test_an_id_in_two_files_is_refused() -> None:
+    with pytest.raises(SuiteError, match=r"storage.toml and in bind.toml"):
+        requirements.parse({"storage": toml(), "bind": toml()})
+
+
+def test_a_requirement_applies_to_the_profiles_it_names() -> None:
+    row = requirements.parse({"bind": toml(profiles='["kvref", "mysql-8.0"]')})["KV-CORE-001"]
+    assert [row.applies_to(name) for name in ("kvref", "mysql-8.0", "mysql-5.6", "memcached")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_every_requirement_is_tested_and_every_case_names_requirements() -> None:
+    named = [name for case in all_cases() for name in case.requirements]
+    assert set(named) == set(requirements.load())
+    assert all(case.requirements for case in all_cases())
+
+
+def test_every_chapter_has_cases_and_no_case_id_is_used_twice() -> None:
+    ids = [case.id for case in all_cases()]
+    assert len(ids) == len(set(ids))
+    assert len(CHAPTERS) == len(set(CHAPTERS))
+
+
+def test_a_deviating_requirement_is_no_option() -> None:
+    levels = {name: requirement.level for name, requirement in requirements.load().items()}
+    for profile in ("mysql-5.6", "mysql-8.0"):
+        by_case = {case.id: case.requirements for case in all_cases()}
+        for subject in deviations.load(profile).rows:
+            assert {levels[name] for name in by_case.get(subject, (subject,))} == {"MUST"}, subject

@@ -1,0 +1,155 @@
+"""DSNs, the two databases, and the suite's own tables put up and taken down."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvref_conformance import endpoint, sql
+from kvref_conformance.case import Setup
+from kvref_conformance.errors import CannotJudge, NotJudged
+from kvref_conformance.sql.base import quoted
+from kvref_conformance.sql.world import World, default_table
+
+CONTAINERS = (
+    "name, db_schema, db_table, key_columns, value_columns, "
+    "flags, cas_column, expire_time_column, unique_idx_name_on_key"
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Return a file with the configuration tables and one mapping `aaa`."""
+    path = tmp_path / "s.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TABLE containers ({CONTAINERS})")
+        connection.execute("CREATE TABLE config_options (name, value)")
+        connection.execute(
+            "INSERT INTO containers VALUES ('aaa','test','demo_test','c1','c2','c3','c4','c5','PRIMARY')"
+        )
+        connection.execute("INSERT INTO config_options VALUES ('separator', '|')")
+    connection.close()
+    return path
+
+
+@pytest.mark.parametrize("slashes", ["sqlite://", "sqlite:///"])
+def test_a_sqlite_file_is_named_with_three_or_four_slashes(store: Path, slashes: str) -> None:
+    database = sql.connect(f"{slashes}{store}")
+    assert database.query("SELECT name FROM containers") == [("aaa",)]
+    assert not database.has_plugin()
+    database.close()
+
+
+def test_a_relative_sqlite_file_is_found(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(store.parent)
+    database = sql.connect("sqlite:///s.sqlite")
+    assert database.tables("config") == ["config_options"]
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite://host/file",
+        "mysql://",
+        "mysql:///test",
+        "mysql://root@h:x/",
+        "mysql://root@h/?charset=utf8",
+        "postgres://root@h/",
+        "/var/lib/mysql",
+    ],
+)
+def test_another_text_is_no_dsn(dsn: str) -> None:
+    with pytest.raises(CannotJudge, match="--sql"):
+        sql.connect(dsn)
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CannotJudge, match=r"no file .*nothing.sqlite"):
+        sql.connect(f"sqlite:///{tmp_path}/nothing.sqlite")
+
+
+def test_a_file_that_is_no_store_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    path.write_text("no database at all, whatever its name says, and long enough to be read as one")
+    with pytest.raises(CannotJudge, match="is no store of kvref"):
+        sql.connect(f"sqlite:///{path}")
+
+
+def test_an_unreachable_mysql_is_said(unused_port: int) -> None:
+    with pytest.raises(CannotJudge, match=rf"cannot use the MySQL server at 127.0.0.1:{unused_port}"):
+        sql.connect(f"mysql://root:secret@127.0.0.1:{unused_port}/")
+
+
+def test_literals() -> None:
+    assert quoted("it's") == "'it''s'"
+    with pytest.raises(ValueError, match="no literal"):
+        quoted("back\\slash")
+
+
+def test_the_default_is_the_row_named_so_or_the_first_usable_one() -> None:
+    assert default_table((("zeta", "t1"), ("Beta", "t2"))) == "t2"
+    assert default_table((("alpha", "t1"), ("default", "t3"))) == "t3"
+    assert default_table((("alpha", None), ("beta", "t1"))) == "t1"
+    assert default_table((("default", None), ("gamma", "t1"))) == "t1"
+    assert default_table((("Default", "t3"), ("alpha", "t2"))) == "t2"
+
+
+@pytest.fixture
+def world(store: Path, scripted: Callable[..., Any]) -> World:
+    """Return the tables of a run on an endpoint that never shows a new configuration."""
+    target = endpoint.find(scripted().where, "kvref")
+    return World(sql.connect(f"sqlite:///{store}"), target, lambda: None, "z1234")
+
+
+def content(world: World) -> tuple[list[Any], ...]:
+    database = world.database
+    return (
+        database.query("SELECT name, db_table FROM containers"),
+        database.query("SELECT * FROM config_options"),
+        database.tables("kvc_"),
+    )
+
+
+def test_tables_and_mappings_are_made_and_taken_away(world: World) -> None:
+    before = content(world)
+    world.create()
+    assert {name for name, _ in content(world)[0]} == {"aaa", "z1234m1", "z1234m1b", "z1234m2", "z"}
+    assert len(content(world)[2]) == 3
+    world.remove()
+    assert content(world) == before
+
+
+def test_a_configuration_is_written_and_put_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvref_conformance.sql.world.SEEN_SECONDS", 0.1)
+    before = content(world)
+    world.create()
+    world.configure(Setup(":"))
+    assert ("table_map_delimiter", ":") in content(world)[1]
+    world.configure(Setup(containers=(("default", None), ("beta", "t2"))))
+    assert content(world)[0] == [("default", "kvc_missing"), ("beta", "kvc_two_z1234")]
+    world.remove()
+    assert content(world) == before
+
+
+def test_without_a_way_to_reload_a_configuration_is_not_judged(world: World) -> None:
+    world.create()
+    stuck = World(world.database, world._endpoint, None, "z9999")
+    with pytest.raises(NotJudged, match="--reload"):
+        stuck.configure(Setup(":"))
+
+
+def test_what_a_killed_run_left_is_removed(world: World, store: Path) -> None:
+    before = content(world)
+    World(sql.connect(f"sqlite:///{store}"), world._endpoint, None, "zdead").create()
+    later = World(world.database, world._endpoint, None, "zbeef")
+    later.create()
+    later.remove()
+    assert content(world) == before

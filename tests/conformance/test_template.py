@@ -1,0 +1,60 @@
+"""The template language of the cases."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvref_conformance.template import Names, names_in
+
+
+@pytest.fixture
+def names() -> Names:
+    return Names({"m1": "one", "w1": "test/t1"}, lambda name: f"fresh-{name}")
+
+
+def test_names_are_replaced_and_fresh_keys_stay(names: Names) -> None:
+    assert names.render("get @@{m1}.{k} {k2} {k}") == "get @@one.fresh-k fresh-k2 fresh-k"
+
+
+def test_a_key_is_filled_up_and_a_length_is_counted(names: Names) -> None:
+    assert names.render("{k:12}|{#w1}|{v~5}") == "fresh-kxxxxx|7|vvvvv"
+
+
+def test_a_name_that_stands_for_nothing_is_an_error(names: Names) -> None:
+    with pytest.raises(KeyError, match="m9"):
+        names.render("get {m9}")
+
+
+def test_text_around_holes_is_literal(names: Names) -> None:
+    assert names.match("a.b <number>", "a.b 12")
+    assert not names.match("a.b <number>", "axb 12")
+    assert not names.match("a.b <number>", "a.b 12 ")
+    assert not names.match("a.b <number>", "a.b x")
+
+
+def test_text_ends_at_the_line(names: Names) -> None:
+    assert names.match("CLIENT_ERROR <text>\r\n", "CLIENT_ERROR so what\r\n")
+    assert not names.match("CLIENT_ERROR <text>\r\n", "CLIENT_ERROR so\r\nERROR\r\n")
+
+
+def test_a_number_is_remembered(names: Names) -> None:
+    assert names.match("n <cas a>\r\n", "n 17\r\n")
+    assert names.render("cas {a}") == "cas 17"
+    assert names.match("n {a}", "n 17")
+    assert not names.match("n {a}", "n 18")
+
+
+def test_a_new_number_differs_from_the_remembered_ones(names: Names) -> None:
+    assert names.match("<cas a>", "17")
+    assert not names.match("<new cas b>", "17")
+    assert names.match("<new cas b>", "18")
+    assert names.render("{b}") == "18"
+
+
+def test_stats_are_lines(names: Names) -> None:
+    assert names.match("<stats>END\r\n", "STAT pid 1\r\nSTAT uptime 2\r\nEND\r\n")
+    assert not names.match("<stats>END\r\n", "END\r\n")
+
+
+def test_names_in_a_template_are_listed() -> None:
+    assert names_in("get @@{m1}.{k:33} {#w1} {v~5}") == {"m1", "k", "w1"}
