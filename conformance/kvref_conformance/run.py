@@ -101,7 +101,8 @@ class Run:
             jsonl.write(self.folder / "report.jsonl", self.header, self.tally)
             html.write(self.folder / "report.html", self.header, self.tally)
         if self.watch is not None:
-            self.watch.summarise(self.tally, self.closing_lines())
+            last = ["interrupted: no report; the endpoint is configured as before"] if interrupted else []
+            self.watch.summarise(self.tally, [*self.closing_lines(), *last])
 
     def exit_code(self) -> int:
         """Return the exit code of the run."""
@@ -116,7 +117,7 @@ class Run:
         lines.append(
             f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"
         )
-        if self.folder is not None:
+        if self.folder is not None and (self.folder / "report.html").is_file():
             lines.append(f"report: {self.folder / 'report.html'}")
         return lines
 

@@ -9,20 +9,26 @@ import click
 from kvref.client.converse import Conversation, shown, typed
 from kvref.server.server import parse_address
 
+_HELP = """Send typed lines to an endpoint and show the exact bytes of its answers.
 
-@click.command()
+Each line goes out with CR LF. \\r \\n \\t \\0 \\\\ and \\xHH are escapes: a data block fits on its command's line.
+
+
+\b
+    set k 0 0 5\\r\\nhello
+
+End with Ctrl-D. Lines may also come from a file or a pipe.
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("address", metavar="HOST:PORT")
-@click.option("--silence", default=0.2, show_default=True, metavar="SECONDS", help="How long nothing ends an answer.")
+@click.option(
+    "--silence", type=click.FloatRange(0.01, 3600), default=0.2, show_default=True, metavar="SECONDS",
+    help="An answer is over when nothing came for so long.",
+)  # fmt: skip
 def command(address: str, silence: float) -> None:
-    r"""Send typed lines to an endpoint and show the exact bytes of its answers.
-
-    Each line goes out with CR LF. \r \n \t \0 \\ and \xHH are escapes, so that a data block fits on its command's line:
-
-    \b
-        set k 0 0 5\r\nhello
-
-    End with Ctrl-D. Lines may also come from a file or a pipe.
-    """
+    """Hold the conversation; see `_HELP`."""
     where = parse_address(address)
     prompt = sys.stdin.isatty()
     with Conversation(where.host, where.port, silence) as conversation:

@@ -44,7 +44,8 @@ def command(listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...]) 
     settings = parse(list(pairs))
     facts = profiles.load(profile)
     if not facts.flag("mapping.supported"):
-        raise KvrefError(f"profile {profile!r} has no mappings to serve: choose kvref, mysql-8.0 or mysql-5.6")
+        able = [name for name in profiles.names() if profiles.load(name).flag("mapping.supported")]
+        raise KvrefError(f"profile {profile!r} has no mappings to serve: choose one of {', '.join(able)}")
     path = _path(dsn)
     store = SQLiteStore(path, facts)
     try:

@@ -30,8 +30,8 @@ class Conversation:
         self.closed = False
         try:
             self._socket = socket.create_connection((host, port), timeout=connect)
-        except OSError as error:
-            cause = error.strerror or str(error)
+        except (OSError, UnicodeError) as error:
+            cause = getattr(error, "strerror", None) or str(error)
             raise TargetError(f"cannot reach {host}:{port}: {cause}: is a server running there?") from error
         self._socket.settimeout(silence)
 
@@ -64,7 +64,7 @@ def typed(line: str) -> bytes:
         return raw.decode("latin-1")
 
     # latin-1 carries every byte through the substitution; other characters go out as the UTF-8 they were typed in.
-    as_bytes = line.encode().decode("latin-1")
+    as_bytes = line.encode("utf-8", "surrogateescape").decode("latin-1")
     return _ESCAPE.sub(byte, as_bytes).encode("latin-1") + b"\r\n"
 
 

@@ -44,9 +44,9 @@ class Column:
     high: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Mapping:
-    """One usable row of `containers`.
+    """One usable row of `containers`; two readings of one row are two mappings.
 
     Args:
         name: the container's name.

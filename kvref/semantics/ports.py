@@ -1,6 +1,6 @@
 """What semantics asks of a store: operations as records, yielded by a session and answered by whoever drives it.
 
-A store that cannot answer raises in the driver; a table that refuses a write is an answer (`Written.cause`).
+A store that cannot answer raises in the driver; a table that refuses a write is an answer.
 """
 
 from __future__ import annotations
@@ -43,13 +43,17 @@ class Lookup:
 
 @dataclass(slots=True)
 class Scan:
-    """Read the rows between two keys in ascending key order; answered with a list of Row. None: no bound there."""
+    """Read up to `limit` rows between two keys in ascending key order; answered with a list of Row.
+
+    None: no bound there.
+    """
 
     mapping: Mapping
     low: Cell
     low_inclusive: bool
     high: Cell
     high_inclusive: bool
+    limit: int
 
 
 @dataclass(slots=True)
@@ -90,3 +94,8 @@ Operation = LoadMapping | Lookup | Scan | Insert | Update | Remove | Clear
 
 # A step of semantics: yields operations, is sent their answers, returns its result.
 Steps = Generator[Operation, Any, Any]
+
+
+def takes_lock(operation: Operation) -> bool:
+    """Tell whether an operation writes, or reads what its command is about to write."""
+    return not isinstance(operation, LoadMapping | Scan) and (not isinstance(operation, Lookup) or operation.for_update)

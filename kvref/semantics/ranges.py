@@ -10,9 +10,12 @@ from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row, Scan, Steps
 from kvref.semantics.session import Session
 from kvref.semantics.values import RefusedError, decoded, key_cell, to_bytes, to_number
+from kvref.wire.grammar import MAX_KEY
 from kvref.wire.numbers import signed
-from kvref.wire.replies import Status
+from kvref.wire.replies import Item, Status
 
+PAGE: Final = 500  # rows read at once, so that a long range never holds up the other connections
+_UNSENDABLE: Final = re.compile(rb"[\0\r\n ]")
 _BOUND: Final = re.compile(rb"@([<>])(=?)")
 
 
@@ -63,24 +66,31 @@ def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_o
         low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
     except RefusedError:
         return []
-    rows: list[Row] = yield Scan(
-        mapping,
-        low,
-        wanted.low is not None and wanted.low.inclusive,
-        high,
-        wanted.high is not None and wanted.high.inclusive,
-    )
-    counters, lossy = session.shared.counters, session.rules.lossy_ranges
+    lossy = session.rules.lossy_ranges
+    # range-032, range-049: only the first row.
+    first_only = lossy and (first_only or (mapping.key.kind is Kind.INTEGER and None in (wanted.low, wanted.high)))
+    low_inclusive = wanted.low is not None and wanted.low.inclusive
+    high_inclusive = wanted.high is not None and wanted.high.inclusive
+    items: list[Item] = []
+    size = 0
+    while True:
+        page = 1 if first_only else PAGE
+        rows: list[Row] = yield Scan(mapping, low, low_inclusive, high, high_inclusive, page)
+        for row in rows:
+            if not session.expired(row, now):
+                shown = _shown(session, mapping.key, row)
+                if shown is not None:
+                    items.append(session.item(shown, row))
+                    size += items[-1].size
+            elif lossy:
+                rows = []  # range-041: later rows are lost
+                break
+        session.check_reply(size)
+        if first_only or len(rows) < PAGE:
+            break
+        low, low_inclusive = rows[-1].key, False
+    counters = session.shared.counters
     counters.cmd_get += 1
-    if lossy and (first_only or (mapping.key.kind is Kind.INTEGER and None in (wanted.low, wanted.high))):
-        rows = rows[:1]  # range-032, range-049
-    items = []
-    for row in rows:
-        if session.expired(row, now):
-            if lossy:
-                break  # range-041: later rows are lost
-            continue
-        items.append(session.item(_shown(session, mapping.key, row), row))
     counters.get_hits += bool(items)
     counters.get_misses += not items
     return items
@@ -100,9 +110,11 @@ def _cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
     return number
 
 
-def _shown(session: Session, column: Column, row: Row) -> bytes:
+def _shown(session: Session, column: Column, row: Row) -> bytes | None:
     if column.kind is Kind.INTEGER and session.rules.lossy_ranges:
         # InnoDB's storage form: big-endian, sign bit flipped (range-031).
         width = ((column.high - column.low).bit_length() + 7) // 8
         return (to_number(row.key) - column.low).to_bytes(width, "big")
-    return to_bytes(row.key)
+    key = to_bytes(row.key)
+    # A key that SQL wrote and no client could send would break the reply's lines.
+    return key if 0 < len(key) <= MAX_KEY and not _UNSENDABLE.search(key) else None

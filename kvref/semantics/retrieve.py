@@ -15,6 +15,7 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
     """Answer the words of one get in their order; misses and unknown mappings are left out (mget-005, mget-010)."""
     items: list[r.Item] = []
     looked_up = False
+    size = 0
     for position, word in enumerate(command.words, 1):
         key = word
         target = session.split(word)
@@ -40,6 +41,8 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         row = yield from _visible_row(session, mapping, key, now)
         if row is not None:
             items.append(session.item(word, row))
+            size += items[-1].size
+            session.check_reply(size)
     if command.refused:
         return r.Line(BAD_FORMAT)
     return r.Items(items, command.with_cas)

@@ -10,7 +10,7 @@ from kvref.profiles import Profile
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Facts of one profile that decide what a command means; each attribute is named after its fact."""
+    """Facts of one profile that decide what a command means."""
 
     release: str
     all_verbs_switch: bool
@@ -36,7 +36,6 @@ class Rules:
     narrow_delta: bool
     cuts_results: bool
     longest_relative: int
-    wide_exptime: str
     hides_expired: bool
     ignores_delay: bool
     ranges: bool
@@ -72,7 +71,6 @@ def rules(profile: Profile) -> Rules:
         narrow_delta=profile["arith.delta"] == "low-32-bits",
         cuts_results=profile["arith.long_result"] == "cut",
         longest_relative=profile.number("expiry.longest_relative"),
-        wide_exptime=str(profile["expiry.from_2_31"]),
         hides_expired=profile["expiry.hides_from"] == "every-verb",
         ignores_delay=profile["flush.delay"] == "ignored",
         ranges=profile.flag("range.supported"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from kvref.semantics.keys import Switch, split_word
 from kvref.semantics.mapping import Directory, Mapping
@@ -17,6 +17,9 @@ from kvref.semantics.rules import Rules
 from kvref.semantics.stats import Counters
 from kvref.semantics.values import RefusedError, join_value, key_cell
 from kvref.wire.replies import ClientError, Item, ServerError, Status
+
+# The plugin has no limit here; this one keeps one client from taking the memory of all.
+MAX_REPLY: Final = 64 << 20
 
 
 @dataclass(slots=True)
@@ -53,6 +56,8 @@ class Session:
 
     def switch(self, name: str) -> Generator[Operation, Any, Mapping | None]:
         """Bind to a mapping by name and return it; an unknown name returns None and binds nothing."""
+        if not name:
+            return None  # a container without a name may be the default mapping, but no word reaches it (default-036)
         directory = self.shared.directory
         mapping = directory.find(name)
         if mapping is None:
@@ -109,6 +114,18 @@ class Session:
         """Return a row as get answers it under `word`."""
         data = join_value(row.values, self.shared.directory.separator)
         return Item(word, (row.flags or 0) % (1 << 32), data, (row.cas or 0) % (1 << 64))
+
+    def check_reply(self, size: int) -> None:
+        """Bound what one get can make the server keep.
+
+        Args:
+            size: bytes of the items found so far.
+
+        Raises:
+            RefusedError: more than MAX_REPLY bytes.
+        """
+        if size > MAX_REPLY:
+            raise RefusedError(ServerError(f"out of memory writing get response: more than {MAX_REPLY} bytes"))
 
     def expired(self, row: Row, now: int) -> bool:
         """Tell whether a row is over; 0, NULL and negative times never are (exp-006, exp-019)."""

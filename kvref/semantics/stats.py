@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -29,7 +30,6 @@ class Counters:
     bytes_read: int = 0
     bytes_written: int = 0
     total_connections: int = 0
-    rejected_conns: int = 0
 
     def reset(self) -> None:
         """Set every counter to 0."""
@@ -63,21 +63,22 @@ FIXED: Final[dict[bytes, list[tuple[str, str]]]] = {
 }
 
 
-def report(words: list[bytes], counters: Counters, process: dict[str, str]) -> Reply:
+def report(words: list[bytes], counters: Counters, process: Callable[[], dict[str, str]]) -> Reply:
     """Answer `stats` and its sub-commands.
 
     Args:
         words: what followed `stats`.
         counters: this server's counters; `reset` sets them to 0.
-        process: the server's own values by row name.
+        process: gives the server's own values by row name.
     """
     match words:
         case []:
-            return _rows(GENERAL + ENGINE, counters, process)
+            return _rows(GENERAL + ENGINE, counters, process())
         case [b"aggregate"]:
-            return _rows(GENERAL, counters, process)
+            return _rows(GENERAL, counters, process())
         case [b"settings"]:
-            return _rows([name for name in SETTINGS if name in process], counters, process)
+            own = process()
+            return _rows([name for name in SETTINGS if name in own], counters, own)
         case [b"reset"]:
             counters.reset()
             return Status.RESET

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kvref.semantics.mapping import Column, Mapping
+from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Insert, Lookup, Row, Steps, Update
 from kvref.semantics.session import Session
 from kvref.semantics.values import RefusedError, join_value, key_cell, split_value, to_bytes, value_cell, wrapped
 from kvref.wire import commands as c
 from kvref.wire.grammar import BAD_FORMAT
-from kvref.wire.replies import Line, Reply, ServerError, Status
+from kvref.wire.replies import ClientError, Line, Reply, ServerError, Status
 
 APPENDING: Final = ("append", "prepend")
 
@@ -29,7 +29,7 @@ def store(session: Session, command: c.Store, now: int) -> Steps:
     if not key:
         return Status.NOT_STORED  # a switch word: innodb_store returns before it looks for a row
     cell = key_cell(mapping.key, key, session.rules)
-    check_exptime(session, mapping, command.exptime)
+    check_numbers(session, mapping, command, now)
     found: Row | None = yield Lookup(mapping, cell, for_update=True)
     over = found is not None and session.rules.hides_expired and session.expired(found, now)
     refusal = _condition(session, command, None if over else found)
@@ -87,18 +87,18 @@ def _new_row(session: Session, mapping: Mapping, command: c.Store, key: Cell, fo
 
 def _appended(session: Session, mapping: Mapping, command: c.Store, found: Row) -> tuple[Cell, ...]:
     rules, separator = session.rules, session.shared.directory.separator
-    old = join_value(found.values, separator) if rules.append_joined else to_bytes(found.values[0])
+    # The plugin takes the request's flags for the number of a value column (seen on both versions).
+    index = command.flags if not rules.append_joined and command.flags < len(mapping.values) else 0
+    old = join_value(found.values, separator) if rules.append_joined else to_bytes(found.values[index])
     data = old + command.data if command.verb == "append" else command.data + old
     if rules.append_joined:
         return split_value(mapping, data, separator, rules)
-    # innodb_api_link: only the first column is written, the others become NULL; an integer takes no text (type-109).
-    return (_extended(mapping.values[0], data, session), *[None] * (len(mapping.values) - 1))
-
-
-def _extended(column: Column, data: bytes, session: Session) -> Cell:
-    if column.high:
+    # innodb_api_link: one column is written, the others become NULL; an integer takes no text (type-109).
+    column = mapping.values[index]
+    if column.kind is Kind.INTEGER:
         raise RefusedError(Status.NOT_STORED)
-    return value_cell(column, data, session.rules)
+    cell = value_cell(column, data, rules)
+    return tuple(cell if position == index else None for position in range(len(mapping.values)))
 
 
 def new_cas(session: Session, mapping: Mapping) -> int | None:
@@ -109,31 +109,38 @@ def new_cas(session: Session, mapping: Mapping) -> int | None:
 
 def fit_flags(mapping: Mapping, flags: int) -> int | None:
     """Return flags as the column keeps them: the upper half of 32 bits is negative in a signed column (limit-021)."""
-    if mapping.flags is None:
-        return None
-    return wrapped(mapping.flags, flags if mapping.flags.low == 0 or flags < 1 << 31 else flags - (1 << 32))
+    return None if mapping.flags is None else wrapped(mapping.flags, _signed_flags(mapping.flags, flags))
 
 
-def check_exptime(session: Session, mapping: Mapping, exptime: int) -> None:
-    """Refuse a time that the expire column cannot hold, where the profile asks for that.
+def _signed_flags(column: Column, flags: int) -> int:
+    return flags if column.low == 0 or flags < 1 << 31 else flags - (1 << 32)
+
+
+def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int) -> None:
+    """Refuse flags and times that their columns cannot hold, where the profile does not keep their low bits.
 
     Raises:
-        RefusedError: the reply of 8.0 to such a time (limit-040).
+        RefusedError: the reply of 8.0 to a time from 2^31 on (limit-040), else one that names the column.
     """
-    if session.rules.wide_exptime != "fits-column" or exptime < 1 << 31:
+    if session.rules.wraps_integers:
         return
-    if mapping.expiry is None or exptime > mapping.expiry.high:
+    time = _time(session, command, now)
+    if command.exptime >= 1 << 31 and (mapping.expiry is None or time > mapping.expiry.high):
         raise RefusedError(Line(BAD_FORMAT))
+    flags = None if mapping.flags is None else _signed_flags(mapping.flags, command.flags)
+    for column, number in ((mapping.flags, flags), (mapping.expiry, time)):
+        if column is not None and number is not None and not column.low <= number <= column.high:
+            raise RefusedError(ClientError(f"{number} is out of the range of column {column.name}"))
 
 
 def _expiry(session: Session, mapping: Mapping, command: c.Store, now: int) -> int | None:
-    if mapping.expiry is None:
-        return None
-    exptime = command.exptime
+    return None if mapping.expiry is None else wrapped(mapping.expiry, _time(session, command, now))
+
+
+def _time(session: Session, command: c.Store, now: int) -> int:
     # append and prepend count every time from now, however large (limit-067, limit-091).
-    relative = command.verb in APPENDING or 0 < exptime <= session.rules.longest_relative
-    time = now + exptime if exptime and relative else exptime
-    return wrapped(mapping.expiry, time)
+    relative = command.verb in APPENDING or 0 < command.exptime <= session.rules.longest_relative
+    return now + command.exptime if command.exptime and relative else command.exptime
 
 
 def with_values(mapping: Mapping, row: Row, values: tuple[Cell, ...], cas: int | None) -> Row:

@@ -75,14 +75,13 @@ def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
     return cell
 
 
-def value_cell(column: Column, data: bytes, rules: Rules, *, cuts: bool | None = None) -> Cell:
+def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
     """Turn a value, or one part of it, into a value column's content.
 
     Args:
         column: the value column.
         data: the bytes.
         rules: cut, wrap, or refuse what does not fit.
-        cuts: overrides whether longer content is cut.
 
     Raises:
         RefusedError: it does not fit the column.
@@ -91,7 +90,7 @@ def value_cell(column: Column, data: bytes, rules: Rules, *, cuts: bool | None =
         return _integer(column, data, rules, "value")
     cell = decoded(column, data, rules)
     if too_wide(column, cell):
-        if not (rules.cuts_values if cuts is None else cuts):
+        if not rules.cuts_values:
             raise RefusedError(ServerError(TOO_LARGE))
         return _cut(column, cell, rules)
     return cell
@@ -124,7 +123,9 @@ def split_value(mapping: Mapping, data: bytes, separator: bytes, rules: Rules) -
     cells: list[Cell] = []
     for column, part in zip(mapping.values, parts, strict=False):
         try:
-            cells.append(None if part is None else value_cell(column, part, rules))
+            # What get shows of a NULL number is an empty part.
+            absent = part is None or (not part and column.kind is Kind.INTEGER and rules.separator_is_string)
+            cells.append(None if absent else value_cell(column, part or b"", rules))
         except RefusedError:
             if not rules.wraps_integers:
                 raise

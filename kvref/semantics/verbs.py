@@ -49,7 +49,7 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
         case c.Verbosity():
             return r.Status.OK
         case c.Stats():
-            return report(command.words, session.shared.counters, session.shared.process())
+            return report(command.words, session.shared.counters, session.shared.process)
         case c.Quit():
             return r.Closed()
         case _:

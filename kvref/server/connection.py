@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from kvref.semantics.session import Session, Shared
 from kvref.semantics.verbs import execute
@@ -13,6 +13,11 @@ from kvref.wire import commands as c
 from kvref.wire.replies import Closed, Reply, ServerError
 from kvref.wire.rules import TextRules
 from kvref.wire.text import TextParser, encode
+
+# One connection's turn: after either the replies go out and the other connections come first.
+TURN_BYTES: Final = 256 << 10
+TURN_SECONDS: Final = 0.01
+MOST_PENDING: Final = 256 << 10  # bytes of input that may wait for their turn
 
 
 class Host(Protocol):
@@ -39,7 +44,11 @@ class Connection(asyncio.Protocol):
         self._out: list[tuple[c.Command, bytes]] = []
         self._command: c.Command | None = None  # what waits for another writer
         self._unsettled = False  # replies wait for this tick's commit
-        self._ending = False
+        self._scheduled = False  # the rest of the input waits for its turn
+        self._owed = 0  # bytes of replies not handed to the transport
+        self._eof = False  # the client sends no more
+        self._ending = False  # nothing more is carried out
+        self._reading = True
         self._paused = False  # the client does not read
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -52,6 +61,7 @@ class Connection(asyncio.Protocol):
         """Forget the session; commands already carried out stay."""
         self._transport = None
         self._ending = True
+        self._host.driver.forget(self._resume)
         self._host.connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
@@ -59,12 +69,13 @@ class Connection(asyncio.Protocol):
         self._host.shared.counters.bytes_read += len(data)
         self._parser.feed(data)
         self._run()
+        self._throttle()
 
     def eof_received(self) -> bool:
-        """Close when the client has no more to say, after what it is owed."""
-        self._ending = True
-        self._flush()
-        return self._command is not None or self._unsettled
+        """Close when the client has no more to say, once everything it asked is answered."""
+        self._eof = True
+        self._run()
+        return True  # the sending side stays open until `_flush` closes it
 
     def pause_writing(self) -> None:
         """Stop reading while the client does not: replies must not pile up."""
@@ -83,10 +94,20 @@ class Connection(asyncio.Protocol):
         self._flush()
 
     def _run(self) -> None:
+        if self._scheduled:
+            return
+        until = time.monotonic() + TURN_SECONDS
         while self._command is None and not self._paused and not self._ending:
+            if self._owed > TURN_BYTES or time.monotonic() > until:
+                # Its turn is over: what it is owed goes out first, and the others come before the rest.
+                self._scheduled = True
+                self._flush()
+                asyncio.get_running_loop().call_soon(self._next_turn)
+                self._throttle()
+                return
             command = self._parser.next_command()
             if command is None:
-                self._ending = self._parser.closed
+                self._ending = self._parser.closed or self._eof
                 break
             steps = execute(self._session, command, int(time.time()))
             reply = self._host.driver.run(steps, self._resume)
@@ -96,6 +117,13 @@ class Connection(asyncio.Protocol):
                 break
             self._answer(command, reply)
         self._flush()
+
+    def _next_turn(self) -> None:
+        self._scheduled = False
+        if self._unsettled:
+            return  # goes on when the commit is through
+        self._throttle()
+        self._run()
 
     def _resume(self, reply: Reply) -> None:
         command, self._command = self._command, None
@@ -111,6 +139,7 @@ class Connection(asyncio.Protocol):
         line = encode(command, reply)
         if line:
             self._out.append((command, line))
+            self._owed += len(line)
             self._host.shared.counters.bytes_written += len(line)
 
     def _flush(self) -> None:
@@ -126,6 +155,7 @@ class Connection(asyncio.Protocol):
             if self._ending and self._command is None:
                 self._transport.close()
         self._out.clear()
+        self._owed = 0
 
     def _settle(self, lost: str) -> None:
         self._unsettled = False
@@ -134,11 +164,16 @@ class Connection(asyncio.Protocol):
             failure = ServerError(lost)
             self._out = [(command, encode(command, failure)) for command, _ in self._out]
         self._flush()
+        if not self._unsettled:
+            self._throttle()
+            self._run()
 
     def _throttle(self) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        if self._paused or self._command is not None:
-            self._transport.pause_reading()
-        else:
-            self._transport.resume_reading()
+        # Input that waits for the connection's turn is bounded; a data block that is still coming must be read.
+        behind = self._scheduled or self._unsettled or self._command is not None
+        reading = not self._paused and not (behind and self._parser.pending > MOST_PENDING)
+        if reading != self._reading:
+            self._reading = reading
+            (self._transport.resume_reading if reading else self._transport.pause_reading)()

@@ -7,16 +7,20 @@ told by `when_settled` whether the tick became durable.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kvref.errors import StoreError
-from kvref.semantics.ports import Operation, Steps
+from kvref.semantics.ports import Operation, Steps, takes_lock
 from kvref.storage.sqlite import BusyError, SQLiteStore
 from kvref.wire.replies import Reply, ServerError
 
+_log = logging.getLogger("kvref.server")
+
+SLICE: Final = 500  # operations of one command before the other connections have their turn
 RETRY_AFTER: Final = 0.005  # seconds between two tries for SQLite's write lock
 LOCK_WAIT: Final = "lock wait timeout"
 
@@ -44,6 +48,7 @@ class Driver:
         self._lock_wait = lock_wait
         self._loop = asyncio.get_running_loop()
         self._parked: deque[_Parked] = deque()
+        self._retrying = False
         self._waiting: list[Callable[[str], None]] = []
 
     def run(self, steps: Steps, done: Callable[[Reply], None]) -> Reply | None:
@@ -51,12 +56,18 @@ class Driver:
 
         Args:
             steps: what `execute` returned.
-            done: called later with the reply, where the command has to wait for another writer.
+            done: called later with the reply, where the command waits for another writer or is a long one.
 
         Returns:
             The reply, or None when `done` will be called.
         """
-        return self._advance(steps, None, done, self._loop.time() + self._lock_wait)
+        return self._advance(steps, None, done, None)
+
+    def forget(self, done: Callable[[Reply], None]) -> None:
+        """Drop what waits on behalf of a connection that is gone: nobody would learn of its write."""
+        for parked in [parked for parked in self._parked if parked.done == done]:
+            self._parked.remove(parked)
+            parked.steps.close()
 
     def when_settled(self, settled: Callable[[str], None]) -> None:
         """Call back after this tick's commit, with an empty text or the reason why its writes are lost."""
@@ -76,29 +87,54 @@ class Driver:
             settled(cause)
 
     def _advance(
-        self, steps: Steps, operation: Operation | None, done: Callable[[Reply], None], deadline: float
+        self, steps: Steps, operation: Operation | None, done: Callable[[Reply], None], deadline: float | None
     ) -> Reply | None:
         try:
-            while True:
+            for _ in range(SLICE):
+                if operation is not None and deadline is None:
+                    self._keep_order(operation)
                 answer: Any = None if operation is None else self.store.execute(operation)
+                deadline = None
                 operation = steps.send(answer)
         except StopIteration as stop:
             reply: Reply = stop.value
             return reply
         except BusyError:
-            # Only the first operation that writes can meet the lock, so nothing of this command has happened yet.
             assert operation is not None
-            if not self._parked:
-                self._loop.call_later(RETRY_AFTER, self._retry)
-            self._parked.append(_Parked(steps, operation, done, deadline))
+            self._park(steps, operation, done, deadline)
             return None
         except StoreError as error:
             return ServerError(str(error))
+        except Exception:  # noqa: BLE001 - logged whole
+            # A server never dies of a request; the log has what to mend.
+            _log.exception("a command failed")
+            return ServerError("internal error, see the server's log")
+        assert operation is not None
+        self._loop.call_soon(self._continue, steps, operation, done)
+        return None
+
+    def _continue(self, steps: Steps, operation: Operation, done: Callable[[Reply], None]) -> None:
+        reply = self._advance(steps, operation, done, None)
+        if reply is not None:
+            done(reply)
+
+    def _keep_order(self, operation: Operation) -> None:
+        if self._parked and not self.store.dirty and takes_lock(operation):
+            raise BusyError("others wait for the write lock")
+
+    def _park(self, steps: Steps, operation: Operation, done: Callable[[Reply], None], deadline: float | None) -> None:
+        if deadline is None:
+            self._parked.append(_Parked(steps, operation, done, self._loop.time() + self._lock_wait))
+        else:
+            self._parked.appendleft(_Parked(steps, operation, done, deadline))
+        if not self._retrying:
+            self._retrying = True
+            self._loop.call_later(RETRY_AFTER, self._retry)
 
     def _retry(self) -> None:
-        waiting, self._parked = self._parked, deque()
         now = self._loop.time()
-        for parked in waiting:
+        while self._parked:
+            parked = self._parked.popleft()
             if now >= parked.deadline:
                 parked.steps.close()
                 parked.done(ServerError(LOCK_WAIT))
@@ -106,3 +142,8 @@ class Driver:
             reply = self._advance(parked.steps, parked.operation, parked.done, parked.deadline)
             if reply is not None:
                 parked.done(reply)
+            elif self._parked and self._parked[0].steps is parked.steps:
+                break  # the lock is still taken: no use in asking for each of them
+        self._retrying = bool(self._parked)
+        if self._retrying:
+            self._loop.call_later(RETRY_AFTER, self._retry)

@@ -7,6 +7,7 @@ import logging
 import os
 import resource
 import signal
+import socket
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +27,7 @@ from kvref.wire.rules import text_rules
 _log = logging.getLogger("kvref.server")
 
 BACKLOG: Final = 1024
+UVLOOP: Final = f"uvloop {version('uvloop')}"
 DRAIN_SECONDS: Final = 5.0
 
 
@@ -44,7 +46,7 @@ def parse_address(text: str) -> Address:
         ConfigError: no host, or a port that is no number from 0 to 65535.
     """
     host, colon, port = text.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and int(port) <= 65535):
+    if not (colon and host and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= 65535):
         raise ConfigError(f"address {text!r}: write HOST:PORT, for example 127.0.0.1:11211")
     return Address(host.strip("[]"), int(port))
 
@@ -86,8 +88,10 @@ class Server:
         loop.add_signal_handler(signal.SIGHUP, self.reload)
         try:
             listener = await loop.create_server(partial(Connection, self), address.host, address.port, backlog=BACKLOG)
-        except OSError as error:
-            cause = os.strerror(error.errno) if error.errno else str(error)
+        except (OSError, UnicodeError) as error:
+            # asyncio wraps a refused bind in words of its own; a name that is not found has only its own text.
+            known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
+            cause = os.strerror(known) if known else str(error)
             raise ConfigError(
                 f"cannot listen on {address.host}:{address.port}: {cause}: choose another --listen"
             ) from error
@@ -115,8 +119,11 @@ class Server:
             _log.warning("%s", problem)
         _log.info(
             "profile %s, default mapping %s (%s), delimiter %r",
-            self.profile.name, directory.default.name, directory.default.label.decode(), directory.delimiter.decode(),
-        )  # fmt: skip
+            self.profile.name,
+            directory.default.name,
+            directory.default.label.decode(),
+            directory.delimiter.decode(errors="replace"),
+        )
 
     async def _drain(self) -> None:
         for connection in list(self.connections):
@@ -135,7 +142,7 @@ class Server:
             "uptime": str(int(now - self.started)),
             "time": str(int(now)),
             "version": self.shared.rules.release,
-            "libevent": f"uvloop {version('uvloop')}",
+            "libevent": UVLOOP,
             "pointer_size": "64",
             "rusage_user": f"{usage.ru_utime:.6f}",
             "rusage_system": f"{usage.ru_stime:.6f}",

@@ -64,7 +64,7 @@ def parse(pairs: list[str]) -> dict[str, int]:
 
 
 def _number(setting: Setting, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and setting.low <= int(text) <= setting.high):
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and setting.low <= int(text) <= setting.high):
         raise ConfigError(
             f"setting {setting.name}={text}: write a number from {setting.low} to {setting.high} ({setting.help})"
         )

@@ -53,15 +53,17 @@ class Table:
 
     Args:
         source: its name in the store.
-        columns: mappable columns by name; a name without Column is one no mapping can use.
+        columns: mappable columns by name.
         unusable: the other columns, each with its declared type.
         unique: unique indexes by name, each with its columns in order.
+        generated: those of the other columns that cannot be written.
     """
 
     source: str
     columns: dict[str, Column]
     unusable: dict[str, str] = field(default_factory=dict)
     unique: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    generated: frozenset[str] = frozenset()
 
 
 class Catalog(Protocol):
@@ -163,13 +165,22 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         _option_column(where, table, getattr(row, column), column, profile)
         for column in ("flags", "cas_column", "expire_time_column")
     )
+    if profile["containers.contradiction"] == "refused":
+        _check_once(where, key, values, (flags, cas, expiry))
     # A column that holds a part of the value serves for nothing else (col-036, col-072, flag-073).
     flags, cas, expiry = (None if column in values else column for column in (flags, cas, expiry))
     mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
-    unmapped = tuple(name for name in (*table.columns, *table.unusable) if name not in mapped)
+    unmapped = tuple(n for n in (*table.columns, *table.unusable) if n not in mapped and n not in table.generated)
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped
     )
+
+
+def _check_once(where: str, key: Column, values: tuple[Column, ...], options: tuple[Column | None, ...]) -> None:
+    names = [column.name for column in (key, *values, *options) if column is not None]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f"{where}: column {', '.join(twice)} is mapped twice: a write would contradict itself")
 
 
 def _column(where: str, table: Table, name: str, what: str) -> Column:

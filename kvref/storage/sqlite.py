@@ -24,8 +24,10 @@ from kvref.storage.sqlite_statements import Statements
 _log = logging.getLogger("kvref.storage")
 
 SCHEME: Final = "sqlite:///"
-# cas numbers are reserved in blocks of this size, one at each start: with 2^31 starts none repeats below 2^63.
-CAS_BLOCK: Final = 1 << 32
+# cas numbers are reserved in the file in blocks of this size, so that none comes back after a crash.
+CAS_BLOCK: Final = 1_000_000
+OPEN_WAIT: Final = 10.0  # seconds to wait for another process while opening
+IGNORED: Final = "the table ignored the write (a trigger or ON CONFLICT IGNORE)"
 
 
 class BusyError(KvrefError):
@@ -36,9 +38,9 @@ def path_of(dsn: str) -> Path:
     """Return the file a DSN names.
 
     Raises:
-        ConfigError: the DSN is not of the form sqlite:///PATH.
+        ConfigError: the DSN is not of the form sqlite:///PATH; nothing kept in memory survives the process.
     """
-    if not dsn.startswith(SCHEME) or len(dsn) == len(SCHEME):
+    if not dsn.startswith(SCHEME) or dsn.removeprefix(SCHEME) in ("", ":memory:"):
         raise ConfigError(f"store {dsn!r}: write sqlite:///PATH (sqlite:////absolute/path for an absolute one)")
     return Path(dsn.removeprefix(SCHEME))
 
@@ -58,24 +60,35 @@ class SQLiteStore:
         self.path = path
         self.profile = profile
         self.problems: list[str] = []
-        self._statements: dict[int, Statements] = {}
+        self._statements: dict[Mapping, Statements] = {}
         self._writing = False
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
         try:
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=0, cached_statements=512)
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=OPEN_WAIT, cached_statements=512)
+            # Text that is no UTF-8 came from SQL; it is shown as it is rather than hide its neighbours.
+            self._connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("PRAGMA foreign_keys = ON")
+            # From here on nothing waits inside SQLite: the driver parks a command that meets another writer.
+            self._connection.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error as error:
             raise StoreError(f"store {path}: {error}") from error
         self._catalog = SQLiteCatalog(self._connection)
 
     def initialise(self) -> bool:
-        """Create the configuration tables with the demo rows where they are missing; tell whether that was needed."""
+        """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         try:
-            return create(self._connection)
+            self._connection.execute(f"PRAGMA busy_timeout = {OPEN_WAIT * 1000:.0f}")
+            created = create(self._connection)
+            self._connection.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error as error:
-            raise self._translated(error) from error
+            raise StoreError(f"store {self.path}: {error}") from error
+        return created
 
     def close(self) -> None:
         """Commit what is open and close the file."""
@@ -96,18 +109,7 @@ class SQLiteStore:
         """Return the counter of cas numbers: from 1 as the plugin has it, or from a block never used before."""
         if self.profile["cas.start"] == "one":
             return itertools.count(1)
-        try:
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS kvref_counters (name TEXT PRIMARY KEY, next INTEGER NOT NULL)"
-            )
-            (first,) = self._connection.execute(
-                "INSERT INTO kvref_counters VALUES ('cas', ?)"
-                " ON CONFLICT (name) DO UPDATE SET next = next + ? RETURNING next",
-                (CAS_BLOCK + 1, CAS_BLOCK),
-            ).fetchone()
-        except sqlite3.Error as error:
-            raise self._translated(error) from error
-        return itertools.count(first - CAS_BLOCK)
+        return itertools.chain.from_iterable(iter(self._reserve_block, None))
 
     def execute(self, operation: ports.Operation) -> Any:
         """Answer one operation.
@@ -122,6 +124,8 @@ class SQLiteStore:
             raise self._translated(error) from error
         except OverflowError as error:
             raise StoreError(f"SQLite cannot hold this number: {error}") from error
+        except UnicodeEncodeError as error:
+            raise StoreError(f"the row holds text that is no UTF-8: {error.reason}") from error
 
     @property
     def dirty(self) -> bool:
@@ -143,9 +147,15 @@ class SQLiteStore:
         try:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            self._roll_back()
             raise StoreError(str(error)) from error
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            try:
+                self._connection.execute("ROLLBACK")
+            except sqlite3.Error:
+                _log.exception("store %s: cannot roll back", self.path)
 
     def _answer(self, operation: ports.Operation) -> Any:
         match operation:
@@ -164,7 +174,7 @@ class SQLiteStore:
             case ports.Remove():
                 return self._write(self._sql(operation.mapping).remove, [operation.key])
             case ports.Clear():
-                return self._write(self._sql(operation.mapping).clear, [])
+                return self._clear(self._sql(operation.mapping))
             case ports.LoadMapping():
                 return self._load(operation.name)
 
@@ -173,6 +183,9 @@ class SQLiteStore:
             self._begin()
         sql = self._sql(operation.mapping)
         cells = self._connection.execute(sql.lookup, (operation.key,)).fetchone()
+        if cells is None and isinstance(operation.key, str):
+            # A program may have written its keys as BLOB, which no text equals.
+            cells = self._connection.execute(sql.lookup, (operation.key.encode(),)).fetchone()
         return None if cells is None else sql.row(cells)
 
     def _scan(self, operation: ports.Scan) -> list[ports.Row]:
@@ -185,8 +198,10 @@ class SQLiteStore:
             )
             if cell is not None
         ]
-        found = self._connection.execute(sql.scan([sign for sign, _ in bounds]), [cell for _, cell in bounds])
-        return [sql.row(cells) for cells in found]
+        parameters = [*(cell for _, cell in bounds), operation.limit]
+        return [
+            sql.row(cells) for cells in self._connection.execute(sql.scan([sign for sign, _ in bounds]), parameters)
+        ]
 
     def _begin(self) -> None:
         if self._lost:
@@ -198,22 +213,52 @@ class SQLiteStore:
     def _write(self, sql: str, parameters: list[ports.Cell]) -> str | None:
         self._begin()
         try:
-            self._connection.execute(sql, parameters)
+            changed = self._connection.execute(sql, parameters).rowcount
         except sqlite3.IntegrityError as error:
+            if not self._connection.in_transaction:
+                raise  # ON CONFLICT ROLLBACK took the whole tick with it
             return str(error)
-        return None
+        return None if changed else IGNORED
+
+    def _clear(self, sql: Statements) -> str | None:
+        self._begin()
+        try:
+            self._connection.execute(sql.clear)
+        except sqlite3.IntegrityError as error:
+            if not self._connection.in_transaction:
+                raise
+            return str(error)
+        return IGNORED if self._connection.execute(sql.any_row).fetchone() else None
 
     def _sql(self, mapping: Mapping) -> Statements:
-        statements = self._statements.get(id(mapping))
-        if statements is None or statements.mapping is not mapping:
-            statements = self._statements[id(mapping)] = Statements(mapping)
+        statements = self._statements.get(mapping)
+        if statements is None:
+            statements = self._statements[mapping] = Statements(mapping)
         return statements
 
     def _load(self, name: str) -> Mapping | None:
-        mapping, problem = catalog.find(self._catalog, self.profile, name)
+        try:
+            mapping, problem = catalog.find(self._catalog, self.profile, name)
+        except ConfigError as error:
+            mapping, problem = None, str(error)
         if mapping is None:
-            _log.info("mapping %r: %s", name, problem)
+            _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         return mapping
+
+    def _reserve_block(self) -> range:
+        # Asked for by a write, which has the write lock: the block is reserved by the commit that first uses it.
+        try:
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS kvref_counters (name TEXT PRIMARY KEY, next INTEGER NOT NULL)"
+            )
+            (end,) = self._connection.execute(
+                "INSERT INTO kvref_counters VALUES ('cas', ?)"
+                " ON CONFLICT (name) DO UPDATE SET next = next + ? RETURNING next",
+                (CAS_BLOCK + 1, CAS_BLOCK),
+            ).fetchone()
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot reserve cas numbers: {error}") from error
+        return range(end - CAS_BLOCK, end)
 
     def _translated(self, error: sqlite3.Error) -> KvrefError:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 from kvref.errors import ConfigError
 from kvref.semantics.mapping import Column, Kind
@@ -38,10 +38,14 @@ def create(connection: sqlite3.Connection) -> bool:
     Returns:
         Whether anything was created; existing tables are left as they are.
     """
-    if "containers" in _tables(connection):
-        return False
-    connection.executescript(files(__package__).joinpath("sqlite_demo.sql").read_text(encoding="utf-8"))
-    return True
+    there = {name.lower() for name in _tables(connection)}
+    missing = [name for name in CONFIG_TABLES if name not in there]
+    if "containers" in missing:
+        missing.append("demo")
+    for name in missing:
+        script = files(__package__).joinpath(f"sqlite_{name}.sql").read_text(encoding="utf-8")
+        connection.executescript(f"BEGIN;\n{script}\nCOMMIT;")
+    return bool(missing)
 
 
 class SQLiteCatalog:
@@ -52,9 +56,14 @@ class SQLiteCatalog:
 
     def containers(self) -> list[Container]:
         """Return all rows of `containers`; raises ConfigError where table or columns are missing."""
-        columns = ", ".join(quote(name) for name in CONTAINER_COLUMNS)
+        # Qualified: SQLite takes a bare "name" that no column has for a string literal.
+        columns = ", ".join(f"containers.{quote(name)}" for name in CONTAINER_COLUMNS)
         rows = self._read(f"SELECT {columns} FROM containers", "containers")  # noqa: S608 - constant names
-        return [Container(_text(row[0]), *(None if cell is None else _text(cell) for cell in row[1:])) for row in rows]
+        return [
+            Container(_text(row[0]), *(None if cell is None else _text(cell) for cell in row[1:]))
+            for row in rows
+            if row[0] is not None
+        ]
 
     def options(self) -> dict[str, bytes | None]:
         """Return the rows of `config_options`; raises ConfigError where the table is missing."""
@@ -70,11 +79,11 @@ class SQLiteCatalog:
         columns: dict[str, Column] = {}
         unusable: dict[str, str] = {}
         primary: dict[int, str] = {}
-        for _, column, declared, _, _, position, hidden in self._connection.execute(
-            f"PRAGMA table_xinfo({quote(source)})"
-        ):
-            usable = None if hidden else column_of(column, declared)
-            if usable is None:
+        for _, column, declared, _, _, position, hidden in self._pragma("table_xinfo", source):
+            usable = column_of(column, declared)
+            if hidden:
+                unusable[column] = f"{declared} (generated)"
+            elif usable is None:
                 unusable[column] = declared
             else:
                 columns[column] = usable
@@ -82,21 +91,41 @@ class SQLiteCatalog:
                 primary[position] = column
         unique = {"PRIMARY": tuple(primary[n] for n in sorted(primary))} if primary else {}
         unique |= self._unique_indexes(source)
-        return Table(source, columns, unusable, unique)
+        generated = frozenset(name for name, kind in unusable.items() if kind.endswith("(generated)"))
+        return Table(source, columns, unusable, unique, generated)
 
     def _unique_indexes(self, source: str) -> dict[str, tuple[str, ...]]:
         found = {}
-        for _, index, unique, origin, partial in self._connection.execute(f"PRAGMA index_list({quote(source)})"):
+        for _, index, unique, origin, partial in self._pragma("index_list", source):
             if unique and origin != "pk" and not partial:
-                info = self._connection.execute(f"PRAGMA index_info({quote(index)})")
-                found[index] = tuple(column for _, _, column in info)
+                columns = [column for _, _, column in self._pragma("index_info", index)]
+                if None not in columns and self._serves(source, index, columns[0]):
+                    found[index] = tuple(columns)
         return found
+
+    def _serves(self, source: str, index: str, column: str) -> bool:
+        """Tell whether a look-up by the column can use the index: one of another collation holds other rows equal."""
+        table = quote(source)
+        query = f"SELECT 1 FROM {table} INDEXED BY {quote(index)} WHERE {table}.{quote(column)} = 'x'"  # noqa: S608
+        try:
+            plan = self._connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall()
+        except sqlite3.OperationalError:
+            return False
+        return any(str(step[-1]).startswith("SEARCH") for step in plan)
+
+    def _pragma(self, name: str, argument: str) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(f"PRAGMA {name}({quote(argument)})").fetchall()
+        except sqlite3.Error as error:
+            raise ConfigError(f"{argument}: {error}") from error
 
     def _read(self, sql: str, table: str) -> list[tuple[object, ...]]:
         try:
             return self._connection.execute(sql).fetchall()
         except sqlite3.OperationalError as error:
             raise ConfigError(f"configuration table {table}: {error}: create the tables with `kvref init`") from error
+        except sqlite3.Error as error:
+            raise ConfigError(f"configuration table {table}: {error}") from error
 
 
 def column_of(name: str, declared: str) -> Column | None:

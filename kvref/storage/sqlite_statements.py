@@ -22,7 +22,9 @@ class Statements:
         columns = list(dict.fromkeys(quote(c.name) for c in (mapping.key, *mapping.values, *self._options)))
         self._names = columns
         nulls = [quote(name) for name in mapping.unmapped]
-        selected = ", ".join(quote(c.name) for c in (mapping.key, *mapping.values, *self._options))
+        # Qualified throughout: SQLite takes a bare "name" that no column has for a string literal.
+        selected = ", ".join(f"{table}.{quote(c.name)}" for c in (mapping.key, *mapping.values, *self._options))
+        key = f"{table}.{key}"
         marks = ", ".join("?" * len(columns))
         where = f" WHERE {key} = ?"
         assignments = ", ".join(f"{name} = ?" for name in columns)
@@ -38,11 +40,12 @@ class Statements:
         self.update_cleared = f"UPDATE {table} SET {cleared}{where}"  # noqa: S608
         self.remove = f"DELETE FROM {table}{where}"  # noqa: S608
         self.clear = f"DELETE FROM {table}"  # noqa: S608
+        self.any_row = f"SELECT 1 FROM {table} LIMIT 1"  # noqa: S608
 
     def scan(self, signs: list[str]) -> str:
         """Return the SELECT of a range; `signs` are the comparisons of the key, one parameter each."""
         where = " AND ".join(f"{self._key} {sign} ?" for sign in signs)
-        return f"{self._select} WHERE {where} ORDER BY {self._key}"
+        return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {self._key} LIMIT ?"
 
     def row(self, cells: tuple[Cell, ...]) -> Row:
         """Return the row that `lookup` found."""

@@ -14,6 +14,7 @@ from kvref.wire import numbers
 from kvref.wire.rules import TextRules
 
 MAX_KEY: Final = 250
+STORING: Final = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
 ERROR: Final = b"ERROR"
 BAD_FORMAT: Final = b"CLIENT_ERROR bad command line format"
 BAD_DELETE: Final = BAD_FORMAT + b".  Usage: delete <key> [noreply]"
@@ -48,15 +49,22 @@ def parse_line(line: bytes, rules: TextRules) -> Parsed:
         line: the bytes in front of LF, one CR removed.
         rules: the grammar facts in force.
     """
-    if b"\0" in line:
-        if not rules.nul_ends_line:
-            return c.Refused(BAD_FORMAT)
+    if b"\0" in line and rules.nul_ends_line:
         line = line[: line.index(b"\0")]
     words = [word for word in line.split(b" ") if word]
     verb = _VERBS.get(words[0]) if words else None
+    if b"\0" in line:
+        return _refused(BAD_FORMAT, words, rules)
     if verb is None or not verb.fewest <= len(words) <= verb.most:
-        return c.Refused(ERROR)
+        return _refused(ERROR, words, rules)
     return verb.parse(words, rules)
+
+
+def _refused(line: bytes, words: list[bytes], rules: TextRules) -> Parsed:
+    length = _length(words[4], rules) if len(words) > 4 and words[0] in STORING else None
+    if rules.swallows_refused and length is not None and length >= 0:
+        return Discard(c.Refused(line), length + 2)
+    return c.Refused(line)
 
 
 def _get(words: list[bytes], _rules: TextRules) -> Parsed:
@@ -181,11 +189,7 @@ _VERBS: Final = {
     b"get": _Verb(2, _MANY, _get),
     b"gets": _Verb(2, _MANY, _get),
     b"bget": _Verb(2, _MANY, _get),
-    b"set": _Verb(5, 6, _store),
-    b"add": _Verb(5, 6, _store),
-    b"replace": _Verb(5, 6, _store),
-    b"append": _Verb(5, 6, _store),
-    b"prepend": _Verb(5, 6, _store),
+    **dict.fromkeys(STORING, _Verb(5, 6, _store)),
     b"cas": _Verb(6, 7, _store),
     b"incr": _Verb(3, 4, _arithmetic),
     b"decr": _Verb(3, 4, _arithmetic),

@@ -29,6 +29,11 @@ class Item:
     data: bytes
     cas: int
 
+    @property
+    def size(self) -> int:
+        """Return about how many bytes it takes in a reply."""
+        return len(self.word) + len(self.data) + 32
+
 
 @dataclass(slots=True)
 class Items:

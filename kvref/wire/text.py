@@ -17,7 +17,7 @@ from kvref.wire.rules import TextRules
 MAX_OPEN_LINE: Final = 1024
 MAX_LEADING_BLANKS: Final = 100
 # A get line has no limit in the plugin; this one bounds what one client can make the server keep.
-MAX_GET_LINE: Final = 8 << 20
+MAX_GET_LINE: Final = 1 << 20
 
 BAD_CHUNK: Final = b"CLIENT_ERROR bad data chunk"
 
@@ -37,6 +37,11 @@ class TextParser:
         self._scanned = 0  # up to here no line end was found
         self._block: Block | None = None
         self._discard = 0  # bytes still to be thrown away
+
+    @property
+    def pending(self) -> int:
+        """Return how many bytes wait to be parsed."""
+        return len(self._buffer) - self._position
 
     def feed(self, data: bytes) -> None:
         """Append bytes as they arrived."""

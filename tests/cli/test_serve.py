@@ -113,3 +113,30 @@ def test_help_lists_every_command_and_setting() -> None:
     help_text = kvref("--help").stdout
     assert all(name in help_text for name in ("serve", "init", "conform", "probe", "target"))
     assert "innodb_lock_wait_timeout=50" in kvref("serve", "--help").stdout
+
+
+@pytest.mark.parametrize("silence", ["0", "-1", "nan", "inf"])
+def test_probe_silence_out_of_range(silence: str) -> None:
+    result = kvref("probe", "127.0.0.1:1", "--silence", silence)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["serve", "--listen"], ["probe"]])
+@pytest.mark.parametrize("address", ["..:1", "no-such-host.invalid:1", f"{'a' * 80}:1", f"127.0.0.1:{'9' * 5000}"])
+def test_addresses_that_are_none(tmp_path: Path, arguments: list[str], address: str) -> None:
+    store = ["--store", f"sqlite:///{tmp_path}/x.sqlite"] if arguments[0] == "serve" else []
+    result = kvref(*arguments, address, *store)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert address[:20] in result.stderr
+
+
+def test_a_delimiter_cut_inside_a_character(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    assert kvref("init", "--store", f"sqlite:///{path}").returncode == 0
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE config_options SET value = 'a' || 'éééééééééééééééé' WHERE value = '.'")
+    database.close()
+    with serving(path) as served:
+        served.wait_for("listening")

@@ -148,3 +148,29 @@ def test_without_an_endpoint_plain_pytest_says_what_is_missing(tmp_path: Path) -
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
     assert "give --endpoint HOST:PORT" in done.stderr
+
+
+OWN_CASE = """
+from kvref_conformance.case import case, say
+CASES = (
+    case("good", "KV-CORE-041", say("get nothing-here\\r\\n", "END\\r\\n")),
+    case("odd", "{requirement}", say("get nothing-here\\r\\n", "END\\r\\n")),
+)
+def test_own(case, judge):
+    judge(case)
+"""
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("requirement", "code"), [("KV-CORE-041", 0), ("KV-CORE-999", 2)])
+def test_a_fault_of_the_suite_is_no_verdict_on_the_endpoint(
+    memcached: str, tmp_path: Path, requirement: str, code: int
+) -> None:
+    (tmp_path / "test_own.py").write_text(OWN_CASE.format(requirement=requirement))
+    command = [sys.executable, "-m", "pytest", "-p", "kvref_conformance.plugin", "-p", "no:cacheprovider"]
+    command += ["--endpoint", memcached, "--report", "out", "test_own.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stdout
+    words = [each["verdict"] for each in verdicts(tmp_path / "out")]
+    assert words == ["holds", "holds" if code == 0 else "suite error"]
+    assert (tmp_path / "out" / "report.html").is_file()

@@ -12,7 +12,6 @@ import pytest
 from kvref_conformance import endpoint, sql
 from kvref_conformance.case import Setup
 from kvref_conformance.errors import CannotJudge, NotJudged
-from kvref_conformance.sql.base import quoted
 from kvref_conformance.sql.world import World, default_table
 
 CONTAINERS = (
@@ -88,10 +87,14 @@ def test_an_unreachable_mysql_is_said(unused_port: int) -> None:
         sql.connect(f"mysql://root:secret@127.0.0.1:{unused_port}/")
 
 
-def test_literals() -> None:
-    assert quoted("it's") == "'it''s'"
-    with pytest.raises(ValueError, match="no literal"):
-        quoted("back\\slash")
+def test_a_replacement_that_fails_changes_nothing(store: Path) -> None:
+    database = sql.connect(f"sqlite:///{store}")
+    with pytest.raises(sqlite3.OperationalError):
+        database.replace({"config_options": [("name", "value\\"), ("too", "many", "cells")]})
+    assert database.query("SELECT * FROM config_options") == [("separator", "|")]
+    database.replace({"config_options": [("odd", "back\\slash and quote '"), ("none", None)]})
+    assert database.query("SELECT * FROM config_options") == [("odd", "back\\slash and quote '"), ("none", None)]
+    database.close()
 
 
 def test_the_default_is_the_row_named_so_or_the_first_usable_one() -> None:

@@ -85,3 +85,15 @@ def test_an_expired_row_in_a_range(desk: Make) -> None:
     expired = "UPDATE demo_test SET c5 = 100 WHERE c1 = 'b'"
     assert desk("mysql-8.0", *ROWS, expired).say(b"get @<d\r\n") == b"VALUE a 1 2\r\nva\r\nEND\r\n"  # [range-041]
     assert desk("kvref", *ROWS, expired).say(b"get @<d\r\n") == b"VALUE a 1 2\r\nva\r\nVALUE c 3 2\r\nvc\r\nEND\r\n"
+
+
+def test_keys_that_would_break_the_reply_are_left_out(desk: Make) -> None:
+    evil = "INSERT INTO demo_test VALUES ('bb' || char(13, 10) || 'END', 'x', 0, 0, 0), ('b b', 'x', 0, 0, 0)"
+    assert desk("kvref", *ROWS, evil).say(b"get @>=b@<c\r\n") == b"VALUE b 2 2\r\nvb\r\nEND\r\n"
+
+
+def test_a_range_of_more_rows_than_a_page(desk: Make) -> None:
+    many = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1499) INSERT INTO demo_test (c1, c2) SELECT printf('k%04d', i), 'v' FROM n"
+    reply = desk("kvref", *ROWS, many).say(b"get @>=k0000@<=k1499\r\n")
+    keys = [line.split()[1] for line in reply.splitlines() if line.startswith(b"VALUE")]
+    assert keys == [b"k%04d" % number for number in range(1500)]

@@ -257,3 +257,61 @@ def test_stats(desk: Make) -> None:
         b"CLIENT_ERROR usage: stats detail on|off|dump\r\n"
     )
     assert b"STAT cmd_get 0\r\n" in endpoint.say(b"stats\r\n")
+
+
+def test_plugin_append_takes_the_flags_of_the_request_for_a_column_number(desk: Make) -> None:
+    # Seen on both versions: flags 0, 1, 2 choose a column, anything larger the first.
+    table = (
+        "CREATE TABLE t3 (k VARCHAR(9) PRIMARY KEY, a VARCHAR(6), b VARCHAR(6), c VARCHAR(6), f INT)",
+        "INSERT INTO containers VALUES ('t3', 'test', 't3', 'k', 'a,b,c', 'f', '0', '0', 'PRIMARY')",
+    )
+    for flags, stored in (
+        (0, ("19", None, None)),
+        (1, (None, "29", None)),
+        (2, (None, None, "39")),
+        (3, ("19", None, None)),
+    ):
+        endpoint = desk("mysql-8.0", *table, "INSERT INTO t3 VALUES ('k', '1', '2', '3', 2)")
+        assert endpoint.say(b"bind t3\r\n" + store("append", "k", b"9", flags=flags)) == b"SUCCEED\r\nSTORED\r\n"
+        assert endpoint.rows("SELECT a, b, c FROM t3") == [stored], flags
+
+
+def test_numbers_that_do_not_fit_their_columns(desk: Make) -> None:
+    table = (
+        "CREATE TABLE small (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), f TINYINT, e SMALLINT)",
+        "INSERT INTO containers VALUES ('small', 'test', 'small', 'k', 'v', 'f', '0', 'e', 'PRIMARY')",
+    )
+    endpoint = desk("kvref", *table)
+    assert endpoint.say(b"bind small\r\n" + store("set", "k", b"v", flags=300)) == (
+        b"SUCCEED\r\nCLIENT_ERROR 300 is out of the range of column f\r\n"
+    )
+    assert (
+        endpoint.say(store("set", "k", b"v", exptime=5))
+        == b"CLIENT_ERROR 1700000005 is out of the range of column e\r\n"
+    )
+    assert (
+        endpoint.say(store("set", "k", b"v", flags=4294967295) + b"get k\r\n")
+        == b"STORED\r\nVALUE k 4294967295 1\r\nv\r\nEND\r\n"
+    )
+    assert (
+        desk("mysql-8.0", *table).say(b"bind small\r\n" + store("set", "k", b"v", flags=300))
+        == b"SUCCEED\r\nSTORED\r\n"
+    )
+
+
+def test_what_get_shows_of_a_null_number_can_be_set_again(desk: Make) -> None:
+    endpoint = desk("kvref", *COLUMNS, "INSERT INTO many VALUES ('n', 'x', 'y', NULL, 'mine')")
+    assert endpoint.say(b"get @@many.n\r\n") == b"VALUE @@many.n 0 4\r\nx|y|\r\nEND\r\n"
+    assert endpoint.say(store("set", "n", b"x|y|")) == b"STORED\r\n"
+    assert endpoint.rows("SELECT a, b, n FROM many WHERE k = 'n'") == [("x", "y", None)]
+
+
+def test_rows_that_sql_wrote_as_blobs_or_malformed_text(desk: Make) -> None:
+    endpoint = desk("kvref")
+    endpoint.sql.execute("INSERT INTO demo_test (c1, c2) VALUES (?, ?)", (b"blob", b"bytes"))
+    endpoint.sql.execute("INSERT INTO demo_test (c1, c2) VALUES ('bad', CAST(x'61ff' AS TEXT))")
+    assert endpoint.say(b"get blob bad AA\r\n") == (
+        b"VALUE blob 0 5\r\nbytes\r\nVALUE bad 0 2\r\na\xff\r\nVALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+    )
+    assert endpoint.say(store("set", "blob", b"new") + b"delete bad\r\n") == b"STORED\r\nDELETED\r\n"
+    assert endpoint.rows("SELECT c1, c2 FROM demo_test WHERE c1 <> 'AA'") == [(b"blob", "new")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -230,3 +231,92 @@ def test_stats_of_the_process(served: Served) -> None:
     assert rows[b"curr_connections"] == b"2"
     assert rows[b"item_size_max"] == b"1048576"
     assert rows[b"version"].endswith(b"-kvref")
+
+
+def long_table(served: Served) -> None:
+    database = sql(served)
+    database.execute("CREATE TABLE wide (k VARCHAR(9) PRIMARY KEY, v LONGTEXT)")
+    database.execute("INSERT INTO wide VALUES ('a', printf('%.*c', 1000000, 'x'))")
+    database.execute("INSERT INTO containers VALUES ('wide', 'test', 'wide', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+    database.close()
+
+
+def test_many_large_replies_neither_pile_up_nor_hold_up_neighbours(served: Served) -> None:
+    long_table(served)
+    with served.connect() as greedy, served.connect() as neighbour:
+        assert ask(greedy, b"bind wide\r\n") == b"SUCCEED\r\n"
+        greedy.sendall(b"get a\r\n" * 2000)  # 2 GB of replies to a client that does not read
+        started = time.monotonic()
+        assert ask(neighbour, b"get AA\r\n").startswith(b"VALUE AA")
+        assert time.monotonic() - started < 5
+        assert resident_megabytes(served.process.pid) < 300
+
+
+def test_one_get_of_too_much_is_refused(served: Served) -> None:
+    long_table(served)
+    with served.connect() as client, served.connect() as neighbour:
+        assert ask(client, b"bind wide\r\n") == b"SUCCEED\r\n"
+        client.sendall(b"get " + b"a " * 5000 + b"\r\n")
+        assert ask(neighbour, b"get AA\r\n").startswith(b"VALUE AA")
+        assert ask(client, b"") == b"SERVER_ERROR out of memory writing get response: more than 67108864 bytes\r\n"
+        assert ask(client, b"get " + b"zz " * 20000 + b"\r\nget @@aaa.AA\r\n").startswith(b"END\r\nVALUE @@aaa.AA")
+
+
+def test_configuration_gone_while_serving(served: Served) -> None:
+    database = sql(served)
+    database.execute("ALTER TABLE containers RENAME TO elsewhere")
+    with served.connect() as client:
+        assert ask(client, b"bind aaa\r\nset k 0 0 1\r\n1\r\nget @@nope.a\r\nget k\r\n") == (
+            b"SUCCEED\r\nSTORED\r\nEND\r\nVALUE k 0 1\r\n1\r\nEND\r\n"
+        )
+    database.execute("BEGIN IMMEDIATE")  # the write lock is free
+    database.execute("ROLLBACK")
+    database.close()
+
+
+def test_writes_that_wait_are_carried_out_in_their_order(served: Served) -> None:
+    database = sql(served)
+    with served.connect() as first, served.connect() as second:
+        for _ in range(10):
+            database.execute("BEGIN IMMEDIATE")
+            first.sendall(b"set k 0 0 3\r\nold\r\n")
+            time.sleep(0.02)
+            database.execute("COMMIT")
+            assert ask(second, b"set k 0 0 3\r\nnew\r\n") == b"STORED\r\n"
+            assert ask(first, b"") == b"STORED\r\n"
+            assert ask(second, b"get k\r\n") == b"VALUE k 0 3\r\nnew\r\nEND\r\n"
+    database.close()
+
+
+def test_half_close_with_commands_behind_a_waiting_write(served: Served) -> None:
+    database = sql(served)
+    database.execute("BEGIN IMMEDIATE")
+    with served.connect() as client:
+        client.sendall(b"set k 0 0 1\r\n1\r\nincr k 1\r\nget k\r\n")
+        client.shutdown(socket.SHUT_WR)
+        time.sleep(0.1)
+        database.execute("COMMIT")
+        assert read_all(client) == b"STORED\r\n2\r\nVALUE k 0 1\r\n2\r\nEND\r\n"
+    database.close()
+
+
+def test_a_thousand_waiting_writes_cost_little(served: Served) -> None:
+    database = sql(served)
+    database.execute("BEGIN IMMEDIATE")
+    clients = [served.connect() for _ in range(300)]
+    for number, client in enumerate(clients):
+        client.sendall(b"set w%d 0 0 1\r\nx\r\n" % number)
+    time.sleep(0.3)
+    before = cpu_seconds(served.process.pid)
+    time.sleep(1)
+    assert cpu_seconds(served.process.pid) - before < 0.5
+    database.execute("COMMIT")
+    for client in clients:
+        assert ask(client, b"") == b"STORED\r\n"
+        client.close()
+    database.close()
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

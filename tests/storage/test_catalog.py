@@ -23,6 +23,11 @@ BAD = [
     ({"cas_column": "r"}, "the cas_column r in table t should be INTEGER"),
     ({"unique_idx_name_on_key": "nope"}, "'nope' is no unique index of table t (unique indexes: PRIMARY, on_v)"),
     ({"unique_idx_name_on_key": "plain"}, "'plain' is no unique index"),
+    ({"unique_idx_name_on_key": "by_bytes"}, "'by_bytes' is no unique index"),
+    ({"unique_idx_name_on_key": "expression"}, "'expression' is no unique index"),
+    ({"value_columns": "v,v"}, "column v is mapped twice"),
+    ({"value_columns": "k"}, "column k is mapped twice"),
+    ({"cas_column": "f"}, "column f is mapped twice"),
     ({"unique_idx_name_on_key": "on_v"}, "index on_v is on v: it must be on the key column k only"),
 ]
 GOOD = {
@@ -44,6 +49,9 @@ def read(
         other.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), f INT, r REAL, b BLOB)")
         other.execute("CREATE UNIQUE INDEX on_v ON t (v)")
         other.execute("CREATE INDEX plain ON t (k)")
+        # Other rows are equal to this one than to the column: a look-up could hit two.
+        other.execute("CREATE UNIQUE INDEX by_bytes ON t (k COLLATE NOCASE)")
+        other.execute("CREATE UNIQUE INDEX expression ON t (lower(k))")
         for row in rows:
             other.execute(f"INSERT INTO containers VALUES ({', '.join('?' * len(row))})", list(row.values()))
         for statement in sql:

@@ -10,8 +10,8 @@ import pytest
 
 from kvref import profiles
 from kvref.errors import ConfigError, StoreError
-from kvref.semantics.ports import Insert, Lookup, Row, Update
-from kvref.storage.sqlite import BusyError, SQLiteStore, path_of
+from kvref.semantics.ports import Clear, Insert, Lookup, Remove, Row, Update
+from kvref.storage.sqlite import CAS_BLOCK, IGNORED, BusyError, SQLiteStore, path_of
 from kvref.storage.sqlite_schema import column_of
 
 
@@ -105,7 +105,9 @@ def test_initialise_keeps_what_is_there(store: SQLiteStore) -> None:
     assert outside(store, "SELECT name, db_schema, db_table FROM containers") == [("aaa", "test", "demo_test")]
 
 
-@pytest.mark.parametrize("dsn", ["", "sqlite://", "sqlite:///", "mysql://root@localhost/", "/tmp/x"])
+@pytest.mark.parametrize(
+    "dsn", ["", "sqlite://", "sqlite:///", "sqlite:///:memory:", "mysql://root@localhost/", "/tmp/x"]
+)
 def test_dsn_refused(dsn: str) -> None:
     with pytest.raises(ConfigError, match="write sqlite:///PATH"):
         path_of(dsn)
@@ -135,3 +137,74 @@ def test_declared_types(declared: str, width: int | None, low: int, high: int) -
 @pytest.mark.parametrize("declared", ["", "REAL", "DECIMAL(10,2)", "DATETIME", "JSON", "FLOAT", "enum('a')"])
 def test_declared_types_no_mapping_can_use(declared: str) -> None:
     assert column_of("c", declared) is None
+
+
+def test_a_renamed_column_is_an_error_and_no_string(store: SQLiteStore) -> None:
+    # SQLite takes a bare "c1" that no column has for the text 'c1': a delete would empty the table.
+    mapping = store.read_directory().default
+    with sqlite3.connect(store.path) as other:
+        other.execute("ALTER TABLE demo_test RENAME COLUMN c1 TO key")
+    other.close()
+    with pytest.raises(StoreError, match="no such column"):
+        store.execute(Lookup(mapping, "AA", for_update=True))
+    with pytest.raises(StoreError, match="no such column"):
+        store.execute(Remove(mapping, "c1"))
+    store.commit()
+    assert outside(store, "SELECT count(*) FROM demo_test") == [(1,)]
+
+
+def test_a_configuration_without_a_column(store: SQLiteStore) -> None:
+    with sqlite3.connect(store.path) as other:
+        other.execute("ALTER TABLE containers DROP COLUMN expire_time_column")
+    other.close()
+    with pytest.raises(ConfigError, match=r"no such column: containers\.expire_time_column"):
+        store.read_directory()
+
+
+def test_a_write_the_table_ignores_is_no_success(store: SQLiteStore) -> None:
+    mapping = store.read_directory().default
+    with sqlite3.connect(store.path) as other:
+        for event in ("INSERT", "UPDATE", "DELETE"):
+            other.execute(f"CREATE TRIGGER no_{event} BEFORE {event} ON demo_test BEGIN SELECT RAISE(IGNORE); END")
+    other.close()
+    for operation in (
+        Insert(mapping, a_row(), clear_unmapped=False), Update(mapping, "AA", a_row(), clear_unmapped=False),
+        Remove(mapping, "AA"), Clear(mapping),
+    ):  # fmt: skip
+        assert store.execute(operation) == IGNORED
+
+
+def test_a_constraint_that_rolls_back_takes_the_tick_and_says_so(store: SQLiteStore) -> None:
+    with sqlite3.connect(store.path) as other:
+        other.execute("CREATE TABLE r (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9) UNIQUE ON CONFLICT ROLLBACK)")
+        other.execute("INSERT INTO r VALUES ('a', 'same')")
+        other.execute("INSERT INTO containers VALUES ('default', 't', 'r', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+    other.close()
+    mapping = store.read_directory().default
+    assert store.execute(Insert(mapping, Row("neighbour", ("v",), None, None, None), clear_unmapped=False)) is None
+    with pytest.raises(StoreError, match="UNIQUE"):
+        store.execute(Insert(mapping, Row("b", ("same",), None, None, None), clear_unmapped=False))
+    with pytest.raises(StoreError, match="UNIQUE"):
+        store.execute(Insert(mapping, Row("later", ("w",), None, None, None), clear_unmapped=False))
+    with pytest.raises(StoreError, match="UNIQUE"):
+        store.commit()
+    assert outside(store, "SELECT k FROM r") == [("a",)]
+
+
+def test_initialise_adds_only_what_is_missing(store: SQLiteStore) -> None:
+    with sqlite3.connect(store.path) as other:
+        other.execute("DROP TABLE config_options")
+        other.execute("DELETE FROM demo_test")
+        other.execute("ALTER TABLE containers RENAME TO moved")
+        other.execute("ALTER TABLE moved RENAME TO Containers")
+    other.close()
+    assert store.initialise() is True
+    assert outside(store, "SELECT count(*) FROM config_options") == [(2,)]
+    assert outside(store, "SELECT count(*) FROM demo_test") == [(0,)]
+
+
+def test_cas_numbers_go_on_behind_a_block(store: SQLiteStore) -> None:
+    first = store.cas_numbers()
+    second = store.cas_numbers()
+    taken = [next(first), next(first), next(second), next(first)]
+    assert taken == [1, 2, 1 + CAS_BLOCK, 3]

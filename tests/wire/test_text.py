@@ -108,6 +108,10 @@ BY_PROFILE: list[tuple[str, bytes, list[c.Command]]] = [
     ("mysql-8.0", b"flush_all abc\r\n", [c.FlushAll()]),
     ("mysql-8.0", b"flush_all 9223372036854775808\r\n", refused(BAD)),
     ("kvref", b"flush_all abc\r\n", refused(BAD)),
+    # Data of a known length never runs as a command.
+    ("kvref", b"set a\0b 0 0 9\r\nflush_all\r\n", refused(BAD)),
+    ("kvref", b"set a 0 0 5 1 2\r\nget q\r\n", refused(b"ERROR")),
+    ("kvref", b"cas a 0 0 5\r\nget q\r\n", refused(b"ERROR")),
     ("kvref", b"flush_all -1\r\n", refused(BAD)),
     ("kvref", b"flush_all 0 1\r\n", refused(BAD)),
 ]

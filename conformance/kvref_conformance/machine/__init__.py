@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kvref_conformance.judge import Judge
 
 STEPS = 30
+TWICE = "in each of two runs, but not when the same bytes were sent again"
 UNREPEATED = "one answer was not allowed, but neither the same bytes nor a second run brought it again"
 
 
@@ -43,25 +44,19 @@ def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: 
     """
     began = time.monotonic()
     if judge.world is None and judge.endpoint.profile.flag("mapping.supported"):
-        return Verdict(
-            case.id,
-            chapter,
-            case.requirements,
-            NOT_JUDGED,
-            "needs --sql DSN: the machine uses three mappings of its own",
-        )
+        why = "needs --sql DSN: the machine uses three mappings of its own"
+        return Verdict(case.id, chapter, case.requirements, NOT_JUDGED, why)
     if judge.world is not None:
         judge.world.configure(None)
     word, reason, text = HOLDS, "", ""
     machine: type[CommandMachine] = type("SeededMachine", (CommandMachine,), {"judge": judge})
     seed(start)(machine)
     try:
-        repeated = _run(machine, examples)
-        if repeated:
+        if _run(machine, examples):
             word, reason, text = (
                 FAILS,
                 judge.statement_of(case),
-                f"seed {start}, in each of two runs, not by the same bytes",
+                f"seed {start}, {TWICE}\n{render(machine.last_failure)}",
             )
         elif machine.last_failure:
             reason, text = f"{UNREPEATED} (seed {start})", render(machine.last_failure)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 Row = tuple[object, ...]
 
@@ -57,18 +60,23 @@ class Database(ABC):
     def close(self) -> None:
         """Close the connection."""
 
+    @abstractmethod
     def insert(self, table: str, row: Row) -> None:
-        """Insert a row of texts, numbers and NULLs."""
-        cells = ("NULL" if cell is None else cell if isinstance(cell, int) else quoted(str(cell)) for cell in row)
-        self.execute(f"INSERT INTO {table} VALUES ({', '.join(map(str, cells))})")  # noqa: S608 - names are the suite's own
+        """Insert a row."""
+
+    def replace(self, tables: Mapping[str, Sequence[Row]]) -> None:
+        """Replace the contents of tables, all of them or, when one statement fails, none."""
+        self.execute("BEGIN")
+        try:
+            for table, rows in tables.items():
+                self.execute(f"DELETE FROM {table}")  # noqa: S608 - names are the suite's own
+                for row in rows:
+                    self.insert(table, row)
+        except BaseException:
+            self.execute("ROLLBACK")
+            raise
+        self.execute("COMMIT")
 
     def map_table(self, name: str, table: str) -> None:
         """Insert a containers row: a mapping of that name to a table of `create_table`'s shape."""
         self.insert(self.containers, (name, "test", table, "c1", "c2", "c3", "c4", "c5", "PRIMARY"))
-
-
-def quoted(text: str) -> str:
-    """Return an SQL string literal; raises ValueError for bytes that the two dialects escape differently."""
-    if "\\" in text or "\0" in text:
-        raise ValueError(f"{text!r} has no literal that both dialects read alike")
-    return "'" + text.replace("'", "''") + "'"

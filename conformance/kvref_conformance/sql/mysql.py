@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pymysql
@@ -31,20 +32,22 @@ class MySql(Database):
 
     def __init__(self, host: str, port: int, user: str, password: str, unix_socket: str | None) -> None:
         super().__init__("innodb_memcache.containers", "innodb_memcache.config_options")
-        where = unix_socket or f"{host}:{port}"
+        self._connect = partial(
+            pymysql.connect,
+            host=host,
+            port=port,
+            user=user,
+            password=password,
+            unix_socket=unix_socket,
+            database="test",
+            autocommit=True,
+            connect_timeout=10,
+        )
         try:
-            self._connection: Connection[Cursor] = pymysql.connect(
-                host=host,
-                port=port,
-                user=user,
-                password=password,
-                unix_socket=unix_socket,
-                database="test",
-                autocommit=True,
-                connect_timeout=10,
-            )
+            self._connection: Connection[Cursor] = self._connect()
             self.query(f"SELECT COUNT(*) FROM {self.containers}")  # noqa: S608 - a constant
         except pymysql.MySQLError as error:
+            where = unix_socket or f"{host}:{port}"
             raise CannotJudge(f"--sql: cannot use the MySQL server at {where}: {error.args[-1]}") from error
 
     def query(self, statement: str) -> list[Row]:
@@ -57,6 +60,11 @@ class MySql(Database):
         """Run a statement without rows."""
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
+
+    def insert(self, table: str, row: Row) -> None:
+        """Insert a row."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)  # noqa: S608 - own names
 
     def create_table(self, name: str) -> None:
         """Create a table of the shape of demo_test; the server's default collation compares without case."""
@@ -88,7 +96,8 @@ class MySql(Database):
 
     def revive(self) -> None:
         """Connect anew where an interrupt closed the connection."""
-        self._connection.ping(reconnect=True)
+        if not self._connection.open:
+            self._connection = self._connect()
 
     def close(self) -> None:
         """Close the connection."""

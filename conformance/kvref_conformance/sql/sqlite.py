@@ -39,6 +39,10 @@ class Sqlite(Database):
         """Run a statement without rows."""
         self._connection.execute(statement)
 
+    def insert(self, table: str, row: Row) -> None:
+        """Insert a row."""
+        self._connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - own names
+
     def create_table(self, name: str) -> None:
         """Create a table of the shape of demo_test, keys compared without case."""
         self.execute(

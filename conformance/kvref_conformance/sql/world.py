@@ -93,7 +93,10 @@ class World:
         """Put the configuration back as it was before the run and drop the suite's tables."""
         database, (containers, options) = self.database, self._before
         database.revive()
-        self._replace(containers, options)
+        if self._changed:
+            database.replace({database.containers: containers, database.options: options})
+        else:
+            self._delete_own_rows()
         # The plugin keeps a mapping until it is loaded again: the one letter would meet a dropped table.
         if self._reload is not None and (self._changed or database.has_plugin()):
             self._reload()
@@ -102,13 +105,16 @@ class World:
                 database.execute(f"DROP TABLE {table}")
 
     def _remove_leftovers(self) -> bool:
-        own = f"SUBSTR(db_table, 1, {len(PREFIX)}) = '{PREFIX}'"
-        self.database.execute(f"DELETE FROM {self.database.containers} WHERE {own}")  # noqa: S608 - constants
+        self._delete_own_rows()
         left = self.database.tables(PREFIX)
         for table in left:
             self.database.execute(f"DROP TABLE {table}")
         self._before = ([row for row in self._before[0] if not str(row[2]).startswith(PREFIX)], self._before[1])
         return bool(left)
+
+    def _delete_own_rows(self) -> None:
+        own = f"SUBSTR(db_table, 1, {len(PREFIX)}) = '{PREFIX}'"
+        self.database.execute(f"DELETE FROM {self.database.containers} WHERE {own}")  # noqa: S608 - constants
 
     def _options(self) -> list[Row]:
         return self.database.query(f"SELECT name, value FROM {self.database.options}")  # noqa: S608 - a constant
@@ -128,19 +134,12 @@ class World:
         options = [row for row in options if row[0] != "table_map_delimiter"]
         if setup.delimiter is not None:
             options.append(("table_map_delimiter", setup.delimiter))
+        kept = containers if setup.containers is None else []
+        self.database.replace({self.database.containers: kept, self.database.options: options})
         if setup.containers is None:
-            self._replace(containers, options)
             self._map_own()
-            return
-        self._replace([], options)
-        for name, table in setup.containers:
+        for name, table in setup.containers or ():
             self.database.map_table(name, self.names.get(table or "", f"{PREFIX}missing"))
-
-    def _replace(self, containers: list[Row], options: list[Row]) -> None:
-        for table, rows in ((self.database.containers, containers), (self.database.options, options)):
-            self.database.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
-            for row in rows:
-                self.database.insert(table, row)
 
     def _wait_until_seen(self, setup: Setup) -> None:
         deadline = time.monotonic() + SEEN_SECONDS
