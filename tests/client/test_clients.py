@@ -80,5 +80,5 @@ def test_perl_cache_memcached(served: Served) -> None:
     result = subprocess.run(
         ["perl", "-e", PERL, f"127.0.0.1:{served.port}"], capture_output=True, text=True, timeout=60, check=False
     )
-    assert (result.stdout, result.stderr) == ("ok\n", "")
+    assert (result.returncode, result.stdout) == (0, "ok\n"), result.stderr
     assert rows(served, "perl") == [("dromedary", 0)]

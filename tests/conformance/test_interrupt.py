@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,15 @@ def test_an_interrupted_run_puts_the_configuration_back(tmp_path: Path) -> None:
         before = configuration(store)
         command = [sys.executable, "-m", "kvref", "conform", target.address, f"--sql={target.store}"]
         command += [f"--reload=kill -HUP {target.pid}", "--examples=100000"]
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        # A run started in the background inherits an ignored SIGINT; a person's Ctrl-C meets the default.
+        interruptible = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        process = subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=interruptible,  # noqa: PLW1509 - no other thread runs here
+        )
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith("behind_sql:"):  # the machine is next and takes long
