@@ -24,6 +24,7 @@ CHAPTERS: Final = (
     "mapping",
     "mapping_words",
     "multiget",
+    "ranges",
     "bind",
     "behind_sql",
     "machine",

@@ -7,7 +7,9 @@ it, and says no when none does. Nothing changes before an answer is accepted.
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.machine.words import Reach, reach, reaches
@@ -54,6 +56,7 @@ class Model:
         words: what a switch word may answer for each mapping.
         any_number: a number may come for incr of a missing key (a documented deviation).
         start: mapping that each connection begins with.
+        miss_may_not_block: a missing key may or may not hinder the switches behind it (a documented deviation).
     """
 
     profile: Profile
@@ -61,18 +64,28 @@ class Model:
     words: dict[str, tuple[str, ...]]
     any_number: bool
     start: str
+    miss_may_not_block: bool = False
     rows: dict[tuple[str, str], Row] = field(default_factory=dict)
     used: dict[tuple[str, str], set[int]] = field(default_factory=dict)
     bound: dict[str, str] = field(default_factory=dict)
 
-    def accept(self, answer: str, alternatives: list[Alternative]) -> bool:
-        """Take an answer; returns False when no alternative allows it."""
-        for alternative in alternatives:
+    def outcomes(self, answer: str, command: Callable[[Model], list[Alternative]]) -> list[Model]:
+        """Return the states that an answer to a command may have led to; empty: the answer is not allowed.
+
+        Args:
+            answer: what came.
+            command: gives the alternatives of a state, e.g. `lambda model: model.bind("a", "m1")`.
+        """
+        count = len(command(self))
+        reached: list[Model] = []
+        for number in range(count):
+            state = self if count == 1 else deepcopy(self)
+            alternative = command(state)[number]
             pattern = re.escape(alternative.text).replace(re.escape(CAS), r"(\d+)")
             found = re.fullmatch(pattern, answer)
-            if found and alternative.effect([int(number) for number in found.groups()]):
-                return True
-        return False
+            if found and alternative.effect([int(digits) for digits in found.groups()]) and state not in reached:
+                reached.append(state)
+        return reached
 
     def bind(self, on: str, name: str) -> list[Alternative]:
         """Allow the answers to `bind`."""
@@ -82,19 +95,7 @@ class Model:
 
     def get(self, on: str, words: list[str], *, cas: bool) -> list[Alternative]:
         """Allow the answers to `get` (`gets` with cas) of one word or more."""
-        steps = reaches(self.profile, self.tables, self._bound(on), words)
-        last = steps[-1].mapping
-        shown = [
-            (word, self._place(step), step) for word, step in zip(words, steps, strict=True) if step.kind != "unknown"
-        ]
-        answers = [""]
-        places: list[tuple[str, str]] = []
-        for word, place, step in shown:
-            blocks = self._blocks(word, place, step, cas=cas)
-            if step.kind == "key" and place in self.rows and cas:
-                places.append(place)
-            answers = [answer + block for answer in answers for block in blocks]
-        return [Alternative(f"{answer}END\r\n", self._learns(on, last, places)) for answer in answers]
+        return [alternative for way in self._ways(on, words) for alternative in self._answers(on, words, way, cas=cas)]
 
     def store(self, on: str, verb: str, word: str, flags: int, value: str, number: int = 0) -> list[Alternative]:
         """Allow the answers to a storage verb; `number` is that of `cas`."""
@@ -141,6 +142,10 @@ class Model:
         """Turn the answers to a command into the silence of its noreply form."""
         return [Alternative("", alternatives[0].effect)]
 
+    def rows_of(self, table: str) -> list[tuple[object, ...]]:
+        """Return key, value and flags of the rows of a table, sorted."""
+        return sorted((key, row.value, row.flags) for (of, key), row in self.rows.items() if of == table)
+
     def number(self, on: str, key: str) -> int | None:
         """Return the cas number of a plain key, where `gets` has shown it."""
         row = self.rows.get((self.tables[self._bound(on)], key))
@@ -149,6 +154,31 @@ class Model:
     def old_number(self, on: str, key: str, otherwise: int) -> int:
         """Return a number that a plain key had and has no more, else another one that it cannot have."""
         return max(self.used.get((self.tables[self._bound(on)], key), ()), default=otherwise)
+
+    def _ways(self, on: str, words: list[str]) -> list[list[Reach]]:
+        if not self.miss_may_not_block:
+            return [reaches(self.profile, self.tables, self._bound(on), words)]
+        ways: list[list[Reach]] = []
+        for chosen in product((True, False), repeat=len(words)):
+            choice = iter(chosen)
+            blocks = lambda step, choice=choice: self._place(step) in self.rows or next(choice)  # noqa: E731
+            way = reaches(self.profile, self.tables, self._bound(on), words, blocks)
+            if way not in ways:
+                ways.append(way)
+        return ways
+
+    def _answers(self, on: str, words: list[str], steps: list[Reach], *, cas: bool) -> list[Alternative]:
+        answers = [""]
+        places: list[tuple[str, str]] = []
+        for word, step in zip(words, steps, strict=True):
+            if step.kind == "unknown":
+                continue
+            place = self._place(step)
+            if step.kind == "key" and place in self.rows and cas:
+                places.append(place)
+            blocks = self._blocks(word, place, step, cas=cas)
+            answers = [answer + block for answer in answers for block in blocks]
+        return [Alternative(f"{answer}END\r\n", self._learns(on, steps[-1].mapping, places)) for answer in answers]
 
     def _bound(self, on: str) -> str:
         return self.bound.get(on, self.start)

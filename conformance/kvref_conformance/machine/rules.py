@@ -157,5 +157,4 @@ class CommandMachine(Talk):
     @rule(on=CONNECTIONS, mapping=st.sampled_from(("m1", "m1b", "q", "no-such")))
     def bind(self, on: str, mapping: str) -> None:
         """Bind a known name or an unknown one."""
-        name = self.names.get(mapping, mapping)
-        self.say(on, f"bind {name}", self.model.bind(on, name))
+        self.bind_name(on, self.names.get(mapping, mapping))
