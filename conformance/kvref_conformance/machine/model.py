@@ -7,9 +7,7 @@ it, and says no when none does. Nothing changes before an answer is accepted.
 from __future__ import annotations
 
 import re
-from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.machine.words import Reach, reach, reaches
@@ -56,7 +54,6 @@ class Model:
         words: what a switch word may answer for each mapping.
         any_number: a number may come for incr of a missing key (a documented deviation).
         start: mapping that each connection begins with.
-        miss_may_not_block: a missing key may or may not hinder the switches behind it (a documented deviation).
     """
 
     profile: Profile
@@ -64,28 +61,18 @@ class Model:
     words: dict[str, tuple[str, ...]]
     any_number: bool
     start: str
-    miss_may_not_block: bool = False
     rows: dict[tuple[str, str], Row] = field(default_factory=dict)
     used: dict[tuple[str, str], set[int]] = field(default_factory=dict)
     bound: dict[str, str] = field(default_factory=dict)
 
-    def outcomes(self, answer: str, command: Callable[[Model], list[Alternative]]) -> list[Model]:
-        """Return the states that an answer to a command may have led to; empty: the answer is not allowed.
-
-        Args:
-            answer: what came.
-            command: gives the alternatives of a state, e.g. `lambda model: model.bind("a", "m1")`.
-        """
-        count = len(command(self))
-        reached: list[Model] = []
-        for number in range(count):
-            state = self if count == 1 else deepcopy(self)
-            alternative = command(state)[number]
+    def accept(self, answer: str, alternatives: list[Alternative]) -> bool:
+        """Take an answer; returns False when no alternative allows it."""
+        for alternative in alternatives:
             pattern = re.escape(alternative.text).replace(re.escape(CAS), r"(\d+)")
             found = re.fullmatch(pattern, answer)
-            if found and alternative.effect([int(digits) for digits in found.groups()]) and state not in reached:
-                reached.append(state)
-        return reached
+            if found and alternative.effect([int(digits) for digits in found.groups()]):
+                return True
+        return False
 
     def bind(self, on: str, name: str) -> list[Alternative]:
         """Allow the answers to `bind`."""
@@ -95,7 +82,18 @@ class Model:
 
     def get(self, on: str, words: list[str], *, cas: bool) -> list[Alternative]:
         """Allow the answers to `get` (`gets` with cas) of one word or more."""
-        return [alternative for way in self._ways(on, words) for alternative in self._answers(on, words, way, cas=cas)]
+        steps = reaches(self.profile, self.tables, self._bound(on), words)
+        answers = [""]
+        places: list[tuple[str, str]] = []
+        for word, step in zip(words, steps, strict=True):
+            if step.kind == "unknown":
+                continue
+            place = self._place(step)
+            if step.kind == "key" and place in self.rows and cas:
+                places.append(place)
+            blocks = self._blocks(word, place, step, cas=cas)
+            answers = [answer + block for answer in answers for block in blocks]
+        return [Alternative(f"{answer}END\r\n", self._learns(on, steps[-1].mapping, places)) for answer in answers]
 
     def store(self, on: str, verb: str, word: str, flags: int, value: str, number: int = 0) -> list[Alternative]:
         """Allow the answers to a storage verb; `number` is that of `cas`."""
@@ -154,31 +152,6 @@ class Model:
     def old_number(self, on: str, key: str, otherwise: int) -> int:
         """Return a number that a plain key had and has no more, else another one that it cannot have."""
         return max(self.used.get((self.tables[self._bound(on)], key), ()), default=otherwise)
-
-    def _ways(self, on: str, words: list[str]) -> list[list[Reach]]:
-        if not self.miss_may_not_block:
-            return [reaches(self.profile, self.tables, self._bound(on), words)]
-        ways: list[list[Reach]] = []
-        for chosen in product((True, False), repeat=len(words)):
-            choice = iter(chosen)
-            blocks = lambda step, choice=choice: self._place(step) in self.rows or next(choice)  # noqa: E731
-            way = reaches(self.profile, self.tables, self._bound(on), words, blocks)
-            if way not in ways:
-                ways.append(way)
-        return ways
-
-    def _answers(self, on: str, words: list[str], steps: list[Reach], *, cas: bool) -> list[Alternative]:
-        answers = [""]
-        places: list[tuple[str, str]] = []
-        for word, step in zip(words, steps, strict=True):
-            if step.kind == "unknown":
-                continue
-            place = self._place(step)
-            if step.kind == "key" and place in self.rows and cas:
-                places.append(place)
-            blocks = self._blocks(word, place, step, cas=cas)
-            answers = [answer + block for answer in answers for block in blocks]
-        return [Alternative(f"{answer}END\r\n", self._learns(on, steps[-1].mapping, places)) for answer in answers]
 
     def _bound(self, on: str) -> str:
         return self.bound.get(on, self.start)

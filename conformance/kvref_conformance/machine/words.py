@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from kvref.profiles import Profile
 
@@ -53,33 +53,18 @@ def is_word(profile: Profile, word: str) -> bool:
     )
 
 
-def reaches(
-    profile: Profile,
-    known: Collection[str],
-    bound: str,
-    words: list[str],
-    blocks: Callable[[Reach], bool] = lambda _: True,
-) -> list[Reach]:
-    """Resolve the words of one get, in order; the last one's mapping stays bound.
-
-    Args:
-        profile: facts.
-        known: names of the mappings.
-        bound: mapping of the connection.
-        words: as sent.
-        blocks: tells of a key that was looked up whether it keeps later words from switching, where keys do.
-    """
+def reaches(profile: Profile, known: Collection[str], bound: str, words: list[str]) -> list[Reach]:
+    """Resolve the words of one get, in order; the last one's mapping stays bound."""
     found: list[Reach] = []
-    blocked = False
+    looked_up = False
     for word in words:
-        if blocked and is_word(profile, word):
+        if looked_up and is_word(profile, word) and profile["mapping.words_in_one_get"] == "until-looked-up":
             # Once a key was looked up the prefix is only cut off, whatever it names (core:mget-002, mget-011).
             key = word[2:].partition(".")[2]
             step = Reach("key" if key else "switch", bound, key)
         else:
             step = reach(profile, known, bound, word, switching=True)
-        if profile["mapping.words_in_one_get"] == "until-looked-up" and step.kind == "key":
-            blocked = blocked or blocks(step)
+        looked_up = looked_up or step.kind == "key"
         bound = step.mapping
         found.append(step)
     return found
