@@ -65,6 +65,9 @@ class SQLiteStore:
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
         try:
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=OPEN_WAIT, cached_statements=512)
+        except sqlite3.Error as error:
+            raise StoreError(f"store {path}: {error}") from error
+        try:
             # Text that is no UTF-8 came from SQL; it is shown as it is rather than hide its neighbours.
             self._connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -73,6 +76,7 @@ class SQLiteStore:
             # From here on nothing waits inside SQLite: the driver parks a command that meets another writer.
             self._connection.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error as error:
+            self._connection.close()
             raise StoreError(f"store {path}: {error}") from error
         self._catalog = SQLiteCatalog(self._connection)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +107,11 @@ def test_the_default_is_the_row_named_so_or_the_first_usable_one() -> None:
 
 
 @pytest.fixture
-def world(store: Path, scripted: Callable[..., Any]) -> World:
+def world(store: Path, scripted: Callable[..., Any]) -> Iterator[World]:
     """Return the tables of a run on an endpoint that never shows a new configuration."""
     target = endpoint.find(scripted().where, "kvref")
-    return World(sql.connect(f"sqlite:///{store}"), target, lambda: None, "z1234")
+    with closing(sql.connect(f"sqlite:///{store}")) as database:
+        yield World(database, target, lambda: None, "z1234")
 
 
 def content(world: World) -> tuple[list[Any], ...]:
@@ -151,7 +153,8 @@ def test_without_a_way_to_reload_a_configuration_is_not_judged(world: World) -> 
 
 def test_what_a_killed_run_left_is_removed(world: World, store: Path) -> None:
     before = content(world)
-    World(sql.connect(f"sqlite:///{store}"), world._endpoint, None, "zdead").create()
+    with closing(sql.connect(f"sqlite:///{store}")) as database:
+        World(database, world._endpoint, None, "zdead").create()
     later = World(world.database, world._endpoint, None, "zbeef")
     later.create()
     later.remove()
