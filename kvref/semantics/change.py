@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import Final
 
+from kvref.semantics.keys import mapping_name
 from kvref.semantics.mapping import Kind, Mapping
 from kvref.semantics.ports import Cell, Clear, Lookup, Remove, Row, Steps, Update
 from kvref.semantics.session import Session
@@ -14,6 +15,7 @@ from kvref.semantics.values import (
     is_number,
     join_value,
     leading_number,
+    only_column,
     to_bytes,
     to_number,
     too_wide,
@@ -77,7 +79,7 @@ def flush_all(session: Session, command: c.FlushAll, _now: int) -> Steps:
 
 def bind(session: Session, command: c.Bind, _now: int) -> Steps:
     """Bind the connection to a mapping by its bare name; an unknown one binds nothing (bind-005)."""
-    mapping = yield from session.switch(command.name.decode("utf-8", "replace"))
+    mapping = yield from session.switch(mapping_name(command.name))
     return Status.NOT_FOUND if mapping is None else Status.SUCCEED
 
 
@@ -163,4 +165,4 @@ def _written(session: Session, mapping: Mapping, result: int, index: int) -> tup
         raise RefusedError(ServerError(f"{result} is too wide for column {column.name} ({column.width})"))
     else:
         cell = value_cell(column, text, session.rules)
-    return tuple(cell if position == index else None for position in range(len(mapping.values)))
+    return only_column(mapping, index, cell)

@@ -30,7 +30,7 @@ def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
     rest = word[len(MARK) :]
     if rules.delimiter_is_string:
         name, found, key = rest.partition(delimiter)
-        return Switch(_text(name), key, bool(found))
+        return Switch(mapping_name(name), key, bool(found))
     # strtok_r: the delimiter is a set of bytes that ends at NUL, leading members are skipped; its whole length is
     # taken off behind the name, whatever stands there.
     members = delimiter.split(b"\0")[0]
@@ -40,9 +40,10 @@ def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
             name = name[:position]
             break
     key = word[len(MARK) + len(name) + len(delimiter) :]
-    return Switch(_text(name), key, delimited=len(name) < len(rest))
+    return Switch(mapping_name(name), key, delimited=len(name) < len(rest))
 
 
-def _text(name: bytes) -> str:
+def mapping_name(name: bytes) -> str:
+    """Return the name of a mapping as a client wrote it."""
     # Names are compared with a text column; bytes that are no text name nothing there.
     return name.decode("utf-8", "replace")

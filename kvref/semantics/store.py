@@ -8,7 +8,16 @@ from typing import Final
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Insert, Lookup, Row, Steps, Update
 from kvref.semantics.session import Session
-from kvref.semantics.values import RefusedError, join_value, key_cell, split_value, to_bytes, value_cell, wrapped
+from kvref.semantics.values import (
+    RefusedError,
+    join_value,
+    key_cell,
+    only_column,
+    split_value,
+    to_bytes,
+    value_cell,
+    wrapped,
+)
 from kvref.wire import commands as c
 from kvref.wire.grammar import BAD_FORMAT
 from kvref.wire.replies import ClientError, Line, Reply, ServerError, Status
@@ -97,8 +106,7 @@ def _appended(session: Session, mapping: Mapping, command: c.Store, found: Row) 
     column = mapping.values[index]
     if column.kind is Kind.INTEGER:
         raise RefusedError(Status.NOT_STORED)
-    cell = value_cell(column, data, rules)
-    return tuple(cell if position == index else None for position in range(len(mapping.values)))
+    return only_column(mapping, index, value_cell(column, data, rules))
 
 
 def new_cas(session: Session, mapping: Mapping) -> int | None:

@@ -62,6 +62,7 @@ class SQLiteStore:
         self.problems: list[str] = []
         self._statements: dict[Mapping, Statements] = {}
         self._writing = False
+        self._failures = 0  # commits that failed
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
         try:
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=OPEN_WAIT, cached_statements=512)
@@ -113,7 +114,7 @@ class SQLiteStore:
         """Return the counter of cas numbers: from 1 as the plugin has it, or from a block never used before."""
         if self.profile["cas.start"] == "one":
             return itertools.count(1)
-        return itertools.chain.from_iterable(iter(self._reserve_block, None))
+        return self._reserved_numbers()
 
     def execute(self, operation: ports.Operation) -> Any:
         """Answer one operation.
@@ -147,10 +148,12 @@ class SQLiteStore:
         self._writing = False
         cause, self._lost = self._lost, ""
         if cause:
+            self._failures += 1
             raise StoreError(cause)
         try:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
+            self._failures += 1
             self._roll_back()
             raise StoreError(str(error)) from error
 
@@ -215,24 +218,21 @@ class SQLiteStore:
             self._writing = True
 
     def _write(self, sql: str, parameters: list[ports.Cell]) -> str | None:
+        changed, cause = self._change(sql, parameters)
+        return cause if cause or changed else IGNORED
+
+    def _clear(self, sql: Statements) -> str | None:
+        _, cause = self._change(sql.clear, [])
+        return cause or (IGNORED if self._connection.execute(sql.any_row).fetchone() else None)
+
+    def _change(self, sql: str, parameters: list[ports.Cell]) -> tuple[int, str | None]:
         self._begin()
         try:
-            changed = self._connection.execute(sql, parameters).rowcount
+            return self._connection.execute(sql, parameters).rowcount, None
         except sqlite3.IntegrityError as error:
             if not self._connection.in_transaction:
                 raise  # ON CONFLICT ROLLBACK took the whole tick with it
-            return str(error)
-        return None if changed else IGNORED
-
-    def _clear(self, sql: Statements) -> str | None:
-        self._begin()
-        try:
-            self._connection.execute(sql.clear)
-        except sqlite3.IntegrityError as error:
-            if not self._connection.in_transaction:
-                raise
-            return str(error)
-        return IGNORED if self._connection.execute(sql.any_row).fetchone() else None
+            return 0, str(error)
 
     def _sql(self, mapping: Mapping) -> Statements:
         statements = self._statements.get(mapping)
@@ -248,6 +248,14 @@ class SQLiteStore:
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         return mapping
+
+    def _reserved_numbers(self) -> Iterator[int]:
+        while True:
+            failures = self._failures
+            for number in self._reserve_block():
+                yield number
+                if self._failures != failures:
+                    break  # the reservation may have been lost with the tick: others could get these numbers too
 
     def _reserve_block(self) -> range:
         # Asked for by a write, which has the write lock: the block is reserved by the commit that first uses it.

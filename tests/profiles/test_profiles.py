@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,3 +61,9 @@ def test_what_does_not_load(monkeypatch: pytest.MonkeyPatch, key: str, row: dict
     schema.load.cache_clear()
     assert problem in str(refused.value)
     assert key in str(refused.value)
+
+
+def test_every_fact_is_read_by_the_server_or_the_judge() -> None:
+    root = Path(__file__).parent.parent.parent
+    code = "".join(path.read_text() for room in ("kvref", "conformance") for path in (root / room).rglob("*.py"))
+    assert [key for key in schema.vocabulary() if f'"{key}"' not in code] == []

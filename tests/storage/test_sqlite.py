@@ -208,3 +208,17 @@ def test_cas_numbers_go_on_behind_a_block(store: SQLiteStore) -> None:
     second = store.cas_numbers()
     taken = [next(first), next(first), next(second), next(first)]
     assert taken == [1, 2, 1 + CAS_BLOCK, 3]
+
+
+def test_cas_numbers_of_a_lost_tick_are_reserved_again(store: SQLiteStore) -> None:
+    mapping = store.read_directory().default
+    numbers = store.cas_numbers()
+    store.execute(Lookup(mapping, "AA", for_update=True))
+    next(numbers)
+    store._lost = "as after a full disk"
+    store._connection.execute("ROLLBACK")  # and with it the reservation
+    with pytest.raises(StoreError):
+        store.commit()
+    # Another server on the file is given the block; this one must not go on in it.
+    elsewhere = next(store.cas_numbers())
+    assert next(numbers) == elsewhere + CAS_BLOCK
