@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from kvref import profiles
+from kvref import collations, profiles
 from kvref.errors import StoreError
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Session, Shared
@@ -32,6 +32,7 @@ class Desk:
         self.store = SQLiteStore(folder / "desk.sqlite", self.facts)
         self.store.initialise()
         self.sql = sqlite3.connect(folder / "desk.sqlite", isolation_level=None)
+        collations.register(self.sql)
         for statement in sql:
             self.sql.execute(statement)
         self.shared = Shared(rules(self.facts), self.store.read_directory(), self.store.cas_numbers(), Counters())
@@ -61,6 +62,7 @@ class Desk:
         return self.sql.execute(query).fetchall()
 
     def _run(self, session: Session, command: object) -> Reply:
+        self.store.refresh()
         steps = execute(session, command, self.now)  # type: ignore[arg-type]
         try:
             operation = next(steps)

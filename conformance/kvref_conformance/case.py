@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from kvref.profiles import Profile
 
 CLOSED: Final = "(connection closed)"
-MAPPING_NAMES: Final = frozenset("m1 m1b m2 m2up m2cut q t1 t2 t3 w1 w2 w3 w249 containers".split())
+MAPPING_NAMES: Final = frozenset(
+    "m t m1 m1b m2 m2up m2cut q t1 t2 t3 w0 w1 w2 w3 w249 containers options policies".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,32 @@ class Sql:
     Args:
         statement: template; tables by their names in braces.
         rows: the rows a SELECT must give; None for a statement without rows.
+        fails: the database must refuse the statement.
     """
 
     statement: str
     rows: tuple[tuple[object, ...], ...] | None
+    fails: bool = False
 
 
-Step = Say | Hangup | Sql
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """Close every connection and make the endpoint read its configuration tables again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait, where time itself is what the case is about."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Wait until a second of the clock begins, so that the steps behind it fall into one second."""
+
+
+Step = Say | Hangup | Sql | Reload | Pause | Tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +107,32 @@ class Setup:
     Args:
         delimiter: value of table_map_delimiter; None: no such row.
         containers: rows (name, table) in the order of insertion, instead of the usual ones; a table of None is missing.
+        separator: value of separator; None: no such row.
+        others: further rows of `config_options`; a value of None is NULL.
     """
 
     delimiter: str | None = "."
     containers: tuple[tuple[str, str | None], ...] | None = None
+    separator: str | None = "|"
+    others: tuple[tuple[str, str | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A table of the case's own, `{t}`, empty at its beginning, and the row of `containers` that maps it as `{m}`.
+
+    Args:
+        columns: inside the parentheses of CREATE TABLE, in MySQL's words.
+        values: cell `value_columns` of the row; likewise key, flags, cas, expiry and index. None is NULL.
+    """
+
+    columns: str
+    values: str | None = "v"
+    key: str = "k"
+    flags: str | None = "f"
+    cas: str | None = "c"
+    expiry: str | None = "e"
+    index: str = "PRIMARY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +144,29 @@ class Case:
         requirements: ids.
         steps: the conversation; it ends at the first step that fails.
         setup: the configuration it needs.
-        bound: a new connection first binds `{m1}`, the suite's own table (where the endpoint has mappings).
+        shape: a table of its own.
+        bind: the mapping that a new connection binds first (where the endpoint has mappings); empty for none.
         flushes: uses flush_all.
+        engine: the database that must be behind the endpoint; empty for any.
     """
 
     id: str
     requirements: tuple[str, ...]
     steps: tuple[Step, ...]
     setup: Setup | None = None
-    bound: bool = True
+    shape: Shape | None = None
+    bind: str = "m1"
     flushes: bool = field(default=False)
+    engine: str = ""
 
     def needs_mappings(self) -> bool:
         """Tell whether a step names one of the suite's mappings or tables, or the case a configuration."""
-        return self.setup is not None or any(MAPPING_NAMES & names_in(text) for text in self._texts())
+        configured = self.setup is not None or self.shape is not None
+        return configured or any(MAPPING_NAMES & names_in(text) for text in self._texts())
 
     def needs_sql(self) -> bool:
-        """Tell whether a step looks behind the protocol."""
-        return self.needs_mappings() or any(isinstance(step, Sql) for step in self.steps)
+        """Tell whether a step looks behind the protocol or changes the configuration."""
+        return self.needs_mappings() or any(isinstance(step, Sql | Reload) for step in self.steps)
 
     def _texts(self) -> Iterator[str]:
         for step in self.steps:
@@ -130,10 +178,19 @@ class Case:
                 yield step.statement
 
 
-def case(id_: str, requirements: str, *steps: Step, setup: Setup | None = None, bound: bool = True) -> Case:
-    """Write a case; `requirements` are ids with blanks between."""
+def case(
+    id_: str,
+    requirements: str,
+    *steps: Step,
+    setup: Setup | None = None,
+    shape: Shape | None = None,
+    bind: str | None = None,
+    engine: str = "",
+) -> Case:
+    """Write a case; `requirements` are ids with blanks between, `bind` is `m` with a shape and `m1` without."""
     flushes = any(isinstance(step, Say) and "flush_all" in "".join(step.pieces) for step in steps)
-    return Case(id_, tuple(requirements.split()), steps, setup, bound, flushes)
+    first = bind if bind is not None else "m" if shape is not None else "m1"
+    return Case(id_, tuple(requirements.split()), steps, setup, shape, first, flushes, engine)
 
 
 def say(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: Any) -> Say:
@@ -159,3 +216,8 @@ def by(fact: str, **answers: str | tuple[str, ...]) -> By:
 def sql(statement: str, *rows: tuple[object, ...]) -> Sql:
     """Run a statement; for a SELECT the rows it must give (none: it must give none)."""
     return Sql(statement, rows if statement.startswith("SELECT") else None)
+
+
+def refused(statement: str) -> Sql:
+    """Run a statement that the database must refuse."""
+    return Sql(statement, None, fails=True)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import By, Hangup, Say, Sql
+import pymysql
+
+from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql, Tick
 from kvref_conformance.errors import CaseFailed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_conformance.case import Case
+    from kvref_conformance.case import Case, Step
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.link import Link, Reply
     from kvref_conformance.sql.base import Database
+    from kvref_conformance.sql.world import World
     from kvref_conformance.template import Names
 
 ESCAPES: Final = {"\r": r"\r", "\n": r"\n", "\t": r"\t", "\\": r"\\"}
-BIND: Final = Say(("bind {m1}\r\n",), ("SUCCEED\r\n",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +50,15 @@ class Conversation:
     Args:
         endpoint: whom to talk to.
         names: what the names in the templates stand for.
-        database: the view behind, where the run has one.
+        world: the tables behind, where the run has them.
     """
 
-    def __init__(self, endpoint: Endpoint, names: Names, database: Database | None) -> None:
+    def __init__(self, endpoint: Endpoint, names: Names, world: World | None) -> None:
         self.exchanges: list[Exchange] = []
         self.failed: Exchange | None = None
         self._endpoint = endpoint
         self.names = names
-        self._database = database
+        self._world = world
         self._links: dict[str, Link] = {}
 
     def hold(self, case: Case) -> None:
@@ -67,20 +71,36 @@ class Conversation:
             for step in case.steps:
                 self._take(case, step)
         finally:
-            for link in self._links.values():
-                link.close()
+            self._hang_up()
 
-    def _take(self, case: Case, step: Say | Hangup | Sql) -> None:
+    def _take(self, case: Case, step: Step) -> None:
         if isinstance(step, Hangup):
             self._links.pop(step.on).close()
         elif isinstance(step, Sql):
             self._look_behind(step)
+        elif isinstance(step, Reload):
+            self._reload()
+        elif isinstance(step, Pause):
+            time.sleep(step.seconds)
+        elif isinstance(step, Tick):
+            time.sleep(1 - time.time() % 1)
         else:
             if step.on not in self._links:
                 self._links[step.on] = self._endpoint.link()
-                if case.bound and "m1" in self.names.texts:
-                    self._say(Say(BIND.pieces, BIND.allow, step.on))
+                if case.bind in self.names.texts:
+                    self._say(Say((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), step.on))
             self._say(step)
+
+    def _hang_up(self) -> None:
+        for link in self._links.values():
+            link.close()
+        self._links.clear()
+
+    def _reload(self) -> None:
+        assert self._world is not None, "a case with a reload is not judged without --sql"
+        self._hang_up()
+        self._world.reload()
+        self.exchanges.append(Exchange("sql", "(configuration read again)", (), ""))
 
     def _say(self, step: Say) -> None:
         allow = step.allow.of(self._endpoint.profile) if isinstance(step.allow, By) else step.allow
@@ -100,18 +120,33 @@ class Conversation:
         return link.ask(pieces, step.versions, step.patience)
 
     def _look_behind(self, step: Sql) -> None:
-        assert self._database is not None, "a case with SQL is not judged without --sql"
+        assert self._world is not None, "a case with SQL is not judged without --sql"
+        database = self._world.database
         statement = self.names.render(step.statement)
+        if step.fails:
+            self._want_refusal(database, statement)
+            return
         if step.rows is None:
-            self._database.execute(statement)
+            database.execute(statement)
             self.exchanges.append(Exchange("sql", statement, (), ""))
             return
         wanted = str(
             [tuple(self.names.render(cell) if isinstance(cell, str) else cell for cell in row) for row in step.rows]
         )
-        exchange = Exchange("sql", statement, (wanted,), str(self._database.query(statement)))
+        exchange = Exchange("sql", statement, (wanted,), str(database.query(statement)))
         self.exchanges.append(exchange)
         if exchange.got != wanted:
+            self._fail(exchange)
+
+    def _want_refusal(self, database: Database, statement: str) -> None:
+        got = "done"
+        try:
+            database.execute(statement)
+        except (pymysql.MySQLError, sqlite3.Error) as error:
+            got = f"refused: {error}"
+        exchange = Exchange("sql", statement, ("refused",), got)
+        self.exchanges.append(exchange)
+        if got == "done":
             self._fail(exchange)
 
     def _fail(self, exchange: Exchange) -> None:

@@ -45,7 +45,7 @@ class Judge:
     def judge(self, case: Case, chapter: str) -> Verdict:
         """Try a case and say how it ended; never raises for what the endpoint does."""
         began = time.monotonic()
-        conversation = Conversation(self.endpoint, self.names(), self.world.database if self.world else None)
+        conversation = Conversation(self.endpoint, self.names(), self.world)
         text = ""
         try:
             word, reason = self._refuse(case) or self._hold(case, conversation)
@@ -92,6 +92,8 @@ class Judge:
             return UNSUPPORTED, f"profile {profile.name} has no mappings"
         if case.needs_sql() and self.world is None:
             return NOT_JUDGED, "needs --sql DSN: the suite makes its own tables and looks at them"
+        if case.engine and self.world is not None and self.world.database.engine != case.engine:
+            return NOT_JUDGED, f"needs {case.engine} behind the endpoint"
         if case.flushes and self._flush_reason:
             return NOT_JUDGED, self._flush_reason
         return None
@@ -101,6 +103,8 @@ class Judge:
         try:
             if self.world is not None:
                 self.world.configure(case.setup)
+                if case.shape is not None:
+                    conversation.names.texts |= self.world.shaped(case.shape)
             conversation.hold(case)
         except NotJudged as reason:
             return NOT_JUDGED, str(reason)
@@ -111,7 +115,7 @@ class Judge:
                 recorded = "\n".join(f"recorded: {a!r} -> {b!r}" for a, b in row.conversation)
                 raise CaseFailed(f"deviates, but not as documented ({row.reason})\n{recorded}\n{failure}") from failure
             return DEVIATES, f"{row.reason} [{', '.join(row.evidence)}]"
-        if row is not None:
+        if row is not None and not row.unset:
             said = render(conversation.exchanges)
             raise CaseFailed(f"unexpected pass: a deviation row says {row.reason!r}; remove it when it healed\n{said}")
         return HOLDS, ""

@@ -18,7 +18,11 @@ COMMANDS = {
     "init": "kvref.cli.init",
     "conform": "kvref.cli.conform",
     "probe": "kvref.cli.probe",
+    "spec": "kvref.cli.spec",
     "target": "kvref.cli.target",
+    "record": "kvref.cli.record",
+    "replay": "kvref.cli.replay",
+    "duel": "kvref.cli.duel",
 }
 
 

@@ -6,8 +6,8 @@ import sys
 
 import click
 
+from kvref.addresses import parse_address
 from kvref.client.converse import Conversation, shown, typed
-from kvref.server.server import parse_address
 
 _HELP = """Send typed lines to an endpoint and show the exact bytes of its answers.
 

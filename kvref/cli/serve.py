@@ -12,8 +12,9 @@ import click
 import uvloop
 
 from kvref import profiles
+from kvref.addresses import Address, parse_address
 from kvref.errors import KvrefError
-from kvref.server.server import Address, Server, parse_address
+from kvref.server.server import Server
 from kvref.server.settings import SETTINGS, parse
 from kvref.storage.sqlite import SQLiteStore, path_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from kvref.semantics.mapping import Naming
 from kvref.semantics.rules import Rules
 
 MARK: Final = b"@@"
@@ -12,7 +13,7 @@ MARK: Final = b"@@"
 class Switch(NamedTuple):
     """A word that asks for a mapping: `key` is empty when it names no row, `delimited` when a delimiter was there."""
 
-    name: str
+    name: bytes
     key: bytes
     delimited: bool
 
@@ -30,7 +31,7 @@ def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
     rest = word[len(MARK) :]
     if rules.delimiter_is_string:
         name, found, key = rest.partition(delimiter)
-        return Switch(mapping_name(name), key, bool(found))
+        return Switch(name, key, bool(found))
     # strtok_r: the delimiter is a set of bytes that ends at NUL, leading members are skipped; its whole length is
     # taken off behind the name, whatever stands there.
     members = delimiter.split(b"\0")[0]
@@ -40,10 +41,18 @@ def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
             name = name[:position]
             break
     key = word[len(MARK) + len(name) + len(delimiter) :]
-    return Switch(mapping_name(name), key, delimited=len(name) < len(rest))
+    return Switch(name, key, delimited=len(name) < len(rest))
 
 
-def mapping_name(name: bytes) -> str:
-    """Return the name of a mapping as a client wrote it."""
-    # Names are compared with a text column; bytes that are no text name nothing there.
-    return name.decode("utf-8", "replace")
+def mapping_name(name: bytes, naming: Naming, rules: Rules) -> str:
+    """Return the name of a mapping as a client wrote it: to the plugin a key of the column `containers.name`.
+
+    Args:
+        name: 0 to 250 bytes.
+        naming: character set and width of that column.
+        rules: whether a name is cut like a key.
+    """
+    malformed = naming.charset.malformed_at(name)
+    if not rules.cuts_keys:
+        return naming.charset.decode(name) if malformed is None else name.decode("utf-8", "replace")  # names nothing
+    return naming.charset.decode(name[:malformed])[: naming.width]

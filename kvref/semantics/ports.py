@@ -9,7 +9,12 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from kvref.semantics.mapping import Mapping
+from kvref.semantics.mapping import Column, Mapping
+
+
+class LockWaitError(Exception):
+    """Another writer kept the lock for too long: thrown into the steps of a command that waits for it."""
+
 
 Cell = str | bytes | int | float | None
 
@@ -39,6 +44,15 @@ class Lookup:
     mapping: Mapping
     key: Cell
     for_update: bool = False
+
+
+@dataclass(slots=True)
+class ReadAlong:
+    """Read further columns of the row found under `key`; answered with their cells, none where the row is gone."""
+
+    mapping: Mapping
+    key: Cell
+    columns: tuple[Column, ...]
 
 
 @dataclass(slots=True)
@@ -85,12 +99,16 @@ class Remove:
 
 @dataclass(slots=True)
 class Clear:
-    """Delete all rows; answered with None, or the table's reason to refuse it."""
+    """Delete all rows; answered with None, or the table's reason to refuse it.
+
+    on_reference: what a foreign key of another table does, in the words of the fact `flush.referenced_rows`.
+    """
 
     mapping: Mapping
+    on_reference: str
 
 
-Operation = LoadMapping | Lookup | Scan | Insert | Update | Remove | Clear
+Operation = LoadMapping | Lookup | ReadAlong | Scan | Insert | Update | Remove | Clear
 
 # A step of semantics: yields operations, is sent their answers, returns its result.
 Steps = Generator[Operation, Any, Any]
@@ -98,4 +116,6 @@ Steps = Generator[Operation, Any, Any]
 
 def takes_lock(operation: Operation) -> bool:
     """Tell whether an operation writes, or reads what its command is about to write."""
-    return not isinstance(operation, LoadMapping | Scan) and (not isinstance(operation, Lookup) or operation.for_update)
+    return not isinstance(operation, LoadMapping | ReadAlong | Scan) and (
+        not isinstance(operation, Lookup) or operation.for_update
+    )

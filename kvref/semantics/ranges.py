@@ -9,7 +9,7 @@ from typing import Final
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row, Scan, Steps
 from kvref.semantics.session import Session
-from kvref.semantics.values import RefusedError, decoded, key_cell, to_bytes, to_number
+from kvref.semantics.values import RefusedError, decoded, key_cell, stored_integer, to_bytes, to_number
 from kvref.wire.grammar import MAX_KEY
 from kvref.wire.numbers import signed
 from kvref.wire.replies import Item, Status
@@ -67,6 +67,8 @@ def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_o
     except RefusedError:
         return []
     lossy = session.rules.lossy_ranges
+    if lossy and mapping.secondary:
+        high = None  # range-063: only the primary key's cursor compares it
     # range-032, range-049: only the first row.
     first_only = lossy and (first_only or (mapping.key.kind is Kind.INTEGER and None in (wanted.low, wanted.high)))
     low_inclusive = wanted.low is not None and wanted.low.inclusive
@@ -89,10 +91,6 @@ def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_o
         if first_only or len(rows) < PAGE:
             break
         low, low_inclusive = rows[-1].key, False
-    counters = session.shared.counters
-    counters.cmd_get += 1
-    counters.get_hits += bool(items)
-    counters.get_misses += not items
     return items
 
 
@@ -112,9 +110,8 @@ def _cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
 
 def _shown(session: Session, column: Column, row: Row) -> bytes | None:
     if column.kind is Kind.INTEGER and session.rules.lossy_ranges:
-        # InnoDB's storage form: big-endian, sign bit flipped (range-031).
-        width = ((column.high - column.low).bit_length() + 7) // 8
-        return (to_number(row.key) - column.low).to_bytes(width, "big")
+        return stored_integer(column, to_number(row.key))
     key = to_bytes(row.key)
-    # A key that SQL wrote and no client could send would break the reply's lines.
-    return key if 0 < len(key) <= MAX_KEY and not _UNSENDABLE.search(key) else None
+    # A key that SQL wrote and no client could send would break the reply's lines; the plugin shows it.
+    sendable = 0 < len(key) <= MAX_KEY and not _UNSENDABLE.search(key)
+    return key if sendable or session.rules.lossy_ranges else None

@@ -22,7 +22,7 @@ class Rules:
     cuts_keys: bool
     cuts_values: bool
     malformed_text: str
-    counts_characters: bool
+    signed_keys: bool
     refusal_is_error: bool
     renames_key: bool
     clears_unmapped: bool
@@ -40,6 +40,17 @@ class Rules:
     ignores_delay: bool
     ranges: bool
     lossy_ranges: bool
+    first_store_opens_default: bool
+    unfit_table_is_error: bool
+    flush_tells_failure: bool
+    lock_wait_is_error: bool
+    flush_on_reference: str
+    cas_misses_unfit_key: bool
+    answers_refused_sum: bool
+    integers_from_zero: bool
+    answers_missing_key: bool
+    bounds_append: bool
+    reload_silences: bool
 
 
 def rules(profile: Profile) -> Rules:
@@ -56,7 +67,7 @@ def rules(profile: Profile) -> Rules:
         cuts_keys=profile["store.long_key"] == "cut",
         cuts_values=profile["store.long_value"] == "cut",
         malformed_text=str(profile["store.malformed_text"]),
-        counts_characters=profile["store.width_unit"] == "characters",
+        signed_keys=profile["store.key_number"] == "signed-64",
         refusal_is_error=profile["store.refused_by_table"] == "error",
         renames_key=profile.flag("store.renames_key"),
         clears_unmapped=profile["store.unmapped_columns"] == "null",
@@ -75,4 +86,15 @@ def rules(profile: Profile) -> Rules:
         ignores_delay=profile["flush.delay"] == "ignored",
         ranges=profile.flag("range.supported"),
         lossy_ranges=profile["range.answers"] == "lossy",
+        first_store_opens_default=profile["mapping.first_store"] == "opens-default",
+        unfit_table_is_error=profile["table.unfit"] == "error",
+        flush_tells_failure=profile["flush.not_done"] == "error",
+        lock_wait_is_error=profile["lock.wait_over"] == "error",
+        flush_on_reference=str(profile["flush.referenced_rows"]),
+        cas_misses_unfit_key=profile["cas.unfit_key"] == "not-found",
+        answers_refused_sum=profile["arith.refused_by_table"] == "answered",
+        integers_from_zero=profile["arith.integer_column"] == "from-zero",
+        answers_missing_key=profile["arith.missing_key"] == "garbage",
+        bounds_append=profile["text.value_limit"] == "setting",
+        reload_silences=profile["reload.open_connections"] == "silent",
     )

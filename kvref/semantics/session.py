@@ -10,13 +10,18 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kvref.semantics.keys import Switch, split_word
+from kvref.semantics.keys import Switch, mapping_name, split_word
 from kvref.semantics.mapping import Directory, Mapping
-from kvref.semantics.ports import Cell, LoadMapping, Operation, Row
+from kvref.semantics.ports import Cell, LoadMapping, Lookup, Operation, Row
 from kvref.semantics.rules import Rules
 from kvref.semantics.stats import Counters
 from kvref.semantics.values import RefusedError, join_value, key_cell
 from kvref.wire.replies import ClientError, Item, ServerError, Status
+
+
+class UnfitError(Exception):
+    """The table no longer fits its mapping; the text is the cause."""
+
 
 # The plugin has no limit here; this one keeps one client from taking the memory of all.
 MAX_REPLY: Final = 64 << 20
@@ -32,6 +37,7 @@ class Shared:
         cas: next cas numbers; one counter for all mappings (cas-004).
         counters: what `stats` reports.
         process: rows of `stats` that only the server knows (pid, uptime, connections).
+        item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
     """
 
     rules: Rules
@@ -39,6 +45,7 @@ class Shared:
     cas: Iterator[int]
     counters: Counters
     process: Callable[[], dict[str, str]] = field(default=dict)
+    item_size_max: int = 1 << 20
 
 
 class Session:
@@ -48,25 +55,39 @@ class Session:
         self.shared = shared
         self.rules = shared.rules
         self._bound: Mapping | None = None
+        self._started = False  # a command has needed a mapping: from then on the one in force answers to its name
+        # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts
+        # mappings off words, known or not (mget-002..004; multi_get in innodb_engine.cc outlives the command).
+        self.stuck = False
         self._generation = shared.directory.generation
 
     def split(self, word: bytes) -> Switch | None:
         """Split a client's word by the delimiter in force."""
         return split_word(word, self.shared.directory.delimiter, self.rules)
 
-    def switch(self, name: str) -> Generator[Operation, Any, Mapping | None]:
-        """Bind to a mapping by name and return it; an unknown name returns None and binds nothing."""
+    def switch(self, name: bytes) -> Generator[Operation, Any, Mapping | None]:
+        """Bind to a mapping by a client's name and return it; an unknown name returns None and binds nothing."""
         if not name:
             return None  # a container without a name may be the default mapping, but no word reaches it (default-036)
+        return (yield from self._switch(mapping_name(name, self.shared.directory.naming, self.rules)))
+
+    def _switch(self, name: str) -> Generator[Operation, Any, Mapping | None]:
         directory = self.shared.directory
-        mapping = directory.find(name)
+        current = self._bound or directory.default
+        known = self._started and self._generation == directory.generation
+        mapping = current if known and (self.stuck or current.name == name) else directory.find(name)
         if mapping is None:
             mapping = yield LoadMapping(name)
             if mapping is None:
                 return None
             directory.remember(mapping)
-        self._bound, self._generation = mapping, directory.generation
+        self._bound, self._generation, self._started = mapping, directory.generation, True
         return mapping
+
+    def start(self) -> bool:
+        """Put a mapping in force, the default one where none was asked for; tell whether this was the first need."""
+        first, self._started = not self._started, True
+        return first
 
     def mapping(self) -> Generator[Operation, Any, Mapping]:
         """Return the mapping in force.
@@ -74,11 +95,12 @@ class Session:
         Raises:
             RefusedError: a reload took the bound mapping away; nothing falls back to another table silently.
         """
+        self.start()
         if self._bound is None:
             return self.shared.directory.default
         if self._generation != self.shared.directory.generation:
             name = self._bound.name
-            if (yield from self.switch(name)) is None:
+            if (yield from self._switch(name)) is None:
                 raise RefusedError(ServerError(f"mapping {name} is no longer in containers: bind another"))
         return self._bound
 
@@ -103,12 +125,45 @@ class Session:
         mapping = yield from self.switch(target.name)
         return Status.NOT_FOUND if mapping is None else (mapping, target.key)
 
+    def check(self, mapping: Mapping) -> None:
+        """Look at the mapping's table before a row is read or written.
+
+        Raises:
+            UnfitError: it was dropped, or what is mapped of it is not there any more.
+        """
+        if mapping.fault:
+            raise UnfitError(mapping.fault)
+
     def looked_up(self, mapping: Mapping, key: bytes) -> Cell:
-        """Return the key column's content to look for, or None when no row can have this key."""
+        """Return the key column's content to look for, or None when no row can be found by this key."""
+        if mapping.blind:
+            return None
         try:
             return key_cell(mapping.key, key, self.rules)
         except RefusedError:
             return None
+
+    def existing(
+        self, target: tuple[Mapping, bytes] | Status, now: int
+    ) -> Generator[Operation, Any, tuple[Row | None, Mapping | None]]:
+        """Look up the row that a command works on and locks, if there is one.
+
+        Args:
+            target: what `resolve` returned.
+            now: UNIX time in whole seconds.
+
+        Raises:
+            UnfitError: see `check`.
+        """
+        if isinstance(target, Status):
+            return None, None
+        mapping, key = target
+        self.check(mapping)
+        cell = self.looked_up(mapping, key) if key else None
+        row: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
+        if row is not None and self.rules.hides_expired and self.expired(row, now):
+            row = None
+        return row, mapping
 
     def item(self, word: bytes, row: Row) -> Item:
         """Return a row as get answers it under `word`."""

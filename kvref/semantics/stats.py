@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Final
 
-from kvref.wire.replies import ClientError, Line, Reply, ServerError, StatRows, Status
+from kvref.semantics.prefixes import Prefixes
+from kvref.wire import commands as c
+from kvref.wire.replies import ClientError, Line, Number, Reply, ServerError, StatRows, Status
 
 
 @dataclass(slots=True)
@@ -30,11 +32,54 @@ class Counters:
     bytes_read: int = 0
     bytes_written: int = 0
     total_connections: int = 0
+    prefixes: Prefixes = field(default_factory=Prefixes)
+
+    def got(self, word: bytes, *, hits: int, misses: int) -> None:
+        """Count what a word of a get found."""
+        self.prefixes.got(word, hit=hits > 0)
+        self.cmd_get += hits + misses
+        self.get_hits += hits
+        self.get_misses += misses
+
+    def count(self, command: c.Command, reply: Reply, *, missing_counted: bool) -> None:
+        """Count a command by its answer (count-001, count-002); get counts its words itself.
+
+        Args:
+            command: what was asked.
+            reply: its answer.
+            missing_counted: incr and decr of a missing key count as hits.
+        """
+        if isinstance(command, c.Store):
+            self.prefixes.stored(command.word)
+        elif isinstance(command, c.Delete):
+            self.prefixes.deleted(command.word)
+        match command:
+            case c.Store(verb="cas"):
+                self.cas_hits += reply is Status.STORED
+                self.cas_badval += reply is Status.EXISTS
+                self.cas_misses += reply is Status.NOT_FOUND
+            case c.Store():
+                self.cmd_set += 1
+            case c.Delete():
+                self.delete_hits += reply is Status.DELETED
+                self.delete_misses += reply is Status.NOT_FOUND
+            case c.FlushAll():
+                self.cmd_flush += 1
+            case c.Arithmetic():
+                missed = reply is Status.NOT_FOUND
+                found = isinstance(reply, Number) or (missed and missing_counted)
+                missed = missed and not missing_counted
+                if command.increment:
+                    self.incr_hits, self.incr_misses = self.incr_hits + found, self.incr_misses + missed
+                else:
+                    self.decr_hits, self.decr_misses = self.decr_hits + found, self.decr_misses + missed
 
     def reset(self) -> None:
         """Set every counter to 0."""
         for counter in fields(self):
-            setattr(self, counter.name, 0)
+            if counter.name != "prefixes":
+                setattr(self, counter.name, 0)
+        self.prefixes.clear()
 
 
 # The plugin's rows in the plugin's order (verb-054); a name that is neither a counter nor the server's own is 0.
@@ -84,10 +129,11 @@ def report(words: list[bytes], counters: Counters, process: Callable[[], dict[st
             return Status.RESET
         case [name] if name in FIXED:
             return StatRows(FIXED[name])
-        case [b"detail", b"on"] | [b"detail", b"off"]:
+        case [b"detail", (b"on" | b"off") as word, *_]:
+            counters.prefixes.counting = word == b"on"
             return Status.OK
-        case [b"detail", b"dump"]:
-            return Line(b"END")
+        case [b"detail", b"dump", *_]:
+            return Line(b"\r\n".join([*counters.prefixes.lines(), b"END"]))
         case [b"detail", *_]:
             return ClientError("usage: stats detail on|off|dump")
         case [b"cachedump", *_]:

@@ -8,7 +8,9 @@ from typing import Final
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Insert, Lookup, Row, Steps, Update
 from kvref.semantics.session import Session
+from kvref.semantics.slip import slipped
 from kvref.semantics.values import (
+    TOO_LARGE,
     RefusedError,
     join_value,
     key_cell,
@@ -31,32 +33,41 @@ def store(session: Session, command: c.Store, now: int) -> Steps:
     Raises:
         RefusedError: key, value or time do not fit and the profile refuses rather than cuts.
     """
+    if session.rules.first_store_opens_default and session.start() and session.shared.directory.default.fault:
+        return ServerError("out of memory storing object")  # innodb_allocate opens a mapping before `@@` is read
     target = yield from session.resolve(command.word, switches=True)
     if isinstance(target, Status):
         return target
     mapping, key = target
     if not key:
         return Status.NOT_STORED  # a switch word: innodb_store returns before it looks for a row
-    cell = key_cell(mapping.key, key, session.rules)
+    session.check(mapping)
+    cell = _key(session, mapping, command, key)
     check_numbers(session, mapping, command, now)
-    found: Row | None = yield Lookup(mapping, cell, for_update=True)
+    found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
     over = found is not None and session.rules.hides_expired and session.expired(found, now)
-    refusal = _condition(session, command, None if over else found)
+    refusal = _condition(command, None if over else found)
     if refusal is not None:
+        if command.verb == "add":
+            session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
         return refusal
-    row = _new_row(session, mapping, command, cell, found, now)
+    row = slipped(mapping, _new_row(session, mapping, command, cell, found, now))
     if found is None:
         cause = yield Insert(mapping, row, session.rules.clears_unmapped)
     else:
         if not session.rules.renames_key:
             row.key = found.key
         cause = yield Update(mapping, found.key, row, session.rules.clears_unmapped)
-    if cause is not None:
-        return refused_by_table(session, cause)
-    counters = session.shared.counters
-    counters.cmd_set += 1
-    counters.cas_hits += command.verb == "cas"
-    return Status.STORED
+    return Status.STORED if cause is None else refused_by_table(session, cause)
+
+
+def _key(session: Session, mapping: Mapping, command: c.Store, key: bytes) -> Cell:
+    try:
+        return key_cell(mapping.key, key, session.rules)
+    except RefusedError:
+        if command.verb == "cas" and session.rules.cas_misses_unfit_key:
+            raise RefusedError(Status.NOT_FOUND) from None
+        raise
 
 
 def refused_by_table(session: Session, cause: str) -> Reply:
@@ -64,8 +75,7 @@ def refused_by_table(session: Session, cause: str) -> Reply:
     return ServerError(cause) if session.rules.refusal_is_error else Status.NOT_STORED
 
 
-def _condition(session: Session, command: c.Store, row: Row | None) -> Status | None:
-    counters = session.shared.counters
+def _condition(command: c.Store, row: Row | None) -> Status | None:
     match command.verb:
         case "add":
             return None if row is None else Status.NOT_STORED
@@ -73,10 +83,8 @@ def _condition(session: Session, command: c.Store, row: Row | None) -> Status | 
             return Status.NOT_STORED if row is None else None
         case "cas":
             if row is None:
-                counters.cas_misses += 1
                 return Status.NOT_FOUND
             if (row.cas or 0) % (1 << 64) != command.cas:
-                counters.cas_badval += 1
                 return Status.EXISTS
     return None
 
@@ -86,12 +94,14 @@ def _new_row(session: Session, mapping: Mapping, command: c.Store, key: Cell, fo
     flags = fit_flags(mapping, command.flags)
     expiry = _expiry(session, mapping, command, now)
     if found is None or command.verb not in APPENDING:
+        cas = new_cas(session, mapping)  # taken before the value is looked at (cas-017)
         values = split_value(mapping, command.data, separator, rules)
     else:
         values = _appended(session, mapping, command, found)
+        cas = new_cas(session, mapping)
         if not rules.append_takes_request:
             flags, expiry = found.flags, found.expiry
-    return Row(key, values, flags, new_cas(session, mapping), expiry)
+    return Row(key, values, flags, cas, expiry)
 
 
 def _appended(session: Session, mapping: Mapping, command: c.Store, found: Row) -> tuple[Cell, ...]:
@@ -100,11 +110,13 @@ def _appended(session: Session, mapping: Mapping, command: c.Store, found: Row) 
     index = command.flags if not rules.append_joined and command.flags < len(mapping.values) else 0
     old = join_value(found.values, separator) if rules.append_joined else to_bytes(found.values[index])
     data = old + command.data if command.verb == "append" else command.data + old
+    if rules.bounds_append and len(data) > session.shared.item_size_max:
+        raise RefusedError(ServerError(TOO_LARGE))
     if rules.append_joined:
         return split_value(mapping, data, separator, rules)
-    # innodb_api_link: one column is written, the others become NULL; an integer takes no text (type-109).
+    # innodb_api_link: one column is written, the others become NULL; a number takes no text behind it (type-109).
     column = mapping.values[index]
-    if column.kind is Kind.INTEGER:
+    if column.kind is Kind.INTEGER and found.values[index] is not None:
         raise RefusedError(Status.NOT_STORED)
     return only_column(mapping, index, value_cell(column, data, rules))
 
@@ -116,12 +128,13 @@ def new_cas(session: Session, mapping: Mapping) -> int | None:
 
 
 def fit_flags(mapping: Mapping, flags: int) -> int | None:
-    """Return flags as the column keeps them: the upper half of 32 bits is negative in a signed column (limit-021)."""
+    """Return flags as the column keeps them: the upper half of 32 bits is negative in a signed INT (limit-021)."""
     return None if mapping.flags is None else wrapped(mapping.flags, _signed_flags(mapping.flags, flags))
 
 
 def _signed_flags(column: Column, flags: int) -> int:
-    return flags if column.low == 0 or flags < 1 << 31 else flags - (1 << 32)
+    fits = column.low == 0 or flags < 1 << 31 or column.high >= 1 << 32  # BIGINT keeps them as they are (flag-051)
+    return flags if fits else flags - (1 << 32)
 
 
 def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int) -> None:
@@ -130,7 +143,7 @@ def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int
     Raises:
         RefusedError: the reply of 8.0 to a time from 2^31 on (limit-040), else one that names the column.
     """
-    if session.rules.wraps_integers:
+    if session.rules.wraps_integers or (command.verb in APPENDING and not session.rules.append_takes_request):
         return
     time = _time(session, command, now)
     if command.exptime >= 1 << 31 and (mapping.expiry is None or time > mapping.expiry.high):
@@ -146,12 +159,15 @@ def _expiry(session: Session, mapping: Mapping, command: c.Store, now: int) -> i
 
 
 def _time(session: Session, command: c.Store, now: int) -> int:
+    # Where a negative time is taken it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
+    exptime = command.exptime if command.exptime >= 0 else command.exptime + (1 << 32)
     # append and prepend count every time from now, however large (limit-067, limit-091).
-    relative = command.verb in APPENDING or 0 < command.exptime <= session.rules.longest_relative
-    return now + command.exptime if command.exptime and relative else command.exptime
+    relative = command.verb in APPENDING or 0 < exptime <= session.rules.longest_relative
+    return now + exptime if exptime and relative else exptime
 
 
 def with_values(mapping: Mapping, row: Row, values: tuple[Cell, ...], cas: int | None) -> Row:
-    """Return a row with another value and cas number, its flags and expiry kept; NULL flags become 0 (null-002)."""
+    """Return a row with another value and cas number; flags and expiry stay, NULL becomes 0 (null-002, shape-018)."""
     flags = None if mapping.flags is None else row.flags or 0
-    return replace(row, values=values, flags=flags, cas=cas)
+    expiry = None if mapping.expiry is None else row.expiry or 0
+    return replace(row, values=values, flags=flags, cas=cas, expiry=expiry)

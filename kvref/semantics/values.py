@@ -71,7 +71,7 @@ def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
     if too_wide(column, cell):
         if not rules.cuts_keys:
             raise RefusedError(ClientError(f"key too long for column {column.name} ({column.width})"))
-        return _cut(column, cell, rules)
+        return _cut(column, cell)
     return cell
 
 
@@ -89,10 +89,12 @@ def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
     if column.kind is Kind.INTEGER:
         return _integer(column, data, rules, "value")
     cell = decoded(column, data, rules)
+    if column.exact and len(cell) != column.width:
+        raise RefusedError(Status.NOT_STORED)
     if too_wide(column, cell):
         if not rules.cuts_values:
             raise RefusedError(ServerError(TOO_LARGE))
-        return _cut(column, cell, rules)
+        return _cut(column, cell)
     return cell
 
 
@@ -155,42 +157,45 @@ def _strtok_parts(data: bytes, separator: bytes) -> list[bytes | None]:
 
 
 def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
-    """Return bytes as the column keeps them: text where the column holds text and the bytes are some.
+    """Return bytes as the column's cells are: text over UTF-8, else bytes.
 
     Raises:
         RefusedError: malformed text that the profile refuses.
     """
     if column.kind is Kind.BYTES:
         return data
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        if rules.malformed_text == "kept":
+    charset = column.charset
+    if charset.unit == 0:
+        try:
+            return charset.decode(data)
+        except UnicodeDecodeError as error:
+            start = error.start
+    else:
+        end = charset.malformed_at(data)
+        if end is None:
             return data
-        if rules.malformed_text == "cut":
-            return data[: error.start].decode()
+        start = end
+    if rules.malformed_text == "error":
         raise RefusedError(
-            ServerError(f"column {column.name} holds utf8mb4 text, byte {error.start} of the data is none")
-        ) from None
+            ServerError(f"column {column.name} holds {charset.name} text, byte {start} of the data is none")
+        )
+    # Only CHAR and VARCHAR are looked at (coll-034).
+    if rules.malformed_text == "kept" or not (column.cuts and charset.checked):
+        return data
+    return decoded(column, data[:start], rules)
 
 
 def too_wide(column: Column, cell: str | bytes) -> bool:
     """Tell whether content is longer than its column."""
     if column.width is None:
         return False
-    return _length(column, cell) > column.width
+    length = len(cell.encode()) if isinstance(cell, str) and column.counts_bytes else len(cell)
+    return length > column.width
 
 
-def _length(column: Column, cell: str | bytes) -> int:
-    return len(cell.encode()) if isinstance(cell, str) and column.counts_bytes else len(cell)
-
-
-def _cut(column: Column, cell: str | bytes, rules: Rules) -> str | bytes:
-    if not column.cuts:
-        return cell  # TEXT and BLOB beyond their limit are stored whole by the plugin (type-158, type-159)
-    if isinstance(cell, str) and not rules.counts_characters:
-        return decoded(column, cell.encode()[: column.width], rules)
-    return cell[: column.width]
+def _cut(column: Column, cell: str | bytes) -> str | bytes:
+    # TEXT and BLOB beyond their limit are stored whole by the plugin (type-158, type-159).
+    return cell[: column.width] if column.cuts else cell
 
 
 def _integer(column: Column, data: bytes, rules: Rules, what: str) -> int:
@@ -203,11 +208,25 @@ def _integer(column: Column, data: bytes, rules: Rules, what: str) -> int:
         )
     if not is_number(column, data):
         raise RefusedError(Status.NOT_STORED)
-    return wrapped(column, leading_number(data))
+    number = leading_number(data)
+    if what == "key" and rules.signed_keys:
+        number = _signed_64(number)
+    return wrapped(column, number)
 
 
 def wrapped(column: Column, number: int) -> int:
-    """Return a number by the low bits that fit a column, after C's limits of 64 bits."""
-    largest = (1 << 63) - 1 if column.low else (1 << 64) - 1
-    number = max(-(1 << 63), min(number, largest))
-    return (number - column.low) % (column.high - column.low + 1) + column.low
+    """Return a number by the low bits that fit a column, read by strtoll, or by strtoull for BIGINT UNSIGNED."""
+    if column.high >= 1 << 63:
+        # strtoull: -1 is 2^64-1, and so is whatever is too long for 64 bits, with either sign.
+        return number % (1 << 64) if abs(number) < 1 << 64 else (1 << 64) - 1
+    return (_signed_64(number) - column.low) % (column.high - column.low + 1) + column.low
+
+
+def _signed_64(number: int) -> int:
+    return max(-(1 << 63), min(number, (1 << 63) - 1))
+
+
+def stored_integer(column: Column, number: int) -> bytes:
+    """Return an integer in InnoDB's storage form: big-endian, the sign bit flipped (range-031)."""
+    span = column.high - column.low + 1
+    return ((number - column.low) % span).to_bytes((span.bit_length() - 1) // 8, "big")

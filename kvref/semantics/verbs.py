@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from kvref.semantics import change, retrieve, store
-from kvref.semantics.ports import Steps
-from kvref.semantics.session import Session
+from kvref.semantics import arithmetic, change, retrieve, store
+from kvref.semantics.ports import LockWaitError, Steps
+from kvref.semantics.session import Session, UnfitError
 from kvref.semantics.stats import report
 from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 
+LOCK_WAIT: Final = "lock wait timeout"
 _VERBS: Final[dict[type, Callable[[Session, Any, int], Steps]]] = {
     c.Get: retrieve.get,
     c.Store: store.store,
-    c.Arithmetic: change.arithmetic,
+    c.Arithmetic: arithmetic.arithmetic,
     c.Delete: change.delete,
     c.FlushAll: change.flush_all,
     c.Bind: change.bind,
+    c.Refused: change.refused,
 }
 
 
@@ -35,15 +37,37 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
     if verb is None:
         return _without_rows(session, command)
     try:
-        return (yield from verb(session, command, now))
+        reply = yield from verb(session, command, now)
     except RefusedError as refused:
-        return refused.reply
+        reply = refused.reply
+    except UnfitError as unfit:
+        error = session.rules.unfit_table_is_error
+        reply = r.ServerError(str(unfit)) if error else _failed(session, command, r.ServerError("temporary failure"))
+    except LockWaitError:
+        reply = (
+            r.ServerError(LOCK_WAIT)
+            if session.rules.lock_wait_is_error
+            else _failed(session, command, r.Status.NOT_FOUND)
+        )
+    session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
+    return reply
+
+
+def _failed(session: Session, command: c.Command, delete: r.Reply) -> r.Reply:
+    """Answer a write that could not be tried, as the plugin does (runtime-016, runtime-017, side-005..007)."""
+    match command:
+        case c.Store():
+            return r.Status.NOT_STORED
+        case c.Delete():
+            return delete
+        case c.FlushAll():
+            return r.ServerError(change.NOT_FLUSHED) if session.rules.flush_tells_failure else r.Status.OK
+        case _:
+            return r.ServerError(arithmetic.NOT_COUNTED)
 
 
 def _without_rows(session: Session, command: c.Command) -> r.Reply:
     match command:
-        case c.Refused():
-            return r.Line(command.line)
         case c.Version():
             return r.Release(session.rules.release)
         case c.Verbosity():

@@ -27,6 +27,7 @@ class Host(Protocol):
     driver: Driver
     text_rules: TextRules
     connections: set[Connection]
+    most_connections: int
 
 
 class Connection(asyncio.Protocol):
@@ -40,6 +41,7 @@ class Connection(asyncio.Protocol):
         self._host = host
         self._parser = TextParser(host.text_rules)
         self._session = Session(host.shared)
+        self._generation = host.shared.directory.generation
         self._transport: asyncio.Transport | None = None
         self._out: list[tuple[c.Command, bytes]] = []
         self._command: c.Command | None = None  # what waits for another writer
@@ -55,6 +57,7 @@ class Connection(asyncio.Protocol):
         """Start a session."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
         self._host.connections.add(self)
+        self._host.most_connections = max(self._host.most_connections, len(self._host.connections))
         self._host.shared.counters.total_connections += 1
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
@@ -66,7 +69,10 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived and answer every complete command."""
-        self._host.shared.counters.bytes_read += len(data)
+        shared = self._host.shared
+        shared.counters.bytes_read += len(data)
+        if shared.rules.reload_silences and self._generation != shared.directory.generation:
+            return
         self._parser.feed(data)
         self._run()
         self._throttle()

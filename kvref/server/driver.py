@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kvref.errors import StoreError
-from kvref.semantics.ports import Operation, Steps, takes_lock
+from kvref.semantics.ports import LockWaitError, Operation, Steps, takes_lock
 from kvref.storage.sqlite import BusyError, SQLiteStore
 from kvref.wire.replies import Reply, ServerError
 
@@ -22,7 +22,6 @@ _log = logging.getLogger("kvref.server")
 
 SLICE: Final = 500  # operations of one command before the other connections have their turn
 RETRY_AFTER: Final = 0.005  # seconds between two tries for SQLite's write lock
-LOCK_WAIT: Final = "lock wait timeout"
 
 
 @dataclass(slots=True)
@@ -50,6 +49,8 @@ class Driver:
         self._parked: deque[_Parked] = deque()
         self._retrying = False
         self._waiting: list[Callable[[str], None]] = []
+        self._looked = False  # this tick has looked at what others did to the file
+        self._down = ""  # why nothing can be answered from the store
 
     def run(self, steps: Steps, done: Callable[[Reply], None]) -> Reply | None:
         """Run a command's steps.
@@ -61,7 +62,24 @@ class Driver:
         Returns:
             The reply, or None when `done` will be called.
         """
+        if not self._looked:
+            self._look()
         return self._advance(steps, None, done, None)
+
+    def _look(self) -> None:
+        self._looked = True
+        self._loop.call_soon(self._forget_look)
+        try:
+            self.store.refresh()
+        except BusyError:
+            return  # the next tick looks again
+        except StoreError as error:
+            self._down = str(error)
+        else:
+            self._down = ""
+
+    def _forget_look(self) -> None:
+        self._looked = False
 
     def forget(self, done: Callable[[Reply], None]) -> None:
         """Drop what waits on behalf of a connection that is gone: nobody would learn of its write."""
@@ -93,6 +111,8 @@ class Driver:
             for _ in range(SLICE):
                 if operation is not None and deadline is None:
                     self._keep_order(operation)
+                if operation is not None and self._down:
+                    return ServerError(self._down)
                 answer: Any = None if operation is None else self.store.execute(operation)
                 deadline = None
                 operation = steps.send(answer)
@@ -136,8 +156,7 @@ class Driver:
         while self._parked:
             parked = self._parked.popleft()
             if now >= parked.deadline:
-                parked.steps.close()
-                parked.done(ServerError(LOCK_WAIT))
+                parked.done(_give_up(parked.steps))
                 continue
             reply = self._advance(parked.steps, parked.operation, parked.done, parked.deadline)
             if reply is not None:
@@ -147,3 +166,12 @@ class Driver:
         self._retrying = bool(self._parked)
         if self._retrying:
             self._loop.call_later(RETRY_AFTER, self._retry)
+
+
+def _give_up(steps: Steps) -> Reply:
+    try:
+        steps.throw(LockWaitError)
+    except StopIteration as stop:
+        reply: Reply = stop.value
+        return reply
+    raise RuntimeError("a command asked for more after its wait was over")

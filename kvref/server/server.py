@@ -9,11 +9,11 @@ import resource
 import signal
 import socket
 import time
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Final
 
+from kvref.addresses import Address
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.rules import rules
@@ -28,27 +28,8 @@ _log = logging.getLogger("kvref.server")
 
 BACKLOG: Final = 1024
 UVLOOP: Final = f"uvloop {version('uvloop')}"
+IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the setting does not count
 DRAIN_SECONDS: Final = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen: host and port, port 0 for any free one."""
-
-    host: str
-    port: int
-
-
-def parse_address(text: str) -> Address:
-    """Read HOST:PORT.
-
-    Raises:
-        ConfigError: no host, or a port that is no number from 0 to 65535.
-    """
-    host, colon, port = text.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= 65535):
-        raise ConfigError(f"address {text!r}: write HOST:PORT, for example 127.0.0.1:11211")
-    return Address(host.strip("[]"), int(port))
 
 
 class Server:
@@ -70,8 +51,12 @@ class Server:
         self.settings = settings
         self.started = time.time()
         self.connections: set[Connection] = set()
+        self.most_connections = 0
         self.text_rules = text_rules(profile, settings["item_size_max"])
-        self.shared = Shared(rules(profile), store.read_directory(), store.cas_numbers(), Counters(), self.process_rows)
+        self.shared = Shared(
+            rules(profile), store.read_directory(), store.cas_numbers(), Counters(), self.process_rows,
+            settings["item_size_max"],
+        )  # fmt: skip
         self.driver: Driver
 
     async def run(self, address: Address) -> None:
@@ -81,7 +66,8 @@ class Server:
             ConfigError: the address cannot be listened on.
         """
         loop = asyncio.get_running_loop()
-        self.driver = Driver(self.store, self.settings["innodb_lock_wait_timeout"])
+        patient = self.profile["lock.wait"] == "setting"
+        self.driver = Driver(self.store, self.settings["innodb_lock_wait_timeout"] if patient else IMPATIENT)
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
@@ -137,17 +123,22 @@ class Server:
         """Return the rows of `stats` and `stats settings` that only the process knows."""
         now = time.time()
         usage = resource.getrusage(resource.RUSAGE_SELF)
+        libevent = str(self.profile["stats.libevent"])
         return {
             "pid": str(os.getpid()),
             "uptime": str(int(now - self.started)),
             "time": str(int(now)),
             "version": self.shared.rules.release,
-            "libevent": UVLOOP,
+            "libevent": UVLOOP if libevent == "own" else libevent,
             "pointer_size": "64",
             "rusage_user": f"{usage.ru_utime:.6f}",
             "rusage_system": f"{usage.ru_stime:.6f}",
-            "curr_connections": str(len(self.connections)),
-            "connection_structures": str(len(self.connections)),
+            # The daemon counts the socket it listens on (verb-054).
+            "daemon_connections": "1",
+            "curr_connections": str(len(self.connections) + 1),
+            "connection_structures": str(self.most_connections + 1),
+            "limit_maxbytes": str(self.profile["stats.limit_maxbytes"]),
+            "engine_maxbytes": str(self.profile["stats.limit_maxbytes"]),
             "accepting_conns": "1",
             "threads": "1",
             "num_threads": "1",

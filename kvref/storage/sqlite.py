@@ -12,21 +12,26 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakSet
 
+from kvref import collations
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics import ports
-from kvref.semantics.mapping import Directory, Mapping
+from kvref.semantics.mapping import Directory, Mapping, Naming
+from kvref.semantics.values import to_bytes
 from kvref.storage import catalog
+from kvref.storage.containers import check_again
+from kvref.storage.sqlite_counter import reserved_numbers
 from kvref.storage.sqlite_schema import SQLiteCatalog, create
-from kvref.storage.sqlite_statements import Statements
+from kvref.storage.sqlite_statements import Statements, from_sql
 
 _log = logging.getLogger("kvref.storage")
 
 SCHEME: Final = "sqlite:///"
-# cas numbers are reserved in the file in blocks of this size, so that none comes back after a crash.
-CAS_BLOCK: Final = 1_000_000
 OPEN_WAIT: Final = 10.0  # seconds to wait for another process while opening
+MOST_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
+REFERENCED: Final = "other tables refer to it"
 IGNORED: Final = "the table ignored the write (a trigger or ON CONFLICT IGNORE)"
 
 
@@ -45,6 +50,14 @@ def path_of(dsn: str) -> Path:
     return Path(dsn.removeprefix(SCHEME))
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class SQLiteStore:
     """Answer operations from one SQLite file.
 
@@ -61,6 +74,9 @@ class SQLiteStore:
         self.profile = profile
         self.problems: list[str] = []
         self._statements: dict[Mapping, Statements] = {}
+        self._mappings: WeakSet[Mapping] = WeakSet()
+        self._schema_version = 0
+        self._naming = Naming()
         self._writing = False
         self._failures = 0  # commits that failed
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
@@ -69,17 +85,21 @@ class SQLiteStore:
         except sqlite3.Error as error:
             raise StoreError(f"store {path}: {error}") from error
         try:
+            collations.register(self._connection)
             # Text that is no UTF-8 came from SQL; it is shown as it is rather than hide its neighbours.
             self._connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("PRAGMA foreign_keys = ON")
+            if not profile.flag("store.checks_act"):
+                self._connection.execute("PRAGMA ignore_check_constraints = ON")
             # From here on nothing waits inside SQLite: the driver parks a command that meets another writer.
             self._connection.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error as error:
             self._connection.close()
             raise StoreError(f"store {path}: {error}") from error
-        self._catalog = SQLiteCatalog(self._connection)
+        self._catalog = SQLiteCatalog(self._connection, profile)
+        self._file = _identity(path)
 
     def initialise(self) -> bool:
         """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
@@ -89,7 +109,7 @@ class SQLiteStore:
         """
         try:
             self._connection.execute(f"PRAGMA busy_timeout = {OPEN_WAIT * 1000:.0f}")
-            created = create(self._connection)
+            created = create(self._connection, str(self.profile["store.default_collation"]))
             self._connection.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error as error:
             raise StoreError(f"store {self.path}: {error}") from error
@@ -108,13 +128,36 @@ class SQLiteStore:
         """
         self._statements.clear()
         directory, self.problems = catalog.read_directory(self._catalog, self.profile)
+        self._naming = directory.naming
+        self._mappings.add(directory.default)
         return directory
+
+    def refresh(self) -> None:
+        """Notice what others did to the file: DDL, or its loss. Asked once before the operations of a tick.
+
+        Mappings in force are brought up to date in place, see `check_again`.
+
+        Raises:
+            BusyError: not to be read just now.
+            StoreError: the file is gone or was replaced, or SQLite failed.
+        """
+        if _identity(self.path) != self._file:
+            raise StoreError(f"store {self.path} was deleted or replaced: restart the server")
+        try:
+            (version,) = self._connection.execute("PRAGMA schema_version").fetchone()
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+        if version != self._schema_version:
+            self._statements.clear()
+            for mapping in list(self._mappings):
+                check_again(mapping, self._catalog, self.profile)
+            self._schema_version = version
 
     def cas_numbers(self) -> Iterator[int]:
         """Return the counter of cas numbers: from 1 as the plugin has it, or from a block never used before."""
         if self.profile["cas.start"] == "one":
             return itertools.count(1)
-        return self._reserved_numbers()
+        return reserved_numbers(self._connection, lambda: self._failures)
 
     def execute(self, operation: ports.Operation) -> Any:
         """Answer one operation.
@@ -129,7 +172,7 @@ class SQLiteStore:
             raise self._translated(error) from error
         except OverflowError as error:
             raise StoreError(f"SQLite cannot hold this number: {error}") from error
-        except UnicodeEncodeError as error:
+        except (UnicodeEncodeError, UnicodeDecodeError) as error:
             raise StoreError(f"the row holds text that is no UTF-8: {error.reason}") from error
 
     @property
@@ -177,11 +220,14 @@ class SQLiteStore:
             case ports.Update():
                 sql = self._sql(operation.mapping)
                 text = sql.update_cleared if operation.clear_unmapped else sql.update
-                return self._write(text, [*sql.parameters(operation.row), operation.key])
+                return self._write(text, [*sql.parameters(operation.row), sql.key(operation.key)])
             case ports.Remove():
-                return self._write(self._sql(operation.mapping).remove, [operation.key])
+                sql = self._sql(operation.mapping)
+                return self._write(sql.remove, [sql.key(operation.key)])
             case ports.Clear():
-                return self._clear(self._sql(operation.mapping))
+                return self._clear(operation)
+            case ports.ReadAlong():
+                return self._read_along(operation)
             case ports.LoadMapping():
                 return self._load(operation.name)
 
@@ -189,16 +235,17 @@ class SQLiteStore:
         if operation.for_update:
             self._begin()
         sql = self._sql(operation.mapping)
-        cells = self._connection.execute(sql.lookup, (operation.key,)).fetchone()
-        if cells is None and isinstance(operation.key, str):
+        key = sql.key(operation.key)
+        cells = self._connection.execute(sql.lookup, (key,)).fetchone()
+        if cells is None and isinstance(key, str):
             # A program may have written its keys as BLOB, which no text equals.
-            cells = self._connection.execute(sql.lookup, (operation.key.encode(),)).fetchone()
+            cells = self._connection.execute(sql.lookup, (to_bytes(operation.key),)).fetchone()
         return None if cells is None else sql.row(cells)
 
     def _scan(self, operation: ports.Scan) -> list[ports.Row]:
         sql = self._sql(operation.mapping)
         bounds = [
-            (f"{sign}{'=' if inclusive else ''}", cell)
+            (f"{sign}{'=' if inclusive else ''}", sql.key(cell))
             for sign, cell, inclusive in (
                 (">", operation.low, operation.low_inclusive),
                 ("<", operation.high, operation.high_inclusive),
@@ -221,8 +268,20 @@ class SQLiteStore:
         changed, cause = self._change(sql, parameters)
         return cause if cause or changed else IGNORED
 
-    def _clear(self, sql: Statements) -> str | None:
+    def _read_along(self, operation: ports.ReadAlong) -> tuple[ports.Cell, ...]:
+        sql = self._sql(operation.mapping)
+        cells = self._connection.execute(sql.along(operation.columns), (sql.key(operation.key),)).fetchone()
+        return () if cells is None else from_sql(operation.columns, cells)
+
+    def _clear(self, operation: ports.Clear) -> str | None:
+        sql = self._sql(operation.mapping)
+        if operation.on_reference == "table-kept" and self._catalog.referenced(operation.mapping.source):
+            return REFERENCED
         _, cause = self._change(sql.clear, [])
+        if cause is not None and operation.on_reference == "rows-kept":
+            for key in self._connection.execute(sql.keys).fetchall():
+                self._change(sql.remove_exactly, list(key))
+            return None
         return cause or (IGNORED if self._connection.execute(sql.any_row).fetchone() else None)
 
     def _change(self, sql: str, parameters: list[ports.Cell]) -> tuple[int, str | None]:
@@ -237,40 +296,21 @@ class SQLiteStore:
     def _sql(self, mapping: Mapping) -> Statements:
         statements = self._statements.get(mapping)
         if statements is None:
+            if len(self._statements) >= MOST_STATEMENTS:
+                self._statements.clear()
             statements = self._statements[mapping] = Statements(mapping)
         return statements
 
     def _load(self, name: str) -> Mapping | None:
         try:
-            mapping, problem = catalog.find(self._catalog, self.profile, name)
+            mapping, problem = catalog.find(self._catalog, self.profile, self._naming, name)
         except ConfigError as error:
             mapping, problem = None, str(error)
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
+        else:
+            self._mappings.add(mapping)
         return mapping
-
-    def _reserved_numbers(self) -> Iterator[int]:
-        while True:
-            failures = self._failures
-            for number in self._reserve_block():
-                yield number
-                if self._failures != failures:
-                    break  # the reservation may have been lost with the tick: others could get these numbers too
-
-    def _reserve_block(self) -> range:
-        # Asked for by a write, which has the write lock: the block is reserved by the commit that first uses it.
-        try:
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS kvref_counters (name TEXT PRIMARY KEY, next INTEGER NOT NULL)"
-            )
-            (end,) = self._connection.execute(
-                "INSERT INTO kvref_counters VALUES ('cas', ?)"
-                " ON CONFLICT (name) DO UPDATE SET next = next + ? RETURNING next",
-                (CAS_BLOCK + 1, CAS_BLOCK),
-            ).fetchone()
-        except sqlite3.Error as error:
-            raise StoreError(f"cannot reserve cas numbers: {error}") from error
-        return range(end - CAS_BLOCK, end)
 
     def _translated(self, error: sqlite3.Error) -> KvrefError:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -1,6 +1,6 @@
 -- The plugin's own configuration schema (innodb_memcached_config.sql), in SQLite's form.
 CREATE TABLE containers (
-    name VARCHAR(50) NOT NULL COLLATE NOCASE PRIMARY KEY,
+    name VARCHAR(50) NOT NULL COLLATE {collation} PRIMARY KEY,
     db_schema VARCHAR(250) NOT NULL,
     db_table VARCHAR(250) NOT NULL,
     key_columns VARCHAR(250) NOT NULL,

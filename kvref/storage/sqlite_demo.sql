@@ -1,7 +1,6 @@
--- The plugin's demo table and row. utf8mb4's default collation ignores case; NOCASE is SQLite's nearest that any
--- client can read.
+-- The plugin's demo table and row.
 CREATE TABLE IF NOT EXISTS demo_test (
-    c1 VARCHAR(32) NOT NULL COLLATE NOCASE PRIMARY KEY,
+    c1 VARCHAR(32) NOT NULL COLLATE {collation} PRIMARY KEY,
     c2 VARCHAR(1024),
     c3 INT,
     c4 BIGINT UNSIGNED,

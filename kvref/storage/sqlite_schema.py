@@ -1,4 +1,4 @@
-"""SQLite's tables as the catalog sees them: declared types to columns, indexes, and the configuration tables.
+"""SQLite's tables as the catalog sees them: columns, indexes, and the configuration tables.
 
 The plugin's schema `innodb_memcache` is kept as plain tables `containers`, `config_options` and `cache_policies`. A
 file is one database: `db_schema.db_table` names the table called literally so where there is one, else `db_table`.
@@ -6,23 +6,22 @@ file is one database: `db_schema.db_table` names the table called literally so w
 
 from __future__ import annotations
 
-import re
 import sqlite3
+from contextlib import closing
+from functools import cmp_to_key
 from importlib.resources import files
 from typing import Any, Final
 
+from kvref import collations
+from kvref.collations.charsets import UTF8MB4
 from kvref.errors import ConfigError
-from kvref.semantics.mapping import Column, Kind
-from kvref.storage.catalog import CONTAINER_COLUMNS, Container, Table
+from kvref.profiles import Profile
+from kvref.semantics.mapping import Column, Naming
+from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.sqlite_types import column_of
 
 CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
-_DECLARED: Final = re.compile(r"\s*([A-Za-z ]+?)\s*(?:\(\s*(\d+)[^)]*\))?\s*(UNSIGNED)?\s*", re.IGNORECASE)
-_INTEGER_BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 24, "INT": 32, "INTEGER": 64, "BIGINT": 64}
-# Longest content in bytes of MySQL's types without a declared width.
-_BYTE_LIMITS: Final = {
-    "TINYTEXT": 255, "TEXT": 65535, "MEDIUMTEXT": (1 << 24) - 1, "LONGTEXT": (1 << 32) - 1,
-    "TINYBLOB": 255, "BLOB": 65535, "MEDIUMBLOB": (1 << 24) - 1, "LONGBLOB": (1 << 32) - 1,
-}  # fmt: skip
+VIRTUAL: Final = 2  # PRAGMA table_xinfo, column `hidden`; 3 is a stored generated column
 
 
 def quote(identifier: str) -> str:
@@ -32,8 +31,12 @@ def quote(identifier: str) -> str:
     return '"' + identifier.replace('"', '""') + '"'
 
 
-def create(connection: sqlite3.Connection) -> bool:
+def create(connection: sqlite3.Connection, collation: str) -> bool:
     """Create the configuration tables and the plugin's demo rows where they are missing.
+
+    Args:
+        connection: of the file.
+        collation: of the demo table's key and the names of containers.
 
     Returns:
         Whether anything was created; existing tables are left as they are.
@@ -44,15 +47,16 @@ def create(connection: sqlite3.Connection) -> bool:
         missing.append("demo")
     for name in missing:
         script = files(__package__).joinpath(f"sqlite_{name}.sql").read_text(encoding="utf-8")
-        connection.executescript(f"BEGIN;\n{script}\nCOMMIT;")
+        connection.executescript(f"BEGIN;\n{script.replace('{collation}', collation)}\nCOMMIT;")
     return bool(missing)
 
 
 class SQLiteCatalog:
     """Read the configuration tables and the mapped tables' shape from one connection."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, profile: Profile) -> None:
         self._connection = connection
+        self._profile = profile
 
     def containers(self) -> list[Container]:
         """Return all rows of `containers`; raises ConfigError where table or columns are missing."""
@@ -70,19 +74,50 @@ class SQLiteCatalog:
         rows = self._read("SELECT name, value FROM config_options", "config_options")
         return {_text(name): None if value is None else _text(value).encode() for name, value in rows}
 
+    def naming(self) -> Naming:
+        """Return how names of containers are read and compared."""
+        source = next(name for name in _tables(self._connection) if name.lower() == "containers")
+        rows = self._pragma("table_xinfo", source)
+        column, declared = next((row[1], row[2]) for row in rows if row[1].lower() == "name")
+        collation = self._collations(source)[column]
+        usable = column_of(column, declared, collation, self._profile)
+        charset, width = (UTF8MB4, None) if usable is None else (usable.charset, usable.width)
+        known = collations.COLLATIONS.get(collation.lower())
+        if known is None:
+            return Naming(charset, width)
+        order = collations.order(known)
+        return Naming(charset, width, order.folded, cmp_to_key(order.compare))
+
+    def has_policies(self) -> bool:
+        """Tell whether `cache_policies` has a row; a missing table has none."""
+        found = next((name for name in _tables(self._connection) if name.lower() == "cache_policies"), None)
+        return found is not None and bool(self._read(f"SELECT 1 FROM {quote(found)} LIMIT 1", found))  # noqa: S608
+
+    def referenced(self, source: str) -> bool:
+        """Tell whether a foreign key of any table refers to this one."""
+        return any(
+            row[2].lower() == source.lower()
+            for name in _tables(self._connection)
+            for row in self._pragma("foreign_key_list", name)
+        )
+
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table's columns and unique indexes, None when there is no such table."""
         tables = _tables(self._connection)
         source = next((n for n in (f"{schema}.{name}", name) if n in tables), None)
         if source is None:
             return None
+        collation = self._collations(source)
         columns: dict[str, Column] = {}
         unusable: dict[str, str] = {}
         primary: dict[int, str] = {}
-        for _, column, declared, _, _, position, hidden in self._pragma("table_xinfo", source):
-            usable = column_of(column, declared)
+        generated: dict[str, int] = {}
+        described = self._pragma("table_xinfo", source)
+        for _, column, declared, _, _, position, hidden in described:
+            usable = column_of(column, declared, collation[column], self._profile)
             if hidden:
                 unusable[column] = f"{declared} (generated)"
+                generated[column] = hidden
             elif usable is None:
                 unusable[column] = declared
             else:
@@ -91,8 +126,27 @@ class SQLiteCatalog:
                 primary[position] = column
         unique = {"PRIMARY": tuple(primary[n] for n in sorted(primary))} if primary else {}
         unique |= self._unique_indexes(source)
-        generated = frozenset(name for name, kind in unusable.items() if kind.endswith("(generated)"))
-        return Table(source, columns, unusable, unique, generated)
+        virtual = frozenset(name for name, hidden in generated.items() if hidden == VIRTUAL)
+        order, not_null = tuple(row[1] for row in described), {row[1] for row in described if row[3]}
+        # InnoDB's rule: without a primary key the first unique index without NULLs takes its place.
+        candidates = (names for name, names in unique.items() if name == "PRIMARY" or not_null.issuperset(names))
+        clustered = next(candidates, ())
+        return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered)
+
+    def _collations(self, source: str) -> dict[str, str]:
+        """Return the collation of each column: SQLite tells it of indexes only, so a copy of the table gets one."""
+        ((definition,),) = self._connection.execute(
+            "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (source,)
+        ).fetchall()
+        with closing(sqlite3.connect(":memory:")) as scratch:
+            collations.register(scratch)
+            try:
+                scratch.execute(definition)
+                names = [row[1] for row in scratch.execute(f"PRAGMA table_xinfo({quote(source)})")]
+                scratch.execute(f"CREATE INDEX probe ON {quote(source)} ({', '.join(map(quote, names))})")
+            except sqlite3.Error as error:
+                raise ConfigError(f"table {source}: {error} (names of collations: see kvref.collations)") from error
+            return {row[2]: row[4] for row in scratch.execute("PRAGMA index_xinfo(probe)") if row[2] is not None}
 
     def _unique_indexes(self, source: str) -> dict[str, tuple[str, ...]]:
         found = {}
@@ -100,7 +154,8 @@ class SQLiteCatalog:
             if unique and origin != "pk" and not partial:
                 columns = [column for _, _, column in self._pragma("index_info", index)]
                 if None not in columns and self._serves(source, index, columns[0]):
-                    found[index] = tuple(columns)
+                    # Index names are global in SQLite: MySQL's name may stand behind the table's.
+                    found[index.removeprefix(f"{source}.")] = tuple(columns)
         return found
 
     def _serves(self, source: str, index: str, column: str) -> bool:
@@ -126,38 +181,6 @@ class SQLiteCatalog:
             raise ConfigError(f"configuration table {table}: {error}: create the tables with `kvref init`") from error
         except sqlite3.Error as error:
             raise ConfigError(f"configuration table {table}: {error}") from error
-
-
-def column_of(name: str, declared: str) -> Column | None:
-    """Return the column a declared type makes, None for a type that no mapping can use.
-
-    Args:
-        name: the column's name.
-        declared: its type as in CREATE TABLE, as MySQL spells types.
-    """
-    match = _DECLARED.fullmatch(declared)
-    if match is None:
-        return None
-    kind, width, unsigned = match[1].upper(), int(match[2]) if match[2] else None, bool(match[3])
-    if kind.endswith(" UNSIGNED"):
-        kind, unsigned = kind.removesuffix(" UNSIGNED"), True
-    if kind in _INTEGER_BITS:
-        bits = _INTEGER_BITS[kind]
-        # SQLite's integers are signed 64 bits: BIGINT UNSIGNED ends there.
-        return Column(
-            name,
-            Kind.INTEGER,
-            low=0 if unsigned else -(1 << bits - 1),
-            high=min(1 << 63, 1 << bits - (not unsigned)) - 1,
-        )
-    if kind in ("CHAR", "VARCHAR", "CHARACTER", "CHARACTER VARYING"):
-        return Column(name, Kind.TEXT, width, cuts=True)
-    if kind in ("BINARY", "VARBINARY"):
-        return Column(name, Kind.BYTES, width, counts_bytes=True, cuts=True)
-    if kind in _BYTE_LIMITS:
-        is_text = kind.endswith("TEXT")
-        return Column(name, Kind.TEXT if is_text else Kind.BYTES, width or _BYTE_LIMITS[kind], counts_bytes=True)
-    return None
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:

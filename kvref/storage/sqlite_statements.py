@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kvref.semantics.mapping import Mapping
+from kvref.semantics.mapping import Column, Mapping
 from kvref.semantics.ports import Cell, Row
 from kvref.semantics.values import to_number
+from kvref.storage.forms import READS_ZERO, UNSIGNED
 from kvref.storage.sqlite_schema import quote
 
 
@@ -40,15 +41,45 @@ class Statements:
         self.update_cleared = f"UPDATE {table} SET {cleared}{where}"  # noqa: S608
         self.remove = f"DELETE FROM {table}{where}"  # noqa: S608
         self.clear = f"DELETE FROM {table}"  # noqa: S608
+        self.keys = f"SELECT {key} FROM {table}"  # noqa: S608
+        self.remove_exactly = f"DELETE FROM {table} WHERE {key} IS ?"  # noqa: S608
+        self._along = f" FROM {table}{where}"
         self.any_row = f"SELECT 1 FROM {table} LIMIT 1"  # noqa: S608
+        mapped = (mapping.key, *mapping.values, *self._options)
+        self._to_sql = [(columns.index(quote(c.name)), c.form.to_sql) for c in mapped if c.form is not None]
+        count = 1 + len(mapping.values)
+        self._from_sql = [
+            (at, c.form.from_sql)
+            for at, c in enumerate(mapped)
+            # The key, which the row is found by again, never reads as another number; options read digits anyway.
+            if c.form is not None
+            and not (at == 0 and c.form is READS_ZERO)
+            and not (at >= count and c.form is UNSIGNED)
+        ]
+
+    def along(self, columns: tuple[Column, ...]) -> str:
+        """Return the SELECT of further columns of the row that `lookup` found."""
+        names = ", ".join(f"{quote(self.mapping.source)}.{quote(column.name)}" for column in columns)
+        return f"SELECT {names}{self._along}"
 
     def scan(self, signs: list[str]) -> str:
         """Return the SELECT of a range; `signs` are the comparisons of the key, one parameter each."""
         where = " AND ".join(f"{self._key} {sign} ?" for sign in signs)
         return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {self._key} LIMIT ?"
 
+    def key(self, cell: Cell) -> Cell:
+        """Return a key as SQL has it: the parameter of every WHERE."""
+        form = self.mapping.key.form
+        return cell if form is None or cell is None else form.to_sql(cell)
+
     def row(self, cells: tuple[Cell, ...]) -> Row:
         """Return the row that `lookup` found."""
+        if self._from_sql:
+            shown = list(cells)
+            for at, from_sql in self._from_sql:
+                if shown[at] is not None:
+                    shown[at] = from_sql(shown[at])
+            cells = tuple(shown)
         mapping, count = self.mapping, len(self.mapping.values)
         options = iter(cells[1 + count :])
         flags, cas, expiry = (
@@ -65,7 +96,19 @@ class Statements:
         for column, number in ((mapping.flags, row.flags), (mapping.cas, row.cas), (mapping.expiry, row.expiry)):
             if column is not None:
                 cells.setdefault(quote(column.name), number)
-        return [cells[name] for name in self._names]
+        parameters = [cells[name] for name in self._names]
+        for at, to_sql in self._to_sql:
+            if parameters[at] is not None:
+                parameters[at] = to_sql(parameters[at])
+        return parameters
+
+
+def from_sql(columns: tuple[Column, ...], cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    """Return cells of SQL as the wire has them."""
+    return tuple(
+        cell if cell is None or column.form is None else column.form.from_sql(cell)
+        for column, cell in zip(columns, cells, strict=True)
+    )
 
 
 def _number(cell: Cell) -> int | None:

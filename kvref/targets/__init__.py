@@ -11,28 +11,35 @@
     targets.down("memcached")
 
 Reading path: `lifecycle.py` (up, down, status), `catalogue.py` (which targets there are) with its recipes
-(`plugin.py` over `mysqld.py` and `builds.py`, `memcached.py`, `kvref_serve.py`), `run.py` over `process.py` (what
-runs), `artifacts.py` and `unpack.py` (where the builds come from). Errors are `kvref.errors.TargetError`; its
-kind `MissingError` says that the machine lacks a tool, a library or an artifact.
+(`plugin.py` over `mysqld.py` and `builds.py`, `memcached.py`, `kvref_serve.py`), `plugin_server.py` (a plugin server
+that is stopped, started and killed), `run.py` over `process.py` (what runs), `artifacts.py` and `unpack.py` (where the
+builds come from). Errors are `kvref.errors.TargetError`; its kind `MissingError` says that the machine lacks a tool, a
+library or an artifact.
 """
 
 from __future__ import annotations
 
+from kvref.targets.kvref_server import KvrefServer, kvref_server
 from kvref.targets.lifecycle import down, find, names, running, status, up
 from kvref.targets.needs import MissingError
+from kvref.targets.plugin_server import PluginServer, plugin_server
 from kvref.targets.progress import QUIET, Progress, Terminal
 from kvref.targets.target import Status, Target
 
 __all__ = [
     "QUIET",
+    "KvrefServer",
     "MissingError",
+    "PluginServer",
     "Progress",
     "Status",
     "Target",
     "Terminal",
     "down",
     "find",
+    "kvref_server",
     "names",
+    "plugin_server",
     "running",
     "status",
     "up",

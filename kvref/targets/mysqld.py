@@ -69,9 +69,15 @@ class Server:
         """Give the DSN of its SQL side."""
         return f"mysql://root@localhost/?unix_socket={quote(str(self.socket))}"
 
-    def connect(self) -> Connection[Cursor]:
-        """Open a SQL connection with autocommit; close it with `contextlib.closing`."""
-        return pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True)
+    def connect(self, patience: float | None = None) -> Connection[Cursor]:
+        """Open a SQL connection with autocommit; close it with `contextlib.closing`.
+
+        patience: seconds after which a statement without an answer is given up; None: never.
+        """
+        # Without TLS, which a socket file does not need and whose errors name lines of Python's own source.
+        return pymysql.connect(
+            unix_socket=str(self.socket), user="root", autocommit=True, read_timeout=patience, ssl_disabled=True
+        )
 
     def answer(self) -> None:
         """Raise NotYetError unless it takes connections."""
@@ -90,10 +96,14 @@ def run_as() -> tuple[str, ...]:
 
 
 def boot(run: Run, build: Build, options: Iterable[str], progress: Progress) -> Server:
-    """Start a server on a fresh data folder and wait until it answers SQL.
+    """Start a server on a fresh data folder and wait until it answers SQL; arguments and errors as `start`."""
+    return start(run, build, lay_out(run, build, progress), options)
 
-    options: of mysqld; the last of two equal ones counts, so these override the ones set here.
-    Raises MissingError for an artifact or a library, TargetError when the server ends or never answers.
+
+def lay_out(run: Run, build: Build, progress: Progress) -> Server:
+    """Give the run a fresh data folder.
+
+    Returns the server that `start` will start on it. Raises MissingError for an artifact or a library.
     """
     base = unpacked(build.artifact, progress)
     server = Server(base, run.folder / "sql.sock")
@@ -101,6 +111,15 @@ def boot(run: Run, build: Build, options: Iterable[str], progress: Progress) -> 
         limit = f"longer than the {_SOCKET_PATH_BYTES} bytes of a unix socket"
         raise TargetError(f"{server.socket} is {limit}: set TMPDIR to a shorter folder")
     shutil.copytree(_template(build, base, progress), run.folder / "data")
+    return server
+
+
+def start(run: Run, build: Build, server: Server, options: Iterable[str]) -> Server:
+    """Start a server on the data folder of its run, once or again, and wait until it answers SQL.
+
+    options: of mysqld; the last of two equal ones counts, so these override the ones set here.
+    Raises MissingError for a library, TargetError when the server ends or never answers.
+    """
     run.start("mysqld", [*_command(server, run.folder), *build.options, *options])
     run.wait_for(f"SQL at {server.socket}", server.answer, _START_SECONDS)
     return server

@@ -48,11 +48,8 @@ class MySQLPlugin:
         Raises TargetError, also for a plugin option that does not exist and for a port that never opens.
         """
         port = free_port()
-        mine = [each.replace("{mc_port}", str(port)) for each in options]
-        # As root the plugin ends the whole server unless told which user to be; -U0: no UDP; -t2: two threads.
-        user = " -uroot" if os.geteuid() == 0 else ""
-        engine = f"--loose-daemon_memcached_option=-p{port} -l{LOOPBACK} -U0 -t2{user}"
-        server = mysqld.boot(run, self.build, [engine, *map(_loose, mine)], progress)
+        mine = with_port(options, port)
+        server = mysqld.boot(run, self.build, mysqld_options(mine, port), progress)
         try:
             version = _install(server, mine)
         except pymysql.err.MySQLError as error:
@@ -64,16 +61,37 @@ class MySQLPlugin:
         return Endpoint(address=f"{LOOPBACK}:{port}", version=version, sql=server.dsn)
 
 
+def with_port(options: Sequence[str], port: int) -> list[str]:
+    """Put the memcached port in the place of `{mc_port}`."""
+    return [each.replace("{mc_port}", str(port)) for each in options]
+
+
+def mysqld_options(options: Sequence[str], port: int) -> list[str]:
+    """Give the options with which mysqld starts before the plugin is installed.
+
+    options: of mysqld and, as its system variables, of the plugin.
+    port: where the plugin is to listen.
+    """
+    # As root the plugin ends the whole server unless told which user to be; -U0: no UDP; -t2: two threads.
+    user = " -uroot" if os.geteuid() == 0 else ""
+    engine = f"--loose-daemon_memcached_option=-p{port} -l{LOOPBACK} -U0 -t2{user}"
+    return [engine, *map(_loose, options)]
+
+
 def _loose(option: str) -> str:
     # The variables are unknown until the plugin is installed, and only a loose option may be unknown.
     found = _PLUGIN_OPTION.match(option)
     return f"--loose-{option[found.start('name') :]}" if found else option
 
 
+def config_script(server: Server) -> Iterator[str]:
+    """Give the statements of the plugin's own schema, `innodb_memcached_config.sql`."""
+    yield from statements((server.base / "share" / "innodb_memcached_config.sql").read_text(encoding="utf-8"))
+
+
 def _install(server: Server, options: Sequence[str]) -> str:
     with closing(server.connect()) as connection, connection.cursor() as cursor:
-        script = (server.base / "share" / "innodb_memcached_config.sql").read_text(encoding="utf-8")
-        for statement in statements(script):
+        for statement in config_script(server):
             cursor.execute(statement)
         cursor.execute("INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'")
         for option in options:

@@ -84,6 +84,16 @@ class Run:
         """Give the last lines a process printed, under the name of its log."""
         return "\n".join([f"last lines of {each.name}.log:", *(f"  {line}" for line in tail(self.log(each.name)))])
 
+    def end(self, each: Process, patience: float) -> None:
+        """End one process, or see it ended, and forget it, so that its like can be started in the same folder.
+
+        patience: seconds between SIGTERM and SIGKILL; 0 kills at once.
+        """
+        process.stop(each, self.folder, patience)
+        self.processes.remove(each)
+        # The record of this end must not be read as the next one's.
+        (self.folder / f"{each.name}.ended").unlink(missing_ok=True)
+
     def keep(self) -> None:
         """Let the processes outlive this one."""
         while self._leashes:

@@ -86,10 +86,11 @@ class Quit:
 
 @dataclass(slots=True)
 class Refused:
-    """A line that the grammar itself answers; `line` without its CR LF."""
+    """A line that the grammar itself answers; `line` without CR LF, `removes` a key whose row goes all the same."""
 
     line: bytes
     noreply: bool = False
+    removes: bytes = b""
 
 
 Command = Get | Store | Arithmetic | Delete | FlushAll | Bind | Stats | Version | Verbosity | Quit | Refused

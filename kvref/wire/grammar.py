@@ -85,7 +85,8 @@ def _store(words: list[bytes], rules: TextRules) -> Parsed:
         return command
     counted = length + (len(store.word) if rules.limit_counts_key else 0)
     if rules.value_limit is not None and counted > rules.value_limit:
-        return Discard(c.Refused(TOO_LARGE, noreply), length + 2)
+        removes = store.word if store.verb == "set" and rules.too_large_set_removes else b""
+        return Discard(c.Refused(TOO_LARGE, noreply, removes), length + 2)
     return Block(store, length)
 
 

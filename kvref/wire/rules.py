@@ -22,6 +22,7 @@ class TextRules:
         bad_delay_ignored: a delay that is no number counts as 0 (`flush.bad_delay`).
         value_limit: largest value in bytes, None without limit.
         limit_counts_key: the key's length counts towards it.
+        too_large_set_removes: a set beyond it removes the row (`text.too_large_set`).
     """
 
     checks_data_end: bool
@@ -34,6 +35,7 @@ class TextRules:
     bad_delay_ignored: bool
     value_limit: int | None
     limit_counts_key: bool
+    too_large_set_removes: bool
 
 
 def text_rules(profile: Profile, item_size_max: int) -> TextRules:
@@ -60,4 +62,5 @@ def text_rules(profile: Profile, item_size_max: int) -> TextRules:
         bad_delay_ignored=profile["flush.bad_delay"] == "ignored",
         value_limit=limits[profile["text.value_limit"]],
         limit_counts_key=profile["text.value_limit"] == "1048520-with-key",
+        too_large_set_removes=profile["text.too_large_set"] == "removes-row",
     )

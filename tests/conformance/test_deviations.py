@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from kvref import profiles
-from kvref_conformance import deviations
+from kvref_conformance import deviations, requirements
 from kvref_conformance.cases import all_cases
+from kvref_conformance.deviations import defects
 from kvref_conformance.errors import SuiteError
 
 ROW = """
@@ -48,6 +49,7 @@ def test_a_row_is_found_by_case_and_by_requirement() -> None:
         ("reason =", 'colour = "red"\nreason =', "colour"),
         ("[[deviation]]", "[[deviaton]]", "deviaton"),
         ("[[deviation]]", "[[deviation", "a.toml"),
+        ("reason =", "unset = false\nreason =", "`unset` is true"),
     ],
 )
 def test_a_bad_row_is_refused(old: str, new: str, complaint: str) -> None:
@@ -97,3 +99,68 @@ def test_every_row_of_the_suite_matches_a_case(profile: str) -> None:
 def test_our_own_server_and_memcached_have_no_documented_deviation() -> None:
     assert deviations.load("kvref").rows == {}
     assert deviations.load("memcached").rows == {}
+
+
+def test_a_row_may_say_that_its_answer_was_never_set() -> None:
+    rows = deviations.parse("a", files(a=ROW + "unset = true\n")).rows
+    assert rows["set-new"].unset
+    assert not deviations.parse("a", files(a=ROW)).rows["set-new"].unset
+
+
+CRASH = """
+[[crash]]
+requirement = "KV-RANGE-020"
+profiles = ["mysql-8.0"]
+reason = "it ends"
+evidence = ["core:range-077"]
+conversation = [["a", "get @>z a"]]
+"""
+DEFECT = """
+[[defect]]
+kind = "truncation"
+requirement = "KV-TYPE-004"
+profiles = ["mysql-5.6", "mysql-8.0"]
+reason = "it is cut"
+evidence = ["columns:type-155"]
+case = "long-value-cut-ascii"
+"""
+
+
+def test_crashes_and_other_defects_load() -> None:
+    crash, defect = defects.parse(CRASH + DEFECT)
+    assert (crash.kind, crash.case, crash.conversation) == ("crash", "", (("a", "get @>z a"),))
+    assert (defect.kind, defect.case, defect.conversation) == ("truncation", "long-value-cut-ascii", ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('[["a", "get @>z a"]]', '[["get @>z a"]]', r"\[connection or sql"),
+        ('[["a", "get @>z a"]]', "[]", "a field is empty"),
+        ('conversation = [["a", "get @>z a"]]', 'case = "range-empty"', "conversation"),
+        ('requirement = "KV-RANGE-020"', 'requirement = "KV-RANGE-999"', "no such requirement"),
+        ('["mysql-8.0"]', '["mysql-5.6"]', "does not apply to profile mysql-5.6"),
+        ('["core:range-077"]', '["hearsay"]', "names no recording"),
+        ('reason = "it ends"', "", "reason"),
+        ("[[crash]]", "[[crush]]", "unknown crush"),
+        ("[[crash]]", "[[crash", "defects.toml"),
+        ('kind = "truncation"', 'kind = "oddity"', "none of crash, garbage"),
+        ('case = "long-value-cut-ascii"', "", "case or a conversation"),
+    ],
+)
+def test_a_bad_row_of_a_defect_is_refused(old: str, new: str, complaint: str) -> None:
+    with pytest.raises(SuiteError, match=complaint):
+        defects.parse((CRASH + DEFECT).replace(old, new, 1))
+
+
+def test_what_ends_a_server_is_never_sent() -> None:
+    catalogue = requirements.load()
+    crashes = [row for row in defects.load() if row.kind == defects.CRASH]
+    assert crashes
+    assert [row.requirement for row in crashes if not catalogue[row.requirement].untestable] == []
+
+
+def test_a_defect_is_shown_by_a_case_of_its_requirement() -> None:
+    by_case = {case.id: case.requirements for case in all_cases()}
+    shown = [(row.case, row.requirement) for row in defects.load() if row.case]
+    assert [pair for pair in shown if pair[1] not in by_case.get(pair[0], ())] == []

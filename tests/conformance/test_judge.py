@@ -45,7 +45,7 @@ def test_a_failure_text_suffices_alone(judging: Judging) -> None:
     assert verdict.verdict == FAILS
     for part in (
         "KV-CORE-041 [MUST] `get` of a missing key answers END alone.",
-        "sources: memcached protocol.txt · evidence: core:verb-002",
+        "sources: memcached protocol.txt · evidence: ",
         "case get-x · 127.0.0.1:",
         "VERSION 9.9.9 · profile memcached",
         r"  1    a > get x\r\n",

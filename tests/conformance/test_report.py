@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,22 @@ def test_the_lines_are_header_verdicts_footer(tmp_path: Path) -> None:
         "suite error": 0,
     }
     assert (footer["complaints"], footer["exit_code"]) == (["odd"], 1)
+
+
+def test_the_known_defects_of_the_profile_stand_in_the_report(tmp_path: Path) -> None:
+    header = replace(HEADER, profile="mysql-8.0")
+    jsonl.write(tmp_path / "report.jsonl", header, tally(HOLDS))
+    defects = lines_of(tmp_path / "report.jsonl")[-1]["defects"]
+    assert {"requirement": "KV-RANGE-020", "kind": "crash"}.items() <= defects[
+        [d["requirement"] for d in defects].index("KV-RANGE-020")
+    ].items()
+    assert "KV-MAP-042" not in [d["requirement"] for d in defects]
+    html.write(tmp_path / "report.html", header, tally(HOLDS))
+    page = (tmp_path / "report.html").read_text()
+    assert "known defects of mysql-8.0" in page
+    assert "get @&gt;z a" in page
+    html.write(tmp_path / "report.html", HEADER, tally(HOLDS))
+    assert "known defects" not in (tmp_path / "report.html").read_text()
 
 
 def test_long_bytes_are_cut_in_the_middle(tmp_path: Path) -> None:

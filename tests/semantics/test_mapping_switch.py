@@ -94,6 +94,21 @@ def test_words_in_one_get(desk: Make, words: bytes, plugin_8_0: bytes, each: byt
         assert desk(profile, *THREE).say(b"get " + words + b"\r\n") == expected + END, profile
 
 
+def test_a_get_of_8_0_without_an_answer_keeps_the_connection_from_switching(desk: Make) -> None:
+    # A key was looked up, another word followed, nothing was found, and the last word was not looked up (live 8.0.33).
+    for profile, sticks in (("mysql-8.0", True), ("mysql-5.6", False), ("kvref", False)):
+        endpoint = desk(profile, *THREE)
+        assert endpoint.say(b"get zz @@..\r\n") == END, profile
+        assert endpoint.say(b"bind nope\r\n") == (b"SUCCEED\r\n" if sticks else b"NOT_FOUND\r\n"), profile
+        assert endpoint.say(b"bind m1\r\n") == b"SUCCEED\r\n", profile
+        row = b"VALUE @@m2.k 8 4\r\ndemo\r\n" if sticks else b"VALUE @@m2.k 2 3\r\ntwo\r\n"
+        assert endpoint.say(b"get @@m2.k\r\n") == row + END, profile
+        assert endpoint.say(b"bind m1\r\nget k\r\n") == b"SUCCEED\r\nVALUE k 1 3\r\none\r\n" + END, profile
+    endpoint = desk("mysql-8.0", *THREE)
+    assert endpoint.say(b"get zz k @@..\r\nbind nope\r\n") == DEMO_K + END + b"NOT_FOUND\r\n"  # an answer ends it
+    assert endpoint.say(b"get zz yy\r\nbind nope\r\n") == END + b"NOT_FOUND\r\n"  # the last word was looked up
+
+
 @pytest.mark.parametrize("profile", ALL)
 def test_bind(desk: Make, profile: str) -> None:
     endpoint = desk(profile, *THREE)
@@ -142,14 +157,14 @@ PLUGIN, KVREF = rules(profiles.load("mysql-8.0")), rules(profiles.load("kvref"))
 @pytest.mark.parametrize(
     ("word", "delimiter", "name", "key"),
     [
-        (b"@@m1.k", b".", "m1", b"k"), (b"@@m1", b".", "m1", b""), (b"@@m1.", b".", "m1", b""),
-        (b"@@m1.a.b", b".", "m1", b"a.b"), (b"@@m1..k", b".", "m1", b".k"), (b"@@.m1.k", b".", "m1", b".k"),
-        (b"@@..m1.k", b".", "m1", b"1.k"), (b"@@...m2", b".", "m2", b"m2"), (b"@@..k", b".", "k", b"k"), (b"@@@m1.k", b".", "@m1", b"k"),
-        (b"@@m1->k", b"->", "m1", b"k"), (b"@@m1-k", b"->", "m1", b""), (b"@@m1aXk", b"ab", "m1", b"k"),
-        (b"@@m2:xxk", b":\0.", "m2", b"k"), (b"@@m1@k", b"@", "m1", b"k"),
+        (b"@@m1.k", b".", b"m1", b"k"), (b"@@m1", b".", b"m1", b""), (b"@@m1.", b".", b"m1", b""),
+        (b"@@m1.a.b", b".", b"m1", b"a.b"), (b"@@m1..k", b".", b"m1", b".k"), (b"@@.m1.k", b".", b"m1", b".k"),
+        (b"@@..m1.k", b".", b"m1", b"1.k"), (b"@@...m2", b".", b"m2", b"m2"), (b"@@..k", b".", b"k", b"k"), (b"@@@m1.k", b".", b"@m1", b"k"),
+        (b"@@m1->k", b"->", b"m1", b"k"), (b"@@m1-k", b"->", b"m1", b""), (b"@@m1aXk", b"ab", b"m1", b"k"),
+        (b"@@m2:xxk", b":\0.", b"m2", b"k"), (b"@@m1@k", b"@", b"m1", b"k"),
     ],
 )  # fmt: skip
-def test_plugin_delimiter_is_a_set_of_bytes(word: bytes, delimiter: bytes, name: str, key: bytes) -> None:
+def test_plugin_delimiter_is_a_set_of_bytes(word: bytes, delimiter: bytes, name: bytes, key: bytes) -> None:
     # [map-018, map-019, delim-008, 012, 015, 028]
     split = split_word(word, delimiter, PLUGIN)
     assert split is not None
@@ -159,8 +174,8 @@ def test_plugin_delimiter_is_a_set_of_bytes(word: bytes, delimiter: bytes, name:
 @pytest.mark.parametrize(
     ("word", "delimiter", "switch"),
     [
-        (b"@@m1->k", b"->", Switch("m1", b"k", delimited=True)), (b"@@m1-k", b"->", Switch("m1-k", b"", delimited=False)),
-        (b"@@.m1.k", b".", Switch("", b"m1.k", delimited=True)), (b"@@q", b".", Switch("q", b"", delimited=False)),
+        (b"@@m1->k", b"->", Switch(b"m1", b"k", delimited=True)), (b"@@m1-k", b"->", Switch(b"m1-k", b"", delimited=False)),
+        (b"@@.m1.k", b".", Switch(b"", b"m1.k", delimited=True)), (b"@@q", b".", Switch(b"q", b"", delimited=False)),
         (b"@@", b".", None), (b"@m1.k", b".", None), (b"k", b".", None),
     ],
 )  # fmt: skip

@@ -97,3 +97,27 @@ def test_a_range_of_more_rows_than_a_page(desk: Make) -> None:
     reply = desk("kvref", *ROWS, many).say(b"get @>=k0000@<=k1499\r\n")
     keys = [line.split()[1] for line in reply.splitlines() if line.startswith(b"VALUE")]
     assert keys == [b"k%04d" % number for number in range(1500)]
+
+
+@pytest.mark.parametrize(
+    ("word", "plugin", "kvref"),
+    [("@>a", "bcd", "bcd"), ("@>=b@<d", "bcd", "bc"), ("@<=c@>=a", "abcd", "abc"), ("@@sec.@>=b@<=c", "b", "bc")],
+)
+def test_a_secondary_key_has_no_upper_bound_in_8_0(desk: Make, word: str, plugin: str, kvref: str) -> None:
+    table = (
+        "CREATE TABLE ts (id INT PRIMARY KEY, k VARCHAR(9), v VARCHAR(9))",
+        "CREATE UNIQUE INDEX u ON ts (k)",
+        "INSERT INTO ts VALUES (4, 'a', 'va'), (1, 'c', 'vc'), (2, 'b', 'vb'), (3, 'd', 'vd')",
+        "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
+    )
+    for profile, keys in (("mysql-8.0", plugin), ("kvref", kvref)):
+        expected = "".join(f"VALUE {key} 0 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
+        endpoint = desk(profile, *ROWS, *table)
+        assert endpoint.say(f"bind sec\r\nget {word}\r\n".encode()) == b"SUCCEED\r\n" + expected.encode(), profile
+
+
+def test_8_0_shows_every_key_of_a_range_as_it_is(desk: Make) -> None:
+    odd = "INSERT INTO demo_test VALUES ('', 'empty', 0, 0, 0), ('a b', 'blank', 0, 0, 0)"
+    assert desk("mysql-8.0", *ROWS, odd).say(b"get @>=@<b\r\n") == (
+        b"VALUE  0 5\r\nempty\r\nVALUE a 1 2\r\nva\r\nVALUE a b 0 5\r\nblank\r\nEND\r\n"
+    )

@@ -100,7 +100,7 @@ def test_what_the_plugin_cuts_kvref_refuses(desk: Make) -> None:
 
 def test_malformed_text(desk: Make) -> None:
     for profile, reply, stored in (
-        ("mysql-8.0", b"STORED\r\n", [("ab",)]), ("mysql-5.6", b"STORED\r\n", [(b"ab\xffcd",)]),
+        ("mysql-8.0", b"STORED\r\n", [("ab",)]), ("mysql-5.6", b"STORED\r\n", [("ab\xffcd",)]),
         ("kvref", b"SERVER_ERROR column c2 holds utf8mb4 text, byte 2 of the data is none\r\n", []),
     ):  # fmt: skip
         endpoint = desk(profile)
@@ -315,3 +315,120 @@ def test_rows_that_sql_wrote_as_blobs_or_malformed_text(desk: Make) -> None:
     )
     assert endpoint.say(store("set", "blob", b"new") + b"delete bad\r\n") == b"STORED\r\nDELETED\r\n"
     assert endpoint.rows("SELECT c1, c2 FROM demo_test WHERE c1 <> 'AA'") == [(b"blob", "new")]
+
+
+@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
+def test_append_to_an_integer_that_is_null(desk: Make, profile: str) -> None:
+    endpoint = desk(
+        profile,
+        "CREATE TABLE ints (k VARCHAR(9) PRIMARY KEY, v INT)",
+        "INSERT INTO ints VALUES ('a', NULL), ('b', NULL), ('c', NULL), ('d', 4)",
+        "INSERT INTO containers VALUES ('default', 'test', 'ints', 'k', 'v', '0', '0', '0', 'PRIMARY')",
+    )
+    assert endpoint.say(store("append", "a", b"7") + store("prepend", "b", b"5x")) == b"STORED\r\n" * 2  # [nullint-001]
+    assert endpoint.say(store("append", "c", b"x") + store("append", "d", b"7")) == b"NOT_STORED\r\n" * 2  # [type-109]
+    assert endpoint.rows("SELECT v FROM ints ORDER BY k") == [(7,), (5,), (None,), (4,)]
+
+
+def test_cas_of_a_key_that_is_no_number(desk: Make) -> None:
+    table = (
+        "CREATE TABLE ints (k INT PRIMARY KEY, v VARCHAR(10))",
+        "INSERT INTO containers VALUES ('default', 'test', 'ints', 'k', 'v', '0', '0', '0', 'PRIMARY')",
+    )
+    for profile, reply in (("mysql-8.0", b"NOT_STORED\r\n"), ("mysql-5.6", b"NOT_FOUND\r\n")):
+        assert desk(profile, *table).say(store("cas", "abc", b"x", cas=" 5")) == reply, profile  # [numkey-007]
+
+
+def test_append_in_kvref_heeds_the_largest_value_and_not_its_own_flags_and_time(desk: Make) -> None:
+    table = (
+        "CREATE TABLE big (k VARCHAR(9) PRIMARY KEY, v LONGTEXT, f TINYINT, e SMALLINT)",
+        "INSERT INTO big VALUES ('k', 'v', 1, 0)",
+        "INSERT INTO containers VALUES ('default', 'test', 'big', 'k', 'v', 'f', '0', 'e', 'PRIMARY')",
+    )
+    endpoint = desk("kvref", *table)
+    assert endpoint.say(store("append", "k", b"w", flags=300, exptime=1000)) == b"STORED\r\n"
+    assert endpoint.rows("SELECT v, f, e FROM big") == [("vw", 1, 0)]
+    half = b"x" * 700_000
+    for verb in ("append", "prepend"):
+        assert endpoint.say(store("set", "k", half) + store(verb, "k", half)) == (
+            b"STORED\r\nSERVER_ERROR object too large for cache\r\n"
+        )
+    assert endpoint.rows("SELECT length(v) FROM big") == [(700_000,)]
+    plugin = desk("mysql-8.0", *table)
+    assert plugin.say(store("set", "k", half) + store("append", "k", half)) == b"STORED\r\n" * 2  # [limit-088]
+
+
+COMPOSITE = (
+    "DELETE FROM containers",
+    "CREATE TABLE pair (k VARCHAR(9), f INT NOT NULL, v VARCHAR(9), PRIMARY KEY (k, f))",
+    "INSERT INTO pair VALUES ('k', 0, 'one')",
+    "INSERT INTO containers VALUES ('aaa', 'test', 'demo_test', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY')",
+    "INSERT INTO containers VALUES ('pair', 'test', 'pair', 'k', 'v', 'f', '0', '0', 'PRIMARY')",
+)
+
+
+def test_5_6_finds_nothing_under_a_composite_primary_key(desk: Make) -> None:
+    for profile in ("mysql-8.0", "kvref"):
+        assert desk(profile, *COMPOSITE).say(b"bind pair\r\n") == b"NOT_FOUND\r\n", profile  # [idx-009]
+    endpoint = desk("mysql-5.6", *COMPOSITE)
+    assert endpoint.say(b"bind pair\r\nget k\r\n") == b"SUCCEED\r\nEND\r\n"
+    assert endpoint.say(store("set", "k", b"1")) == b"NOT_STORED\r\n"
+    assert endpoint.say(store("set", "k", b"1", flags=7) + store("add", "new", b"1")) == b"STORED\r\n" * 2
+    assert endpoint.say(store("replace", "k", b"1") + store("append", "k", b"1")) == b"NOT_STORED\r\n" * 2
+    assert endpoint.say(store("cas", "k", b"1", cas=" 0") + b"delete k\r\n") == b"NOT_FOUND\r\n" * 2
+    assert endpoint.rows("SELECT k, f FROM pair ORDER BY k, f") == [("k", 0), ("k", 7), ("new", 0)]
+    assert endpoint.say(b"flush_all\r\n") == b"OK\r\n"
+
+
+def test_times_of_5_6_are_unsigned_numbers_of_32_bits(desk: Make) -> None:
+    for kind, kept in (("INT", -1), ("BIGINT", 4294967295), ("INT UNSIGNED", 4294967295)):
+        endpoint = desk(
+            "mysql-5.6",
+            f"CREATE TABLE timed (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), e {kind})",
+            "INSERT INTO containers VALUES ('default', 'test', 'timed', 'k', 'v', '0', '0', 'e', 'PRIMARY')",
+        )
+        assert endpoint.say(
+            store("set", "a", b"x", exptime=-1) + store("set", "b", b"x", exptime=1 << 31) + b"get a\r\n"
+        ) == (b"STORED\r\n" * 2 + b"VALUE a 0 1\r\nx\r\nEND\r\n")  # [exp-020, exp-021, clock-008]
+        wrapped = -(1 << 31) if kind == "INT" else 1 << 31
+        assert endpoint.rows("SELECT e FROM timed ORDER BY k") == [(kept,), (wrapped,)], kind
+
+
+@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
+def test_which_refused_writes_take_a_cas_number(desk: Make, profile: str) -> None:
+    table = (
+        "CREATE TABLE ints (k VARCHAR(9) PRIMARY KEY, v INT, c BIGINT)",
+        "INSERT INTO containers VALUES ('default', 'test', 'ints', 'k', 'v', '0', 'c', '0', 'PRIMARY')",
+    )
+    taking = (store("add", "a", b"1"), store("set", "a", b"x"), store("add", "zz", b"x"))
+    taking_none = (
+        store("replace", "zz", b"1"),
+        store("append", "zz", b"1"),
+        store("cas", "a", b"1", cas=" 99"),
+        b"get a\r\n",
+        b"delete zz\r\n",
+    )
+    for commands, step in ((taking, 2), (taking_none, 1)):
+        for command in commands:
+            endpoint = desk(profile, *table)
+            endpoint.say(store("set", "a", b"1") + command + store("set", "b", b"1"))
+            ((distance,),) = endpoint.rows("SELECT b.c - a.c FROM ints a, ints b WHERE a.k = 'a' AND b.k = 'b'")
+            assert distance == step, command  # [cas-016, cas-017, clock-001]
+
+
+def test_incr_writes_0_for_null_flags_and_time(desk: Make) -> None:
+    endpoint = desk("mysql-8.0", "INSERT INTO demo_test VALUES ('n', '5', NULL, NULL, NULL)")
+    assert endpoint.say(b"incr n 1\r\n") == b"6\r\n"
+    assert endpoint.rows("SELECT c3, c5 FROM demo_test WHERE c1 = 'n'") == [(0, 0)]  # [null-002, shape-018]
+
+
+def test_a_set_that_is_too_large_removes_the_row_in_5_6(desk: Make) -> None:
+    for profile, left in (("mysql-5.6", []), ("kvref", [("HELLO, HELLO",)])):
+        endpoint = desk(profile)
+        refused = b"SERVER_ERROR object too large for cache\r\n"
+        assert endpoint.say(store("set", "AA", b"x" * 2_000_000)) == refused
+        assert endpoint.rows("SELECT c2 FROM demo_test") == left, profile  # [tail-002]
+        assert (
+            endpoint.say(store("add", "BB", b"1") + store("append", "BB", b"x" * 2_000_000)) == b"STORED\r\n" + refused
+        )
+        assert endpoint.rows("SELECT c2 FROM demo_test WHERE c1 = 'BB'") == [("1",)], profile

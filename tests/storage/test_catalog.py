@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from kvref import profiles
+from kvref import collations, profiles
 from kvref.errors import ConfigError
 from kvref.semantics.mapping import Directory
 from kvref.storage.sqlite import SQLiteStore
 
 BAD = [
     ({"db_table": "nope"}, "there is no table test.nope"),
-    ({"key_columns": "c9"}, "table t has no key column 'c9': its columns are k, v, f, b, r"),
+    ({"key_columns": "c9"}, "table t has no key column 'c9': its columns are k, v, f, b, x, r"),
     ({"value_columns": "v,C9"}, "table t has no value column 'C9'"),
     ({"value_columns": None}, "value_columns is NULL"),
     ({"value_columns": "r"}, "the value column r is of type REAL"),
     ({"key_columns": "b"}, "the key column b should be INTEGER, CHAR or VARCHAR"),
+    ({"key_columns": "x"}, "the key column x should be INTEGER, CHAR or VARCHAR"),
     ({"flags": "v"}, "the flags v in table t should be INTEGER"),
     ({"cas_column": "r"}, "the cas_column r in table t should be INTEGER"),
     ({"unique_idx_name_on_key": "nope"}, "'nope' is no unique index of table t (unique indexes: PRIMARY, on_v)"),
@@ -26,7 +28,7 @@ BAD = [
     ({"unique_idx_name_on_key": "by_bytes"}, "'by_bytes' is no unique index"),
     ({"unique_idx_name_on_key": "expression"}, "'expression' is no unique index"),
     ({"value_columns": "v,v"}, "column v is mapped twice"),
-    ({"value_columns": "k"}, "column k is mapped twice"),
+    ({"value_columns": "k"}, "the key column k cannot be a value column too"),
     ({"cas_column": "f"}, "column f is mapped twice"),
     ({"unique_idx_name_on_key": "on_v"}, "index on_v is on v: it must be on the key column k only"),
 ]
@@ -42,11 +44,12 @@ def read(
     store = SQLiteStore(tmp_path / "x.sqlite", profiles.load(profile))
     store.initialise()
     with sqlite3.connect(tmp_path / "x.sqlite") as other:
+        collations.register(other)
         # A table without the NOT NULLs of the plugin's, to put every fault into.
         other.execute("CREATE TABLE copy AS SELECT * FROM containers")
         other.execute("DROP TABLE containers")
         other.execute("ALTER TABLE copy RENAME TO containers")
-        other.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), f INT, r REAL, b BLOB)")
+        other.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), f INT, r REAL, b BLOB, x TEXT)")
         other.execute("CREATE UNIQUE INDEX on_v ON t (v)")
         other.execute("CREATE INDEX plain ON t (k)")
         # Other rows are equal to this one than to the column: a look-up could hit two.
@@ -121,7 +124,7 @@ def test_options(tmp_path: Path, sql: str, delimiter: bytes, problem: str | None
 
 
 def test_the_plugin_profiles_refuse_null_options(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="config_options is empty or holds a NULL"):
+    with pytest.raises(ConfigError, match="config_options is missing, empty or holds a NULL"):
         read(tmp_path, [], "mysql-8.0", "UPDATE config_options SET value = NULL")
 
 
@@ -148,6 +151,134 @@ def test_a_hostile_name_stays_a_name(tmp_path: Path) -> None:
     assert directory.default.source == evil
 
 
+@pytest.mark.parametrize(
+    ("options", "used"),
+    [
+        (("n", "n", "0"), ("n", None, None)), (("0", "n", "n"), (None, "n", None)), (("n", "0", "n"), ("n", None, None)),
+        (("v", "k", "n"), (None, None, "n")), (("v", "v", "v"), (None, None, None)),
+    ],
+)  # fmt: skip
+def test_a_column_serves_its_first_use_in_the_plugin(
+    tmp_path: Path, options: tuple[str, str, str], used: tuple[str | None, ...]
+) -> None:
+    names = dict(zip(("flags", "cas_column", "expire_time_column"), options, strict=True))
+    sql = "CREATE TABLE o (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), n BIGINT)"
+    row = GOOD | {"name": "default", "db_table": "o"} | names
+    directory, problems = read(tmp_path, [], "mysql-8.0", sql, insert_of(row))  # [flag-073] [flag-074] [cont-027]
+    found = (directory.default.flags, directory.default.cas, directory.default.expiry)
+    assert (tuple(column and column.name for column in found), problems) == (used, [])
+
+
+def test_virtual_columns_are_refused_by_the_plugin_only(tmp_path: Path) -> None:  # [type-172]
+    sql = "CREATE TABLE o (k VARCHAR(9) PRIMARY KEY, v TEXT, g TEXT AS (v || '!') VIRTUAL)"
+    row = GOOD | {"name": "o", "db_table": "o", "flags": "0"}
+    for profile, problems in (("mysql-8.0", ["container 'o': table o contains virtual columns: g"]), ("kvref", [])):
+        (tmp_path / profile).mkdir()
+        assert read(tmp_path / profile, [], profile, sql, insert_of(row))[1] == problems
+
+
+def test_bytes_among_several_value_columns_are_refused_by_the_plugin_only(tmp_path: Path) -> None:
+    sql = "CREATE TABLE o (k VARCHAR(9) PRIMARY KEY, v VARBINARY(9), w BLOB, x DATETIME)"
+    fault = "container 'o': the value column v in table o should be INTEGER, CHAR or VARCHAR"
+    for profile, values, problems in (
+        ("mysql-8.0", "v,w", [fault]), ("mysql-8.0", "v", []), ("mysql-8.0", "w,w", []), ("kvref", "v,w", []),
+    ):  # fmt: skip
+        folder = tmp_path / f"{profile}{values}"
+        folder.mkdir()
+        row = GOOD | {"name": "o", "db_table": "o", "value_columns": values, "flags": "0"}
+        assert read(folder, [], profile, sql, insert_of(row))[1] == problems, (profile, values)
+
+
+def test_an_unknown_collation_is_named(tmp_path: Path) -> None:
+    def alien(one: str, other: str) -> int:
+        return (one > other) - (one < other)
+
+    read(tmp_path, [])
+    with closing(sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)) as other:
+        collations.register(other)
+        other.create_collation("utf16_bin", alien)
+        other.execute("CREATE TABLE o (k VARCHAR(9) COLLATE utf16_bin PRIMARY KEY, v TEXT)")
+        other.execute(insert_of(GOOD | {"name": "o", "db_table": "o", "flags": "0"}))
+    with closing(SQLiteStore(tmp_path / "x.sqlite", profiles.load("kvref"))) as store:
+        store.read_directory()
+        assert "no such collation sequence: utf16_bin (names of collations: see kvref.collations)" in store.problems[0]
+
+
+def test_an_index_may_carry_its_tables_name_in_front(tmp_path: Path) -> None:
+    sql = (
+        "CREATE TABLE o (id INT PRIMARY KEY, k VARCHAR(9) COLLATE utf8mb4_bin NOT NULL, v TEXT)",
+        'CREATE UNIQUE INDEX "o.by_key" ON o (k)',
+    )
+    row = GOOD | {"name": "default", "db_table": "o", "flags": "0", "unique_idx_name_on_key": "by_key"}
+    directory, problems = read(tmp_path, [], "kvref", *sql, insert_of(row))
+    assert (directory.default.source, problems) == ("o", [])
+
+
 def insert_of(row: dict[str, str | None]) -> str:
     values = ", ".join("NULL" if v is None else "'" + v.replace("'", "''") + "'" for v in row.values())
     return f"INSERT INTO containers VALUES ({values})"
+
+
+FILES = [
+    ("t", True, True, True), ("t@002dx", True, True, False), ("t@00201", True, True, False), ("t@002Dx", False, False, False),
+    ("t-x", False, False, True), ("t 1", False, False, True), ("@0074", True, False, False), ("t@00e9", True, False, False),
+    ("@65e5", True, True, False), ("日", False, False, True), ("t@", False, False, False), ("t@002ddx", False, False, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "in_8_0", "in_5_6", "in_kvref"), FILES)
+def test_tables_are_named_as_files_by_the_plugin(
+    tmp_path: Path, name: str, in_8_0: bool, in_5_6: bool, in_kvref: bool
+) -> None:
+    # [cont-033, cont-034, cont-036..041, names-001]
+    tables = [f'CREATE TABLE "{table}" (k VARCHAR(9) PRIMARY KEY, v TEXT)' for table in ("t-x", "t 1", "té", "日")]
+    row = GOOD | {"db_table": name, "flags": "0"}
+    for profile, usable in (("mysql-8.0", in_8_0), ("mysql-5.6", in_5_6), ("kvref", in_kvref)):
+        folder = tmp_path / profile
+        folder.mkdir()
+        _, problems = read(folder, [row], profile, *tables)
+        assert problems == (
+            [] if usable else [f"container 'x': there is no table test.{name}: create it or correct the row"]
+        ), profile
+
+
+def test_a_schema_is_named_as_a_file_too(tmp_path: Path) -> None:
+    sql = ('CREATE TABLE "d-b.t" (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9))',)
+    row = GOOD | {"name": "default", "db_schema": "d@002db", "flags": "0"}
+    directory, _ = read(tmp_path, [row], "mysql-8.0", *sql)
+    assert (directory.default.source, directory.default.label) == ("d-b.t", b"d@002db/t")
+
+
+@pytest.mark.parametrize("statement", ["DROP TABLE config_options", "DELETE FROM config_options", "DROP TABLE cache_policies", "DELETE FROM cache_policies"])  # fmt: skip
+def test_configuration_tables_that_are_missing_or_empty(tmp_path: Path, statement: str) -> None:
+    for profile in ("mysql-8.0", "mysql-5.6"):
+        folder = tmp_path / profile
+        folder.mkdir()
+        with pytest.raises(ConfigError, match="missing"):  # [delim-023, delim-027, cont-223, cont-224]
+            read(folder, [GOOD], profile, statement)
+    directory, problems = read(tmp_path, [GOOD], "kvref", statement)
+    assert (directory.delimiter, directory.separator) == (b".", b"|")
+    assert bool(problems) is ("config_options" in statement)
+
+
+def test_an_option_that_nobody_reads_may_be_null(tmp_path: Path) -> None:
+    for profile in ("mysql-8.0", "mysql-5.6", "kvref"):
+        folder = tmp_path / profile
+        folder.mkdir()
+        _, problems = read(folder, [], profile, "INSERT INTO config_options VALUES ('other', NULL)")  # [sep-020]
+        assert problems == [], profile
+
+
+@pytest.mark.parametrize("values", ["k", "v,k", "k,v"])
+def test_the_key_among_the_values(tmp_path: Path, values: str) -> None:
+    for profile, usable in (("mysql-8.0", True), ("mysql-5.6", False), ("kvref", False)):
+        folder = tmp_path / profile
+        folder.mkdir()
+        _, problems = read(folder, [GOOD | {"value_columns": values}], profile)  # [col-035, type-190]
+        assert problems == ([] if usable else ["container 'x': the key column k cannot be a value column too"]), profile
+
+
+@pytest.mark.parametrize("value_columns", ["v,", " v", "v ", "|v", "v;"])
+def test_a_list_of_one_name_is_not_split(tmp_path: Path, value_columns: str) -> None:
+    _, problems = read(tmp_path, [GOOD | {"value_columns": value_columns}], "mysql-8.0")  # [col-073..077]
+    assert f"table t has no value column {value_columns!r}" in problems[0]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kvref import profiles
+from kvref import collations, profiles
 from kvref.errors import ConfigError, StoreError
 from kvref.semantics.ports import Clear, Insert, Lookup, Remove, Row, Update
-from kvref.storage.sqlite import CAS_BLOCK, IGNORED, BusyError, SQLiteStore, path_of
-from kvref.storage.sqlite_schema import column_of
+from kvref.storage.sqlite import IGNORED, BusyError, SQLiteStore, path_of
+from kvref.storage.sqlite_counter import CAS_BLOCK
 
 
 @pytest.fixture
@@ -97,7 +97,19 @@ def test_a_full_disk_loses_the_tick_and_says_so(store: SQLiteStore) -> None:
 def test_numbers_beyond_sqlite_are_an_error(store: SQLiteStore) -> None:
     mapping = store.read_directory().default
     with pytest.raises(StoreError, match="SQLite cannot hold this number"):
-        store.execute(Insert(mapping, Row("k", ("v",), 0, 2**63, 0), clear_unmapped=False))
+        store.execute(Insert(mapping, Row("k", ("v",), 2**63, 0, 0), clear_unmapped=False))
+
+
+def test_a_key_that_is_no_text_is_an_error_where_a_collation_must_read_it(store: SQLiteStore) -> None:
+    with sqlite3.connect(store.path) as other:
+        collations.register(other)
+        other.execute("CREATE TABLE u (k VARCHAR(9) COLLATE utf8mb4_bin PRIMARY KEY, v TEXT)")
+        other.execute("INSERT INTO u VALUES (CAST(x'ff' AS TEXT), 'x')")
+        other.execute("INSERT INTO containers VALUES ('default', 't', 'u', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+    other.close()
+    mapping = store.read_directory().default
+    with pytest.raises(StoreError, match="text that is no UTF-8"):
+        store.execute(Lookup(mapping, "a"))
 
 
 def test_initialise_keeps_what_is_there(store: SQLiteStore) -> None:
@@ -117,26 +129,6 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("text, no database, and long enough for a header of one hundred bytes" * 3)
     with pytest.raises(StoreError, match="file is not a database"):
         SQLiteStore(tmp_path / "x", profiles.load("kvref"))
-
-
-@pytest.mark.parametrize(
-    ("declared", "width", "low", "high"),
-    [
-        ("VARCHAR(32)", 32, 0, 0), ("varchar (32)", 32, 0, 0), ("CHARACTER VARYING(9)", 9, 0, 0), ("TEXT", 65535, 0, 0),
-        ("LONGBLOB", 2**32 - 1, 0, 0), ("VARBINARY(8)", 8, 0, 0), ("INT", None, -(2**31), 2**31 - 1),
-        ("int(11) unsigned", None, 0, 2**32 - 1), ("TINYINT UNSIGNED", None, 0, 255), ("BIGINT", None, -(2**63), 2**63 - 1),
-        ("BIGINT UNSIGNED", None, 0, 2**63 - 1), ("INTEGER", None, -(2**63), 2**63 - 1),
-    ],
-)  # fmt: skip
-def test_declared_types(declared: str, width: int | None, low: int, high: int) -> None:
-    column = column_of("c", declared)
-    assert column is not None
-    assert (column.width, column.low, column.high) == (width, low, high)
-
-
-@pytest.mark.parametrize("declared", ["", "REAL", "DECIMAL(10,2)", "DATETIME", "JSON", "FLOAT", "enum('a')"])
-def test_declared_types_no_mapping_can_use(declared: str) -> None:
-    assert column_of("c", declared) is None
 
 
 def test_a_renamed_column_is_an_error_and_no_string(store: SQLiteStore) -> None:
@@ -169,7 +161,7 @@ def test_a_write_the_table_ignores_is_no_success(store: SQLiteStore) -> None:
     other.close()
     for operation in (
         Insert(mapping, a_row(), clear_unmapped=False), Update(mapping, "AA", a_row(), clear_unmapped=False),
-        Remove(mapping, "AA"), Clear(mapping),
+        Remove(mapping, "AA"), Clear(mapping, "error"),
     ):  # fmt: skip
         assert store.execute(operation) == IGNORED
 

@@ -2,60 +2,122 @@
 
 from __future__ import annotations
 
-import json
-import os
+import importlib
 import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from hypothesis import Phase, settings
 
-MUTANTS = Path(__file__).with_name("mutants.py")
+from kvref_conformance import endpoint, sql
+from kvref_conformance.cases import CHAPTERS
+from kvref_conformance.deviations import Deviations
+from kvref_conformance.judge import Judge, new_tag
+from kvref_conformance.machine import judge_machine
+from kvref_conformance.plugin import DEFAULT_SEED as SEED
+from kvref_conformance.shapes import judge_shapes
+from kvref_conformance.sql import reload
+from kvref_conformance.sql.world import World
+from kvref_conformance.verdict import FAILS, HOLDS, Verdict
+
+SERVE = Path(__file__).with_name("serve_mutant.py")
 START_SECONDS = 20.0
+# A failure need not become small here.
+settings.register_profile("mutants", phases=[Phase.generate])
+GENERATED = {"machine": judge_machine, "shapes": judge_shapes}
+EXAMPLES = 60
 
-# Mutant -> a requirement it breaks, and the chapter whose cases must say so.
+
+class Broken(NamedTuple):
+    """A requirement that a mutant breaks, the chapter whose cases must say so, and which of them are tried."""
+
+    requirement: str
+    chapter: str
+    cases: str
+
+
 BROKEN = {
-    "forgets_the_switch": ("KV-MAP-002", "mapping"),
-    "shares_the_binding": ("KV-MAP-028", "mapping"),
-    "echoes_the_bare_key": ("KV-MAP-001", "mapping"),
-    "takes_unknown_for_default": ("KV-MAP-010", "mapping_words"),
-    "ignores_a_changed_delimiter": ("KV-DELIM-001", "delimiter"),
-    "unbinds_at_a_failed_bind": ("KV-BIND-003", "bind"),
-    "switches_once_in_a_get": ("KV-MGET-008", "multiget"),
-    "stores_whatever_the_cas_number": ("KV-CORE-011", "storage"),
-    "flushes_every_table": ("KV-FLUSH-002", "delete_flush"),
-    "takes_default_for_an_alias": ("KV-DEF-004", "default_mapping"),
-    "forgets_the_switch_of_a_silent_store": ("KV-SEQ-001", "machine"),
+    # protocol_mutants.py
+    "forgets_the_switch": Broken("KV-MAP-002", "mapping", "get-word"),
+    "shares_the_binding": Broken("KV-MAP-028", "mapping", "a-connections-own"),
+    "echoes_the_bare_key": Broken("KV-MAP-001", "mapping", "get-word"),
+    "takes_unknown_for_default": Broken("KV-MAP-010", "mapping_words", "unknown"),
+    "ignores_a_changed_delimiter": Broken("KV-DELIM-001", "delimiter", "colon"),
+    "unbinds_at_a_failed_bind": Broken("KV-BIND-003", "bind", "unknown"),
+    "switches_once_in_a_get": Broken("KV-MGET-008", "multiget", "mapping"),
+    "stores_whatever_the_cas_number": Broken("KV-CORE-011", "storage", "cas"),
+    "flushes_every_table": Broken("KV-FLUSH-002", "delete_flush", "flush"),
+    "takes_default_for_an_alias": Broken("KV-DEF-004", "default_mapping", "no-alias"),
+    "forgets_the_switch_of_a_silent_store": Broken("KV-SEQ-001", "machine", ""),
+    "hides_expired_rows_from_get_only": Broken("KV-CORE-028", "storage", "expired"),
+    "takes_thirty_days_for_a_date": Broken("KV-CORE-026", "storage", "expir"),
+    "gives_appended_items_other_flags": Broken("KV-CORE-009", "storage", "keeps-flags"),
+    "counts_on_text": Broken("KV-ARITH-016", "arithmetic", "no-number"),
+    "narrows_amounts": Broken("KV-ARITH-025", "arithmetic", "large"),
+    "flushes_at_once_whatever_the_delay": Broken("KV-FLUSH-004", "delete_flush", "flush-delay"),
+    "ends_a_row_a_second_early": Broken("KV-EXP-020", "expiry", "second"),
+    "compares_half_a_cas_number": Broken("KV-CAS-013", "cas", "cas-number"),
+    "counts_below_zero": Broken("KV-ARITH-003", "arithmetic", "decr"),
+    "answers_a_repeated_key_once": Broken("KV-MGET-003", "multiget", "repeated"),
+    "shows_the_stored_spelling": Broken("KV-CORE-047", "retrieval", "letter-case"),
+    "answers_silent_commands": Broken("KV-CONN-001", "connection", "noreply"),
+    "counts_hits_twice": Broken("KV-STATS-005", "stats", "stats-of"),
+    "ignores_the_second_bound": Broken("KV-RANGE-001", "ranges", "range-included"),
+    "keeps_rows_over_a_reload": Broken("KV-LIFE-003", "reload", "changed"),
+    "reads_rows_anew_each_time": Broken("KV-LIFE-003", "reload", "changed-row"),
+    # table_mutants.py
+    "cuts_long_values": Broken("KV-COL-015", "columns", "long-part"),
+    "cuts_long_keys": Broken("KV-LIMIT-007", "limits", "key-wider"),
+    "cuts_values_at_any_byte_of_the_separator": Broken("KV-COL-011", "columns", "empty-part"),
+    "drops_surplus_parts": Broken("KV-COL-009", "columns", "surplus"),
+    "clears_unmapped_columns": Broken("KV-TABLE-002", "table", "other-columns"),
+    "keeps_low_bits_of_numbers": Broken("KV-TYPE-025", "value_integer", "too-"),
+    "renames_keys": Broken("KV-SQL-015", "behind_sql", "spelling"),
+    "hides_why_the_table_refused": Broken("KV-TABLE-010", "table", "refused"),
+    "cuts_text_of_another_character_set": Broken("KV-TYPE-037", "value_column", "malformed"),
+    "clears_columns_at_append": Broken("KV-COL-019", "columns_changed", "append"),
+    "refuses_null_options": Broken("KV-FLAG-007", "optional_columns", "null"),
+    "takes_a_column_for_two_purposes": Broken("KV-COL-037", "columns", "two-purposes"),
+    "joins_columns_backwards": Broken("KV-COL-001", "columns", "columns-joined"),
+    "shows_null_as_a_word": Broken("KV-NULL-001", "nulls", "null-value"),
+    "stores_nothing_as_null": Broken("KV-NULL-013", "nulls", "null-and-empty"),
+    "counts_bytes_for_characters": Broken("KV-TYPE-006", "value_column", "width"),
+    "reads_flags_from_the_expiry": Broken("KV-FLAG-001", "optional_columns", "in-use"),
+    "forgets_the_fourth_part": Broken("KV-SEQ-002", "shapes", "any-table"),
+    "takes_keys_by_their_first_letters": Broken("KV-CORE-060", "delete_flush", "delete"),
+    "compares_bounds_by_bytes": Broken("KV-RANGE-023", "ranges", "collation"),
+    "takes_any_index": Broken("KV-KEY-044", "key_index", "index"),
+    "takes_any_option_column": Broken("KV-FLAG-008", "optional_columns", "of-type"),
+    "finds_option_columns_in_any_case": Broken("KV-FLAG-005", "optional_columns", "capitals"),
+    "sees_new_rows_after_a_reload_only": Broken("KV-MAP-034", "mapping", "new-row"),
+    "replaces_rows_of_equal_values": Broken("KV-TYPE-034", "value_column", "unique"),
+    "ignores_the_option_separator": Broken("KV-SEP-005", "separator", "separator-comma"),
+    "starts_cas_numbers_again_at_a_reload": Broken("KV-CAS-006", "cas", "reload"),
+    "forgets_null_flags": Broken("KV-NULL-008", "nulls", "null-flags"),
 }
-
-# The judge waits three seconds for each configuration that it never sees.
-SELECTIONS = {"ignores_a_changed_delimiter": ("-k", "colon")}
 
 
 @contextmanager
-def serving(mutant: str, folder: Path) -> Iterator[list[str]]:
-    """Serve a mutant from a fresh file; give the suite's options to reach it."""
+def serving(mutant: str, folder: Path) -> Iterator[Judge]:
+    """Serve a mutant from a fresh file; give a judge of it."""
     store, log = folder / "kvref.sqlite", folder / "log"
-    command = [
-        sys.executable,
-        str(MUTANTS),
-        mutant,
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--store",
-        f"sqlite:///{store}",
-    ]
+    command = [sys.executable, str(SERVE), mutant, "serve", "--listen", "127.0.0.1:0", "--store", f"sqlite:///{store}"]
     with log.open("w") as out:
         process = subprocess.Popen(command, stderr=out)
     try:
-        address = listening(process, log)
-        yield [f"--endpoint={address}", f"--sql=sqlite:///{store}", f"--reload=kill -HUP {process.pid}"]
+        target = endpoint.find(listening(process, log), "kvref")
+        with closing(sql.connect(f"sqlite:///{store}", "8.0.33")) as database:
+            again = reload.chosen(f"kill -HUP {process.pid}", database, target.address)
+            world = World(database, target, again, new_tag())
+            world.create()
+            yield Judge(target, Deviations([]), world, "", new_tag())
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=20)
@@ -72,29 +134,36 @@ def listening(process: subprocess.Popen[bytes], log: Path) -> str:
     raise AssertionError(f"the mutant did not start:\n{log.read_text()}")
 
 
-def judge(options: list[str], chapter: str, folder: Path, *selection: str) -> tuple[int, set[str]]:
-    """Run a chapter or a selection of it; return the exit code and the requirements that failed."""
-    command = [sys.executable, "-m", "pytest", "--pyargs", f"kvref_conformance.cases.test_{chapter}", "-q", "--tb=no"]
-    command += ["-p", "kvref_conformance.plugin", "-p", "no:cacheprovider", f"--report={folder}", *options, *selection]
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode in {0, 1}, done.stdout + done.stderr
-    lines = map(json.loads, (folder / "report.jsonl").read_text().splitlines())
-    return done.returncode, {name for line in lines if line.get("verdict") == "fails" for name in line["requirements"]}
+def verdicts(judge: Judge, broken: Broken) -> list[Verdict]:
+    """Judge the cases of a chapter whose names hold a text."""
+    module = importlib.import_module(f"kvref_conformance.cases.test_{broken.chapter}")
+    chosen = [case for case in module.CASES if broken.cases in case.id]
+    assert chosen, f"no case of {broken.chapter} is called {broken.cases}"
+    generated = GENERATED.get(broken.chapter)
+    if generated is not None:
+        settings.load_profile("mutants")
+        return [generated(judge, case, broken.chapter, EXAMPLES, SEED) for case in chosen]
+    return [judge.judge(case, broken.chapter) for case in chosen]
 
 
 @pytest.mark.parametrize("mutant", BROKEN)
 def test_a_mutant_is_failed_by_the_requirement_it_breaks(mutant: str, tmp_path: Path) -> None:
-    requirement, chapter = BROKEN[mutant]
-    with serving(mutant, tmp_path) as options:
-        code, failed = judge(options, chapter, tmp_path, *SELECTIONS.get(mutant, ()))
-    assert code == 1
-    assert requirement in failed
+    broken = BROKEN[mutant]
+    with serving(mutant, tmp_path) as judge:
+        failed = {name for each in verdicts(judge, broken) if each.verdict == FAILS for name in each.requirements}
+    assert broken.requirement in failed
 
 
-@pytest.mark.parametrize("chapter", sorted({chapter for _, chapter in BROKEN.values()}))
-def test_the_unbroken_server_is_not_failed(chapter: str, tmp_path: Path) -> None:
-    with serving("none", tmp_path) as options:
-        assert judge(options, chapter, tmp_path) == (0, set())
+def test_the_unbroken_server_is_not_failed(tmp_path: Path) -> None:
+    tried = sorted(set(BROKEN.values()), key=lambda broken: list(CHAPTERS).index(broken.chapter))
+    with serving("none", tmp_path) as judge:
+        judged = [each for broken in tried for each in verdicts(judge, broken)]
+    assert [each.text for each in judged if each.verdict == FAILS] == []
+    held = {name for each in judged if each.verdict == HOLDS for name in each.requirements}
+    assert {broken.requirement for broken in BROKEN.values()} <= held
+
+
+def test_every_mutant_is_on_trial() -> None:
+    sources = [Path(__file__).with_name(name).read_text() for name in ("protocol_mutants.py", "table_mutants.py")]
+    pairs = [pair for source in sources for pair in re.findall(r'@mutant\ndef (\w+)|of_fact\("(\w+)"', source)]
+    assert {name for pair in pairs for name in pair if name} == set(BROKEN)

@@ -1,4 +1,4 @@
-"""Steps that several chapters share: one key in three tables, rows of `containers` that come and go."""
+"""Steps that several chapters share: one key in three tables, columns of a shape, rows of `containers`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,28 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Say, Sql
 
 
-def stored(word: str, value: str) -> Say:
+# Columns for flags, cas number and expiry, as a Shape names them.
+OPTIONS: Final = "f INT, c BIGINT UNSIGNED, e INT"
+
+
+def told(word: str, value: str, answer: str | tuple[str, ...], verb: str = "set", *, flags: int = 0) -> Say:
+    """Store a value under a word and want that answer."""
+    return say(f"{verb} {word} {flags} 0 {len(value)}\r\n{value}\r\n", answer)
+
+
+def stored(word: str, value: str, verb: str = "set", *, flags: int = 0) -> Say:
     """Store a value under a word."""
-    return say(f"set {word} 0 0 {len(value)}\r\n{value}\r\n", "STORED\r\n")
+    return told(word, value, "STORED\r\n", verb, flags=flags)
 
 
-def shows(word: str, value: str, on: str = "a") -> Say:
+def shows(word: str, value: str, on: str = "a", *, flags: int = 0) -> Say:
     """Get a word and want that value under it."""
-    return say(f"get {word}\r\n", f"VALUE {word} 0 {len(value)}\r\n{value}\r\nEND\r\n", on=on)
+    return say(f"get {word}\r\n", f"VALUE {word} {flags} {len(value)}\r\n{value}\r\nEND\r\n", on=on)
+
+
+def inserted(key: str, *cells: str) -> Sql:
+    """Insert a row into {t} by SQL; all but the key are SQL literals."""
+    return sql(f"INSERT INTO {{t}} VALUES ('{key}', {', '.join(cells)})")  # noqa: S608 - a template
 
 
 def misses(word: str) -> Say:
@@ -31,10 +45,22 @@ EVERYWHERE: Final = (stored("@@{m2}.{k}", "2"), stored("@@{q}.{k}", "3"), stored
 
 def row_added(name: str, table: str) -> Sql:
     """Insert a containers row for a table of the usual shape."""
-    columns = "'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY'"
-    return sql(f"INSERT INTO {{containers}} VALUES ('{name}', 'test', '{table}', {columns})")  # noqa: S608 - a template
+    return row(name, table, key="c1", values="c2", flags="c3", cas="c4", expiry="c5")
+
+
+def row(name: str, table: str = "{t}", schema: str = "test", index: str = "PRIMARY", **columns: str | None) -> Sql:
+    """Insert a containers row; `columns` are key, values, flags, cas and expiry, where not as a Shape has them."""
+    cells = {"key": "k", "values": "v", "flags": "f", "cas": "c", "expiry": "e", **columns}
+    texts = [name, schema, table, *cells.values(), index]
+    literals = ", ".join("NULL" if text is None else f"'{text}'" for text in texts)
+    return sql(f"INSERT INTO {{containers}} VALUES ({literals})")  # noqa: S608 - a template
 
 
 def row_removed(name: str) -> Sql:
     """Delete a containers row."""
     return sql(f"DELETE FROM {{containers}} WHERE name = '{name}'")  # noqa: S608 - a template
+
+
+def unknown(name: str) -> Say:
+    """Want no mapping of that name: its row cannot be used."""
+    return say(f"bind {name}\r\nget @@{name}.{{k}}\r\n", "NOT_FOUND\r\nEND\r\n")

@@ -118,6 +118,27 @@ CASES = (
         say("incr {k} 1\r\n", NOT_A_NUMBER),
         shows("18446744073709551616"),
     ),
+    *(
+        case(
+            f"large-amount-{amount}",
+            "KV-ARITH-025",
+            stored("1000"),
+            say(f"incr {{k}} {amount}\r\n", f"{1000 + amount}\r\n"),
+        )
+        for amount in (1 << 31, 1 << 32, (1 << 32) + 5)
+    ),
+    *(
+        case(
+            f"decr-of-a-large-number-{number}",
+            "KV-ARITH-026",
+            stored(f"{number}"),
+            say("decr {k} 1\r\n", f"{number - 1}\r\n"),
+        )
+        for number in (1 << 31, 1 << 32, (1 << 63) + 1)
+    ),
+    case("leading-zeros", "KV-ARITH-037", stored("007"), say("incr {k} 1\r\n", "8\r\n")),
+    case("blanks-behind-the-number", "KV-ARITH-038", stored("10 "), say("incr {k} 1\r\n", "11\r\n")),
+    case("blanks-in-front-of-the-number", "KV-ARITH-038", stored(" 10"), say("incr {k} 1\r\n", "11\r\n")),
 )
 
 

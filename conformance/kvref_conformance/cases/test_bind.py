@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say, sql
+from kvref_conformance.case import Hangup, case, say, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, row_added, row_removed, shows
 
 if TYPE_CHECKING:
@@ -102,6 +102,24 @@ CASES = (
             "  bind   {m2}  \r\nget {k}\r\nbind {q}\nget {k}\r\n",
             "SUCCEED\r\nVALUE {k} 0 1\r\n2\r\nEND\r\nSUCCEED\r\nVALUE {k} 0 1\r\n3\r\nEND\r\n",
         ),
+    ),
+    case(
+        "binding-ends-with-the-connection",
+        "KV-BIND-017",
+        say("get {k}\r\n", "END\r\n"),
+        say("bind {m2}\r\nset {k} 0 0 1\r\n2\r\n", "SUCCEED\r\nSTORED\r\n"),
+        Hangup(),
+        say("get {k}\r\n", "END\r\n"),
+        bind="",
+    ),
+    case(
+        "delete-and-incr-after-bind",
+        "KV-BIND-018",
+        say("bind {m2}\r\nset {k} 0 0 1\r\n2\r\n", "SUCCEED\r\nSTORED\r\n"),
+        say("incr {k} 1\r\n", "3\r\n"),
+        sql("SELECT c2 FROM {t2} WHERE c1 = '{k}'", ("3",)),
+        say("delete {k}\r\n", "DELETED\r\n"),
+        sql("SELECT COUNT(*) FROM {t2} WHERE c1 = '{k}'", (0,)),
     ),
 )
 

@@ -151,6 +151,21 @@ ABOUT = (
     case("stats", "KV-CONN-015", say("stats\r\n", "<stats>END\r\n")),
     case("version-with-a-word", "KV-CONN-017", say("version x\r\n", "ERROR\r\n")),
     case("quit-with-a-word", "KV-CONN-017", SET, say("quit x\r\n", "ERROR\r\n"), THERE),
+    case(
+        "no-noreply-for-other-verbs",
+        "KV-CONN-019",
+        say("bind {m1} noreply\r\n", "ERROR\r\n"),
+        say("version noreply\r\n", "ERROR\r\n"),
+        say("foo noreply\r\n", "ERROR\r\n"),
+    ),
+    case(
+        "noreply-as-a-key",
+        "KV-CONN-020",
+        say("set noreply 0 0 1\r\nx\r\n", "STORED\r\n"),
+        say("get noreply\r\n", "VALUE noreply 0 1\r\nx\r\nEND\r\n"),
+        say("delete noreply\r\n", "DELETED\r\n"),
+    ),
+    case("noreply-with-a-bad-length", "KV-CONN-021", say("set {k} 0 0 -1 noreply\r\n", ""), GONE),
 )
 
 CASES = (*NOREPLY, *PACKETS, *ABOUT)

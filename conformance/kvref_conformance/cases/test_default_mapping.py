@@ -20,6 +20,9 @@ NAMED = Setup(containers=(("alpha", "t1"), ("default", "t3"), ("zeta", "t2")))
 BAD_FIRST = Setup(containers=(("alpha", None), ("beta", "t1"), ("gamma", "t2")))
 CAPITAL = Setup(containers=(("Default", "t3"), ("alpha", "t2")))
 BAD_DEFAULT = Setup(containers=(("default", None), ("gamma", "t1"), ("zeta", "t2")))
+NUMBERS = Setup(containers=(("9", "t1"), ("10", "t2"), ("B", "t3")))
+LETTERS = Setup(containers=(("b", "t1"), ("C", "t2"), ("A", "t3")))
+LIKE_DEFAULT = Setup(containers=(("defaults", "t1"), ("alpha", "t2")))
 
 
 def begins_with(table: str, on: str = "a") -> Say:
@@ -28,7 +31,7 @@ def begins_with(table: str, on: str = "a") -> Say:
 
 
 CASES = (
-    case("first-by-name", "KV-DEF-001", begins_with("t2"), setup=UNSORTED, bound=False),
+    case("first-by-name", "KV-DEF-001 KV-DEF-012", begins_with("t2"), setup=UNSORTED, bind=""),
     case(
         "every-new-connection",
         "KV-DEF-001",
@@ -39,7 +42,7 @@ CASES = (
         Hangup(),
         begins_with("t2"),
         setup=UNSORTED,
-        bound=False,
+        bind="",
     ),
     case(
         "no-alias",
@@ -48,7 +51,7 @@ CASES = (
         say("get @@default.kvc-where\r\n", "END\r\n"),
         begins_with("t2"),
         setup=UNSORTED,
-        bound=False,
+        bind="",
     ),
     case(
         "default-by-its-name",
@@ -56,7 +59,7 @@ CASES = (
         say("get @@zeta.kvc-where\r\n", "VALUE @@zeta.kvc-where 0 2\r\nt1\r\nEND\r\n"),
         say("get @@beta.kvc-where\r\n", "VALUE @@beta.kvc-where 0 2\r\nt2\r\nEND\r\n"),
         setup=UNSORTED,
-        bound=False,
+        bind="",
     ),
     case(
         "default-takes-writes",
@@ -65,7 +68,7 @@ CASES = (
         sql("SELECT c2 FROM {t2} WHERE c1 = '{k}'", ("x",)),
         sql("SELECT COUNT(*) FROM {t1} WHERE c1 = '{k}'", (0,)),
         setup=UNSORTED,
-        bound=False,
+        bind="",
     ),
     case(
         "later-row-in-front",
@@ -77,9 +80,9 @@ CASES = (
         begins_with("t2", on="b"),
         row_removed("aaa0"),
         setup=UNSORTED,
-        bound=False,
+        bind="",
     ),
-    case("row-named-default", "KV-DEF-002", begins_with("t3"), setup=NAMED, bound=False),
+    case("row-named-default", "KV-DEF-002", begins_with("t3"), setup=NAMED, bind=""),
     case(
         "default-by-bind",
         "KV-DEF-002",
@@ -88,9 +91,9 @@ CASES = (
         say("bind default\r\n", "SUCCEED\r\n"),
         begins_with("t3"),
         setup=NAMED,
-        bound=False,
+        bind="",
     ),
-    case("bad-first-row", "KV-DEF-005", begins_with("t1"), setup=BAD_FIRST, bound=False),
+    case("bad-first-row", "KV-DEF-005 KV-CONT-021", begins_with("t1"), setup=BAD_FIRST, bind=""),
     case(
         "bad-row-is-unknown",
         "KV-DEF-006",
@@ -99,7 +102,7 @@ CASES = (
         begins_with("t1"),
         say("get @@gamma.kvc-where\r\n", "VALUE @@gamma.kvc-where 0 2\r\nt2\r\nEND\r\n"),
         setup=BAD_FIRST,
-        bound=False,
+        bind="",
     ),
     case(
         "capital-default",
@@ -108,15 +111,26 @@ CASES = (
         say("get @@default.kvc-where\r\n", "VALUE @@default.kvc-where 0 2\r\nt3\r\nEND\r\n"),
         begins_with("t2", on="b"),
         setup=CAPITAL,
-        bound=False,
+        bind="",
     ),
     case(
         "bad-default-row",
-        "KV-DEF-007",
+        "KV-DEF-007 KV-CONT-022",
         begins_with("t1"),
         say("bind default\r\n", "NOT_FOUND\r\n"),
         setup=BAD_DEFAULT,
-        bound=False,
+        bind="",
+    ),
+    case("names-as-strings", "KV-DEF-010", begins_with("t2"), setup=NUMBERS, bind=""),
+    case("names-without-letter-case", "KV-DEF-010", begins_with("t3"), setup=LETTERS, bind=""),
+    case(
+        "name-like-default",
+        "KV-DEF-011",
+        begins_with("t2"),
+        say("bind defaults\r\n", "SUCCEED\r\n"),
+        begins_with("t1"),
+        setup=LIKE_DEFAULT,
+        bind="",
     ),
 )
 

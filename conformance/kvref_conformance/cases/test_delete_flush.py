@@ -42,6 +42,16 @@ CASES = (
         say("add {k} 0 0 1\r\nx\r\n", "STORED\r\n"),
         THERE,
     ),
+    case(
+        "delete-leaves-longer-keys",
+        "KV-CORE-060",
+        say("set {k}b 0 0 1\r\nx\r\n", "STORED\r\n"),
+        say("set {k}a 0 0 1\r\nx\r\n", "STORED\r\n"),
+        SET,
+        say("delete {k}\r\n", "DELETED\r\n"),
+        GONE,
+        say("get {k}a {k}b\r\n", "VALUE {k}a 0 1\r\nx\r\nVALUE {k}b 0 1\r\nx\r\nEND\r\n"),
+    ),
     case("flush", "KV-FLUSH-001", SET, say("flush_all\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
     case("flush-zero", "KV-FLUSH-003", SET, say("flush_all 0\r\n", "OK\r\n", patience=FLUSH), GONE),
     case(
@@ -104,6 +114,24 @@ CASES = (
         Hangup(),
         say("get {k}\r\n", "END\r\n"),
         say("get @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\ny\r\nEND\r\n"),
+    ),
+    case(
+        "flush-for-every-connection",
+        "KV-FLUSH-012",
+        SET,
+        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        say("get {k}\r\n", "END\r\n", on="b"),
+        say("add {k} 0 0 1\r\nx\r\n", "STORED\r\n", on="b"),
+        THERE,
+    ),
+    case(
+        "flush-after-reads-and-writes",
+        "KV-FLUSH-013",
+        SET,
+        THERE,
+        say("get {k2} {k} {k3}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n"),
+        say("flush_all\r\n", "OK\r\n", patience=2.0),
+        GONE,
     ),
 )
 

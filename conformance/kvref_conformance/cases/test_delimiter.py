@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from kvref_conformance.case import Case, Say
 
-COLON, ARROW, EMPTY, NO_ROW = Setup(":"), Setup("->"), Setup(""), Setup(None)
+COLON, ARROW, EMPTY, NO_ROW, AT, MARK, TILDES = (Setup(text) for text in (":", "->", "", None, "@@", "@>", "~" * 40))
+CAPITALS = Setup(None, others=(("TABLE_MAP_DELIMITER", ":"),))
 BOUND = {n: shows("{k}", str(n)) for n in (1, 2)}
 
 
@@ -65,6 +66,25 @@ CASES = (
     case("arrow-head", "KV-DELIM-005", *everywhere(), misses("@@{m2}>{k}"), BOUND[1], setup=ARROW),
     case("empty-means-dot", "KV-DELIM-006", *everywhere(), reaches("@@{m2}.{k}"), BOUND[2], setup=EMPTY),
     case("no-row-means-dot", "KV-DELIM-007", *everywhere(), reaches("@@{m2}.{k}"), BOUND[2], setup=NO_ROW),
+    case("delimiter-between-name-and-key", "KV-DELIM-012", *everywhere(), reaches("@@{m2}.{k}"), misses("@@{m2}{k}")),
+    case(
+        "delimiter-of-40-bytes",
+        "KV-DELIM-013",
+        *everywhere(),
+        reaches(f"@@{{m2}}{'~' * 32}{{k}}"),
+        BOUND[2],
+        setup=TILDES,
+    ),
+    case(
+        "delimiter-in-capitals",
+        "KV-DELIM-014",
+        *everywhere(),
+        reaches("@@{m2}.{k}"),
+        misses("@@{m1}:{k}"),
+        setup=CAPITALS,
+    ),
+    case("delimiter-of-at-signs", "KV-DELIM-015", *everywhere(), reaches("@@{m2}@@{k}"), BOUND[2], setup=AT),
+    case("delimiter-like-a-range", "KV-DELIM-016", *everywhere(), reaches("@@{m2}@>{k}"), BOUND[2], setup=MARK),
 )
 
 

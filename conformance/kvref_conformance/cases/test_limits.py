@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say
+from kvref_conformance.case import case, quiet, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +80,37 @@ LINES = (
     case("tab", "KV-PARSE-018", SET, say("get\t{k}\r\n", "ERROR\r\n"), say("get {k}\tb\r\n", "END\r\n"), THERE),
     case("nul-in-get", "KV-PARSE-014", SET, say("get {k}\0b\r\n", "CLIENT_ERROR <text>\r\n"), THERE),
     case("nul-in-delete", "KV-PARSE-014", SET, say("delete {k}\0b\r\n", "CLIENT_ERROR <text>\r\n"), THERE),
+    case(
+        "carriage-return-in-a-line",
+        "KV-PARSE-022",
+        quiet("get {k}\r"),
+        say("\n", "END\r\n"),
+        say("set {k}\rx 0 0 1\r\ny\r\n", "STORED\r\n"),
+        say("get {k}\rx\r\n", "VALUE {k}\rx 0 1\r\ny\r\nEND\r\n"),
+        say("get {k}\r\n", "END\r\n"),
+    ),
+    case("long-line-without-end", "KV-PARSE-023", say("y" * 1500, "", closes=True)),
+    case(
+        "long-get-without-end",
+        "KV-PARSE-023",
+        SET,
+        quiet(f"get {'{k2} ' * 300}"),
+        say("{k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n"),
+    ),
+    case(
+        "binary-request-in-a-text-connection",
+        "KV-PARSE-024",
+        SET,
+        say("\x80\0\0\0\r\n", ("ERROR\r\n", "CLIENT_ERROR <text>\r\n")),
+        THERE,
+    ),
+    case("http-request", "KV-PARSE-025", SET, say("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "ERROR\r\n" * 3), THERE),
+    case(
+        "two-hundred-sets-in-a-packet",
+        "KV-PARSE-026",
+        say("".join(f"set {{k}} 0 0 {len(str(n))}\r\n{n}\r\n" for n in range(200)), "STORED\r\n" * 200),
+        say("get {k}\r\n", "VALUE {k} 0 3\r\n199\r\nEND\r\n"),
+    ),
 )
 
 DATA = (
@@ -122,6 +153,13 @@ DATA = (
         SET,
         THERE,
     ),
+    case(
+        "value-of-two-megabytes-over-a-row",
+        "KV-LIMIT-013",
+        SET,
+        say("set {k} 0 0 2097152\r\n{v~2097152}\r\n", TOO_LARGE, patience=15.0),
+        THERE,
+    ),
 )
 
 KEYS = (
@@ -159,6 +197,16 @@ KEYS = (
             ("delete", "", "NOT_FOUND\r\n"),
             ("incr", " 1", "NOT_FOUND\r\n"),
         )
+    ),
+    case(
+        "long-key-among-others",
+        "KV-LIMIT-011",
+        SET,
+        say("set {k2} 0 0 1\r\ny\r\n", "STORED\r\n"),
+        say(
+            "get {k} {k3:40} {k2}\r\n",
+            "VALUE {k} 0 1\r\nx\r\nVALUE {k2} 0 1\r\ny\r\nEND\r\n",
+        ),
     ),
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say
+from kvref_conformance.case import case, say, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, misses, row_added, row_removed, shows, stored
 
 if TYPE_CHECKING:
@@ -180,6 +180,30 @@ CONNECTIONS = (
         shows("{k}", "1"),
         shows("@@{m2}.{k}", "2"),
         row_removed("{k2}"),
+    ),
+    case(
+        "store-without-a-key",
+        "KV-MAP-043",
+        *EVERYWHERE,
+        say("set @@{m2} 0 0 1\r\nx\r\n", "NOT_STORED\r\n"),
+        sql("SELECT COUNT(*) FROM {t2} WHERE c2 = 'x' OR c1 = '' OR c1 = '@@{m2}'", (0,)),
+        shows("@@{m2}.{k}", "2"),
+    ),
+    case(
+        "silent-store-switches",
+        "KV-MAP-044",
+        *EVERYWHERE,
+        say("set @@{m2}.{k2} 0 0 1 noreply\r\ny\r\n", ""),
+        shows("{k2}", "y"),
+        shows("{k}", "2"),
+    ),
+    case("stats-of-a-word", "KV-MAP-045", *EVERYWHERE, say("stats @@{m2}\r\n", "ERROR\r\n"), shows("{k}", "1")),
+    case(
+        "word-with-a-key-as-long-as-its-column",
+        "KV-MAP-046",
+        say("set @@{m2}.{k:32} 0 0 1\r\nx\r\n", "STORED\r\n"),
+        say("get @@{m2}.{k:32}\r\n", "VALUE @@{m2}.{k:32} 0 1\r\nx\r\nEND\r\n"),
+        say("get {k:31}\r\n", "END\r\n"),
     ),
 )
 

@@ -160,6 +160,35 @@ MAPPED = (
         say("get @@{m2}.{k3} {k}\r\n", "VALUE {k} 0 1\r\n2\r\nEND\r\n"),
         BOUND[2],
     ),
+    case(
+        "switch-after-a-multiget",
+        "KV-MGET-021",
+        *EVERYWHERE,
+        say("get {k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nVALUE {k2} 0 1\r\na\r\nEND\r\n"),
+        say("get @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n"),
+        say("get {k}\r\n", "VALUE {k} 0 1\r\n2\r\nEND\r\n"),
+    ),
+    case(
+        "long-line-in-packets",
+        "KV-MGET-022",
+        *EVERYWHERE,
+        say(
+            (f"get {'{k} ' * 150}", f"{'{k} ' * 150}", "{k2}\r\n"),
+            f"{'VALUE {k} 0 1' + chr(13) + chr(10) + '1' + chr(13) + chr(10)}" * 300 + "VALUE {k2} 0 1\r\na\r\nEND\r\n",
+        ),
+    ),
+    *(
+        case(
+            f"get-of-{count}-keys",
+            "KV-MGET-023",
+            say("set {k} 0 0 1\r\nx\r\nset {k2} 0 0 1\r\ny\r\n", "STORED\r\nSTORED\r\n"),
+            say(
+                f"get {'{k} ' * (count - 1)}{{k2}}\r\n",
+                "VALUE {k} 0 1\r\nx\r\n" * (count - 1) + "VALUE {k2} 0 1\r\ny\r\nEND\r\n",
+            ),
+        )
+        for count in (22, 23, 24, 25, 46, 47, 48)
+    ),
 )
 
 CASES = (*PLAIN, *MAPPED)

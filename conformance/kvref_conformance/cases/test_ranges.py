@@ -1,11 +1,11 @@
-"""Range gets between two bounds; a range open at one end would show the rows of other cases too."""
+"""Range gets: two bounds in a table that other cases use too, one bound in tables of a case's own."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import case, say, sql
-from kvref_conformance.cases.phrases import shows, stored
+from kvref_conformance.case import Shape, case, say, sql
+from kvref_conformance.cases.phrases import OPTIONS, inserted, shows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 
 # {k}a to {k}e hold A to E.
 LETTERS: Final = tuple(stored(f"{{k}}{letter}", letter.upper()) for letter in "abcde")
+ABCD = tuple(stored(letter, letter.upper()) for letter in "abcd")
+ONE = Shape(f"k VARCHAR(32) CHARACTER SET utf8 PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
+NUMBERED = Shape(f"k INT PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
+
+
+def rows(words: str, *keys: str) -> Say:
+    """Get the words and want the rows of these keys, each with its key in capitals."""
+    blocks = "".join(f"VALUE {key} 0 {len(key)}\r\n{key.upper()}\r\n" for key in keys)
+    return say(f"get {words}\r\n", f"{blocks}END\r\n")
 
 
 def answers(words: str, letters: str) -> Say:
@@ -75,6 +84,74 @@ CASES = (
         sql("DELETE FROM {t1} WHERE c1 = '{k}b'"),
         sql("UPDATE {t1} SET c2 = 'n' WHERE c1 = '{k}c'"),
         say("get @>={k}a@<={k}c\r\n", "VALUE {k}a 0 1\r\nA\r\nVALUE {k}c 0 1\r\nn\r\nEND\r\n"),
+    ),
+    case(
+        "range-upwards",
+        "KV-RANGE-021",
+        *ABCD,
+        rows("@>b", "c", "d"),
+        rows("@>=b", "b", "c", "d"),
+        rows("@>d"),
+        rows("@>=0", *"abcd"),
+        shape=ONE,
+    ),
+    case(
+        "range-downwards",
+        "KV-RANGE-022",
+        *ABCD,
+        rows("@<c", "a", "b"),
+        rows("@<=c", "a", "b", "c"),
+        rows("@<a"),
+        rows("@<=z", *"abcd"),
+        shape=ONE,
+    ),
+    case(
+        "range-by-collation",
+        "KV-RANGE-023",
+        *ABCD,
+        rows("@>=B@<=C", "b", "c"),
+        rows("@>A@<D", "b", "c"),
+        stored("e", "E"),
+        rows("@>=\xc3\xa9", "e"),
+        shape=ONE,
+    ),
+    case(
+        "range-with-null",
+        "KV-RANGE-024",
+        inserted("a", "'A', 0, 0, 0"),
+        inserted("b", "NULL, 3, 0, 0"),
+        inserted("c", "'', 0, 0, 0"),
+        say("get @>=a\r\n", "VALUE a 0 1\r\nA\r\nVALUE b 3 0\r\n\r\nVALUE c 0 0\r\n\r\nEND\r\n"),
+        shape=ONE,
+    ),
+    case(
+        "range-with-an-equal-sign-only",
+        "KV-RANGE-025",
+        *ABCD,
+        rows("@=b"),
+        stored("@=b", "@=B"),
+        rows("@=b", "@=b"),
+        shape=ONE,
+    ),
+    case(
+        "ranges-in-a-pipeline",
+        "KV-RANGE-026",
+        *ABCD,
+        say(
+            "get @>=c\r\nset e 0 0 1\r\nE\r\nget @>d\r\nget a\r\nget @<b\r\n",
+            "VALUE c 0 1\r\nC\r\nVALUE d 0 1\r\nD\r\nEND\r\nSTORED\r\nVALUE e 0 1\r\nE\r\nEND\r\n"
+            + "VALUE a 0 1\r\nA\r\nEND\r\n" * 2,
+        ),
+        shape=ONE,
+    ),
+    case(
+        "range-over-integers",
+        "KV-RANGE-028",
+        *(stored(number, number) for number in ("-5", "2", "9", "10", "20")),
+        rows("@>=2@<20", "2", "9", "10"),
+        rows("@>9", "10", "20"),
+        rows("@<=2", "-5", "2"),
+        shape=NUMBERED,
     ),
 )
 

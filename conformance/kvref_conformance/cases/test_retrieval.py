@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say
+from kvref_conformance.case import Shape, case, say, sql
+from kvref_conformance.cases.phrases import OPTIONS, shows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +85,20 @@ CASES = (
         say("get {k}\r\n", "VALUE {k} 0 1\r\n2\r\nEND\r\n"),
         say("delete {k}\r\n", "DELETED\r\n", on="b"),
         say("get {k}\r\n", "END\r\n"),
+    ),
+    case(
+        "key-among-thousands",
+        "KV-CORE-051",
+        *(
+            sql(
+                "INSERT INTO {t} VALUES "  # noqa: S608 - a template
+                + ", ".join(f"('key{number}', 'v{number}', 0, 0, 0)" for number in range(start, start + 1000))
+            )
+            for start in range(0, 10000, 1000)
+        ),
+        *(shows(f"key{number}", f"v{number}") for number in (0, 1, 999, 5000, 9999)),
+        say("get key10000\r\n", "END\r\n"),
+        shape=Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"),
     ),
 )
 

@@ -267,6 +267,16 @@ EXPIRY = (
             ("delete", "{k}", "NOT_FOUND\r\n"),
         )
     ),
+    *(
+        case(
+            f"key-{name}",
+            "KV-CORE-031",
+            say(f"set {word} 0 0 1\r\nx\r\n", "STORED\r\n"),
+            say(f"get {word}\r\n", f"VALUE {word} 0 1\r\nx\r\nEND\r\n"),
+            say(f"delete {word}\r\n", "DELETED\r\n"),
+        )
+        for name, word in (("like-a-table-of-sdi", "sdi_{k}"), ("like-the-end", "END{k}"), ("like-a-verb", "get{k}"))
+    ),
 )
 
 CASES = (*VERBS, *CAS, *BYTES, *EXPIRY)

@@ -2,7 +2,8 @@
 
 One file a profile. `extends` takes the rows of another profile over, `without` drops some of them by case or
 requirement. A row names a case (or a requirement, for every case of it) and holds the recorded exchanges in the
-template language of the cases; a case that passes, or breaks in another way than recorded, fails the run.
+template language of the cases; a case that passes, or breaks in another way than recorded, fails the run. What must
+never be sent, and what a case shows as a quirk, stands in `defects.toml` (`defects.py`).
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ class Deviation:
         reason: what the endpoint does instead.
         evidence: recordings that show it.
         conversation: pairs (sent, got), templates; a failing exchange must be one of them.
+        unset: the answer is memory that was never set; an endpoint of the profile may keep the requirement instead.
     """
 
     subject: str
     reason: str
     evidence: tuple[str, ...]
     conversation: tuple[tuple[str, str], ...]
+    unset: bool = False
 
 
 class Deviations:
@@ -118,10 +121,11 @@ def _row(where: str, entry: Mapping[str, Any]) -> Deviation:
     if len(subjects) != 1:
         raise SuiteError(f"{where}: a row names either a case or a requirement: {entry}")
     where = f"{where}, {subjects[0]}"
-    if entry.keys() - {"case", "requirement"} != ROW_FIELDS:
-        raise SuiteError(
-            f"{where}: fields {sorted(ROW_FIELDS ^ (entry.keys() - {'case', 'requirement'}))} are missing or unknown"
-        )
+    fields = entry.keys() - {"case", "requirement", "unset"}
+    if fields != ROW_FIELDS:
+        raise SuiteError(f"{where}: fields {sorted(ROW_FIELDS ^ fields)} are missing or unknown")
+    if entry.get("unset", True) is not True:
+        raise SuiteError(f"{where}: `unset` is true or is not there")
     if not all(entry[name] for name in ROW_FIELDS):
         raise SuiteError(f"{where}: a row needs a reason, evidence and the recorded conversation")
     for evidence in entry["evidence"]:
@@ -130,4 +134,5 @@ def _row(where: str, entry: Mapping[str, Any]) -> Deviation:
     pairs = entry["conversation"]
     if any(len(pair) != 2 for pair in pairs):
         raise SuiteError(f"{where}: a conversation is a list of [sent, got]")
-    return Deviation(subjects[0], entry["reason"], tuple(entry["evidence"]), tuple((a, b) for a, b in pairs))
+    answers = tuple((sent, got) for sent, got in pairs)
+    return Deviation(subjects[0], entry["reason"], tuple(entry["evidence"]), answers, "unset" in entry)

@@ -7,23 +7,19 @@ only once `gets` has shown it). It shares no code with the server, only the fact
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, Verbosity, seed, settings
-from hypothesis.configuration import set_hypothesis_home_dir
+from hypothesis import seed
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
+from kvref_conformance.generated import example_settings, no_folder_left_behind
 from kvref_conformance.machine.rules import CommandMachine
 from kvref_conformance.verdict import FAILS, HOLDS, NOT_JUDGED, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
 
@@ -69,36 +65,13 @@ def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: 
 def _run(machine: type[CommandMachine], examples: int, start: int) -> tuple[str, bool]:
     """Return the failure text of a run, empty when it held, and whether the same bytes failed again."""
     try:
-        with _no_folder_left_behind():
-            run_state_machine_as_test(seed(start)(machine), settings=_settings(examples))
+        with no_folder_left_behind():
+            run_state_machine_as_test(
+                seed(start)(machine), settings=example_settings(examples, stateful_step_count=STEPS)
+            )
     except CaseFailed as failure:
         return f"seed {start}\n{failure}", True
     except Flaky:
         text = f"seed {start}; the same bytes, sent again, were answered otherwise"
         return f"{text}\n{render(machine.last_failure)}", False
     return "", True
-
-
-@contextmanager
-def _no_folder_left_behind() -> Iterator[None]:
-    # Hypothesis caches what it reads of the modules under test; the working directory is the user's.
-    with TemporaryDirectory() as folder:
-        set_hypothesis_home_dir(folder)
-        try:
-            yield
-        finally:
-            set_hypothesis_home_dir(None)
-
-
-def _settings(examples: int) -> settings:
-    return settings(
-        max_examples=examples,
-        stateful_step_count=STEPS,
-        deadline=None,
-        database=None,
-        print_blob=False,
-        report_multiple_bugs=False,
-        verbosity=Verbosity.quiet,
-        # The endpoint sets the pace; everything else hypothesis warns of would be a fault of the machine.
-        suppress_health_check=[HealthCheck.too_slow],
-    )

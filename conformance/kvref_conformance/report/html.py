@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
-from kvref_conformance import requirements
-from kvref_conformance.conversation import shown
+from kvref_conformance import pages, requirements
+from kvref_conformance.deviations import defects
 from kvref_conformance.verdict import ABOUT, CONFORMS, COULD_NOT_JUDGE, VERDICTS, counted
 
 if TYPE_CHECKING:
@@ -23,33 +19,26 @@ OUTCOMES: Final = {CONFORMS: "conforms", COULD_NOT_JUDGE: "could not judge"}
 
 def write(path: Path, header: Header, tally: Tally) -> None:
     """Write the page of a run to a file."""
-    environment = Environment(
-        loader=PackageLoader("kvref_conformance", "report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=False,
-    )
-    environment.filters["shown"] = shown
     word = OUTCOMES.get(tally.exit_code(), "does not conform")
     totals = tally.totals()
-    page = environment.get_template("page.html.j2").render(
-        header=header,
-        about=_about(header),
-        outcome={"word": word, "sentence": f"{word}: {counted(totals)}"},
-        complaints=tally.complaints,
-        words=VERDICTS,
-        meaning=ABOUT,
-        totals=totals,
-        chapters=[_chapter(name, tally) for name in tally.chapters()],
-        style=_asset("page.css"),
-        script=_asset("page.js"),
+    page = (
+        pages.environment("report")
+        .get_template("page.html.j2")
+        .render(
+            header=header,
+            about=_about(header),
+            outcome={"word": word, "sentence": f"{word}: {counted(totals)}"},
+            complaints=tally.complaints,
+            words=VERDICTS,
+            meaning=ABOUT,
+            totals=totals,
+            defects=defects.of(header.profile),
+            kinds=defects.KINDS,
+            chapters=[_chapter(name, tally) for name in tally.chapters()],
+            **pages.inside("report"),
+        )
     )
     path.write_text(page, encoding="utf-8")
-
-
-def _asset(name: str) -> Markup:
-    # Our own file, not input: nothing in it may be escaped.
-    return Markup(files(__package__).joinpath(name).read_text(encoding="utf-8"))  # noqa: S704
 
 
 def _about(header: Header) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""report.jsonl: a header line, one line a verdict, a footer line.
+"""report.jsonl: a header line, one line a verdict, a footer line with the sums and the profile's known defects.
 
 Bytes are latin-1 characters; where a text is longer than LONGEST its middle is left out and counted.
 """
@@ -9,6 +9,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref_conformance.deviations import defects
 from kvref_conformance.verdict import HOLDS, VERDICTS
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def write(path: Path, header: Header, tally: Tally) -> None:
         "kind": "footer",
         "totals": {word: totals[word] for word in VERDICTS},
         "complaints": tally.complaints,
+        "defects": [asdict(row) for row in defects.of(header.profile)],
         "exit_code": tally.exit_code(),
     }
     lines = [{"kind": "header", **asdict(header)}, *map(_line, tally.verdicts), footer]

@@ -1,14 +1,14 @@
 """The catalogue of requirements: one TOML file a chapter, strict to load, numbers never reused.
 
 A requirement is one sentence with one obligation. What it applies to is a list of profiles; how an endpoint is known to
-break it stands in `kvref_conformance.deviations`, never here.
+break it stands in `kvref_conformance.deviations`, never here. `kvref_conformance.spec` shows the catalogue to people.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +22,40 @@ if TYPE_CHECKING:
 LEVELS: Final = ("MUST", "SHOULD", "MAY", "QUIRK")
 ID: Final = re.compile(r"KV-[A-Z]+-\d{3}")
 # Where a recording lies: transcripts/<set>.jsonl, or a conversation held with that release.
-EVIDENCE: Final = re.compile(r"(core|columns|tx|binary):[a-z]+-\d{3}|live:[a-z]+-[\d.]+")
+EVIDENCE: Final = re.compile(r"(core|columns|tx|binary|more):[a-z]+-\d{3}|live:[a-z]+-[\d.]+")
+# The order in which a reader meets the chapters: from the plain protocol to what needs tables and configuration.
+CHAPTERS: Final = (
+    "storage",
+    "retrieval",
+    "delete_flush",
+    "arithmetic",
+    "expiry",
+    "cas",
+    "multiget",
+    "connection",
+    "limits",
+    "stats",
+    "mapping",
+    "delimiter",
+    "bind",
+    "default_mapping",
+    "ranges",
+    "behind_sql",
+    "columns",
+    "separator",
+    "key_column",
+    "value_column",
+    "optional_columns",
+    "nulls",
+    "table",
+    "containers",
+    "configuration",
+    "reload",
+    "machine",
+)
+TEXTS: Final = ("title", "statement", "level")
+LISTS: Final = ("profiles", "sources", "evidence")
+OPTIONAL_LISTS: Final = ("contradicts", "tests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +71,9 @@ class Requirement:
         profiles: names of the profiles it applies to; ("*",) is all of them.
         sources: manual sections, articles, functions, bug numbers that state it.
         evidence: recordings that show it kept or broken.
+        contradicts: of a QUIRK: the manual section, article, protocol sentence, function or SQL promise against it.
+        tests: pytest ids of tests outside the suite that hold it.
+        untestable: why neither a case nor a test can hold it; empty where one does.
     """
 
     id: str
@@ -48,6 +84,14 @@ class Requirement:
     profiles: tuple[str, ...]
     sources: tuple[str, ...]
     evidence: tuple[str, ...]
+    contradicts: tuple[str, ...]
+    tests: tuple[str, ...]
+    untestable: str
+
+    @property
+    def area(self) -> str:
+        """Return the middle of the id: KV-MAP-001 is in MAP."""
+        return self.id.split("-")[1]
 
     def applies_to(self, profile: str) -> bool:
         """Tell whether the requirement applies to the profile of that name."""
@@ -57,6 +101,23 @@ class Requirement:
         return f"{self.id} [{self.level}] {self.statement}"
 
 
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One file of the catalogue.
+
+    Args:
+        name: of the file.
+        title: heading.
+        about: one or two sentences for a reader who begins here.
+        requirements: in the order of the file.
+    """
+
+    name: str
+    title: str
+    about: str
+    requirements: tuple[Requirement, ...]
+
+
 @cache
 def load() -> Mapping[str, Requirement]:
     """Load the catalogue by id.
@@ -64,54 +125,74 @@ def load() -> Mapping[str, Requirement]:
     Raises:
         SuiteError: as `parse`.
     """
-    texts = {
-        entry.name.removesuffix(".toml"): entry.read_text(encoding="utf-8")
-        for entry in sorted(files(__package__).iterdir(), key=lambda entry: entry.name)
-        if entry.name.endswith(".toml")
-    }
-    return parse(texts)
+    return {requirement.id: requirement for chapter in chapters() for requirement in chapter.requirements}
 
 
-def parse(texts: Mapping[str, str]) -> dict[str, Requirement]:
+@cache
+def chapters() -> tuple[Chapter, ...]:
+    """Load the catalogue by chapter, in the order of CHAPTERS.
+
+    Raises:
+        SuiteError: as `parse`.
+    """
+    folder = files(__package__)
+    found = {entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")}
+    if found != set(CHAPTERS):
+        raise SuiteError(f"requirements: files and CHAPTERS differ in {', '.join(sorted(found ^ set(CHAPTERS)))}")
+    return parse({name: folder.joinpath(f"{name}.toml").read_text(encoding="utf-8") for name in CHAPTERS})
+
+
+def parse(texts: Mapping[str, str]) -> tuple[Chapter, ...]:
     """Read requirement files.
 
     Args:
         texts: TOML text by chapter.
 
     Raises:
-        SuiteError: an id that stands in two files or is malformed, a field that is missing, unknown or empty, an
-            unknown level or profile, evidence that names no recording. (The same id twice in one file is no TOML.)
+        SuiteError: a chapter without title or introduction, an id that stands in two files or is malformed, a field
+            that is missing, unknown or empty, an unknown level or profile, evidence that names no recording, a QUIRK
+            that contradicts nothing. (The same id twice in one file is no TOML.)
     """
-    catalogue: dict[str, Requirement] = {}
-    for chapter, text in texts.items():
+    home: dict[str, str] = {}
+    read = []
+    for name, text in texts.items():
         try:
-            rows = tomllib.loads(text)
+            table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise SuiteError(f"requirements/{chapter}.toml: {error}") from error
-        for identifier, row in rows.items():
-            if identifier in catalogue:
-                raise SuiteError(f"{identifier} stands in {catalogue[identifier].chapter}.toml and in {chapter}.toml")
-            catalogue[identifier] = _requirement(chapter, identifier, row)
-    return catalogue
+            raise SuiteError(f"requirements/{name}.toml: {error}") from error
+        heading = {key: table.pop(key, None) for key in ("title", "about")}
+        if not all(isinstance(value, str) and value for value in heading.values()):
+            raise SuiteError(f"requirements/{name}.toml: begins with `title` and `about`")
+        for identifier in table:
+            if identifier in home:
+                raise SuiteError(f"{identifier} stands in {home[identifier]}.toml and in {name}.toml")
+            home[identifier] = name
+        rows = tuple(_requirement(name, identifier, row) for identifier, row in table.items())
+        read.append(Chapter(name, heading["title"], heading["about"], rows))
+    return tuple(read)
 
 
 def _requirement(chapter: str, identifier: str, row: dict[str, Any]) -> Requirement:
     where = f"requirements/{chapter}.toml, {identifier}"
     if not ID.fullmatch(identifier):
         raise SuiteError(f"{where}: an id looks like KV-AREA-NNN")
-    wanted = {field.name for field in fields(Requirement)} - {"id", "chapter"}
-    if wanted != row.keys():
-        raise SuiteError(f"{where}: fields {sorted(wanted ^ row.keys())} are missing or unknown")
-    for name in wanted:
-        kind = str if name in {"title", "statement", "level"} else list
-        if not row[name] or not isinstance(row[name], kind):
+    needed = {*TEXTS, *LISTS}
+    if not needed <= row.keys() <= {*needed, *OPTIONAL_LISTS, "untestable"}:
+        odd = (needed - row.keys()) | (row.keys() - needed - {*OPTIONAL_LISTS, "untestable"})
+        raise SuiteError(f"{where}: fields {sorted(odd)} are missing or unknown")
+    for name, value in row.items():
+        kind = list if name in {*LISTS, *OPTIONAL_LISTS} else str
+        if not value or not isinstance(value, kind):
             raise SuiteError(f"{where}: {name} must be a {kind.__name__} that is not empty")
     if row["level"] not in LEVELS:
         raise SuiteError(f"{where}: level {row['level']!r} is none of {', '.join(LEVELS)}")
     if unknown := set(row["profiles"]) - {"*", *profiles.names()}:
         raise SuiteError(f"{where}: no profile {', '.join(sorted(unknown))}")
+    if (row["level"] == "QUIRK") != ("contradicts" in row):
+        raise SuiteError(f"{where}: a QUIRK, and nothing else, names the text that it `contradicts`")
     for evidence in row["evidence"]:
         if not EVIDENCE.fullmatch(evidence):
             raise SuiteError(f"{where}: evidence {evidence!r} names no recording (core:map-001, live:memcached-1.6.18)")
-    lists = {name: tuple(row[name]) for name in ("profiles", "sources", "evidence")}
-    return Requirement(identifier, chapter, row["title"], row["statement"], row["level"], **lists)
+    given: dict[str, Any] = {name: tuple(row.get(name, ())) for name in (*LISTS, *OPTIONAL_LISTS)}
+    given |= {name: row.get(name, "") for name in (*TEXTS, "untestable")}
+    return Requirement(identifier, chapter, **given)

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 FORMS: Final = "mysql://user[:password]@host:port/, mysql://user@localhost/?unix_socket=PATH or sqlite:///PATH"
 
 
-def connect(dsn: str) -> Database:
+def connect(dsn: str, version: str) -> Database:
     """Connect to the database behind the endpoint.
 
     Args:
         dsn: one of FORMS.
+        version: of the MySQL server whose defaults tables in SQLite shall have, such as `8.0.33`.
 
     Raises:
         CannotJudge: the DSN cannot be read, or the database cannot be reached.
@@ -35,7 +36,7 @@ def connect(dsn: str) -> Database:
     except ValueError as error:
         raise CannotJudge(f"--sql {dsn!r}: {error}; use {FORMS}") from error
     if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1:
-        return Sqlite(_sqlite_path(unquote(parts.path)))
+        return Sqlite(_sqlite_path(unquote(parts.path)), version)
     if parts.scheme == "mysql" and parts.hostname:
         options = parse_qs(parts.query, strict_parsing=True) if parts.query else {}
         if not options.keys() - {"unix_socket"}:

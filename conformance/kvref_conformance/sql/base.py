@@ -14,19 +14,22 @@ CONTAINER_COLUMNS: Final = (
     "name, db_schema, db_table, key_columns, value_columns, "
     "flags, cas_column, expire_time_column, unique_idx_name_on_key"
 )
+# The plugin's demo_test; the server's default collation compares keys without case.
+DEMO_COLUMNS: Final = "c1 VARCHAR(32) PRIMARY KEY, c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT"
 
 
 class Database(ABC):
-    """A connection to the tables behind an endpoint; every statement commits itself.
+    """A connection to the tables behind an endpoint: statements are MySQL's, and each commits itself.
 
     Args:
-        containers: name of the table of mappings.
-        options: name of the table of options.
+        engine: what it is, as cases name it: mysql or sqlite.
     """
 
-    def __init__(self, containers: str, options: str) -> None:
-        self.containers = containers
-        self.options = options
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
+        self.containers = "innodb_memcache.containers"
+        self.options = "innodb_memcache.config_options"
+        self.policies = "innodb_memcache.cache_policies"
 
     @abstractmethod
     def query(self, statement: str) -> list[Row]:
@@ -37,8 +40,12 @@ class Database(ABC):
         """Run a statement without rows."""
 
     @abstractmethod
-    def create_table(self, name: str) -> None:
-        """Create a table of the shape of the plugin's demo_test, keys compared without case."""
+    def create_table(self, name: str, columns: str) -> None:
+        """Create a table; `columns` is what stands in the parentheses, in MySQL's words."""
+
+    @abstractmethod
+    def let_flags_be_null(self, *, allowed: bool) -> None:
+        """Let `containers` hold NULL in its column flags, which the plugin's own script declares NOT NULL, or not."""
 
     @abstractmethod
     def tables(self, prefix: str) -> list[str]:
@@ -60,9 +67,9 @@ class Database(ABC):
     def close(self) -> None:
         """Close the connection."""
 
-    @abstractmethod
     def insert(self, table: str, row: Row) -> None:
-        """Insert a row."""
+        """Insert a row of texts, numbers and NULL."""
+        self.execute(f"INSERT INTO {table} VALUES ({', '.join(map(literal, row))})")  # noqa: S608 - own names
 
     def replace(self, tables: Mapping[str, Sequence[Row]]) -> None:
         """Replace the contents of tables, all of them or, when one statement fails, none."""
@@ -78,5 +85,13 @@ class Database(ABC):
         self.execute("COMMIT")
 
     def map_table(self, name: str, table: str) -> None:
-        """Insert a containers row: a mapping of that name to a table of `create_table`'s shape."""
+        """Insert a containers row: a mapping of that name to a table of DEMO_COLUMNS."""
         self.insert(self.containers, (name, "test", table, "c1", "c2", "c3", "c4", "c5", "PRIMARY"))
+
+
+def literal(cell: object) -> str:
+    """Return a text, number or None as MySQL's SQL."""
+    if cell is None or isinstance(cell, int):
+        return "NULL" if cell is None else str(cell)
+    text = str(cell).replace("\\", "\\\\").replace("'", "''")
+    return f"'{text}'"

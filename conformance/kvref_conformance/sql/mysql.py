@@ -31,7 +31,7 @@ class MySql(Database):
     """
 
     def __init__(self, host: str, port: int, user: str, password: str, unix_socket: str | None) -> None:
-        super().__init__("innodb_memcache.containers", "innodb_memcache.config_options")
+        super().__init__("mysql")
         self._connect = partial(
             pymysql.connect,
             host=host,
@@ -61,16 +61,14 @@ class MySql(Database):
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
 
-    def insert(self, table: str, row: Row) -> None:
-        """Insert a row."""
-        with self._connection.cursor() as cursor:
-            cursor.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)  # noqa: S608 - own names
+    def create_table(self, name: str, columns: str) -> None:
+        """Create an InnoDB table; text columns without a character set take the server's."""
+        self.execute(f"CREATE TABLE {name} ({columns}) ENGINE=INNODB")
 
-    def create_table(self, name: str) -> None:
-        """Create a table of the shape of demo_test; the server's default collation compares without case."""
+    def let_flags_be_null(self, *, allowed: bool) -> None:
+        """Declare the column anew."""
         self.execute(
-            f"CREATE TABLE {name} (c1 VARCHAR(32) PRIMARY KEY, c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT) "
-            "ENGINE=INNODB"
+            f"ALTER TABLE {self.containers} MODIFY flags VARCHAR(250) {'' if allowed else 'NOT NULL'} DEFAULT '0'"
         )
 
     def tables(self, prefix: str) -> list[str]:

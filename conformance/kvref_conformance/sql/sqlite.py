@@ -1,12 +1,23 @@
-"""SQLite: kvref's own file, with the configuration tables and the mapped tables side by side."""
+"""SQLite: kvref's own file, with the configuration tables and the mapped tables side by side.
+
+Statements are MySQL's here too; `session.py` carries them out as SQLite's.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+import threading
+from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.sql.base import Database, Row
+from kvref_conformance.sql.schema import DEFAULT_SCHEMA
+from kvref_conformance.sql.session import Result, Session
+from kvref_conformance.sql.translate import Translator
+
+TABLES: Final = f"{DEFAULT_SCHEMA}."
 
 
 class Sqlite(Database):
@@ -14,46 +25,49 @@ class Sqlite(Database):
 
     Args:
         path: the file; it must exist.
+        version: of the MySQL server whose defaults its tables shall have, such as `8.0.33`.
 
     Raises:
         CannotJudge: no such file, no database, or no table `containers` in it.
     """
 
-    def __init__(self, path: str) -> None:
-        super().__init__("containers", "config_options")
+    def __init__(self, path: str, version: str) -> None:
+        super().__init__("sqlite")
         if not Path(path).is_file():
             raise CannotJudge(f"--sql: no file {path!r}; name the file that `kvref serve --store` uses")
-        # Autocommit: a SELECT begins a fresh view each time, as the server commits beside us.
-        self._connection = sqlite3.connect(path, timeout=10, isolation_level=None)
+        self._path = path
+        no_store = f"--sql: {path!r} is no store of kvref"
         try:
-            self.query("SELECT COUNT(*) FROM containers")
+            self._session = Session(Path(path), Translator(version), threading.Lock())
+        except sqlite3.Error as error:
+            raise CannotJudge(f"{no_store}: {error}") from error
+        try:
+            self.query(f"SELECT COUNT(*) FROM {self.containers}")  # noqa: S608 - a constant
         except sqlite3.Error as error:
             self.close()
-            raise CannotJudge(f"--sql: {path!r} is no store of kvref: {error}") from error
+            raise CannotJudge(f"{no_store}: {error}") from error
 
     def query(self, statement: str) -> list[Row]:
         """Run a SELECT and return its rows."""
-        return list(self._connection.execute(statement).fetchall())
+        return [tuple(row) for row in self._result(statement)["rows"]]
 
     def execute(self, statement: str) -> None:
         """Run a statement without rows."""
-        self._connection.execute(statement)
+        self._result(statement)
 
-    def insert(self, table: str, row: Row) -> None:
-        """Insert a row."""
-        self._connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - own names
+    def create_table(self, name: str, columns: str) -> None:
+        """Create a table with SQLite's forms of the types and collations."""
+        self.execute(f"CREATE TABLE {name} ({columns})")
 
-    def create_table(self, name: str) -> None:
-        """Create a table of the shape of demo_test, keys compared without case."""
-        self.execute(
-            f"CREATE TABLE {name} (c1 VARCHAR(32) NOT NULL COLLATE NOCASE PRIMARY KEY, c2 VARCHAR(1024), c3 INT, "
-            "c4 BIGINT UNSIGNED, c5 INT)"
-        )
+    def let_flags_be_null(self, *, allowed: bool) -> None:
+        """Do nothing: kvref declares the column so."""
 
     def tables(self, prefix: str) -> list[str]:
         """Return the names of the tables that begin so."""
-        rows = self.query("SELECT name FROM sqlite_master WHERE type = 'table'")
-        return [str(name) for (name,) in rows if str(name).startswith(prefix)]
+        with closing(sqlite3.connect(self._path)) as connection:  # the session knows those only that it made
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        names = [str(name).removeprefix(TABLES) for (name,) in rows]
+        return [name for name in names if name.startswith(prefix)]
 
     def has_plugin(self) -> bool:
         """Tell that no C plugin is behind a SQLite file."""
@@ -68,4 +82,10 @@ class Sqlite(Database):
 
     def close(self) -> None:
         """Close the connection."""
-        self._connection.close()
+        self._session.close()
+
+    def _result(self, statement: str) -> Result:
+        result = self._session.execute(statement)
+        if "error" in result:
+            raise sqlite3.OperationalError(f"{result['error'][1]}: {statement}")
+        return result

@@ -1,7 +1,7 @@
 """The suite's own tables and mappings, the configurations that cases ask for, and the way back.
 
-Every change of the endpoint's configuration is made here, between cases, with no memcached connection open: in 8.0 an
-idle one holds a metadata lock, and UNINSTALL PLUGIN leaves old ones without answers.
+Tables are made and configurations changed here, with no memcached connection open: in 8.0 an idle one holds a metadata
+lock, and UNINSTALL PLUGIN leaves old ones without answers.
 """
 
 from __future__ import annotations
@@ -12,24 +12,28 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import Setup
 from kvref_conformance.errors import CannotJudge, NotJudged
-from kvref_conformance.sql.base import CONTAINER_COLUMNS
+from kvref_conformance.sql.base import CONTAINER_COLUMNS, DEMO_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kvref_conformance.case import Shape
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.sql.base import Database, Row
 
 PREFIX: Final = "kvc_"
 USUAL: Final = Setup()
-# A row in each own table, so that a plain key tells which table is the default.
+# A row in each own table whose value is the table's name here.
 WHERE: Final = "kvc-where"
 # A reload by signal is not over when the command returns; an endpoint that never shows it is judged as it is.
 SEEN_SECONDS: Final = 3.0
 
 
 class World:
-    """Tables t1, t2, t3 and mappings m1 -> t1, m1b -> t1, m2 -> t2, q (one letter) -> t3.
+    """Tables t1, t2, t3 and mappings m1 -> t1, m1b -> t1, m2 -> t2, q (one letter) -> t3; tables of a case's own shape.
+
+    A further mapping leads to another table at each reload: a used mapping stays as it was until then, so it tells when
+    the endpoint has read its configuration.
 
     Args:
         database: connection behind the endpoint.
@@ -50,26 +54,39 @@ class World:
         self.names = {"m1": f"{tag}m1", "m1b": f"{tag}m1b", "m2": f"{tag}m2", "q": letter}
         self.names |= {f"t{n}": f"{PREFIX}{word}_{tag}" for n, word in enumerate(("one", "two", "three"), 1)}
         self.names |= {f"w{n}": f"test/{self.names[f't{n}']}" for n in (1, 2, 3)}
+        self.names["w0"] = self._default_word()
         # 250 bytes would end a 5.6 server (core:map-065); 249 are the longest that are safe everywhere.
         self.names["w249"] = f"@@{self.names['m2']}.".ljust(249, "x")
-        self.names |= {"m2up": f"{tag}m2".upper(), "m2cut": f"{tag}m", "containers": database.containers}
-        delimiter = next((value for name, value in self._before[1] if name == "table_map_delimiter"), None) or "."
-        self._setup = USUAL if delimiter == USUAL.delimiter else Setup(str(delimiter))
+        self.names |= {"m2up": f"{tag}m2".upper(), "m2cut": f"{tag}m"}
+        self.names |= {"containers": database.containers, "options": database.options, "policies": database.policies}
+        options = {str(name): str(value) for name, value in self._before[1] if value}
+        self._setup = Setup(options.get("table_map_delimiter", "."), separator=options.get("separator", "|"))
         self._changed = False
+        self._shapes: dict[Shape, dict[str, str]] = {}
+        self._null_flags = False
+        # Sorts behind every name of a setup, so that it is never the default mapping.
+        self._marker = (f"zz{tag}", "t1")
 
     def create(self) -> None:
         """Make the tables and mappings, after removing what a killed run left."""
         left = self._remove_leftovers()
         for n in (1, 2, 3):
-            table = self.names[f"t{n}"]
-            self.database.create_table(table)
+            self.database.create_table(self.names[f"t{n}"], DEMO_COLUMNS)
+        self._mark_tables()
+        self._map_marker()
         self._map_own()
         if left and self._reload is not None:
             self._reload()
+        self._shows_marker()  # used from now on
 
     def default_words(self) -> tuple[str, ...]:
         """Return schema/table of every mapping that was there before: one of them is the default."""
         return tuple(f"{row[1]}/{row[2]}" for row in self._before[0])
+
+    def _default_word(self) -> str:
+        """Return schema/table of the row named `default`, else of the first one; the suite's own sort behind it."""
+        rows = {str(row[0]): f"{row[1]}/{row[2]}" for row in self._before[0]}
+        return rows.get("default") or (rows[min(rows, key=str.lower)] if rows else "")
 
     def configure(self, wanted: Setup | None) -> None:
         """Bring the endpoint into a configuration; None is the usual one.
@@ -81,13 +98,41 @@ class World:
         setup = wanted or USUAL
         if setup == self._setup:
             return
-        if self._reload is None:
-            raise NotJudged("needs --reload COMMAND: the endpoint must read its configuration again")
+        self._require_reload()
         self._setup, self._changed = setup, True
-        self._mark_tables()
         self._write(setup)
-        self._reload()
-        self._wait_until_seen(setup)
+        self._map_marker()
+        self.reload()
+
+    def reload(self) -> None:
+        """Make the endpoint read its configuration again and wait until it has.
+
+        Raises:
+            NotJudged: there is no way to reload.
+            CaseFailed: the endpoint did not come back.
+        """
+        reload = self._require_reload()
+        self._mark_tables()
+        name, table = self._marker
+        self._marker = (name, "t2" if table == "t1" else "t1")
+        self.database.execute(
+            f"UPDATE {self.database.containers} SET db_table = '{self.names[self._marker[1]]}' WHERE name = '{name}'"  # noqa: S608 - own names
+        )
+        reload()
+        deadline = time.monotonic() + SEEN_SECONDS
+        while time.monotonic() < deadline and not self._shows_marker():
+            time.sleep(0.02)
+
+    def shaped(self, shape: Shape) -> dict[str, str]:
+        """Return the names `m` and `t` of a mapping and its empty table, made at the first use of the shape."""
+        if shape not in self._shapes:
+            number = len(self._shapes)
+            self._shapes[shape] = {"m": f"{self.names['m1']}s{number}", "t": f"{self.names['t1']}_{number}"}
+            columns = shape.columns.format_map(self.names) if "{" in shape.columns else shape.columns
+            self.database.create_table(self._shapes[shape]["t"], columns)
+            self._map_shape(shape)
+        self.database.execute(f"DELETE FROM {self._shapes[shape]['t']}")  # noqa: S608 - own names
+        return self._shapes[shape]
 
     def remove(self) -> None:
         """Put the configuration back as it was before the run and drop the suite's tables."""
@@ -97,31 +142,59 @@ class World:
             database.replace({database.containers: containers, database.options: options})
         else:
             self._delete_own_rows()
+        if self._null_flags:
+            database.let_flags_be_null(allowed=False)
         # The plugin keeps a mapping until it is loaded again: the one letter would meet a dropped table.
         if self._reload is not None and (self._changed or database.has_plugin()):
             self._reload()
-        for table in database.tables(PREFIX):
-            if table in self.names.values():
-                database.execute(f"DROP TABLE {table}")
+        for table in self._tables(*(self.names[f"t{n}"] for n in (1, 2, 3))):
+            database.execute(f"DROP TABLE `{table}`")
 
     def _remove_leftovers(self) -> bool:
         self._delete_own_rows()
-        left = self.database.tables(PREFIX)
+        left = self._tables(PREFIX)
         for table in left:
-            self.database.execute(f"DROP TABLE {table}")
+            self.database.execute(f"DROP TABLE `{table}`")
         self._before = ([row for row in self._before[0] if not str(row[2]).startswith(PREFIX)], self._before[1])
         return bool(left)
 
+    def _tables(self, *prefixes: str) -> list[str]:
+        """Return the tables that begin so, in an order in which they can be dropped: kvc_one_z1_7_child, kvc_one_z1_7,
+        kvc_one_z1.
+        """
+        found = [table for table in self.database.tables(PREFIX) if table.startswith(prefixes)]
+        return sorted(found, key=lambda table: table.count("_"), reverse=True)
+
     def _delete_own_rows(self) -> None:
-        own = f"SUBSTR(db_table, 1, {len(PREFIX)}) = '{PREFIX}'"
+        tag = self.names["m1"].removesuffix("m1")
+        own = f"SUBSTR(db_table, 1, {len(PREFIX)}) = '{PREFIX}' OR SUBSTR(name, 1, {len(tag)}) = '{tag}'"
         self.database.execute(f"DELETE FROM {self.database.containers} WHERE {own}")  # noqa: S608 - constants
 
     def _options(self) -> list[Row]:
         return self.database.query(f"SELECT name, value FROM {self.database.options}")  # noqa: S608 - a constant
 
+    def _require_reload(self) -> Callable[[], None]:
+        if self._reload is None:
+            raise NotJudged("needs --reload COMMAND: the endpoint must read its configuration again")
+        return self._reload
+
     def _map_own(self) -> None:
         for mapping, table in (("m1", "t1"), ("m1b", "t1"), ("m2", "t2"), ("q", "t3")):
             self.database.map_table(self.names[mapping], self.names[table])
+        for shape in self._shapes:
+            self._map_shape(shape)
+
+    def _map_marker(self) -> None:
+        name, table = self._marker
+        self.database.map_table(name, self.names[table])
+
+    def _map_shape(self, shape: Shape) -> None:
+        names = self._shapes[shape]
+        if shape.flags is None and not self._null_flags:
+            self._null_flags = True
+            self.database.let_flags_be_null(allowed=True)
+        columns = (shape.key, shape.values, shape.flags, shape.cas, shape.expiry, shape.index)
+        self.database.insert(self.database.containers, (names["m"], "test", names["t"], *columns))
 
     def _mark_tables(self) -> None:
         for n in (1, 2, 3):
@@ -131,9 +204,10 @@ class World:
 
     def _write(self, setup: Setup) -> None:
         containers, options = self._before
-        options = [row for row in options if row[0] != "table_map_delimiter"]
-        if setup.delimiter is not None:
-            options.append(("table_map_delimiter", setup.delimiter))
+        wanted = {"table_map_delimiter": setup.delimiter, "separator": setup.separator}
+        options = [row for row in options if row[0] not in wanted]
+        options += [(name, value) for name, value in wanted.items() if value is not None]
+        options += setup.others
         kept = containers if setup.containers is None else []
         self.database.replace({self.database.containers: kept, self.database.options: options})
         if setup.containers is None:
@@ -141,24 +215,8 @@ class World:
         for name, table in setup.containers or ():
             self.database.map_table(name, self.names.get(table or "", f"{PREFIX}missing"))
 
-    def _wait_until_seen(self, setup: Setup) -> None:
-        deadline = time.monotonic() + SEEN_SECONDS
-        while time.monotonic() < deadline and not self._is_seen(setup):
-            time.sleep(0.02)
-
-    def _is_seen(self, setup: Setup) -> bool:
-        word = f"@@{self.names['m1']}{setup.delimiter or '.'}"
+    def _shows_marker(self) -> bool:
+        name, table = self._marker
         with self._endpoint.link() as link:
-            default = link.ask((f"get {WHERE}\r\n".encode(),)).data
-            switch = link.ask((f"get {word}\r\n".encode(),)).data
-        if setup.containers is None:
-            return switch.startswith(b"VALUE ") and not default.startswith(b"VALUE ")
-        wanted = default_table(setup.containers)
-        return default == f"VALUE {WHERE} 0 2\r\n{wanted}\r\nEND\r\n".encode()
-
-
-def default_table(containers: tuple[tuple[str, str | None], ...]) -> str | None:
-    """Return the table of the default mapping: the usable row named `default`, else the first usable one by name."""
-    usable = {name: table for name, table in containers if table is not None}
-    first = min(usable, key=str.lower)
-    return usable.get("default", usable[first])
+            answer = link.ask((f"bind {name}\r\nget {WHERE}\r\n".encode(),)).data
+        return answer == f"SUCCEED\r\nVALUE {WHERE} 0 2\r\n{table}\r\nEND\r\n".encode()

@@ -1,0 +1,90 @@
+"""Several value columns under `append`, `prepend`, `incr`, `decr`, `delete` and `flush_all`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import case, say, sql
+from kvref_conformance.cases.phrases import misses, shows, stored, told
+from kvref_conformance.cases.test_columns import CLIENT_ERROR, REFUSED, ROW, THREE, UNTOUCHED, WHOLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+NO_NUMBER = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
+
+CASES = (
+    *(
+        case(
+            f"{verb}-to-columns",
+            "KV-COL-019",
+            WHOLE,
+            stored("{k}", "!", verb),
+            shows("{k}", value, flags=3),
+            shape=THREE,
+        )
+        for verb, value in (("append", "one|two|three!"), ("prepend", "!one|two|three"))
+    ),
+    case(
+        "append-a-part",
+        "KV-COL-019",
+        stored("{k}", "a"),
+        stored("{k}", "c", "append"),
+        shows("{k}", "a||c"),
+        shape=THREE,
+    ),
+    case("prepend-a-part", "KV-COL-019", stored("{k}", "a|b"), told("{k}", "n|", REFUSED, "prepend"), shape=THREE),
+    case(
+        "append-a-surplus-part",
+        "KV-COL-019",
+        WHOLE,
+        told("{k}", "|four", CLIENT_ERROR, "append"),
+        UNTOUCHED,
+        shape=THREE,
+    ),
+    *(
+        case(
+            f"{verb}-clears-columns",
+            "KV-COL-017",
+            WHOLE,
+            stored("{k}", "!", verb),
+            sql(ROW, (value, None, None)),
+            shape=THREE,
+        )
+        for verb, value in (("append", "one!"), ("prepend", "!one"))
+    ),
+    case(
+        "append-keeps-separators",
+        "KV-COL-018",
+        WHOLE,
+        stored("{k}", "|a|", "append"),
+        sql(ROW, ("one|a|", None, None)),
+        shape=THREE,
+    ),
+    *(
+        case(
+            f"append-with-flags-{flags}",
+            "KV-COL-020",
+            WHOLE,
+            stored("{k}", "!", "append", flags=flags),
+            sql(ROW, row),
+            shape=THREE,
+        )
+        for flags, row in ((1, (None, "two!", None)), (2, (None, None, "three!")), (3, ("one!", None, None)))
+    ),
+    case("delete-columns", "KV-COL-021", WHOLE, say("delete {k}\r\n", "DELETED\r\n"), misses("{k}"), shape=THREE),
+    case(
+        "flush-columns",
+        "KV-COL-021",
+        WHOLE,
+        say("flush_all\r\n", "OK\r\n", patience=15.0),
+        sql("SELECT COUNT(*) FROM {t}", (0,)),
+        shape=THREE,
+    ),
+)
+
+
+def test_columns_changed(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

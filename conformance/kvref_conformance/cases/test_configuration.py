@@ -1,0 +1,62 @@
+"""`config_options` and the schema of the configuration: rows that are missing, unknown or NULL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Setup, case, sql
+from kvref_conformance.cases.phrases import EVERYWHERE, misses, row, row_removed, shows, stored
+from kvref_conformance.cases.test_columns import THREE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+EMPTY = Setup(delimiter=None, separator=None)
+UNKNOWN, UNKNOWN_NULL = Setup(others=(("kvc_unknown", "x"),)), Setup(others=(("kvc_unknown", None),))
+AS_USUAL = (*EVERYWHERE, shows("@@{m2}.{k}", "2"), shows("{k}", "2"), stored("@@{m}.{k}", "a|b"), shows("{k}", "a|b|"))
+
+CASES = (
+    case("no-options", "KV-CONF-003", *AS_USUAL, setup=EMPTY, shape=THREE, bind="m1"),
+    case("unknown-option", "KV-CONF-004", *AS_USUAL, setup=UNKNOWN, shape=THREE, bind="m1"),
+    case("unknown-option-null", "KV-CONF-006", *AS_USUAL, setup=UNKNOWN_NULL, shape=THREE, bind="m1"),
+    case(
+        "columns-of-the-configuration",
+        "KV-CONF-011",
+        sql(
+            "SELECT db_schema, key_columns, value_columns, flags, cas_column, expire_time_column, "
+            "unique_idx_name_on_key "
+            "FROM {containers} WHERE name = '{m1}' AND db_table = '{t1}'",
+            ("test", "c1", "c2", "c3", "c4", "c5", "PRIMARY"),
+        ),
+        sql("SELECT COUNT(*) FROM {options} WHERE name = 'separator' AND value = '|'", (1,)),
+        sql(
+            "SELECT policy_name, get_policy, set_policy, delete_policy, flush_policy FROM {policies}",
+            ("cache_policy", "innodb_only", "innodb_only", "innodb_only", "innodb_only"),
+        ),
+    ),
+    case(
+        "table-of-the-schema-mysql",
+        "KV-CONF-012",
+        row(
+            "{k2}",
+            "help_keyword",
+            "mysql",
+            "name",
+            key="name",
+            values="help_keyword_id",
+            flags="0",
+            cas="0",
+            expiry="0",
+        ),
+        shows("@@{k2}.help_date", "0"),
+        misses("@@{k2}.kvc-no-such-keyword"),
+        row_removed("{k2}"),
+        engine="mysql",
+    ),
+)
+
+
+def test_configuration(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,221 @@
+"""Rows of `containers` that are wrong in every way the manual names, each beside good ones, and odd names that work.
+
+{m} is a good mapping of {t}; the row of a case is {k2}. What a Shape can say of a wrong row stands in other chapters:
+key and value columns in `test_key_column.py` and `test_value_column.py`, indexes in `test_key_index.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Setup, Shape, case, refused, say, sql
+from kvref_conformance.cases.phrases import OPTIONS, misses, row, row_removed, shows, stored, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Sql, Step
+
+COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
+ONE = Shape(COLUMNS)
+BLANKS = Shape(f"`a key` VARCHAR(32) PRIMARY KEY, `v-x` VARCHAR(40), {OPTIONS}", key="a key", values="v-x")
+BLANK_VALUE = Shape(f"k VARCHAR(32) PRIMARY KEY, `v x` VARCHAR(40), {OPTIONS}", values="v x")
+
+
+def beside(inserted: Sql) -> tuple[Step, ...]:
+    """Insert the row {k2} and want no such mapping, the connection where it was, and other mappings as before."""
+    return (
+        stored("{k}", "x"),
+        inserted,
+        unknown("{k2}"),
+        shows("{k}", "x"),
+        stored("@@{m2}.{k}", "2"),
+        shows("@@{m}.{k}", "x"),
+        row_removed("{k2}"),
+    )
+
+
+WRONG = (
+    ("missing-database", "KV-CONT-001", row("{k2}", schema="kvc_nowhere")),
+    ("missing-table", "KV-CONT-002", row("{k2}", "kvc_missing")),
+    ("missing-key-column", "KV-CONT-003", row("{k2}", key="nothing")),
+    ("key-column-in-capitals", "KV-CONT-003 KV-CONT-034", row("{k2}", key="K")),
+    ("missing-value-column", "KV-CONT-004", row("{k2}", values="nothing")),
+    ("value-column-in-capitals", "KV-CONT-004 KV-CONT-034", row("{k2}", values="V")),
+    ("one-of-two-value-columns-missing", "KV-CONT-004", row("{k2}", values="v,nothing")),
+    ("empty-index", "KV-CONT-005", row("{k2}", index="")),
+    ("missing-index", "KV-CONT-006", row("{k2}", index="nothing")),
+    ("empty-value-columns", "KV-CONT-007", row("{k2}", values="")),
+    ("null-value-columns", "KV-CONT-008", row("{k2}", values=None)),
+    ("empty-key-columns", "KV-CONT-009", row("{k2}", key="")),
+    ("two-key-columns", "KV-CONT-010", row("{k2}", key="k,v")),
+    ("empty-table", "KV-CONT-011", row("{k2}", "")),
+    ("blank-behind-the-table", "KV-CONT-012", row("{k2}", "{t} ")),
+    ("blank-before-the-key", "KV-CONT-012", row("{k2}", key=" k")),
+    ("blank-behind-the-key", "KV-CONT-012", row("{k2}", key="k ")),
+    ("blank-behind-the-index", "KV-CONT-012", row("{k2}", index="PRIMARY ")),
+    ("key-in-back-quotes", "KV-CONT-013", row("{k2}", key="`k`")),
+    ("value-in-back-quotes", "KV-CONT-013", row("{k2}", values="`v`")),
+)
+
+# Names that clients reach by both ways, as by any other.
+ODD_NAMES = {"dash": "-", "underscore": "_", "slash": "/", "colon": ":", "comma": ",", "percent": "%", "quote": "''"}
+
+
+def reached(name: str) -> tuple[Step, ...]:
+    """Reach {k} of {t} by `bind` and by `@@` under that name; the row of the name is there."""
+    return (
+        say(f"bind {{m2}}\r\nbind {name}\r\n", "SUCCEED\r\nSUCCEED\r\n"),
+        shows("{k}", "x"),
+        say("bind {m2}\r\n", "SUCCEED\r\n"),
+        shows(f"@@{name}.{{k}}", "x"),
+    )
+
+
+NAMES = (
+    *(
+        case(
+            f"name-with-{name}",
+            "KV-CONT-025",
+            stored("{k}", "x"),
+            row(f"{{k2}}{sign}a", "{t}"),
+            *reached(f"{{k2}}{sign}a".replace("''", "'")),
+            row_removed(f"{{k2}}{sign}a"),
+            shape=ONE,
+        )
+        for name, sign in ODD_NAMES.items()
+    ),
+    case(
+        "name-with-a-blank",
+        "KV-CONT-026",
+        stored("{k}", "x"),
+        row("{k2} a"),
+        misses("@@{k2} a.{k}"),
+        say("bind {k2} a\r\n", "ERROR\r\n"),
+        shows("{k}", "x"),
+        row_removed("{k2} a"),
+        shape=ONE,
+    ),
+    case(
+        "name-with-the-delimiter",
+        "KV-CONT-027",
+        stored("{k}", "x"),
+        row("{k2}.a"),
+        say("bind {m2}\r\nbind {k2}.a\r\n", "SUCCEED\r\nSUCCEED\r\n"),
+        shows("{k}", "x"),
+        misses("@@{k2}.a.{k}"),
+        row_removed("{k2}.a"),
+        shape=ONE,
+    ),
+    case(
+        "name-with-at-signs",
+        "KV-CONT-029",
+        stored("{k}", "x"),
+        row("@@{k2}"),
+        *reached("@@{k2}"),
+        misses("@@{k2}.{k}"),
+        row_removed("@@{k2}"),
+        shape=ONE,
+    ),
+    case(
+        "fifty-mappings",
+        "KV-CONT-030",
+        stored("{k}", "x"),
+        *(row(f"{{k2}}n{number}") for number in range(50)),
+        *(shows(f"@@{{k2}}n{number}.{{k}}", "x") for number in range(50)),
+        sql("DELETE FROM {containers} WHERE name LIKE '{k2}n%'"),
+        shape=ONE,
+    ),
+    case(
+        "columns-with-blank-and-dash",
+        "KV-CONT-032",
+        stored("{k}", "x"),
+        shows("{k}", "x"),
+        sql("SELECT `a key`, `v-x` FROM {t}", ("{k}", "x")),
+        shape=BLANKS,
+    ),
+    case("value-column-with-a-blank", "KV-CONT-033", unknown("{m}"), shape=BLANK_VALUE, bind="m1"),
+    case(
+        "switch-to-a-wrong-row",
+        "KV-CONT-020",
+        stored("{k}", "x"),
+        row("{k2}", values="nothing"),
+        say("set @@{k2}.{k} 0 0 1\r\ny\r\n", "NOT_FOUND\r\n"),
+        shows("{k}", "x"),
+        misses("@@{k2}"),
+        shows("{k}", "x"),
+        say("bind {k2}\r\n", "NOT_FOUND\r\n"),
+        shows("{k}", "x"),
+        row_removed("{k2}"),
+        shape=ONE,
+    ),
+)
+
+# A name that is empty sorts first.
+NAMELESS = Setup(containers=(("beta", "t2"), ("", "t1")))
+TABLE = f"({COLUMNS})"
+
+TABLES = (
+    case(
+        "row-with-a-view",
+        "KV-CONT-015",
+        sql("CREATE VIEW {t}_view AS SELECT * FROM {t}"),
+        *beside(row("{k2}", "{t}_view")),
+        sql("DROP VIEW {t}_view"),
+        shape=ONE,
+    ),
+    case(
+        "row-with-a-partition",
+        "KV-CONT-017",
+        sql(f"CREATE TABLE {{t}}_p {TABLE} ENGINE=INNODB PARTITION BY KEY (k) PARTITIONS 1"),
+        row("{k2}", "{t}_p#P#p0"),
+        stored("@@{k2}.{k}", "x"),
+        shows("{k}", "x"),
+        sql("SELECT v FROM {t}_p", ("x",)),
+        row_removed("{k2}"),
+        shape=ONE,
+        engine="mysql",
+    ),
+    case(
+        "row-with-the-name-of-a-file",
+        "KV-CONT-019",
+        sql(f"CREATE TABLE `{{t}}-x` {TABLE} ENGINE=INNODB"),
+        row("{k2}", "{t}-x"),
+        unknown("{k2}"),
+        row("{k3}", "{t}@002dx"),
+        stored("@@{k3}.{k}", "x"),
+        sql("SELECT v FROM `{t}-x`", ("x",)),
+        row_removed("{k2}"),
+        row_removed("{k3}"),
+        shape=ONE,
+        engine="mysql",
+    ),
+    case(
+        "row-without-a-name",
+        "KV-CONT-028",
+        say("get kvc-where\r\n", "VALUE kvc-where 0 2\r\nt1\r\nEND\r\n"),
+        misses("@@.kvc-where"),
+        say("bind \r\n", "ERROR\r\n"),
+        say("bind beta\r\nget kvc-where\r\n", "SUCCEED\r\nVALUE kvc-where 0 2\r\nt2\r\nEND\r\n"),
+        setup=NAMELESS,
+        bind="",
+    ),
+    case(
+        "two-rows-of-one-name",
+        "KV-CONT-031",
+        row("{k2}a"),
+        refused(row("{k2}A").statement),
+        row_removed("{k2}a"),
+        shape=ONE,
+    ),
+)
+
+CASES = (
+    *(case(f"row-with-{name}", requirement, *beside(inserted), shape=ONE) for name, requirement, inserted in WRONG),
+    *NAMES,
+    *TABLES,
+)
+
+
+def test_containers(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,237 @@
+"""The type of the key column: which types, which keys fit, which spellings of a number are one key.
+
+Character sets and collations: `test_key_text.py`. Indexes: `test_key_index.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.case import Shape, case, say, sql
+from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored, told, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+
+def keyed(declared: str) -> Shape:
+    """Return the usual table with a key column declared so."""
+    return Shape(f"k {declared} PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
+
+
+# Smallest and largest number by type; the plugin cannot live with MEDIUMINT (columns:type-036).
+RANGES: Final = {
+    "TINYINT": (-128, 127),
+    "TINYINT UNSIGNED": (0, 255),
+    "SMALLINT": (-32768, 32767),
+    "SMALLINT UNSIGNED": (0, 65535),
+    "INT": (-2147483648, 2147483647),
+    "INT UNSIGNED": (0, 4294967295),
+    "BIGINT": (-9223372036854775808, 9223372036854775807),
+}
+INT, UNSIGNED, TINY, LARGE = (keyed(words) for words in ("INT", "INT UNSIGNED", "TINYINT", "BIGINT UNSIGNED"))
+FIVE = stored("5", "five")
+# Whatever a storage verb says when it stores nothing.
+NOT_TAKEN = ("CLIENT_ERROR <text>\r\n", "NOT_STORED\r\n")
+
+
+def named(declared: str) -> str:
+    """Return a type as a part of a case's name."""
+    return declared.lower().replace(" ", "-")
+
+
+INTEGERS = (
+    *(
+        case(
+            f"{named(declared)}-key",
+            "KV-KEY-002",
+            stored(f"{low}", "lowest"),
+            stored(f"{high}", "highest"),
+            say(f"get {high} {low}\r\n", f"VALUE {high} 0 7\r\nhighest\r\nVALUE {low} 0 6\r\nlowest\r\nEND\r\n"),
+            sql("SELECT k, v FROM {t} ORDER BY k", (low, "lowest"), (high, "highest")),
+            shape=keyed(declared),
+        )
+        for declared, (low, high) in RANGES.items()
+    ),
+    case("integer-key-of-sql", "KV-KEY-003", inserted("5", "'five', 2, 0, 0"), shows("5", "five", flags=2), shape=INT),
+    case(
+        "integer-key-for-every-verb",
+        "KV-KEY-003",
+        stored("5", "1", "add"),
+        stored("5", "2", "replace"),
+        stored("5", "0", "append"),
+        say("incr 5 5\r\n", "25\r\n"),
+        say("decr 5 1\r\n", "24\r\n"),
+        shows("5", "24"),
+        say("delete 5\r\n", "DELETED\r\n"),
+        misses("5"),
+        shape=INT,
+    ),
+    case("negative-key", "KV-KEY-004", inserted("-5", "'minus', 0, 0, 0"), FIVE, shows("-5", "minus"), shape=INT),
+    case(
+        "one-row-under-several-spellings",
+        "KV-KEY-013",
+        FIVE,
+        say("get 5 6 05 5\r\n", "VALUE 5 0 4\r\nfive\r\nVALUE 05 0 4\r\nfive\r\nVALUE 5 0 4\r\nfive\r\nEND\r\n"),
+        shape=INT,
+    ),
+    *(
+        case(
+            f"integer-key-{name}",
+            "KV-KEY-005",
+            FIVE,
+            shows(spelling, "five"),
+            told(spelling, "x", "NOT_STORED\r\n", "add"),
+            shape=INT,
+        )
+        for name, spelling in (("zeros", "005"), ("plus", "+5"), ("tail", "5abc"), ("fraction", "5.5"))
+    ),
+    *(
+        case(f"no-integer-{name}", "KV-KEY-006", FIVE, stored("0", "zero"), misses(spelling), shape=INT)
+        for name, spelling in (("text", "abc"), ("sign", "-"), ("signs", "--5"), ("bar", "_5"))
+    ),
+    *(
+        case(
+            f"no-integer-{name}-stored",
+            "KV-KEY-007",
+            stored("0", "zero"),
+            told(spelling, "x", NOT_TAKEN, verb),
+            sql("SELECT k, v FROM {t}", (0, "zero")),
+            shape=INT,
+        )
+        for name, verb, spelling in (("text", "set", "abc"), ("text-added", "add", "abc"), ("signs", "set", "--5"))
+    ),
+)
+
+BEYOND = (
+    *(
+        case(
+            f"{named(declared)}-key-too-{name}",
+            "KV-KEY-009",
+            told(f"{number}", "x", "CLIENT_ERROR <text>\r\n"),
+            sql("SELECT COUNT(*) FROM {t}", (0,)),
+            shape=keyed(declared),
+        )
+        for declared, (low, high) in RANGES.items()
+        for name, number in (("low", low - 1), ("high", high + 1))
+    ),
+    case("key-beyond-64-bits", "KV-KEY-009", told("9" * 30, "x", "CLIENT_ERROR <text>\r\n"), shape=INT),
+    *(
+        case(
+            f"key-out-of-range-{name}",
+            "KV-KEY-010",
+            stored(f"{kept}", "7"),
+            say(f"get {number}\r\n", "END\r\n"),
+            say(f"delete {number}\r\n", "NOT_FOUND\r\n"),
+            say(f"incr {number} 1\r\n", "NOT_FOUND\r\n"),
+            shows(f"{kept}", "7"),
+            shape=shape,
+        )
+        for name, kept, number, shape in (
+            ("tinyint", 44, 300, TINY),
+            ("int", -2147483648, 2147483648, INT),
+            ("unsigned", 4294967293, -3, UNSIGNED),
+        )
+    ),
+    *(
+        case(
+            f"key-by-low-bits-{name}",
+            "KV-KEY-008",
+            stored(f"{number}", "x"),
+            sql("SELECT k, v FROM {t}", (kept, "x")),
+            shows(f"{number}", "x"),
+            shows(f"{kept}", "x"),
+            shape=shape,
+        )
+        for name, kept, number, shape in (
+            ("tinyint", 44, 300, TINY),
+            ("int", 1215752191, 99999999999, INT),
+            ("unsigned", 4294967293, -3, UNSIGNED),
+        )
+    ),
+    case(
+        "bigint-unsigned-key",
+        "KV-KEY-012",
+        stored("18446744073709551615", "highest"),
+        stored("9223372036854775808", "x"),
+        shows("18446744073709551615", "highest"),
+        shows("9223372036854775808", "x"),
+        say("delete 18446744073709551615\r\n", "DELETED\r\n"),
+        shows("9223372036854775808", "x"),
+        shape=LARGE,
+    ),
+    case(
+        "bigint-unsigned-key-beyond-63-bits",
+        "KV-KEY-011",
+        stored("9223372036854775807", "x"),
+        shows("18446744073709551615", "x"),
+        shape=LARGE,
+    ),
+)
+
+# Each is the wrong row beside good ones; a connection begins bound to {m1}.
+ODD = {
+    "KV-KEY-018": ("BINARY(8)", "VARBINARY(8)"),
+    "KV-KEY-020": ("DECIMAL(8,2)", "FLOAT", "DOUBLE"),
+    "KV-KEY-021": ("DATETIME", "BIT(8)"),
+}
+UNUSABLE = (
+    *(
+        case(
+            f"{declared.partition('(')[0].lower()}-key",
+            requirement,
+            unknown("{m}"),
+            stored("{k}", "x"),
+            shape=keyed(declared),
+            bind="m1",
+        )
+        for requirement, types in ODD.items()
+        for declared in types
+    ),
+    *(
+        case(
+            f"{declared.lower()}-key",
+            "KV-KEY-019",
+            unknown("{m}"),
+            stored("{k}", "x"),
+            shape=Shape(f"k {declared}, v VARCHAR(40), {OPTIONS}, PRIMARY KEY (k(20))"),
+            bind="m1",
+        )
+        for declared in ("TEXT", "BLOB")
+    ),
+    *(
+        case(
+            f"{named(declared.partition('(')[0])}-key-as-sql-shows-it",
+            "KV-KEY-017",
+            inserted(text, "'x', 0, 0, 0"),
+            say(f"get @@{{m}}.{text}\r\n", (f"VALUE @@{{m}}.{text} 0 1\r\nx\r\nEND\r\n", "END\r\n")),
+            shape=keyed(declared),
+            bind="m1",
+        )
+        for declared, text in (("MEDIUMINT", "5"), ("DATE", "2021-02-03"), ("YEAR", "2021"), ("ENUM('a','b')", "b"))
+    ),
+    case(
+        "year-key-as-its-byte",
+        "KV-KEY-015",
+        stored("121", "x"),
+        sql("SELECT k FROM {t}", (2021,)),
+        misses("2021"),
+        shape=keyed("YEAR"),
+    ),
+    case(
+        "enum-key-by-number",
+        "KV-KEY-016",
+        inserted("b", "'x', 0, 0, 0"),
+        shows("2", "x"),
+        misses("b"),
+        shape=keyed("ENUM('a','b')"),
+    ),
+)
+
+CASES = (*INTEGERS, *BEYOND, *UNUSABLE)
+
+
+def test_key_column(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,183 @@
+"""The index on the key column: primary or unique, of one column, named as the row of `containers` says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Shape, case, say, sql
+from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored, told, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+COLUMNS = f"v VARCHAR(40), {OPTIONS}"
+SECONDARY = Shape(f"k VARCHAR(32) NOT NULL, {COLUMNS}, UNIQUE INDEX u (k)", index="u")
+BESIDE = Shape(
+    f"id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, k VARCHAR(32) NOT NULL, {COLUMNS}, UNIQUE INDEX u (k)", index="u"
+)
+DEFAULTED = Shape(f"id INT PRIMARY KEY DEFAULT 7, k VARCHAR(32) NOT NULL, {COLUMNS}, UNIQUE INDEX u (k)", index="u")
+BOTH = Shape(f"k VARCHAR(32) NOT NULL PRIMARY KEY, {COLUMNS}, UNIQUE INDEX u (k)", index="u")
+ROW = sql("INSERT INTO {t} (k, v, f, c, e) VALUES ('{k}', '7', 3, 5, 0)")
+WRONG = {
+    "KV-KEY-044": {
+        "not-unique": (f"k VARCHAR(32) NOT NULL, {COLUMNS}, INDEX u (k)", "u"),
+        "unknown": (f"k VARCHAR(32) NOT NULL PRIMARY KEY, {COLUMNS}", "u"),
+        "empty": (f"k VARCHAR(32) NOT NULL PRIMARY KEY, {COLUMNS}", ""),
+    },
+    "KV-KEY-045": {
+        "of-another-column": (f"k VARCHAR(32) NOT NULL, {COLUMNS}, PRIMARY KEY (v)", "PRIMARY"),
+        "unique-of-another-column": (f"k VARCHAR(32) NOT NULL PRIMARY KEY, {COLUMNS}, UNIQUE INDEX u (f)", "u"),
+    },
+    "KV-KEY-046": {
+        "composite-primary": (f"k VARCHAR(32) NOT NULL, {COLUMNS}, PRIMARY KEY (k, f)", "PRIMARY"),
+        "composite-primary-behind": (f"k VARCHAR(32) NOT NULL, {COLUMNS}, PRIMARY KEY (f, k)", "PRIMARY"),
+    },
+    "KV-KEY-048": {"composite-unique": (f"k VARCHAR(32) NOT NULL, {COLUMNS}, UNIQUE INDEX u (k, f)", "u")},
+}
+
+CASES = (
+    case(
+        "index-in-another-letter-case",
+        "KV-KEY-037",
+        stored("{k}", "x"),
+        shows("{k}", "x"),
+        shape=Shape(f"k VARCHAR(32) PRIMARY KEY, {COLUMNS}", index="primary"),
+    ),
+    case(
+        "secondary-index-in-another-letter-case",
+        "KV-KEY-037",
+        stored("{k}", "x"),
+        shows("{k}", "x"),
+        shape=Shape(f"k VARCHAR(32) NOT NULL, {COLUMNS}, UNIQUE INDEX Uniq (k)", index="uNIQ"),
+    ),
+    case(
+        "secondary-index",
+        "KV-KEY-038",
+        stored("{k}", "1", "add"),
+        stored("{k}", "2"),
+        stored("{k}", "0", "append"),
+        say("incr {k} 5\r\n", "25\r\n"),
+        shows("{k}", "25"),
+        sql("SELECT k, v FROM {t}", ("{k}", "25")),
+        say("delete {k}\r\n", "DELETED\r\n"),
+        misses("{k}"),
+        shape=SECONDARY,
+    ),
+    case(
+        "primary-key-and-unique-index",
+        "KV-KEY-049",
+        stored("{k}", "x"),
+        stored("{k}", "y"),
+        shows("{k}", "y"),
+        say("delete {k}\r\n", "DELETED\r\n"),
+        shape=BOTH,
+    ),
+    case(
+        "beside-a-primary-key-get",
+        "KV-KEY-042",
+        ROW,
+        shows("{k}", "7", flags=3),
+        say("delete {k}\r\n", "DELETED\r\n"),
+        misses("{k}"),
+        shape=BESIDE,
+    ),
+    case(
+        "beside-a-primary-key-every-verb",
+        "KV-KEY-043",
+        ROW,
+        stored("{k}", "2"),
+        stored("{k}", "0", "append"),
+        say("incr {k} 5\r\n", "25\r\n"),
+        told("{k}", "x", "NOT_STORED\r\n", "add"),
+        sql("SELECT k, v FROM {t}", ("{k}", "25")),
+        say("delete {k}\r\n", "DELETED\r\n"),
+        misses("{k}"),
+        shape=BESIDE,
+    ),
+    case(
+        "beside-a-primary-key-with-a-default",
+        "KV-KEY-043",
+        stored("{k}", "x", "add"),
+        stored("{k}", "y"),
+        sql("SELECT id, k, v FROM {t}", (7, "{k}", "y")),
+        shape=DEFAULTED,
+    ),
+    case(
+        "beside-a-primary-key-number",
+        "KV-KEY-043",
+        ROW,
+        sql("UPDATE {t} SET id = 77"),
+        stored("{k}", "8"),
+        sql("SELECT id, v FROM {t}", (77, "8")),
+        shape=BESIDE,
+    ),
+    *(
+        case(
+            f"beside-a-primary-key-{verb}",
+            "KV-KEY-039",
+            ROW,
+            told(key, "x", "NOT_STORED\r\n", verb),
+            shows("{k}", "7", flags=3),
+            shape=BESIDE,
+        )
+        for verb, key in (("set", "{k}"), ("add", "{k2}"), ("append", "{k}"), ("replace", "{k}"))
+    ),
+    case(
+        "beside-a-primary-key-cas",
+        "KV-KEY-039",
+        ROW,
+        say("cas {k} 0 0 1 5\r\nx\r\n", "NOT_STORED\r\n"),
+        shows("{k}", "7", flags=3),
+        shape=BESIDE,
+    ),
+    case(
+        "beside-a-primary-key-incr",
+        "KV-KEY-040",
+        ROW,
+        say("incr {k} 1\r\n", "SERVER_ERROR failed to store item\r\n"),
+        shows("{k}", "7", flags=3),
+        shape=BESIDE,
+    ),
+    case(
+        "beside-a-primary-key-incr-lost",
+        "KV-KEY-041",
+        ROW,
+        say("incr {k} 1\r\n", "8\r\n"),
+        shows("{k}", "7", flags=3),
+        shape=BESIDE,
+    ),
+    *(
+        case(
+            f"index-{name}",
+            requirement,
+            unknown("{m}"),
+            stored("{k}", "x"),
+            shape=Shape(columns, index=index),
+            bind="m1",
+        )
+        for requirement, rows in WRONG.items()
+        for name, (columns, index) in rows.items()
+    ),
+    case(
+        "composite-primary-accepted",
+        "KV-KEY-047",
+        inserted("{k}", "1, 'x', 0, 0, 0"),
+        misses("{k}"),
+        told("{k2}", "x", "NOT_STORED\r\n"),
+        shape=Shape(f"k VARCHAR(32) NOT NULL, n INT NOT NULL, {COLUMNS}, PRIMARY KEY (k, n)"),
+    ),
+    case(
+        "auto-increment-key",
+        "KV-KEY-036",
+        stored("100", "x"),
+        sql("INSERT INTO {t} (v) VALUES ('y')"),
+        sql("SELECT k < 100 FROM {t} WHERE v = 'y'", (1,)),
+        shape=Shape(f"k INT AUTO_INCREMENT PRIMARY KEY, {COLUMNS}"),
+    ),
+)
+
+
+def test_key_index(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

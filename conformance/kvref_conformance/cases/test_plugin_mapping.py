@@ -1,0 +1,209 @@
+"""What the C plugin answers otherwise, in mappings and ranges: its quirks, held as they were recorded.
+
+What they break stands in the other chapters, for the endpoints that keep it. An empty range with a word behind it would
+end 8.0 (core:range-077).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Setup, Shape, case, say, sql
+from kvref_conformance.cases.phrases import EVERYWHERE, OPTIONS, inserted, misses, shows, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+ARROW, LETTER = Setup("->"), Setup("m")
+NUMBERED = Shape(f"k INT PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
+SECONDARY = Shape(
+    f"id INT AUTO_INCREMENT PRIMARY KEY, k VARCHAR(32) NOT NULL, v VARCHAR(40), {OPTIONS}, UNIQUE INDEX u (k)",
+    index="u",
+)
+ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
+ABCD = tuple(stored(letter, letter.upper()) for letter in "abcd")
+NUMBERS = tuple(inserted(str(number), f"'n{number}', 0, 0, 0") for number in (2, 9, 10, 20))
+
+WORDS = (
+    *(
+        case(
+            f"{verb}-reads-no-at-signs",
+            requirement,
+            *EVERYWHERE,
+            say("set @@{m1}.x{k2} 0 0 1\r\n5\r\n", "STORED\r\n"),
+            say(line, answers),
+            shows("@@{m2}.{k}", "2"),
+        )
+        for verb, requirement, line, answers in (
+            ("delete", "KV-MAP-037", "delete @@{m2}.{k}\r\n", "NOT_FOUND\r\n"),
+            ("incr", "KV-MAP-038", "incr @@{m2}.{k} 1\r\n", ("NOT_FOUND\r\n", "<number>\r\n")),
+        )
+    ),
+    case(
+        "delete-of-a-key-with-at-signs",
+        "KV-MAP-037",
+        *EVERYWHERE,
+        sql("INSERT INTO {t1} VALUES ('@@{m2}.{k}', 'literal', 0, 0, 0)"),
+        say("delete @@{m2}.{k}\r\n", "DELETED\r\n"),
+        sql("SELECT COUNT(*) FROM {t1} WHERE c1 = '@@{m2}.{k}'", (0,)),
+        shows("@@{m2}.{k}", "2"),
+    ),
+    case(
+        "switch-word-names-the-default",
+        "KV-MAP-039",
+        *EVERYWHERE,
+        say("get @@{m2}\r\n", "VALUE @@{m2} 0 {#w0}\r\n{w0}\r\nEND\r\n"),
+        say("get @@{m1}\r\n", "VALUE @@{m1} 0 {#w0}\r\n{w0}\r\nEND\r\n"),
+        shows("{k}", "1"),
+    ),
+    case("word-of-three-bytes", "KV-MAP-040", *EVERYWHERE, misses("@@{q}"), shows("{k}", "1")),
+    case(
+        "delimiters-in-front",
+        "KV-MAP-041",
+        *EVERYWHERE,
+        sql("INSERT INTO {t2} VALUES ('.{k}', 'dot', 0, 0, 0)"),
+        say("get @@.{m2}.{k}\r\n", "VALUE @@.{m2}.{k} 0 3\r\ndot\r\nEND\r\n"),
+        shows("{k}", "2"),
+    ),
+    case(
+        "no-switch-behind-a-key",
+        "KV-MGET-017",
+        *EVERYWHERE,
+        say(
+            "get {k} @@{m2}.{k} @@{q}.{k}\r\n",
+            "VALUE {k} 0 1\r\n1\r\nVALUE @@{m2}.{k} 0 1\r\n1\r\nVALUE @@{q}.{k} 0 1\r\n1\r\nEND\r\n",
+        ),
+        shows("{k}", "1"),
+    ),
+    case(
+        "no-switch-behind-a-miss",
+        "KV-MGET-017",
+        *EVERYWHERE,
+        say("get {k2} @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n1\r\nEND\r\n"),
+        shows("{k}", "1"),
+    ),
+    case(
+        "unknown-mapping-behind-a-key",
+        "KV-MGET-018",
+        *EVERYWHERE,
+        say("get {k} @@no-such.{k}\r\n", "VALUE {k} 0 1\r\n1\r\nVALUE @@no-such.{k} 0 1\r\n1\r\nEND\r\n"),
+    ),
+    case(
+        "switch-word-behind-a-key",
+        "KV-MGET-019",
+        *EVERYWHERE,
+        say("get {k} @@{m2}\r\n", "VALUE {k} 0 1\r\n1\r\nVALUE @@{m2} 0 {#w1}\r\n{w1}\r\nEND\r\n"),
+        shows("{k}", "1"),
+    ),
+    case(
+        "every-word-switches",
+        "KV-MGET-020",
+        *EVERYWHERE,
+        say(
+            "get {k} @@{m2}.{k} @@{q}.{k}\r\n",
+            "VALUE {k} 0 1\r\n1\r\nVALUE @@{m2}.{k} 0 1\r\n2\r\nVALUE @@{q}.{k} 0 1\r\n3\r\nEND\r\n",
+        ),
+        shows("{k}", "3"),
+    ),
+)
+
+# {k} is 2 in {m2}; the first byte of what a part of the delimiter leaves is cut off.
+DELIMITERS = (
+    case(
+        "any-byte-ends-the-name",
+        "KV-DELIM-009",
+        say("bind {m2}\r\nset {k} 0 0 1\r\n2\r\nbind {m1}\r\n", "SUCCEED\r\nSTORED\r\nSUCCEED\r\n"),
+        say("get @@{m2}>x{k}\r\n", "VALUE @@{m2}>x{k} 0 1\r\n2\r\nEND\r\n"),
+        shows("{k}", "2"),
+        setup=ARROW,
+    ),
+    case(
+        "as-many-bytes-are-cut",
+        "KV-DELIM-010",
+        say("bind {m2}\r\nset {k} 0 0 1\r\n2\r\nbind {m1}\r\n", "SUCCEED\r\nSTORED\r\nSUCCEED\r\n"),
+        say("get @@{m2}->{k} @@{m2}-x{k}\r\n", "VALUE @@{m2}->{k} 0 1\r\n2\r\nVALUE @@{m2}-x{k} 0 1\r\n2\r\nEND\r\n"),
+        setup=ARROW,
+    ),
+    case(
+        "name-with-a-byte-of-the-delimiter",
+        "KV-DELIM-011",
+        stored("{k}", "1"),
+        misses("@@{m1}m{k}"),
+        misses("@@{m1}"),
+        shows("{k}", "1"),
+        setup=LETTER,
+    ),
+)
+
+RANGES = (
+    case(
+        "range-mark-in-a-key",
+        "KV-RANGE-013",
+        stored("a", "A"),
+        stored("@>a", "mark"),
+        shows("@>a", "mark"),
+        misses("@>=a"),
+        shape=ONE,
+    ),
+    case(
+        "range-with-words-behind",
+        "KV-RANGE-014",
+        *ABCD,
+        say("get @>=c a @<b\r\n", "VALUE c 0 1\r\nC\r\nVALUE d 0 1\r\nD\r\nEND\r\n"),
+        shape=ONE,
+    ),
+    case(
+        "range-behind-a-mapping",
+        "KV-RANGE-015",
+        *ABCD,
+        say("get @@{m}.@>=b\r\n", "VALUE b 0 1\r\nB\r\nEND\r\n"),
+        shape=ONE,
+    ),
+    case(
+        "range-up-to-an-expired-row",
+        "KV-RANGE-016",
+        *ABCD,
+        sql("UPDATE {t} SET e = 1000000000 WHERE k = 'c'"),
+        say("get @>=a\r\n", "VALUE a 0 1\r\nA\r\nVALUE b 0 1\r\nB\r\nEND\r\n"),
+        shape=ONE,
+    ),
+    case(
+        "range-with-storage-bytes",
+        "KV-RANGE-017",
+        *NUMBERS,
+        say("get @>=9@<=10\r\n", "VALUE \x80\0\0\x09 0 2\r\nn9\r\nVALUE \x80\0\0\x0a 0 3\r\nn10\r\nEND\r\n"),
+        shape=NUMBERED,
+    ),
+    case(
+        "range-of-one-row",
+        "KV-RANGE-018",
+        *NUMBERS,
+        say("get @>=9\r\n", "VALUE \x80\0\0\x09 0 2\r\nn9\r\nEND\r\n"),
+        shape=NUMBERED,
+    ),
+    case(
+        "range-without-its-upper-bound",
+        "KV-RANGE-019",
+        sql("INSERT INTO {t} (k, v) VALUES ('a', 'A'), ('b', 'B'), ('c', 'C'), ('d', 'D')"),
+        say("get @>=b@<c\r\n", "VALUE b 0 1\r\nB\r\nVALUE c 0 1\r\nC\r\nVALUE d 0 1\r\nD\r\nEND\r\n"),
+        shape=SECONDARY,
+    ),
+    case(
+        "range-mark-in-a-row",
+        "KV-RANGE-027",
+        stored("a", "A"),
+        stored("@>z", "mark"),
+        sql("SELECT v FROM {t} WHERE k = '@>z'", ("mark",)),
+        misses("@>z"),
+        say("delete @>z\r\n", "DELETED\r\n"),
+        shape=ONE,
+    ),
+)
+
+CASES = (*WORDS, *DELIMITERS, *RANGES)
+
+
+def test_plugin_mapping(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,358 @@
+"""What counts at once and what at the next reload: rows of `containers`, options and tables that change while in use.
+
+{k} is 1 in {t1} and 2 in {t2}; the row of a case is {k2}.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Hangup, Reload, Setup, Shape, case, say, sql
+from kvref_conformance.cases.phrases import OPTIONS, misses, row, row_added, row_removed, shows, stored, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Say, Sql
+
+COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
+ONE = Shape(COLUMNS)
+# Setups of one case each: what it changes is written anew for the next.
+DEFAULTS = {
+    name: Setup(containers=(("beta", "t2"), (name, "t1")))
+    for name in ("delta-a", "delta-b", "delta-c", "delta-d", "delta-e")
+}
+OPTION = Setup(others=(("kvc_reload", "x"),))
+BOTH = (stored("@@{m2}.{k}", "2"), stored("@@{m1}.{k}", "1"))
+
+
+def leads(name: str, table: str) -> Sql:
+    """Let the row of that name lead to another table."""
+    return sql(f"UPDATE {{containers}} SET db_table = '{table}' WHERE name = '{name}'")  # noqa: S608 - a template
+
+
+def where(table: str, word: str = "kvc-where", on: str = "a") -> Say:
+    """Want a plain key, or a word, to be answered by that table."""
+    return say(f"get {word}\r\n", f"VALUE {word} 0 2\r\n{table}\r\nEND\r\n", on=on)
+
+
+ROWS = (
+    case(
+        "repaired-row",
+        "KV-LIFE-002",
+        *BOTH,
+        row("{k2}", "{t1}", key="c1", values="nothing"),
+        unknown("{k2}"),
+        sql("UPDATE {containers} SET value_columns = 'c2' WHERE name = '{k2}'"),
+        shows("@@{k2}.{k}", "1"),
+        row_removed("{k2}"),
+    ),
+    case(
+        "table-made-later",
+        "KV-LIFE-002",
+        row("{k2}", "{t}_later"),
+        unknown("{k2}"),
+        sql(f"CREATE TABLE {{t}}_later ({COLUMNS})"),
+        stored("@@{k2}.{k}", "x"),
+        shows("{k}", "x"),
+        row_removed("{k2}"),
+        shape=ONE,
+    ),
+    case(
+        "changed-row",
+        "KV-LIFE-003",
+        *BOTH,
+        row_added("{k2}", "{t1}"),
+        shows("@@{k2}.{k}", "1"),
+        leads("{k2}", "{t2}"),
+        shows("@@{k2}.{k}", "1"),
+        shows("@@{k2}.{k}", "1", on="b"),
+        shows("@@{m2}.{k}", "2"),
+        shows("@@{k2}.{k}", "1"),
+        Reload(),
+        shows("@@{k2}.{k}", "2"),
+        row_removed("{k2}"),
+    ),
+    case(
+        "changed-columns",
+        "KV-LIFE-003",
+        sql("INSERT INTO {t1} VALUES ('{k}', '1', 7, 0, 0)"),
+        row_added("{k2}", "{t1}"),
+        shows("@@{k2}.{k}", "1", flags=7),
+        sql("UPDATE {containers} SET flags = '0' WHERE name = '{k2}'"),
+        shows("@@{k2}.{k}", "1", on="b", flags=7),
+        Reload(),
+        shows("@@{k2}.{k}", "1"),
+        row_removed("{k2}"),
+    ),
+    case(
+        "renamed-row",
+        "KV-LIFE-004 KV-LIFE-005",
+        *BOTH,
+        row_added("{k2}", "{t2}"),
+        shows("@@{k2}.{k}", "2"),
+        sql("UPDATE {containers} SET name = '{k3}' WHERE name = '{k2}'"),
+        shows("@@{m1}.{k}", "1"),
+        shows("@@{k2}.{k}", "2"),
+        shows("@@{k3}.{k}", "2", on="b"),
+        Reload(),
+        unknown("{k2}"),
+        shows("@@{k3}.{k}", "2"),
+        row_removed("{k3}"),
+    ),
+    case(
+        "deleted-row",
+        "KV-LIFE-006",
+        *BOTH,
+        row_added("{k2}", "{t2}"),
+        shows("@@{k2}.{k}", "2"),
+        row_removed("{k2}"),
+        shows("@@{m1}.{k}", "1"),
+        shows("@@{k2}.{k}", "2"),
+        shows("@@{k2}.{k}", "2", on="b"),
+    ),
+    case(
+        "deleted-row-after-a-reload",
+        "KV-LIFE-007",
+        *BOTH,
+        row_added("{k2}", "{t2}"),
+        shows("@@{k2}.{k}", "2"),
+        row_removed("{k2}"),
+        Reload(),
+        unknown("{k2}"),
+    ),
+    case(
+        "row-changed-before-its-use",
+        "KV-LIFE-008",
+        *BOTH,
+        row_added("{k2}", "{t1}"),
+        leads("{k2}", "{t2}"),
+        shows("@@{k2}.{k}", "2"),
+        row_removed("{k2}"),
+    ),
+    case(
+        "row-read-anew-under-another-spelling",
+        "KV-LIFE-009",
+        *BOTH,
+        row_added("{k2}q", "{t1}"),
+        shows("@@{k2}q.{k}", "1"),
+        leads("{k2}q", "{t2}"),
+        shows("@@{k2}Q.{k}", "2", on="b"),
+        shows("@@{k2}q.{k}", "1"),
+        row_removed("{k2}q"),
+    ),
+    case(
+        "row-not-read-anew-under-another-spelling",
+        "KV-LIFE-011",
+        *BOTH,
+        row_added("{k2}q", "{t1}"),
+        shows("@@{k2}q.{k}", "1"),
+        leads("{k2}q", "{t2}"),
+        shows("@@{k2}Q.{k}", "1", on="b"),
+        shows("@@{k2}q.{k}", "1"),
+        Reload(),
+        shows("@@{k2}Q.{k}", "2", on="b"),
+        row_removed("{k2}q"),
+    ),
+)
+
+DEFAULT_ROW = (
+    case(
+        "default-row-read-anew",
+        "KV-LIFE-010",
+        where("t2"),
+        leads("beta", "{t1}"),
+        where("t2", on="b"),
+        where("t1", "@@beta.kvc-where", on="c"),
+        where("t1", on="c"),
+        setup=DEFAULTS["delta-a"],
+        bind="",
+    ),
+    case(
+        "default-row-not-read-anew",
+        "KV-LIFE-011",
+        where("t2"),
+        leads("beta", "{t1}"),
+        where("t2", on="b"),
+        where("t2", "@@beta.kvc-where", on="c"),
+        where("t2", on="c"),
+        Reload(),
+        where("t1"),
+        setup=DEFAULTS["delta-b"],
+        bind="",
+    ),
+    case(
+        "default-row-deleted",
+        "KV-LIFE-012",
+        row_removed("beta"),
+        where("t2"),
+        where("t2", on="b"),
+        Reload(),
+        where("t1"),
+        setup=DEFAULTS["delta-c"],
+        bind="",
+    ),
+    case(
+        "default-row-inserted",
+        "KV-LIFE-013",
+        row_added("default", "{t3}"),
+        where("t2"),
+        where("t2", on="b"),
+        Reload(),
+        where("t3"),
+        setup=DEFAULTS["delta-d"],
+        bind="",
+    ),
+    case(
+        "delimiter-changed",
+        "KV-LIFE-015",
+        *BOTH,
+        sql("UPDATE {options} SET value = ':' WHERE name = 'table_map_delimiter'"),
+        shows("@@{m2}.{k}", "2"),
+        misses("@@{m2}:{k}"),
+        shows("@@{m2}.{k}", "2", on="b"),
+        Reload(),
+        shows("@@{m2}:{k}", "2"),
+        setup=OPTION,
+    ),
+)
+
+# {t}_{k4} is a table that the case drops or alters; connections are closed before, which 8.0 would wait for.
+MADE = (sql(f"CREATE TABLE {{t}}_{{k4}} ({COLUMNS})"), row("{k2}", "{t}_{k4}"), stored("@@{k2}.{k}", "x", flags=3))
+GONE = (sql("DROP TABLE {t}_{k4}"), row_removed("{k2}"))
+TO_OWN = say("bind {k2}\r\n", "SUCCEED\r\n")
+DROPPED = (*MADE, Hangup(), sql("DROP TABLE {t}_{k4}"), TO_OWN)
+SET = "set {k} 0 0 1\r\ny\r\n"
+
+TABLES = (
+    case(
+        "rows-deleted-by-sql",
+        "KV-LIFE-017",
+        stored("{k}", "x"),
+        shows("{k}", "x"),
+        sql("DELETE FROM {t}"),
+        misses("{k}"),
+        misses("{k}"),
+        shape=ONE,
+    ),
+    case(
+        "table-truncated-by-sql",
+        "KV-LIFE-017",
+        stored("{k}", "x"),
+        Hangup(),
+        sql("TRUNCATE TABLE {t}"),
+        misses("{k}"),
+        stored("{k}", "y"),
+        shape=ONE,
+    ),
+    case(
+        "table-dropped",
+        "KV-LIFE-018",
+        *DROPPED,
+        misses("{k}"),
+        say(SET, "NOT_STORED\r\n"),
+        misses("{k}"),
+        row_removed("{k2}"),
+        shape=ONE,
+    ),
+    case(
+        "table-dropped-and-said",
+        "KV-LIFE-028",
+        *DROPPED,
+        *(
+            say(line, "SERVER_ERROR <text>\r\n")
+            for line in ("get {k}\r\n", SET, "delete {k}\r\n", "incr {k} 1\r\n", "flush_all\r\n")
+        ),
+        row_removed("{k2}"),
+        shape=ONE,
+    ),
+    case(
+        "other-tables-than-the-dropped-one",
+        "KV-LIFE-029",
+        *DROPPED,
+        stored("@@{m}.{k}", "z"),
+        shows("{k}", "z"),
+        row_removed("{k2}"),
+        shape=ONE,
+    ),
+    case(
+        "words-on-a-dropped-table",
+        "KV-LIFE-019",
+        *MADE,
+        Hangup(),
+        sql("DROP TABLE {t}_{k4}"),
+        TO_OWN,
+        say(SET, "NOT_STORED\r\n"),
+        say("delete {k}\r\n", "SERVER_ERROR temporary failure\r\n"),
+        say("incr {k} 1\r\n", "SERVER_ERROR failed to store item\r\n"),
+        row_removed("{k2}"),
+        shape=ONE,
+    ),
+    case(
+        "dropped-table-in-use",
+        "KV-LIFE-020",
+        *MADE,
+        sql("DROP TABLE {t}_{k4}"),
+        shows("{k}", "x", flags=3),
+        stored("{k}", "y"),
+        shows("{k}", "y"),
+        row_removed("{k2}"),
+        shape=ONE,
+        engine="mysql",
+    ),
+    case(
+        "table-made-again",
+        "KV-LIFE-021",
+        *MADE,
+        sql("DROP TABLE {t}_{k4}"),
+        sql("CREATE TABLE {t}_{k4} (e INT, c BIGINT UNSIGNED, f INT, v VARCHAR(40), k VARCHAR(32) PRIMARY KEY)"),
+        sql("INSERT INTO {t}_{k4} VALUES (0, 5, 7, 'new', '{k}')"),
+        shows("{k}", "new", flags=7),
+        stored("{k}", "y"),
+        sql("SELECT v, k FROM {t}_{k4}", ("y", "{k}")),
+        Hangup(),
+        *GONE,
+        shape=ONE,
+    ),
+    *(
+        case(
+            f"column-{name}-dropped{suffix}",
+            requirement,
+            *MADE,
+            Hangup(),
+            sql(f"ALTER TABLE {{t}}_{{k4}} DROP COLUMN {name}"),
+            TO_OWN,
+            say("get {k}\r\n", found),
+            say(SET, told),
+            Hangup(),
+            *GONE,
+            shape=ONE,
+        )
+        for name in "vf"
+        for requirement, suffix, found, told in (
+            ("KV-LIFE-022", "", "END\r\n", "NOT_STORED\r\n"),
+            ("KV-LIFE-028", "-and-said", "SERVER_ERROR <text>\r\n", "SERVER_ERROR <text>\r\n"),
+        )
+    ),
+    case(
+        "columns-moved",
+        "KV-LIFE-023",
+        *MADE,
+        Hangup(),
+        sql("ALTER TABLE {t}_{k4} ADD COLUMN n INT FIRST"),
+        sql("ALTER TABLE {t}_{k4} MODIFY v VARCHAR(50) FIRST"),
+        TO_OWN,
+        shows("{k}", "x", flags=3),
+        stored("{k}", "y"),
+        sql("SELECT v, f FROM {t}_{k4}", ("y", 0)),
+        Hangup(),
+        *GONE,
+        shape=ONE,
+    ),
+)
+
+CASES = (*ROWS, *DEFAULT_ROW, *TABLES)
+
+
+def test_reload(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

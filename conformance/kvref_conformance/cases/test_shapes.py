@@ -1,0 +1,23 @@
+"""Any table, any row of `containers`, any delimiter and separator: generated, judged by `kvref_conformance.shapes`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import case
+from kvref_conformance.plugin import end_test
+from kvref_conformance.shapes import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE, judge_shapes
+
+if TYPE_CHECKING:
+    from kvref_conformance.case import Case
+    from kvref_conformance.run import Run
+
+CASES = (
+    case(ANY_TABLE, "KV-SEQ-002"),
+    case(ANY_ROW, "KV-SEQ-003"),
+    case(ANY_CONFIGURATION, "KV-SEQ-004"),
+)
+
+
+def test_shapes(case: Case, run: Run) -> None:
+    end_test(run, judge_shapes(run.judge, case, "shapes", run.examples, run.seed))

@@ -1,0 +1,95 @@
+"""`stats`: which names, in which order, and what the counters count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import case, say
+from kvref_conformance.cases.phrases import stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Say
+
+NAMES = (
+    "pid uptime time version libevent pointer_size rusage_user rusage_system daemon_connections curr_connections "
+    "total_connections connection_structures cmd_get cmd_set cmd_flush auth_cmds auth_errors get_hits get_misses "
+    "delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval bytes_read "
+    "bytes_written limit_maxbytes accepting_conns listen_disabled_num rejected_conns threads conn_yields evictions "
+    "curr_items total_items bytes reclaimed engine_maxbytes"
+).split()
+RESET = say("stats reset\r\n", "RESET\r\n")
+USAGE = "CLIENT_ERROR usage: stats detail on|off|dump\r\n"
+
+
+def counted(**numbers: int | str) -> Say:
+    """Want `stats` with these numbers, whatever the others."""
+    lines = "".join(f"STAT {name} {numbers.get(name, '<text>')}\r\n" for name in NAMES)
+    return say("stats\r\n", f"{lines}END\r\n")
+
+
+CASES = (
+    case("stats-names", "KV-STATS-001", counted()),
+    case("stats-without-rows", "KV-STATS-002", stored("{k}", "x"), counted(curr_items=0, total_items=0, bytes=0)),
+    case(
+        "stats-reset",
+        "KV-STATS-003",
+        say("get {k}\r\n", "END\r\n"),
+        RESET,
+        counted(cmd_get=0, cmd_set=0, get_hits=0, get_misses=0, delete_misses=0, incr_hits=0, cas_misses=0),
+    ),
+    case("stats-reset-of-connections", "KV-STATS-004", RESET, counted(total_connections=0)),
+    case(
+        "stats-of-get",
+        "KV-STATS-005",
+        stored("{k}", "x"),
+        RESET,
+        say("get {k} {k2} {k}\r\n", "VALUE {k} 0 1\r\nx\r\nVALUE {k} 0 1\r\nx\r\nEND\r\n"),
+        counted(cmd_get=3, get_hits=2, get_misses=1),
+    ),
+    case(
+        "stats-of-set",
+        "KV-STATS-006",
+        RESET,
+        stored("{k}", "x"),
+        say("cas {k2} 0 0 1 1\r\ny\r\n", "NOT_FOUND\r\n"),
+        counted(cmd_set=1, cas_misses=1),
+    ),
+    case(
+        "stats-of-delete",
+        "KV-STATS-007",
+        stored("{k}", "x"),
+        RESET,
+        say("delete {k}\r\n", "DELETED\r\n"),
+        say("delete {k}\r\n", "NOT_FOUND\r\n"),
+        counted(delete_hits=1, delete_misses=1),
+    ),
+    case(
+        "stats-of-a-missing-incr",
+        "KV-STATS-008",
+        RESET,
+        say("incr {k} 1\r\n", ("<number>\r\n", "NOT_FOUND\r\n")),
+        counted(incr_hits=1, incr_misses=0),
+    ),
+    case("stats-libevent", "KV-STATS-009", counted(version="<text>", libevent="5.6.14")),
+    case(
+        "stats-detail",
+        "KV-STATS-010",
+        say("stats detail on\r\n", "OK\r\n"),
+        say("stats detail dump\r\n", ("END\r\n", "<stats>END\r\n")),
+        say("stats detail off\r\n", "OK\r\n"),
+        say("stats detail other\r\n", USAGE),
+    ),
+    case("stats-sizes", "KV-STATS-011", say("stats sizes\r\n", "END\r\n")),
+    case("stats-vbucket", "KV-STATS-012", say("stats vbucket\r\n", "STAT vb_0 active\r\nEND\r\n")),
+    *(
+        case(f"stats-{word}", "KV-STATS-013", say(f"stats {word}\r\n", "ERROR\r\n"))
+        for word in ("foo", "malloc", "noreply")
+    ),
+    case("stats-conns", "KV-STATS-014", say("stats conns\r\n", "ERROR\r\n")),
+)
+
+
+def test_stats(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,337 @@
+"""The type of the value column: text and bytes of every size, what does not fit, types that no mapping can use.
+
+Integer columns: `test_value_integer.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.case import Shape, case, say, sql
+from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored, told, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+
+def valued(declared: str, extra: str = "") -> Shape:
+    """Return the usual table with a value column declared so."""
+    return Shape(f"k VARCHAR(32) PRIMARY KEY, v {declared}, {OPTIONS}{extra}")
+
+
+TEXTS: Final = ("VARCHAR(100)", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT")
+BLOBS: Final = ("VARBINARY(300)", "BLOB", "MEDIUMBLOB", "LONGBLOB")
+EVERY_BYTE: Final = "".join(map(chr, range(256)))
+TOO_LARGE: Final = "SERVER_ERROR object too large for cache\r\n"
+REFUSED = ("CLIENT_ERROR <text>\r\n", "SERVER_ERROR <text>\r\n")
+E_ACUTE, EMOJI = "\xc3\xa9", "\xf0\x9f\x98\x80"
+FOUR = valued("VARCHAR(4) CHARACTER SET utf8mb4")
+UTF8, LATIN1, CHAR = (
+    valued("VARCHAR(40) CHARACTER SET utf8"),
+    valued("VARCHAR(40) CHARACTER SET latin1"),
+    valued("CHAR(6)"),
+)
+ROW = "SELECT v FROM {t} WHERE k = '{k}'"
+HEX = "SELECT HEX(v) FROM {t} WHERE k = '{k}'"
+
+
+def named(declared: str) -> str:
+    """Return a type as a part of a case's name."""
+    return declared.partition("(")[0].lower().replace(" ", "-")
+
+
+FITTING = (
+    *(
+        case(
+            f"{named(declared)}-value",
+            "KV-TYPE-001",
+            stored("{k}", "Some, text."),
+            sql(ROW, ("Some, text.",)),
+            shows("{k}", "Some, text."),
+            shape=valued(declared),
+        )
+        for declared in TEXTS
+    ),
+    *(
+        case(
+            f"{named(declared)}-value",
+            "KV-TYPE-002",
+            stored("{k}", EVERY_BYTE),
+            shows("{k}", EVERY_BYTE),
+            sql(HEX, (EVERY_BYTE.encode("latin-1").hex().upper(),)),
+            shape=valued(declared),
+        )
+        for declared in BLOBS
+    ),
+    case(
+        "large-text",
+        "KV-TYPE-001",
+        stored("{k}", "v" * 70000),
+        sql("SELECT LENGTH(v) FROM {t}", (70000,)),
+        shows("{k}", "v" * 70000),
+        shape=valued("MEDIUMTEXT"),
+    ),
+    *(
+        case(
+            f"empty-{named(declared)}",
+            "KV-TYPE-003",
+            stored("{k}", ""),
+            sql("SELECT v, v IS NULL FROM {t}", ("", 0)),
+            shows("{k}", ""),
+            shape=valued(declared),
+        )
+        for declared in ("VARCHAR(100)", "TEXT")
+    ),
+    case(
+        "empty-value-of-not-null",
+        "KV-TYPE-030",
+        stored("{k}", "x"),
+        stored("{k}", ""),
+        sql("SELECT v FROM {t}", ("",)),
+        shows("{k}", ""),
+        shape=valued("VARCHAR(100) NOT NULL"),
+    ),
+    case(
+        "width-in-characters",
+        "KV-TYPE-006",
+        stored("{k}", E_ACUTE * 4),
+        shows("{k}", E_ACUTE * 4),
+        stored("{k}", EMOJI * 4),
+        shows("{k}", EMOJI * 4),
+        shape=FOUR,
+    ),
+    case(
+        "latin1-value",
+        "KV-TYPE-009",
+        stored("{k}", EVERY_BYTE[:40]),
+        stored("{k2}", EVERY_BYTE[216:]),
+        shows("{k2}", EVERY_BYTE[216:]),
+        sql("SELECT HEX(v) FROM {t} WHERE k = '{k2}'", (EVERY_BYTE[216:].encode("latin-1").hex().upper(),)),
+        shape=LATIN1,
+    ),
+    case(
+        "unique-value",
+        "KV-TYPE-034",
+        stored("{k}", "x"),
+        stored("{k2}", "y"),
+        told("{k2}", "x", ("NOT_STORED\r\n", *REFUSED)),
+        shows("{k2}", "y"),
+        shape=valued("VARCHAR(40)", ", UNIQUE INDEX uv (v)"),
+    ),
+    case(
+        "unique-value-new-key",
+        "KV-TYPE-034",
+        stored("{k}", "x"),
+        told("{k2}", "x", ("NOT_STORED\r\n", *REFUSED)),
+        misses("{k2}"),
+        shape=valued("VARCHAR(40)", ", UNIQUE INDEX uv (v)"),
+    ),
+    case(
+        "indexed-value",
+        "KV-TYPE-035",
+        stored("{k}", "x"),
+        stored("{k}", "y"),
+        sql("SELECT COUNT(*) FROM {t} WHERE v = 'x'", (0,)),
+        sql("SELECT k FROM {t} WHERE v = 'y'", ("{k}",)),
+        say("delete {k}\r\n", "DELETED\r\n"),
+        sql("SELECT COUNT(*) FROM {t} WHERE v = 'y'", (0,)),
+        shape=valued("VARCHAR(40)", ", INDEX iv (v)"),
+    ),
+)
+
+NOT_FITTING = (
+    *(
+        case(f"long-value-cut-{name}", "KV-TYPE-004", stored("{k}", value), sql(ROW, (kept,)), shape=FOUR)
+        for name, value, kept in (("ascii", "abcdef", "abcd"), ("accents", E_ACUTE * 5, "\xe9" * 4))
+    ),
+    case(
+        "long-value-of-five-characters",
+        "KV-LIMIT-003",
+        stored("{k}", "abcd"),
+        told("{k}", E_ACUTE * 5, TOO_LARGE),
+        shows("{k}", "abcd"),
+        shape=FOUR,
+    ),
+    case(
+        "append-cut",
+        "KV-TYPE-005",
+        stored("{k}", "abc"),
+        stored("{k}", "def", "append"),
+        shows("{k}", "abcd"),
+        shape=FOUR,
+    ),
+    case(
+        "prepend-cut",
+        "KV-TYPE-005",
+        stored("{k}", "abc"),
+        stored("{k}", "de", "prepend"),
+        shows("{k}", "deab"),
+        shape=FOUR,
+    ),
+    case(
+        "cut-between-characters",
+        "KV-TYPE-007",
+        stored("{k}", f"abc{E_ACUTE}d"),
+        shows("{k}", f"abc{E_ACUTE}"),
+        shape=FOUR,
+    ),
+    *(
+        case(f"malformed-value-cut-{name}", "KV-TYPE-008", stored("{k}", value), shows("{k}", kept), shape=UTF8)
+        for name, value, kept in (
+            ("between", "ab\xffcd", "ab"),
+            ("first", "\xffab", ""),
+            ("four-bytes", f"ab{EMOJI}cd", "ab"),
+        )
+    ),
+    *(
+        case(
+            f"malformed-value-{name}",
+            "KV-TYPE-037",
+            stored("{k}", "x"),
+            told("{k}", value, "SERVER_ERROR <text>\r\n"),
+            shows("{k}", "x"),
+            shape=UTF8,
+        )
+        for name, value in (("between", "ab\xffcd"), ("half-a-character", "ab\xc3"), ("four-bytes", f"ab{EMOJI}cd"))
+    ),
+    *(
+        case(
+            f"long-{named(declared)}",
+            "KV-TYPE-011",
+            stored("{k}", "v" * (size - 1)),
+            stored("{k}", "v" * size),
+            told("{k}", "w" * (size + 1), TOO_LARGE),
+            shows("{k}", "v" * size),
+            shape=valued(declared),
+        )
+        for declared, size in (("TINYTEXT", 255), ("TINYBLOB", 255), ("TEXT", 65535))
+    ),
+    case(
+        "long-tinytext-in-characters",
+        "KV-TYPE-011",
+        told("{k}", E_ACUTE * 128, TOO_LARGE),
+        misses("{k}"),
+        shape=valued("TINYTEXT CHARACTER SET utf8mb4"),
+    ),
+    case("char-value-padded", "KV-TYPE-012", stored("{k}", "abc"), shows("{k}", "abc   "), shape=CHAR),
+    case(
+        "char-value-appended",
+        "KV-TYPE-013",
+        stored("{k}", "abc"),
+        stored("{k}", "def", "append"),
+        shows("{k}", "abc   "),
+        shape=CHAR,
+    ),
+)
+
+UNUSABLE = (
+    *(
+        case(
+            f"{named(declared)}-value-as-sql-shows-it",
+            "KV-TYPE-019",
+            inserted("{k}", f"'{text}'", "0, 0, 0"),
+            say("get @@{m}.{k}\r\n", (f"VALUE @@{{m}}.{{k}} 0 {len(text)}\r\n{text}\r\nEND\r\n", "END\r\n")),
+            shape=valued(declared),
+            bind="m1",
+        )
+        for declared, text in (
+            ("MEDIUMINT", "5"),
+            ("BINARY(2)", "ab"),
+            ("DECIMAL(8,2)", "12.50"),
+            ("FLOAT", "1.5"),
+            ("DOUBLE", "1.5"),
+            ("DATE", "2021-02-03"),
+            ("DATETIME", "2021-02-03 04:05:06"),
+            ("TIME", "04:05:06"),
+            ("ENUM('a','b')", "b"),
+            ("YEAR", "2021"),
+        )
+    ),
+    *(
+        case(
+            f"{kind.lower()}-generated-value",
+            "KV-TYPE-033",
+            unknown("{m}"),
+            shape=valued(f"VARCHAR(40) AS (CONCAT(k, 'x')) {kind}"),
+            bind="m1",
+        )
+        for kind in ("VIRTUAL", "STORED")
+    ),
+)
+
+# What {m} answers of a row of SQL: bytes as InnoDB keeps them, or the number of a member.
+RAW = (
+    *(
+        case(
+            f"{named(declared)}-value-raw",
+            requirement,
+            inserted("{k}", literal, "0, 0, 0"),
+            shows("{k}", shown),
+            shape=valued(declared),
+        )
+        for requirement, declared, literal, shown in (
+            ("KV-TYPE-014", "DECIMAL(8,2)", "12.50", "\x80\0\x0c2"),
+            ("KV-TYPE-014", "BINARY(4)", "'ab'", "ab\0\0"),
+            ("KV-TYPE-015", "FLOAT", "1.5", "\0\0\xc0?"),
+            ("KV-TYPE-015", "DOUBLE", "1.5", "\0\0\0\0\0\0\xf8?"),
+            ("KV-TYPE-017", "ENUM('a','b')", "'b'", "2"),
+            ("KV-TYPE-017", "YEAR", "2020", "120"),
+        )
+    ),
+    *(
+        case(
+            f"{declared.lower()}-value-not-stored",
+            "KV-TYPE-015",
+            told("{k}", "1.5", "NOT_STORED\r\n"),
+            misses("{k}"),
+            shape=valued(declared),
+        )
+        for declared in ("FLOAT", "DOUBLE")
+    ),
+    case(
+        "enum-value-by-number",
+        "KV-TYPE-017",
+        stored("{k}", "2"),
+        sql("SELECT v FROM {t}", ("b",)),
+        told("{k2}", "b", "NOT_STORED\r\n"),
+        shape=valued("ENUM('a','b')"),
+    ),
+    case(
+        "virtual-value",
+        "KV-TYPE-031",
+        unknown("{m}"),
+        shape=valued("VARCHAR(40) AS (CONCAT(k, 'x')) VIRTUAL"),
+        bind="m1",
+    ),
+    case(
+        "virtual-column-beside",
+        "KV-TYPE-031",
+        unknown("{m}"),
+        shape=valued("VARCHAR(40)", ", g INT AS (f + 1) VIRTUAL"),
+        bind="m1",
+    ),
+    case(
+        "json-value-raw",
+        "KV-TYPE-016",
+        inserted("{k}", "'5'", "0, 0, 0"),
+        shows("{k}", "\x05\x05\0"),
+        shape=valued("JSON"),
+        engine="mysql",
+    ),
+    case(
+        "stored-generated-value-written",
+        "KV-TYPE-032",
+        stored("{k}", "y"),
+        shows("{k}", "y"),
+        shape=valued("VARCHAR(40) AS (CONCAT(k, 'x')) STORED"),
+        engine="mysql",
+    ),
+)
+
+CASES = (*FITTING, *NOT_FITTING, *UNUSABLE, *RAW)
+
+
+def test_value_column(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

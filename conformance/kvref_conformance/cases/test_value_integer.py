@@ -1,0 +1,126 @@
+"""Integer value columns: decimal text, its limits, and what is no number.
+
+Counting on them: `test_arithmetic_columns.py`. 5.6 ends with several of these types (columns:type-110, type-114).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import case, say, sql
+from kvref_conformance.cases.phrases import inserted, misses, shows, stored, told
+from kvref_conformance.cases.test_key_column import RANGES, named
+from kvref_conformance.cases.test_value_column import valued
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case
+
+CLIENT_ERROR = "CLIENT_ERROR <text>\r\n"
+INT, TINY, UNSIGNED = valued("INT"), valued("TINYINT"), valued("INT UNSIGNED")
+ROW = "SELECT v FROM {t} WHERE k = '{k}'"
+
+CASES = (
+    *(
+        case(
+            f"{named(declared)}-value",
+            "KV-TYPE-020",
+            stored("{k}", f"{low}"),
+            shows("{k}", f"{low}"),
+            sql(ROW, (low,)),
+            stored("{k}", f"{high}"),
+            shows("{k}", f"{high}"),
+            sql(ROW, (high,)),
+            shape=valued(declared),
+        )
+        for declared, (low, high) in RANGES.items()
+    ),
+    case("integer-of-sql", "KV-TYPE-020", inserted("{k}", "-7, 3, 0, 0"), shows("{k}", "-7", flags=3), shape=INT),
+    *(
+        case(f"integer-by-its-front-{name}", "KV-TYPE-021", stored("{k}", text), sql(ROW, (number,)), shape=INT)
+        for name, text, number in (
+            ("zeros", "0012", 12),
+            ("tail", "12abc", 12),
+            ("blank", " 12", 12),
+            ("fraction", "1.9", 1),
+        )
+    ),
+    *(
+        case(
+            f"no-integer-not-stored-{name}",
+            "KV-TYPE-022",
+            stored("{k}", "7"),
+            told("{k}", text, "NOT_STORED\r\n"),
+            shows("{k}", "7"),
+            shape=INT,
+        )
+        for name, text in (("text", "hello"), ("empty", ""))
+    ),
+    *(
+        case(
+            f"no-integer-refused-{name}",
+            "KV-TYPE-023",
+            stored("{k}", "7"),
+            told("{k}", text, CLIENT_ERROR),
+            shows("{k}", "7"),
+            shape=INT,
+        )
+        for name, text in (
+            ("text", "hello"),
+            ("tail", "12abc"),
+            ("fraction", "1.9"),
+            ("exponent", "1e3"),
+            ("empty", ""),
+        )
+    ),
+    case("no-integer-refused-new-key", "KV-TYPE-023", told("{k}", "hello", CLIENT_ERROR), misses("{k}"), shape=INT),
+    *(
+        case(
+            f"{named(declared)}-value-too-{name}",
+            "KV-TYPE-025",
+            stored("{k}", "7"),
+            told("{k}", f"{number}", CLIENT_ERROR),
+            shows("{k}", "7"),
+            shape=valued(declared),
+        )
+        for declared, (low, high) in RANGES.items()
+        for name, number in (("low", low - 1), ("high", high + 1))
+    ),
+    case(
+        "thirty-nines",
+        "KV-TYPE-025",
+        stored("{k}", "7"),
+        told("{k}", "9" * 30, CLIENT_ERROR),
+        shows("{k}", "7"),
+        shape=INT,
+    ),
+    *(
+        case(f"{name}-value-by-low-bits", "KV-TYPE-024", stored("{k}", text), sql(ROW, (number,)), shape=shape)
+        for name, text, number, shape in (
+            ("bigint", "9" * 30, 9223372036854775807, valued("BIGINT")),
+            ("signed", "2147483648", -2147483648, valued("INT")),
+        )
+    ),
+    case(
+        "append-to-an-integer-not-stored",
+        "KV-TYPE-026",
+        stored("{k}", "7"),
+        told("{k}", "1", "NOT_STORED\r\n", "append"),
+        shows("{k}", "7"),
+        shape=INT,
+    ),
+    case(
+        "add-and-replace-an-integer",
+        "KV-TYPE-020",
+        stored("{k}", "5", "add"),
+        told("{k}", "6", "NOT_STORED\r\n", "add"),
+        stored("{k}", "7", "replace"),
+        say("delete {k}\r\n", "DELETED\r\n"),
+        shape=INT,
+    ),
+)
+
+
+def test_value_integer(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,127 @@
+"""What an endpoint does to its users beyond an unusual answer: crashes, garbage, values cut or lost without a sign.
+
+Rows of `defects.toml`. A crash is never sent by the suite: its row holds the shortest conversation that ends the
+server. Any other defect names the case that shows it, or holds such a conversation where no case may.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref import profiles
+from kvref_conformance import requirements
+from kvref_conformance.errors import SuiteError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CRASH: Final = "crash"
+# What a row is, and what that means for a reader.
+KINDS: Final = {
+    CRASH: "the server ends and every connection with it",
+    "garbage": "bytes or numbers are answered or stored that nobody set",
+    "truncation": "a part of a key or value is dropped, and the write is acknowledged",
+    "lost write": "what was stored or asked to be stored is gone, and the write is acknowledged",
+    "wrong row": "another row, key or table than the one asked for",
+    "wrong value": "another value than the one asked for is stored, and the write is acknowledged",
+}
+FIELDS: Final = {"requirement", "profiles", "reason", "evidence"}
+SHOWN_BY: Final = {"case", "conversation"}
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One row.
+
+    Args:
+        kind: one of KINDS.
+        requirement: id of the requirement that states it.
+        profiles: whose it is.
+        reason: what happens, in a sentence.
+        evidence: recordings that show it.
+        case: the case that shows it; empty where a conversation does.
+        conversation: steps (connection or `sql`, what is sent); the last one shows it.
+    """
+
+    kind: str
+    requirement: str
+    profiles: tuple[str, ...]
+    reason: str
+    evidence: tuple[str, ...]
+    case: str = ""
+    conversation: tuple[tuple[str, str], ...] = ()
+
+
+@cache
+def load() -> tuple[Defect, ...]:
+    """Load the rows.
+
+    Raises:
+        SuiteError: as `parse`.
+    """
+    return parse(files(__package__).joinpath("defects.toml").read_text(encoding="utf-8"))
+
+
+def of(profile: str) -> tuple[Defect, ...]:
+    """Return the rows of a profile, in the order of KINDS."""
+    order = list(KINDS)
+    return tuple(sorted((row for row in load() if profile in row.profiles), key=lambda row: order.index(row.kind)))
+
+
+def parse(text: str) -> tuple[Defect, ...]:
+    """Read rows of `[[crash]]` and `[[defect]]`.
+
+    Args:
+        text: TOML.
+
+    Raises:
+        SuiteError: a field that is missing, unknown or empty, an unknown kind, profile or requirement, a requirement
+            that does not apply to a profile of the row, evidence that names no recording, a crash that names a case.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SuiteError(f"deviations/defects.toml: {error}") from error
+    if unknown := table.keys() - {CRASH, "defect"}:
+        raise SuiteError(f"deviations/defects.toml: unknown {', '.join(sorted(unknown))}")
+    rows = [_row({"kind": CRASH, **entry}, shown_by={"conversation"}) for entry in table.get(CRASH, [])]
+    return (*rows, *(_row(entry, SHOWN_BY & entry.keys()) for entry in table.get("defect", [])))
+
+
+def _row(entry: Mapping[str, Any], shown_by: set[str]) -> Defect:
+    where = f"deviations/defects.toml, {entry.get('requirement')}"
+    wanted = {*FIELDS, "kind", *shown_by}
+    if len(shown_by) != 1 or entry.keys() != wanted:
+        raise SuiteError(
+            f"{where}: fields {sorted(wanted ^ entry.keys())}: needed are a case or a conversation, and the rest"
+        )
+    if not all(entry.values()):
+        raise SuiteError(f"{where}: a field is empty")
+    if entry["kind"] not in KINDS:
+        raise SuiteError(f"{where}: kind {entry['kind']!r} is none of {', '.join(KINDS)}")
+    requirement = requirements.load().get(entry["requirement"])
+    if requirement is None:
+        raise SuiteError(f"{where}: no such requirement")
+    for profile in entry["profiles"]:
+        if profile not in profiles.names() or not requirement.applies_to(profile):
+            raise SuiteError(f"{where}: the requirement does not apply to profile {profile}")
+    for evidence in entry["evidence"]:
+        if not requirements.EVIDENCE.fullmatch(evidence):
+            raise SuiteError(f"{where}: evidence {evidence!r} names no recording")
+    steps = entry.get("conversation", [])
+    if any(len(step) != 2 for step in steps):
+        raise SuiteError(f"{where}: a conversation is a list of [connection or sql, what is sent]")
+    lists = {name: tuple(entry[name]) for name in ("profiles", "evidence")}
+    conversation = tuple((on, sent) for on, sent in steps)
+    return Defect(
+        entry["kind"],
+        entry["requirement"],
+        reason=entry["reason"],
+        case=entry.get("case", ""),
+        conversation=conversation,
+        **lists,
+    )

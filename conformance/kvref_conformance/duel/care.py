@@ -1,0 +1,90 @@
+"""What the generator keeps out, by the endpoints that take part: `care.toml` with rules and evidence."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.transcripts.conversation import Talk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kvref_conformance.transcripts.conversation import Step
+
+LONG_SWITCH_WORD: Final = "long-switch-word"
+WORDS_BEHIND_RANGE: Final = "words-behind-range"
+UPPER_BOUND: Final = "upper-bound-on-secondary"
+UNSIGNED_VALUES: Final = "unsigned-values"
+APPEND_TO_INTEGERS: Final = "append-to-integers"
+PREPEND_TO_INTEGERS: Final = "prepend-to-integers"
+LONG_INTEGER_TEXT: Final = "long-integer-text"
+LONG_WORD_BEHIND: Final = "long-word-behind"
+OPEN_END: Final = "open-end"
+FLUSH_NUMBER: Final = "flush-number"
+UNSIGNED_NOT_NULL: Final = "unsigned-not-null"
+UNSIGNED_KEY_NULL: Final = "unsigned-key-null"
+SHORT_INDEX: Final = "short-index"
+FLUSH_BESIDE_READERS: Final = "flush-beside-readers"
+
+_FLUSH: Final = re.compile(rb"(?m)^ *flush_all\b")
+_NUMBERED_FLUSH: Final = re.compile(rb"(?<!verbosity 1\r\n)^ *flush_all +[^\r\n]", re.MULTILINE)
+_RANGE: Final = re.compile(rb"@[<>]")
+
+
+def care_for(profiles: Iterable[str]) -> frozenset[str]:
+    """Return the names of the rules that are in force when endpoints of these profiles take part."""
+    taking_part = set(profiles)
+    table = tomllib.loads(files(__package__).joinpath("care.toml").read_text(encoding="utf-8"))
+    return frozenset(row["name"] for row in table["care"] if taking_part.intersection(row["profiles"]))
+
+
+def is_safe(data: bytes, care: frozenset[str], *, secondary: bool) -> bool:
+    """Tell whether bytes may be sent, whatever of them is taken for a command.
+
+    Args:
+        data: one or several lines; data blocks count, as a refused storage line makes commands of them.
+        care: names of the rules in force.
+        secondary: the world has a mapping over a secondary index.
+    """
+    for whole in data.split(b"\n"):
+        line = whole.split(b"\0")[0].removesuffix(b"\r")
+        # The servers end words at blanks only; other white space counts here too where that keeps more out.
+        words = line.split()
+        if LONG_SWITCH_WORD in care and any(len(word) == 250 and word.startswith(b"@@") for word in line.split(b" ")):
+            return False
+        if LONG_WORD_BEHIND in care and any(len(word) > 250 for word in line.split(b" ")[2:]):
+            return False
+        if WORDS_BEHIND_RANGE in care and any(_RANGE.search(word) for word in words[:-1]):
+            return False
+        if UPPER_BOUND in care and secondary and any(b"@<" in word for word in words):
+            return False
+    return True
+
+
+def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool) -> bool:
+    """Tell whether the steps of a conversation may be taken; see `is_safe`."""
+    opened: set[str] = set()
+    for step in steps:
+        if not isinstance(step, Talk):
+            continue
+        if step.close:
+            opened.discard(step.mc)
+            continue
+        opened.add(step.mc)
+        data = sent(step)
+        if not is_safe(data, care, secondary=secondary):
+            return False
+        if FLUSH_NUMBER in care and _NUMBERED_FLUSH.search(data):
+            return False
+        if FLUSH_BESIDE_READERS in care and len(opened) > 1 and _FLUSH.search(data):
+            return False
+    return True
+
+
+def sent(step: Talk) -> bytes:
+    """Return what a step sends, cas numbers as 0."""
+    parts = step.send if isinstance(step.send, list) else [step.send or ""]
+    return b"".join(part.encode("latin-1") if isinstance(part, str) else b"0" for part in parts)

@@ -1,0 +1,196 @@
+"""From a seed and a number to a world and a conversation, the same ones whatever was drawn before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.duel import care as rules
+from kvref_conformance.duel.cells import draw_cell, draw_row
+from kvref_conformance.duel.draw import chance, weighted
+from kvref_conformance.duel.lines import Parts, Speaker
+from kvref_conformance.duel.world import CONFIGURATION, Container, World, literal
+from kvref_conformance.duel.worlds import draw_world
+from kvref_conformance.transcripts.conversation import Query, Sleep, Talk
+
+if TYPE_CHECKING:
+    from kvref_conformance.duel.shapes import Ground
+    from kvref_conformance.transcripts.conversation import Step
+    from kvref_conformance.transcripts.holes import Json
+
+# Conversations that share a world: making one takes a second or two on MySQL.
+IN_ONE_WORLD: Final = 100
+NUMBER_READ: Final = "verbosity 1\r\n"
+SQL: Final = "s"
+# For a player that does not see the server close a connection; see `Sleep` in exchange.py.
+UNTIL_CLOSED: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One conversation.
+
+    Args:
+        number: in its seed.
+        world: that it is held in.
+        steps: in order.
+        rows: statements that fill the tables first.
+        restless: it changes `containers`, which servers read once: they must read it again before and after.
+    """
+
+    number: int
+    world: World
+    steps: tuple[Step, ...]
+    rows: tuple[str, ...]
+    restless: bool = False
+
+
+def world_of(seed: int, number: int, ground: Ground) -> World:
+    """Draw the world in which a conversation is held.
+
+    Args:
+        seed: of the run.
+        number: of the conversation, from 0.
+        ground: that the run stands on.
+    """
+    mine = number // IN_ONE_WORLD
+    return draw_world(Random(f"{seed} world {mine}"), mine, ground)
+
+
+def script_of(seed: int, number: int, steps: int, ground: Ground, world: World) -> Script:
+    """Draw a conversation of so many steps, or a few more; the other arguments as in `world_of`."""
+    return _Conversation(Random(f"{seed} conversation {number}"), world, ground).script(number, steps)
+
+
+_FLUSHES: Final = {
+    "flush_all": 8.0, "flush_all 0": 1, "flush_all 10": 1, "flush_all -1": 0.3, "flush_all abc": 0.5,
+    "flush_all 0 1 2": 0.2, "flush_all noreply": 1, "flush_all 0 noreply": 0.5,
+}  # fmt: skip
+_STEPS: Final = {
+    "command": 80.0, "pipeline": 8, "bind": 6, "split": 2.5, "sql": 5, "close": 1.5, "flush": 0.8, "quit": 0.3,
+}  # fmt: skip
+
+
+class _Conversation:
+    def __init__(self, rnd: Random, world: World, ground: Ground) -> None:
+        self._rnd = rnd
+        self._world = world
+        self._ground = ground
+        self._speaker = Speaker(rnd, world, ground)
+        self._restless = chance(rnd, 0.02)
+        self._default = _default(world)
+        self._bound: dict[str, Container] = {}
+        self._names = weighted(rnd, {"a": 4.0, "aab": 4.0, "abc": 2.0})
+
+    def script(self, number: int, steps: int) -> Script:
+        drawn: list[Step] = []
+        while len(drawn) < steps:
+            drawn += self._step()
+        return Script(number, self._world, tuple(drawn), self._world.fill(), self._restless)
+
+    def _step(self) -> list[Step]:
+        name = self._rnd.choice(self._names)
+        bound = self._bound.setdefault(name, self._default)
+        weights = dict(_STEPS)
+        if self._restless:
+            weights["containers"] = 8
+        kind = weighted(self._rnd, weights)
+        if kind == "bind":
+            self._bound[name], line = self._speaker.bind()
+            return [Talk(name, line.decode("latin-1"))]
+        if kind == "sql":
+            return [self._change()]
+        if kind == "containers":
+            return [self._containers()]
+        if kind == "close":
+            self._bound.pop(name)
+            return [Talk(name, close=True)]
+        if kind == "quit":
+            self._bound.pop(name)
+            return [Talk(name, "quit\r\n"), Talk(name, close=True)]
+        if kind == "flush":
+            return self._flush(name)
+        if kind == "split":
+            return self._split(name, bound)
+        commands = [self._speaker.command(bound) for _ in range(1 if kind == "command" else self._rnd.randint(2, 4))]
+        return [Talk(name, _json([part for command in commands for part in command]))]
+
+    def _split(self, name: str, bound: Container) -> list[Step]:
+        whole = self._speaker.command(bound)
+        first = whole[0]
+        assert isinstance(first, bytes), "a command begins with its verb"
+        place = self._rnd.randint(1, max(1, len(first) - 1))
+        return [
+            Talk(name, first[:place].decode("latin-1"), quiet=True),
+            Talk(name, _json([first[place:], *whole[1:]])),
+        ]
+
+    def _flush(self, name: str) -> list[Step]:
+        line = weighted(self._rnd, _FLUSHES)
+        # A number read before tells whether one of flush_all's is refused, whoever sent it (more:errno-001): read one.
+        flush = Talk(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
+        if rules.FLUSH_BESIDE_READERS not in self._ground.care:
+            return [flush]
+        others = [each for each in self._bound if each != name]
+        for each in others:
+            del self._bound[each]
+        closing: list[Step] = [Talk(each, close=True) for each in others]
+        return [*closing, *([Sleep(UNTIL_CLOSED)] if closing else []), flush]
+
+    def _change(self) -> Query:
+        """Draw a change by SQL of a row that a mapping shows."""
+        container = self._rnd.choice(self._speaker.favourites)
+        table = container.table
+        assert table is not None, "a usable row maps a table"
+        key = container.key
+        keys = [row[table.columns.index(key)] for row in table.rows]
+        chosen = self._rnd.choice(keys) if keys else draw_cell(self._rnd, key, self._world.version)
+        where = f"{key.name} IS NULL" if chosen is None else f"{key.name} = {literal(chosen)}"
+        kind = weighted(self._rnd, {"UPDATE": 4.0, "DELETE": 2, "INSERT": 3})
+        if kind == "DELETE":
+            return Query(SQL, f"DELETE FROM test.{table.name} WHERE {where}")
+        if kind == "INSERT":
+            row = draw_row(self._rnd, table, self._world.version, self._rnd.randint(100, 999))
+            return Query(SQL, f"INSERT INTO test.{table.name} VALUES ({', '.join(map(literal, row))})")
+        column = self._rnd.choice([column for column in table.columns if column.name not in {key.name, "id"}])
+        cell = literal(draw_cell(self._rnd, column, self._world.version))
+        return Query(SQL, f"UPDATE test.{table.name} SET {column.name} = {cell} WHERE {where}")
+
+    def _containers(self) -> Query:
+        """Draw a change of `containers`."""
+        container, other = self._rnd.choice(self._speaker.favourites), self._rnd.choice(self._world.containers)
+        name, kind = (
+            literal(container.name),
+            weighted(self._rnd, {"UPDATE": 2.0, "DELETE": 1, "INSERT": 3, "rename": 0.5}),
+        )
+        table = f"{CONFIGURATION}.containers"
+        if kind == "DELETE":
+            return Query(SQL, f"DELETE FROM {table} WHERE name = {name}")
+        if kind == "rename":
+            return Query(SQL, f"UPDATE {table} SET name = 'renamed' WHERE name = {name}")
+        if kind == "UPDATE":
+            columns = ("db_table", "key_columns", "value_columns", "unique_idx_name_on_key")
+            cells = [literal(other.cells[place]) for place in (2, 3, 4, 8)]
+            changes = ", ".join(f"{column} = {cell}" for column, cell in zip(columns, cells, strict=True))
+            return Query(SQL, f"UPDATE {table} SET {changes} WHERE name = {name}")
+        new = self._rnd.choice(["nope", "new", "zz", *(each.name for each in self._world.containers)])
+        return Query(SQL, f"INSERT INTO {table} VALUES ({', '.join(map(literal, (new, *other.cells[1:])))})")
+
+
+def _default(world: World) -> Container:
+    named = [each for each in world.usable if each.name == "default"]
+    return (named or sorted(world.usable, key=lambda each: each.name.lower()))[0]
+
+
+def _json(parts: Parts) -> Json:
+    """Return what is sent as it stands in a script."""
+    joined: list[Json] = []
+    for part in parts:
+        if isinstance(part, int):
+            joined.append({"cas": part})
+        elif joined and isinstance(joined[-1], str):
+            joined[-1] += part.decode("latin-1")
+        else:
+            joined.append(part.decode("latin-1"))
+    return joined[0] if len(joined) == 1 else joined

@@ -1,0 +1,66 @@
+"""Differences that are explained: the rows of `known.toml`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref_conformance.errors import SuiteError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_FIELDS: Final = {"id", "profiles", "sent", "one", "other", "reason", "evidence"}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One row.
+
+    Args:
+        id: under which it is counted.
+        sent: what the step sent must contain this.
+        one: a whole line of one side.
+        other: the same line of the other side.
+        reason: why it is no finding.
+    """
+
+    id: str
+    sent: re.Pattern[bytes]
+    one: re.Pattern[bytes]
+    other: re.Pattern[bytes]
+    reason: str
+
+    def explains(self, sent: bytes, left: bytes, right: bytes) -> bool:
+        """Tell whether the row explains two different lines."""
+        return self.sent.search(sent) is not None and (
+            bool(self.one.fullmatch(left) and self.other.fullmatch(right))
+            or bool(self.one.fullmatch(right) and self.other.fullmatch(left))
+        )
+
+
+def load(profiles: Iterable[str]) -> tuple[Known, ...]:
+    """Load the rows that count when endpoints of these profiles take part."""
+    return parse(files(__package__).joinpath("known.toml").read_text(encoding="utf-8"), profiles)
+
+
+def parse(text: str, profiles: Iterable[str]) -> tuple[Known, ...]:
+    """Read rows.
+
+    Raises:
+        SuiteError: a row lacks a field, has one too many or an empty one.
+    """
+    taking_part = set(profiles)
+    rows = tomllib.loads(text).get("known", [])
+    for row in rows:
+        if row.keys() != _FIELDS or not all(row.values()):
+            raise SuiteError(f"duel/known.toml: a row has the fields {', '.join(sorted(_FIELDS))}, none empty: {row}")
+    return tuple(_known(row) for row in rows if taking_part.intersection(row["profiles"]))
+
+
+def _known(row: dict[str, Any]) -> Known:
+    sent, one, other = (re.compile(row[name].encode()) for name in ("sent", "one", "other"))
+    return Known(row["id"], sent, one, other, row["reason"])

@@ -1,0 +1,38 @@
+"""What the generator draws from: `pools.toml`, read once, and the long texts that nobody wants to read."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from typing import Any, Final
+
+_POOLS: Final[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("pools.toml").read_text(encoding="utf-8"))
+
+
+def _sent(name: str) -> tuple[bytes, ...]:
+    return tuple(text.encode("latin-1") for text in _POOLS["sent"][name])
+
+
+ODD_KEYS: Final = (*_sent("odd_keys"), b"x" * 249, b"x" * 250, b"x" * 251, b"\xc3\xa9" * 125)
+NUMBER_KEYS: Final = (*_sent("number_keys"), b"9" * 30, b"-" + b"9" * 30)
+NUMBERS: Final = _sent("numbers")
+# 127 bytes and more are no number to the plugin (columns page, section 6).
+VALUES: Final = (*_sent("values"), b"9" * 39, b"z" * 41, b"x" * 126, b"7" + b"x" * 125, b"z" * 127, b"z" * 300)
+ODD_LINES: Final = (
+    *_sent("blanks"),
+    *_sent("miscounted"),
+    *_sent("others"),
+    b"x" * 300 + b"\r\n",
+    b"get " + b"k1 " * 40 + b"\r\n",
+    b"bind " + b"z" * 251 + b"\r\n",
+)
+STORED_KEYS: Final[tuple[str, ...]] = (*_POOLS["stored"]["keys"], "x" * 40)
+STORED_VALUES: Final[tuple[str, ...]] = (*_POOLS["stored"]["values"], "9" * 30, "x" * 130)
+STORED_BYTES: Final = (b"", b"1", b"10", b"abc", b"\xff\xfe", b"a\0b", b"12ab", b"\r\n", b"\xc3\xa9", b"x" * 130)
+NEIGHBOURS: Final[tuple[str, ...]] = tuple(_POOLS["stored"]["neighbours"])
+COLLATIONS: Final[dict[str, list[str]]] = _POOLS["stored"]["collations"]
+NAMES: Final[tuple[str, ...]] = tuple(_POOLS["configuration"]["names"])
+FAULTS: Final[tuple[tuple[str, int, str], ...]] = tuple(map(tuple, _POOLS["configuration"]["faults"]))
+# Only 32 bytes of an option count.
+DELIMITERS: Final[dict[str, float]] = {**_POOLS["configuration"]["delimiters"], "x" * 40: 0.1}
+SEPARATORS: Final[dict[str, float]] = {**_POOLS["configuration"]["separators"], "-" * 40: 0.1}

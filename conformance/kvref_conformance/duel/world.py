@@ -1,0 +1,248 @@
+"""The world of some hundred conversations: tables, mappings, options, rows; written down as MySQL's SQL."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from kvref_conformance.sql.charsets import server_charset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Cell: TypeAlias = "int | str | bytes | None"
+Kind: TypeAlias = Literal["text", "bytes", "integer"]
+
+# MySQL's character sets that columns are drawn of, and Python's codecs for them; its latin1 is Windows' code page 1252.
+CODECS: Final = {"latin1": "cp1252", "ascii": "ascii", "utf8": "utf-8", "utf8mb4": "utf-8"}
+_BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_BYTES: Final = frozenset({"VARBINARY", "BLOB", "LONGBLOB"})
+CONFIGURATION: Final = "innodb_memcache"
+DEMO: Final = "demo_test"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column.
+
+    Args:
+        name: of the column.
+        type: MySQL's word, with UNSIGNED behind it where it is.
+        width: in characters or bytes; None where the type has none.
+        collation: MySQL's name; None: the server's default for the table.
+        nullable: whether NULL is allowed.
+        default: DEFAULT as SQL.
+    """
+
+    name: str
+    type: str
+    width: int | None = None
+    collation: str | None = None
+    nullable: bool = True
+    default: str | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """Return what the column holds."""
+        if self.type.split()[0] in _BITS:
+            return "integer"
+        return "bytes" if self.type in _BYTES else "text"
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Return the smallest and largest number of an integer column."""
+        word, *unsigned = self.type.split()
+        bits = _BITS[word]
+        return (0, (1 << bits) - 1) if unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+    def charset(self, version: str) -> str:
+        """Return the character set of a text column on a server of this version."""
+        return server_charset(version) if self.collation is None else self.collation.partition("_")[0]
+
+    def sql(self) -> str:
+        """Return the definition."""
+        words = [self.name, self.type if self.width is None else f"{self.type}({self.width})"]
+        if self.collation is not None:
+            words += ["CHARACTER SET", self.collation.partition("_")[0], "COLLATE", self.collation]
+        words.append("NULL" if self.nullable else "NOT NULL")
+        if self.default is not None:
+            words += ["DEFAULT", self.default]
+        return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of schema `test`.
+
+    Args:
+        name: of the table.
+        columns: in order.
+        primary: the column of the primary key, None where there is none.
+        indexes: name and column of further indexes, in order.
+        unique: names of those that are unique.
+        engine: storage engine.
+        rows: what it holds at the start of each conversation.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    primary: str | None
+    indexes: tuple[tuple[str, str], ...] = ()
+    unique: frozenset[str] = frozenset()
+    engine: str = "INNODB"
+    rows: tuple[tuple[Cell, ...], ...] = ()
+
+    @property
+    def is_closed(self) -> bool:
+        """Tell whether the last column is an integer that is never NULL."""
+        return self.columns[-1].kind == "integer" and not self.columns[-1].nullable
+
+    def column(self, name: str) -> Column:
+        """Return a column by name."""
+        return next(column for column in self.columns if column.name == name)
+
+    def create(self) -> str:
+        """Return CREATE TABLE."""
+        parts = [column.sql() for column in self.columns]
+        if self.primary is not None:
+            parts.append(f"PRIMARY KEY ({self.primary})")
+        for name, column in self.indexes:
+            parts.append(f"{'UNIQUE ' if name in self.unique else ''}KEY {name} ({column})")
+        return f"CREATE TABLE test.{self.name} ({', '.join(parts)}) ENGINE={self.engine}"
+
+    def fill(self, *, singly: bool) -> Iterator[str]:
+        """Yield the statements that give the table its rows and no other; `singly`: a statement for each row."""
+        yield f"DELETE FROM test.{self.name}"
+        tuples = [f"({', '.join(map(literal, row))})" for row in self.rows]
+        for values in tuples if singly or not tuples else [", ".join(tuples)]:
+            yield f"INSERT INTO test.{self.name} VALUES {values}"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A row of `containers`, and what the generator knows of it.
+
+    Args:
+        cells: name, schema, table, key, values, flags, cas, expiry, index, as they stand there.
+        table: the table it maps; None: the row is wrong on purpose and maps nothing.
+        fault: what is wrong with it, in words; empty where nothing is.
+    """
+
+    cells: tuple[str | None, ...]
+    table: Table | None = None
+    fault: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the mapping's name."""
+        return self.cells[0] or ""
+
+    @property
+    def key(self) -> Column:
+        """Return the key column of a usable row."""
+        assert self.table is not None, "a wrong row has no key column"
+        return self.table.column(self.cells[3] or "")
+
+    @property
+    def values(self) -> tuple[Column, ...]:
+        """Return the value columns of a usable row."""
+        assert self.table is not None, "a wrong row has no value columns"
+        names = {column.name: column for column in self.table.columns}
+        return tuple(names[name] for name in re.split(r"[,;| ]+", self.cells[4] or "") if name in names)
+
+    def insert(self) -> str:
+        """Return INSERT."""
+        return f"INSERT INTO {CONFIGURATION}.containers VALUES ({', '.join(map(literal, self.cells))})"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """All of it.
+
+    Args:
+        number: in its seed.
+        tables: with the plugin's own `demo_test`.
+        containers: rows of `containers`, in order of insertion.
+        options: rows of `config_options`.
+        version: of the MySQL server whose defaults the tables take.
+    """
+
+    number: int
+    tables: tuple[Table, ...]
+    containers: tuple[Container, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+    version: str = "8.0.33"
+
+    @property
+    def delimiter(self) -> bytes:
+        """Return the delimiter in force."""
+        return self._option("table_map_delimiter", ".")
+
+    @property
+    def separator(self) -> bytes:
+        """Return the separator in force."""
+        return self._option("separator", "|")
+
+    @property
+    def usable(self) -> tuple[Container, ...]:
+        """Return the rows that map a table."""
+        return tuple(each for each in self.containers if each.table is not None)
+
+    @property
+    def mapped(self) -> tuple[Table, ...]:
+        """Return the tables that a usable row maps."""
+        names = {each.table.name for each in self.usable if each.table is not None}
+        return tuple(table for table in self.tables if table.name in names)
+
+    @property
+    def secondary(self) -> bool:
+        """Tell whether a mapping uses a secondary index."""
+        return any((each.cells[8] or "").upper() != "PRIMARY" for each in self.usable)
+
+    def _option(self, name: str, builtin: str) -> bytes:
+        # The plugin takes the bytes as they are stored, and the table has the server's default character set.
+        return (self.options.get(name) or builtin).encode(CODECS[server_charset(self.version)])
+
+    def volatile(self, position: int) -> frozenset[tuple[str, str]]:
+        """Return table and column of every cell in which the plugin writes by itself.
+
+        Args:
+            position: 6 for cas numbers, 7 for times of expiry, as in `Container.cells`.
+        """
+        return frozenset(
+            (each.table.name, each.cells[position] or "") for each in self.usable if each.table is not None
+        )
+
+    def set_up(self) -> tuple[str, ...]:
+        """Return what is run after the plugin's own configuration script and before the plugin is installed."""
+        statements = [table.create() for table in self.tables if table.name != DEMO]
+        others = [table for table in self.tables if table not in self.mapped]
+        statements += [statement for table in others for statement in table.fill(singly=False)]
+        return (*statements, *self.configuration())
+
+    def configuration(self) -> tuple[str, ...]:
+        """Return what gives the configuration tables their rows and no other."""
+        statements = [f"DELETE FROM {CONFIGURATION}.containers", f"DELETE FROM {CONFIGURATION}.config_options"]
+        statements += [each.insert() for each in self.containers]
+        statements += [
+            f"INSERT INTO {CONFIGURATION}.config_options VALUES ({literal(name)}, {literal(value)})"
+            for name, value in self.options.items()
+        ]
+        return tuple(statements)
+
+    def fill(self, *, singly: bool = False) -> tuple[str, ...]:
+        """Return what gives every mapped table its rows again; `singly`: a statement for each row."""
+        return tuple(statement for table in self.mapped for statement in table.fill(singly=singly))
+
+
+def literal(cell: Cell) -> str:
+    """Return a cell as SQL of MySQL's."""
+    if cell is None:
+        return "NULL"
+    if isinstance(cell, int):
+        return str(cell)
+    if isinstance(cell, bytes):
+        return f"X'{cell.hex()}'"
+    escaped = cell.replace("\\", "\\\\").replace("'", "\\'").replace("\r", "\\r").replace("\n", "\\n")
+    return f"'{escaped}'"

@@ -1,0 +1,36 @@
+"""Pages that need nothing else: what the report and the specification share, palette, filter and template engine."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from kvref_conformance.conversation import shown
+
+
+def environment(package: str) -> Environment:
+    """Return a template environment that escapes, refuses unknown names and knows `shown`.
+
+    Args:
+        package: folder of `kvref_conformance` with the templates.
+    """
+    made = Environment(
+        loader=PackageLoader("kvref_conformance", package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=False,
+    )
+    made.filters["shown"] = shown
+    return made
+
+
+def inside(package: str) -> dict[str, Markup]:
+    """Return what a page carries inside itself: the common style with the package's `page.css`, the filter script."""
+    return {"style": _asset("pages", "base.css") + _asset(package, "page.css"), "script": _asset("pages", "filter.js")}
+
+
+def _asset(package: str, name: str) -> Markup:
+    # Our own file, not input: nothing in it may be escaped.
+    return Markup(files("kvref_conformance").joinpath(package, name).read_text(encoding="utf-8"))  # noqa: S704

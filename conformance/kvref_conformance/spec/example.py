@@ -1,0 +1,165 @@
+"""A recorded conversation as lines for a reader: what was sent, what each version answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.conversation import shown
+from kvref_conformance.transcripts import holes
+from kvref_conformance.transcripts.conversation import Crowd, Query, Server, Sleep, Talk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kvref_conformance.transcripts.conversation import Conversation, Step
+    from kvref_conformance.transcripts.holes import Json
+
+ENDINGS: Final = {"close": "closes", "half": "shuts down its sending side", "abort": "resets the connection"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What some versions answered.
+
+    Args:
+        versions: that answered the same; empty when all did.
+        text: the answer, bytes shown as a reader types them.
+    """
+
+    versions: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One step.
+
+    Args:
+        on: name of the memcached connection, `sql` with the name of a SQL connection, or `server`.
+        sent: what was sent or done.
+        answers: grouped by version; none where nothing was recorded.
+        wire: it was a command on a memcached connection.
+    """
+
+    on: str
+    sent: str
+    answers: tuple[Answer, ...]
+    wire: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One conversation.
+
+    Args:
+        citation: `core:map-001`.
+        title: what it shows.
+        versions: it was recorded with, sorted.
+        given: options and statements of its set-up, and how the server stood then.
+        exchanges: the steps.
+    """
+
+    citation: str
+    title: str
+    versions: tuple[str, ...]
+    given: tuple[str, ...]
+    exchanges: tuple[Exchange, ...]
+
+    def last_answer(self, version: str) -> tuple[str, str] | None:
+        """Return the last command on the wire that a version answered, with the answer; None when it answered none."""
+        told = (
+            (exchange.sent, answer.text)
+            for exchange in reversed(self.exchanges)
+            for answer in exchange.answers
+            if exchange.wire and answer.text and version in (answer.versions or self.versions)
+        )
+        return next(told, None)
+
+
+def example(citation: str, conversation: Conversation) -> Example:
+    """Put a conversation into lines."""
+    versions = tuple(sorted(conversation.versions()))
+    exchanges = tuple(_exchange(step, versions) for step in conversation.steps)
+    return Example(citation, conversation.title, versions, tuple(_given(conversation)), exchanges)
+
+
+def _given(conversation: Conversation) -> Iterable[str]:
+    if conversation.options:
+        yield "mysqld " + " ".join(conversation.options)
+    yield from conversation.sql
+    for version, state in conversation.port.items():
+        yield f"{version}: {'the port stays closed' if state == 'closed' else state}"
+    for version, status in conversation.crash.items():
+        yield f"{version}: the server ends, exit status {status}"
+
+
+def _exchange(step: Step, versions: Sequence[str]) -> Exchange:
+    if isinstance(step, Sleep):
+        return Exchange("", f"waits {step.sleep:g} s", (), wire=False)
+    answers = tuple(_grouped(step.got, versions))
+    if isinstance(step, Talk):
+        ending = next((words for name, words in ENDINGS.items() if getattr(step, name)), "")
+        sent = text(step.hex if step.send is None else step.send)
+        return Exchange(
+            step.mc, f"{sent} ({ending})" if sent and ending else sent or ending or "listens", answers, wire=True
+        )
+    if isinstance(step, Query):
+        return Exchange(f"sql {step.sql}", step.exec or "waits for its result", answers, wire=False)
+    if isinstance(step, Crowd):
+        return Exchange(f"{step.many} of {step.name}", shown(step.send or "closes"), answers, wire=False)
+    assert isinstance(step, Server)
+    return Exchange("server", step.server, answers, wire=False)
+
+
+def _grouped(got: Mapping[str, Json], versions: Sequence[str]) -> Iterable[Answer]:
+    texts: dict[str, list[str]] = {}
+    for version in versions:
+        if version in got:
+            texts.setdefault(text(got[version]), []).append(version)
+    for shared, same in texts.items():
+        yield Answer(() if len(same) == len(versions) else tuple(same), shared)
+
+
+def text(recorded: Json) -> str:
+    """Return a recorded answer, or what was sent, as a reader types it; holes stand in « »."""
+    if isinstance(recorded, str):
+        return shown(recorded)
+    if isinstance(recorded, list):
+        return "".join(map(text, recorded))
+    if isinstance(recorded, dict):
+        return _hole(recorded) if holes.is_hole(recorded) else _result(recorded)
+    return "" if recorded is None else str(recorded)
+
+
+def _hole(hole: Mapping[str, Json]) -> str:
+    (kind, value), *_ = hole.items()
+    return f"«{kind} {value:+g} s»" if kind == "time" and isinstance(value, int | float) else f"«{kind} {value}»"
+
+
+def _result(result: Mapping[str, Json]) -> str:
+    match result:
+        case {"rows": list(rows)}:
+            return "\n".join(map(_row, rows)) or "no rows"
+        case {"affected": affected}:
+            return f"{affected} rows"
+        case {"error": [number, words]}:
+            return f"ERROR {number}: {words}"
+        case {"seen": list(results)}:
+            return "\nthen ".join(_row(rows) for rows in results)
+        case _:  # answers of a crowd: how often each came
+            return "\n".join(f"{count} times {shown(answer)}" for answer, count in result.items())
+
+
+def _row(row: Json) -> str:
+    return f"({', '.join(map(_cell, row))})" if isinstance(row, list) else _cell(row)
+
+
+def _cell(cell: Json) -> str:
+    if cell is None:
+        return "NULL"
+    if isinstance(cell, dict):
+        return text(cell)
+    if isinstance(cell, list):
+        return _row(cell) if not any(holes.is_hole(part) for part in cell) else text(cell)
+    return f"'{shown(cell)}'" if isinstance(cell, str) else str(cell)

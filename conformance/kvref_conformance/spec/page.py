@@ -1,0 +1,91 @@
+"""The specification as one HTML page, or as Markdown: introduction, contents, every requirement with its example."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from importlib.resources import files
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from kvref_conformance import __version__, pages
+from kvref_conformance.requirements import LEVELS
+from kvref_conformance.spec.entry import VERSIONS, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvref_conformance.spec.entry import Entry
+
+MARKS: Final = ((re.compile(r"`([^`]+)`"), r"<code>\1</code>"), (re.compile(r"\*\*([^*]+)\*\*"), r"<b>\1</b>"))
+EMPHASIS: Final = (re.compile(r"(?<!\*)\*([^*]+)\*(?!\*)"), r"<em>\1</em>")
+# A conversation of up to so many steps is shown at once, a longer one when it is asked for.
+SHORT: Final = 8
+
+
+def html(sections: Sequence[Section]) -> str:
+    """Return the page, which needs nothing else."""
+    environment = pages.environment("spec")
+    environment.filters.update(prose=prose, lines=_lines)
+    template = environment.get_template("page.html.j2")
+    return template.render(**_context(sections), paragraphs=_introduction(), short=SHORT, **pages.inside("spec"))
+
+
+def markdown(sections: Sequence[Section]) -> str:
+    """Return the same text in Markdown, with the ids as anchors."""
+    # Markdown is no HTML: backquotes protect what stands between them.
+    environment = Environment(  # noqa: S701
+        loader=PackageLoader("kvref_conformance", "spec"), undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    return environment.get_template("page.md.j2").render(**_context(sections), introduction=_text())
+
+
+def _context(sections: Sequence[Section]) -> dict[str, Any]:
+    entries = [entry for section in sections for entry in section.entries]
+    levels = Counter(entry.requirement.level for entry in entries)
+    return {
+        "suite": __version__,
+        "sections": sections,
+        "count": len(entries),
+        "levels": {level: levels[level] for level in LEVELS if levels[level]},
+        "profiles": list(VERSIONS),
+        "versions": VERSIONS,
+        "register": [entry for entry in entries if entry.requirement.contradicts],
+        "held": held,
+    }
+
+
+def held(entry: Entry) -> str:
+    """Say in a few words what holds a requirement: cases, tests, or why nothing can."""
+    parts = []
+    if entry.cases:
+        parts.append(f"{len(entry.cases)} case{'s' if len(entry.cases) > 1 else ''}: {', '.join(entry.cases)}")
+    parts += entry.requirement.tests
+    if entry.requirement.untestable:
+        parts.append(f"no case: {entry.requirement.untestable}")
+    return "; ".join(parts) or "replayed recordings only"
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence of the catalogue as HTML: back quotes are code, asterisks are emphasis."""
+    marked = str(escape(text))
+    for pattern, replacement in (*MARKS, EMPHASIS):
+        marked = pattern.sub(replacement, marked)
+    return Markup(marked)  # noqa: S704 - escaped above
+
+
+def _lines(shown: str) -> str:
+    # A line of the protocol on a line of its own.
+    return shown.replace(r"\r\n", "\\r\\n\n").removesuffix("\n")
+
+
+def _text() -> str:
+    return files(__package__).joinpath("introduction.txt").read_text(encoding="utf-8")
+
+
+def _introduction() -> list[dict[str, Any]]:
+    blocks = _text().strip("\n").split("\n\n")
+    return [{"text": dedent(block), "example": block.startswith("    ")} for block in blocks]

@@ -1,0 +1,169 @@
+"""MySQL statements as SQLite statements, as far as general rules go.
+
+sqlglot parses and writes; `schema.py` remembers the tables that statements made, `ddl.py` and `tables.py` know what a
+table is, `definitions.py` and `rows.py` what a statement does, `expressions.py` what an expression means, and
+`functions.py` what SQLite lacks. What has no form in SQLite raises Untranslatable, it is never left out silently.
+
+    translator = Translator("8.0.33")
+    for statement in translator.translate("CREATE TABLE test.t (k INT PRIMARY KEY) ENGINE=InnoDB"):
+        connection.execute(statement)
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.sql import definitions, rows
+from kvref_conformance.sql.expressions import to_sqlite
+from kvref_conformance.sql.schema import DEFAULT_SCHEMA, Schema, key_of, named, string
+from kvref_conformance.sql.triggers import CREATE_TRIGGER, create_trigger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Statements without an effect that the plugin's clients or SQL's rows would show (columns page, section 14: table
+# locks and read_only do not hold the plugin back).
+_WITHOUT_EFFECT: Final = re.compile(
+    r"\s*(?:LOCK\s+TABLES|UNLOCK\s+TABLES|FLUSH\s|ANALYZE\s|USE\s|SET\s+(?!@\w)|CREATE\s+(?:DATABASE|SCHEMA)\s|$)",
+    re.IGNORECASE,
+)
+# What means the same as long as no table changes.
+_OF_ROWS: Final = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|REPLACE|BEGIN|COMMIT)\b", re.IGNORECASE)
+_TRANSACTION: Final = re.compile(r"\s*(BEGIN|START\s+TRANSACTION\b.*|COMMIT|ROLLBACK)(?:\s+WORK)?\s*", re.IGNORECASE)
+_RENAME: Final = re.compile(r"\s*RENAME\s+TABLE\s+(.+)", re.IGNORECASE | re.DOTALL)
+_REPLACE: Final = re.compile(r"\s*REPLACE\b", re.IGNORECASE)
+_CREATE_TABLE: Final = re.compile(r"\s*CREATE\s+(?:TEMPORARY\s+)?TABLE\b", re.IGNORECASE)
+_OPTIMIZE: Final = re.compile(r"\s*OPTIMIZE\s+TABLE\s+(\S+)\s*", re.IGNORECASE)
+# What InnoDB says of every table.
+_OPTIMIZED: Final = (
+    "(VALUES ('note', 'Table does not support optimize, doing recreate + analyze instead'), ('status', 'OK'))"
+)
+
+# sqlglot warns of what it keeps unparsed; here that is refused with words of its own.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+
+class Untranslatable(SuiteError):  # noqa: N818 - what the statement is
+    """A statement that has no form in SQLite; the text says which and why."""
+
+
+class Translator:
+    """Translate the statements of one world, in order: it remembers the tables they make.
+
+    Args:
+        version: of the MySQL server whose defaults count, such as "8.0.33".
+    """
+
+    def __init__(self, version: str) -> None:
+        self._schema = Schema(version)
+        self._before: dict[str, list[str]] = {}
+        self.numbers: dict[str, int] = {}
+        """AUTO_INCREMENT counters by table, for `functions.register`."""
+
+    def fork(self) -> Translator:
+        """Return a translator that knows the same tables and goes its own way from here."""
+        other = Translator(self._schema.version)
+        other._schema = self._schema.copy()
+        other.numbers |= self.numbers
+        return other
+
+    @property
+    def session(self) -> list[str]:
+        """Give the statements that a further SQL connection runs first: they make its triggers."""
+        return [sql for triggers in self._schema.triggers.values() for sql in triggers.values()]
+
+    def translate(self, statement: str) -> list[str]:
+        """Return a statement in SQLite's words: none, one or several.
+
+        Raises:
+            Untranslatable: there is no rule for it.
+        """
+        before = self._before.get(statement)
+        if before is not None:
+            return before
+        try:
+            translated = list(self._translated(statement.strip().rstrip(";")))
+        except (SqlglotError, NotImplementedError, KeyError) as error:
+            raise Untranslatable(f"no form in SQLite for {statement!r}: {str(error).splitlines()[0]}") from error
+        if _OF_ROWS.match(statement):
+            self._before[statement] = translated
+        else:
+            self._before.clear()  # it may have changed a table
+        return translated
+
+    def _translated(self, statement: str) -> Iterator[str]:
+        if found := _TRANSACTION.fullmatch(statement):
+            word = found[1].split()[0].upper()
+            yield "BEGIN" if word == "START" else word
+        elif _WITHOUT_EFFECT.match(statement):
+            return
+        elif found := _OPTIMIZE.fullmatch(statement):
+            yield f"SELECT {string(key_of(named(found[1])))}, 'optimize', column1, column2 FROM {_OPTIMIZED}"  # noqa: S608
+        elif found := _RENAME.fullmatch(statement):
+            for pair in found[1].split(","):
+                old, new = re.split(r"\s+TO\s+", pair.strip(), flags=re.IGNORECASE)
+                yield from definitions.rename(self._schema, named(old), named(new))
+        elif found := CREATE_TRIGGER.fullmatch(statement):
+            yield from create_trigger(self._schema, found, self.translate(found["body"]))
+        elif _CREATE_TABLE.match(statement):
+            head, tail, descending = definitions.split(statement)
+            options = definitions.TableOptions(tail)
+            yield from definitions.create_table(self._schema, _create(head), options, descending)
+        elif _REPLACE.match(statement):
+            tree = _parsed(_REPLACE.sub("INSERT", statement, count=1))
+            assert isinstance(tree, exp.Insert), "INSERT is parsed as an Insert"
+            yield rows.insert(self._schema, tree, replacing=True)
+        else:
+            yield from self._parsed(_parsed(statement))
+
+    def _parsed(self, tree: exp.Expr) -> Iterator[str]:
+        schema = self._schema
+        match tree:
+            case exp.Create():
+                yield from definitions.create(schema, tree)
+            case exp.Alter():
+                yield from definitions.alter(schema, tree)
+            case exp.Drop():
+                yield from definitions.drop(schema, tree)
+            case exp.TruncateTable():
+                yield from definitions.truncate(schema, tree)
+            case exp.Set():
+                for item in tree.expressions:
+                    variable, value = item.this.this.name, item.this.expression
+                    yield f"SELECT set_user_variable({string(variable)}, {to_sqlite(value.copy())})"
+            case exp.Show(name="TABLES"):
+                yield self._show_tables(tree)
+            case exp.Insert():
+                yield rows.insert(schema, tree, replacing=False)
+            case exp.Update() | exp.Delete():
+                yield rows.change(schema, tree)
+            case exp.Query():
+                yield from rows.query(schema, tree)
+            case _:
+                raise NotImplementedError(f"{type(tree).__name__} is not known here")
+
+    def _show_tables(self, tree: exp.Show) -> str:
+        database = tree.args["db"].name if tree.args.get("db") else DEFAULT_SCHEMA
+        keys = sorted((*self._schema.tables, *self._schema.views))
+        names = [key.removeprefix(f"{database}.") for key in keys if key.startswith(f"{database}.")]
+        return " UNION ALL ".join(f"SELECT {string(name)}" for name in names) or "SELECT NULL WHERE FALSE"
+
+
+@lru_cache(maxsize=4096)
+def _parsed(statement: str) -> exp.Expr:
+    return sqlglot.parse_one(statement, read="mysql")
+
+
+def _create(statement: str) -> exp.Create:
+    tree = _parsed(statement)
+    if not isinstance(tree, exp.Create):
+        raise NotImplementedError("a part of its list of columns is not known here")
+    return tree

@@ -1,0 +1,113 @@
+"""Transcripts: conversations with the real servers, recorded byte by byte, one JSON object a line.
+
+The sets are the files beside this one; a conversation is cited `core:map-001`. The format: README.md and schema.json.
+
+    from kvref_conformance import transcripts
+
+    transcripts.load("core")["map-001"]
+    transcripts.find("core:map-001")
+
+Reading path: `conversation.py` (what a line is), `holes.py` (what may differ), `play.py` over `talk.py` (how one is
+held), `mysql_stage.py` (where), `record.py` over `detect.py` (how answers come into the files).
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.transcripts.conversation import from_json, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kvref_conformance.transcripts.conversation import Conversation
+
+SETS: Final = ("core", "columns", "tx", "binary", "more")
+
+
+@cache
+def load(name: str) -> Mapping[str, Conversation]:
+    """Load a set by id.
+
+    Args:
+        name: one of SETS.
+
+    Raises:
+        SuiteError: as `parse`; also for a set that does not exist.
+    """
+    if name not in SETS:
+        raise SuiteError(f"no set of transcripts {name!r}: choose {', '.join(SETS)}")
+    return parse(files(__package__).joinpath(f"{name}.jsonl").read_text(encoding="utf-8"), f"{name}.jsonl")
+
+
+def find(citation: str) -> Conversation:
+    """Find a conversation by its citation, `core:map-001`.
+
+    Raises:
+        SuiteError: there is none of that name.
+    """
+    name, _, identifier = citation.partition(":")
+    conversations = load(name)
+    if identifier not in conversations:
+        raise SuiteError(f"no conversation {citation!r} among the transcripts")
+    return conversations[identifier]
+
+
+def parse(text: str, where: str) -> dict[str, Conversation]:
+    """Read conversations, one JSON object a line.
+
+    Args:
+        text: the lines.
+        where: name of the file, for errors.
+
+    Raises:
+        SuiteError: a line is no JSON object or no conversation, or an id stands twice; the text names file and line.
+    """
+    conversations: dict[str, Conversation] = {}
+    # Not splitlines: an answer may hold characters that Unicode counts as ends of lines.
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            conversation = from_json(json.loads(line))
+        except (ValueError, AttributeError, SuiteError) as error:
+            raise SuiteError(f"{where}, line {number}: {error}") from error
+        if conversation.id in conversations:
+            raise SuiteError(f"{where}, line {number}: the id {conversation.id} stands there twice")
+        conversations[conversation.id] = conversation
+    return conversations
+
+
+def read(path: Path) -> dict[str, Conversation]:
+    """Read a file of conversations.
+
+    Raises:
+        SuiteError: as `parse`; also for a line that the schema does not allow and a file that cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SuiteError(f"{path} cannot be read: {error}") from error
+    conversations = parse(text, str(path))
+    validator = Draft202012Validator(json.loads(files(__package__).joinpath("schema.json").read_text(encoding="utf-8")))
+    for conversation in conversations.values():
+        fault = best_match(validator.iter_errors(to_json(conversation)))
+        if fault is not None:
+            raise SuiteError(f"{path}, {conversation.id}, {fault.json_path}: {fault.message}")
+    return conversations
+
+
+def write(path: Path, conversations: Iterable[Conversation]) -> None:
+    """Write a file of conversations, whole or not at all."""
+    lines = [json.dumps(to_json(each), ensure_ascii=True) + "\n" for each in conversations]
+    new = path.with_name(f"{path.name}.new")
+    new.write_text("".join(lines), encoding="utf-8")
+    new.replace(path)

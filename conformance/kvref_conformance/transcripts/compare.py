@@ -1,0 +1,119 @@
+"""What was observed beside what was recorded, step by step, up to the holes of the recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.transcripts.conversation import Query, Sleep, Talk
+from kvref_conformance.transcripts.holes import CasNumbers, Clock, matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvref_conformance.transcripts.conversation import Conversation
+    from kvref_conformance.transcripts.holes import Json
+    from kvref_conformance.transcripts.play import Played
+
+
+DIED: Final = "server died"
+ENDS: Final = "the server ends"
+# MySQL's numbers of a connection that broke, and of one that nobody took.
+LOST: Final = frozenset({2003, 2013})
+GARBAGE: Final = {"number": "garbage"}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where a replay went another way.
+
+    Args:
+        step: number from 1; 0 is the port after the set-up, one more than the last step the server's end.
+        recorded: the answer of the recording, with its holes.
+        observed: the answer now.
+    """
+
+    step: int
+    recorded: Json
+    observed: Json
+
+    @property
+    def is_end(self) -> bool:
+        """Tell whether the recording has lost the server here."""
+        match self.recorded:
+            case str(answer):
+                return answer.endswith((">", DIED)) or answer.startswith(ENDS)
+            case {"error": [int(number), *_]}:
+                return number in LOST
+            case _:
+                return False
+
+
+def differences(conversation: Conversation, played: Played, version: str, *, translated: bool) -> list[Difference]:
+    """Compare a replay with the recording of a version.
+
+    Args:
+        conversation: with `got` of that version; a step without one is not compared.
+        played: the replay.
+        version: key of `got`.
+        translated: kvref over SQLite was asked. SQLite's counts of affected rows and its error texts are not MySQL's,
+            and what MySQL shows as the text of a decimal number is a number. And where the plugin answers a number
+            that it never computed, kvref may answer what it likes.
+
+    Returns:
+        The differences in order; empty where the replay is the recording.
+    """
+    return list(_differences(conversation, played, version, translated=translated))
+
+
+def _differences(conversation: Conversation, played: Played, version: str, *, translated: bool) -> Iterator[Difference]:
+    port = conversation.port.get(version, "")
+    if port != played.port:
+        yield Difference(0, port or "open", played.port or "open")
+    cas = CasNumbers()
+    for number, (step, observed) in enumerate(zip(conversation.steps, played.steps, strict=True), 1):
+        if isinstance(step, Sleep) or version not in step.got:
+            continue
+        recorded, got = step.got[version], observed.got
+        if translated and (_is_garbage(recorded) or _agree(recorded, got)):
+            continue
+        if translated and isinstance(step, Query):
+            got = _as_mysql(recorded, got)
+        hexadecimal = isinstance(step, Talk) and step.hex is not None
+        if not matches(recorded, got, cas, Clock(observed.began, observed.ended), hexadecimal=hexadecimal):
+            yield Difference(number, recorded, observed.got)
+    if conversation.crash.get(version) != played.crash:
+        yield Difference(len(conversation.steps) + 1, _end(conversation.crash.get(version)), _end(played.crash))
+
+
+def _end(status: int | None) -> Json:
+    return "the server lives" if status is None else f"{ENDS} with status {status}"
+
+
+def _is_garbage(recorded: Json) -> bool:
+    """Tell whether an answer is nothing but a number of uninitialised memory (5.6.14: incr of a missing key)."""
+    return recorded == [GARBAGE, "\r\n"]
+
+
+def _agree(recorded: Json, got: Json) -> bool:
+    """Tell whether two SQL results say the same of what SQLite cannot say in MySQL's words: counts and errors."""
+    match recorded, got:
+        case {"affected": _}, {"affected": _}:
+            return True
+        case {"error": [number, *_]}, {"error": [mine, *_]}:
+            return number == mine
+        case _:
+            return False
+
+
+def _as_mysql(recorded: Json, got: Json) -> Json:
+    """Put MySQL's types in place of SQLite's in rows."""
+    if not isinstance(recorded, dict) or not isinstance(got, dict):
+        return got
+    return {key: _cells(recorded.get(key), value) for key, value in got.items()}
+
+
+def _cells(recorded: Json, got: Json) -> Json:
+    if isinstance(recorded, list) and isinstance(got, list) and len(recorded) == len(got):
+        return [_cells(theirs, mine) for theirs, mine in zip(recorded, got, strict=True)]
+    return recorded if isinstance(recorded, str) and isinstance(got, int | float) and str(got) == recorded else got

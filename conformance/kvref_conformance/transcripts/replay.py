@@ -1,0 +1,133 @@
+"""Hold recorded conversations again and say of each whether it went as recorded."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.transcripts import listing
+from kvref_conformance.transcripts.compare import Difference, differences
+from kvref_conformance.transcripts.conversation import Sleep, Talk
+from kvref_conformance.transcripts.play import play
+from kvref_conformance.transcripts.talk import NORMAL, PATIENT, Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kvref_conformance.transcripts.conversation import Conversation
+    from kvref_conformance.transcripts.listing import Row
+    from kvref_conformance.transcripts.play import Stage
+
+SAME: Final = "same"
+LISTED: Final = "listed"
+DIFFERS: Final = "differs"
+UNLISTED: Final = "replays though listed"
+WORDS: Final = (SAME, LISTED, DIFFERS, UNLISTED)
+
+# kvref answers in one piece and at once, so short silences tell the end of an answer; what differs at this pace is
+# held again at a slower pace before it counts.
+BRISK: Final = Pace(first=0.2, quiet=0.05, whole=0.003, broken=0.03)
+
+SAMPLE_STEP: Final = 12
+LONG_SECONDS: Final = 3.0  # of waiting that a conversation of the sample may prescribe
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A conversation with its citation, `core:map-001`."""
+
+    citation: str
+    conversation: Conversation
+
+    @property
+    def waits(self) -> float:
+        """Give the seconds its steps prescribe to wait."""
+        return sum(
+            step.sleep if isinstance(step, Sleep) else step.first or 0.0
+            for step in self.conversation.steps
+            if isinstance(step, Sleep | Talk)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One conversation replayed for one version.
+
+    Args:
+        script: what was replayed.
+        version: whose recording it was compared with.
+        word: one of WORDS.
+        differences: where it went another way; empty for `same`, and for what was not tried.
+        row: the row that lists it, where one does.
+        seconds: how long it took.
+        failure: why it could not be held at all, where it could not.
+    """
+
+    script: Script
+    version: str
+    word: str
+    differences: tuple[Difference, ...] = ()
+    row: Row | None = None
+    seconds: float = 0.0
+    failure: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Tell whether it fails the run."""
+        return self.word in {DIFFERS, UNLISTED}
+
+
+def replay(scripts: Iterable[Script], stage: Stage, rows: Sequence[Row], *, translated: bool) -> Iterator[Outcome]:
+    """Hold conversations one after another.
+
+    Args:
+        scripts: each recorded with the stage's version.
+        stage: where.
+        rows: the list of what does not replay there.
+        translated: the stage's SQL is translated to SQLite's, and it answers briskly.
+
+    Yields:
+        One outcome each.
+    """
+    for script in scripts:
+        row = listing.find(rows, script.citation, stage.version)
+        if row is not None and row.cause == listing.LATER:
+            yield Outcome(script, stage.version, LISTED, row=row)
+        else:
+            yield _held(script, stage, row, translated=translated)
+
+
+def _word(row: Row | None, found: Sequence[Difference], failure: str) -> str:
+    if not found and not failure:
+        return SAME if row is None else LISTED if row.cause == listing.RACE else UNLISTED
+    if row is None or (row.cause == listing.CRASH and (failure or not found[0].is_end)):
+        return DIFFERS
+    return LISTED
+
+
+def _held(script: Script, stage: Stage, row: Row | None, *, translated: bool) -> Outcome:
+    began = time.monotonic()
+    found: list[Difference] = []
+    failure = word = ""
+    for pace in (BRISK, NORMAL) if translated else (NORMAL, PATIENT):
+        try:
+            played = play(script.conversation, stage, pace)
+            found = differences(script.conversation, played, stage.version, translated=translated)
+        except SuiteError as error:
+            failure = str(error)
+        word = _word(row, found, failure)
+        if word != DIFFERS or failure:
+            break
+    return Outcome(script, stage.version, word, tuple(found), row, time.monotonic() - began, failure)
+
+
+def recorded_with(scripts: Iterable[Script], version: str) -> list[Script]:
+    """Return the scripts that a version was recorded with."""
+    return [script for script in scripts if version in script.conversation.versions()]
+
+
+def sample(scripts: Sequence[Script]) -> list[Script]:
+    """Return a fixed part, spread over all groups: for live endpoints, where every conversation takes a second."""
+    return [script for script in scripts if script.waits <= LONG_SECONDS][::SAMPLE_STEP]

@@ -1,0 +1,73 @@
+"""A plugin server that somebody else runs, as the machine of a `MySQLStage`: nobody here starts, stops or kills it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pymysql
+
+from kvref_conformance.errors import CannotJudge, SuiteError
+from kvref_conformance.transcripts.sqlite_stage import plugin_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pymysql.connections import Connection
+    from pymysql.cursors import Cursor
+
+
+class RunningPlugin:
+    """One server, for conversations without options of mysqld.
+
+    Args:
+        address: where the plugin listens once it is installed.
+        dsn: mysql://user[:password]@host:port/ or mysql://user@localhost/?unix_socket=PATH.
+
+    Raises:
+        CannotJudge: the DSN cannot be read.
+    """
+
+    def __init__(self, address: tuple[str, int], dsn: str) -> None:
+        self.address = address
+        parts = urlsplit(dsn)
+        if parts.scheme != "mysql" or not parts.hostname:
+            raise CannotJudge(f"--sql {dsn!r}: conversations set up a MySQL server: write mysql://user@host:port/")
+        self._host, self._port = parts.hostname, parts.port or 3306
+        self._user, self._password = unquote(parts.username or "root"), unquote(parts.password or "")
+        self._socket = parse_qs(parts.query).get("unix_socket", [None])[0]
+
+    def boot(self, options: Sequence[str]) -> None:
+        """Accept the server as it is.
+
+        Raises:
+            SuiteError: options are asked for.
+        """
+        if options:
+            raise SuiteError(f"needs a server with {' '.join(options)}: this one was started by somebody else")
+
+    def start(self) -> None:
+        """Refuse: raises SuiteError."""
+        raise SuiteError("this server was started by somebody else, who alone can start it again")
+
+    stop = kill = start
+
+    def exit_status(self) -> int | None:
+        """Know nothing of its end."""
+        return None
+
+    def connect(self, patience: float) -> Connection[Cursor]:
+        """Open a SQL connection with autocommit; `patience` as `mysql_stage.Machine` has it."""
+        return pymysql.connect(
+            host=self._host,
+            port=self._port,
+            user=self._user,
+            password=self._password,
+            unix_socket=self._socket,
+            autocommit=True,
+            read_timeout=patience,
+        )
+
+    def config_script(self) -> list[str]:
+        """Give the statements of the plugin's own schema."""
+        return ["CREATE DATABASE innodb_memcache", *plugin_schema()]

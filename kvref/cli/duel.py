@@ -1,0 +1,153 @@
+"""`kvref duel`: hold generated conversations with two endpoints and compare every answer and every row.
+
+The work is done in `kvref_conformance.duel`; this module boots the two servers and shows how far they are. Exit code:
+0 no difference that repeats, 1 differences, 2 could not be tried.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from kvref import profiles, targets
+from kvref.errors import KvrefError
+from kvref_conformance.duel import known, report
+from kvref_conformance.duel.care import care_for
+from kvref_conformance.duel.exchange import Side
+from kvref_conformance.duel.run import Run
+from kvref_conformance.duel.shapes import Ground
+from kvref_conformance.transcripts.mysql_stage import MySQLStage
+from kvref_conformance.transcripts.sqlite_stage import SQLiteStage
+
+if TYPE_CHECKING:
+    from kvref_conformance.duel.run import Found, Tally
+
+EMBEDDED: Final = "kvref-sqlite"
+# What the tables of two kvref servers look like where no MySQL takes part, by profile.
+VERSIONS: Final = {"mysql-5.6": "5.6.14"}
+NEWEST: Final = "8.0.33"
+# Nothing of a duel outlives it, so nothing needs to reach a disk.
+LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
+
+
+@click.command("duel")
+@click.argument("names", metavar="A B", nargs=2)
+@click.option("--conversations", type=click.IntRange(1), default=500, show_default=True, metavar="N", help="How many.")
+@click.option("--steps", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="In a conversation.")
+@click.option("--seed", type=int, default=1, show_default=True, metavar="S", help="Same seed, same conversations.")
+@click.option("--from", "first", type=click.IntRange(0), default=0, metavar="N", help="Number of the first one.")
+@click.option("--only", metavar="SEED:NUMBER", help="Hold this one conversation.")
+@click.option("--profile", "given", multiple=True, metavar="NAME", help="Of kvref; given twice for two of them.")
+@click.option(
+    "--save", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Write scripts to replay."
+)
+@click.option("--json", "json_file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Counts.")
+@click.pass_context
+def command(context: click.Context, /, names: tuple[str, str], only: str | None, **options: Any) -> None:
+    """Hold generated conversations with the targets A and B at once and compare every answer and every row.
+
+    A and B are names of `kvref target list`; kvref takes the other side's profile unless --profile says which.
+    """
+    seed, first, count = options["seed"], options["first"], options["conversations"]
+    if only is not None:
+        seed, first = _one(only)
+        count = 1
+    console = Console(stderr=True, highlight=False)
+    with ExitStack() as stack:
+        sides, ground, taking_part = _sides(names, options["given"], stack, console)
+        watch = stack.enter_context(_Watch(console, count, sides, options["save"]))
+        run = Run(sides, seed, options["steps"], ground, known.load(taking_part), watch)
+        tally = run.hold(range(first, first + count))
+    _tell(tally, seed, (sides[0].name, sides[1].name), options["json_file"])
+    context.exit(1 if tally.differences else 0)
+
+
+def _one(text: str) -> tuple[int, int]:
+    seed, colon, number = text.partition(":")
+    if not (colon and seed.lstrip("-").isdigit() and number.isdigit()):
+        raise KvrefError(f"--only {text!r}: write SEED:NUMBER, as in 7:1234")
+    return int(seed), int(number)
+
+
+def _sides(
+    names: tuple[str, str], given: tuple[str, ...], stack: ExitStack, console: Console
+) -> tuple[tuple[Side, Side], Ground, set[str]]:
+    unknown = [name for name in names if name != EMBEDDED and not name.endswith("-plugin")]
+    if unknown:
+        raise KvrefError(
+            f"{unknown[0]!r} has no mappings to compare: choose {EMBEDDED}, mysql-8.0-plugin or mysql-5.6-plugin"
+        )
+    plugins = [name.removesuffix("-plugin") for name in names if name != EMBEDDED]
+    wanted = list(given) or plugins or ["kvref"]
+    if wrong := [name for name in wanted if name not in profiles.names()]:
+        raise KvrefError(f"no profile {wrong[0]!r}: choose {', '.join(profiles.names())}")
+    stages: list[tuple[str, MySQLStage]] = []
+    for name in names:
+        if name != EMBEDDED:
+            console.print(f"booting {name}", markup=False)
+            stages.append((name, MySQLStage(stack.enter_context(targets.plugin_server(name)))))
+    version = stages[0][1].version if stages else VERSIONS.get(wanted[0], NEWEST)
+    sides: list[Side] = []
+    for name in names:
+        if name != EMBEDDED:
+            sides.append(Side(name, stages.pop(0)[1], LAZY))
+            continue
+        profile = wanted.pop(0) if len(wanted) > 1 else wanted[0]
+        console.print(f"starting kvref --profile {profile}", markup=False)
+        sides.append(Side(f"kvref {profile}", SQLiteStage(stack.enter_context(targets.kvref_server(profile)), version)))
+    taking_part = {*plugins, *wanted, *given}
+    return (sides[0], sides[1]), Ground(version, care_for(taking_part)), taking_part
+
+
+class _Watch:
+    """Shows how the run goes: a bar, and each difference as it is found."""
+
+    def __init__(self, console: Console, total: int, sides: tuple[Side, Side], folder: Path | None) -> None:
+        self._console = console
+        self._names = (sides[0].name, sides[1].name)
+        self._version = sides[0].stage.version
+        self._folder = folder
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        self._bars = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
+        self._task = self._bars.add_task("", total=total)
+
+    def __enter__(self) -> _Watch:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def step(self, text: str) -> None:
+        """Say what begins now."""
+        self._bars.update(self._task, description=text)
+
+    def held(self, tally: Tally) -> None:
+        """Move the bar."""
+        rate = tally.steps / tally.seconds if tally.seconds else 0
+        said = f"world {tally.worlds}, {rate:,.0f} steps/s, {tally.differences} differ"
+        self._bars.update(self._task, completed=tally.conversations + tally.not_held, description=said)
+
+    def found(self, found: Found) -> None:
+        """Show a difference, and keep it where a folder is given."""
+        click.echo(report.told(found, self._names))
+        if self._folder is not None:
+            click.echo(f"saved: {report.save(found, self._folder, self._version)}")
+
+
+def _tell(tally: Tally, seed: int, names: tuple[str, str], json_file: Path | None) -> None:
+    Console(highlight=False).print(report.table(tally))
+    closed = f", {tally.not_held} not held: nobody listens" if tally.not_held else ""
+    click.echo(
+        f"{names[0]} against {names[1]}, seed {seed}: {tally.conversations} conversations, {tally.steps} steps,"
+        f" {tally.worlds} worlds in {tally.seconds:.0f} s{closed}: {tally.differences} differ,"
+        f" {tally.unrepeated.total()} differed once, {tally.known.total()} answers differ as known"
+    )
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.as_json(tally, seed, names), indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,152 @@
+"""`kvref record`: hold scripted conversations with real servers and write down what they answer.
+
+The work is done in `kvref_conformance.transcripts`; this module boots the servers, two for each target, and shows how
+far they are. What was recorded is written after each conversation; an interrupt takes effect at the end of the running
+one, whose servers could not be left in the middle.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from kvref import targets
+from kvref.errors import KvrefError
+from kvref_conformance import transcripts
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.transcripts.memcached_stage import MemcachedStage
+from kvref_conformance.transcripts.mysql_stage import MySQLStage
+from kvref_conformance.transcripts.record import asked, record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kvref_conformance.transcripts.conversation import Conversation
+    from kvref_conformance.transcripts.play import Stage
+    from kvref_conformance.transcripts.record import Recording
+
+MEMCACHED: Final = "memcached"
+
+
+@click.command("record")
+@click.argument("scripts", metavar="SCRIPTS.jsonl", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--target", "names", multiple=True, required=True, metavar="NAME", help="Whose answers; repeatable.")
+@click.option("--only", metavar="GLOB", default="*", help="Only conversations whose id or group fits.")
+@click.option("--missing", is_flag=True, help="Only conversations without answers of the target's version yet.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write; by default into SCRIPTS.jsonl. Answers of other versions that stand there are kept.",
+)
+@click.pass_context
+def command(
+    context: click.Context, /, scripts: Path, names: tuple[str, ...], only: str, missing: bool, out: Path | None
+) -> None:
+    """Hold the conversations of SCRIPTS.jsonl with each target, twice each, and write down the answers.
+
+    Exit code: 0 all recorded, 1 some could not be held, 2 nothing could be tried.
+    """
+    try:
+        notebook = _Notebook(scripts, out or scripts)
+    except SuiteError as error:
+        raise KvrefError(str(error)) from error
+    chosen = [each for each in notebook.conversations() if fnmatchcase(each.id, only) or fnmatchcase(each.group, only)]
+    if not chosen:
+        raise KvrefError(f"--only {only}: no conversation of {scripts} fits by its id or its group")
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    bars = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
+    stop = threading.Event()
+    with ExitStack() as stack:
+        pairs = [_stages(name, stack, console) for name in names]
+        stack.enter_context(bars)
+        pool = stack.enter_context(ThreadPoolExecutor(len(names)))
+        # Entered last, so that an interrupt stops the threads before the pool waits for them and the servers end.
+        stack.callback(stop.set)
+        runs = [
+            pool.submit(_record_all, _suited(chosen, pair[0], missing=missing), pair, notebook, bars, stop)
+            for pair in pairs
+        ]
+        failures = sum(run.result() for run in runs)
+    click.echo(f"{notebook.path}: {notebook.recorded} recorded, {failures} could not be held")
+    context.exit(1 if failures else 0)
+
+
+def _stages(name: str, stack: ExitStack, console: Console) -> tuple[Stage, Stage]:
+    console.print(f"booting {name}, twice", markup=False)
+    if name == MEMCACHED:
+        boot = partial(targets.running, name)
+        return MemcachedStage(boot), MemcachedStage(boot, used=True)
+    one, other = (stack.enter_context(targets.plugin_server(name)) for _ in range(2))
+    return MySQLStage(one), MySQLStage(other, used=True)
+
+
+def _suited(conversations: Iterable[Conversation], stage: Stage, *, missing: bool) -> list[Conversation]:
+    fit = [each for each in conversations if not isinstance(stage, MemcachedStage) or stage.suits(each)]
+    todo = [each for each in fit if not missing or stage.version not in each.versions()]
+    # Other options mean another server.
+    return sorted(todo, key=lambda each: each.options)
+
+
+def _record_all(
+    conversations: Sequence[Conversation],
+    stages: tuple[Stage, Stage],
+    notebook: _Notebook,
+    bars: Progress,
+    stop: threading.Event,
+) -> int:
+    version = stages[0].version
+    task = bars.add_task(version, total=len(conversations))
+    failures = 0
+    for conversation in conversations:
+        if stop.is_set():
+            break
+        bars.update(task, description=f"{version} {conversation.id}")
+        try:
+            recording = record(conversation, *stages)
+        except (SuiteError, KvrefError) as error:
+            failures += 1
+            bars.console.print(f"{conversation.id} on {version}: {error}", markup=False)
+        else:
+            notebook.enter(conversation.id, recording)
+            for doubt in recording.doubts:
+                bars.console.print(f"{conversation.id} on {version}, {doubt}", markup=False)
+        bars.advance(task)
+    return failures
+
+
+class _Notebook:
+    """The file that is written, which several targets fill at a time."""
+
+    def __init__(self, scripts: Path, out: Path) -> None:
+        self.path = out
+        self.recorded = 0
+        self._lines = transcripts.read(scripts)
+        self._asked = list(self._lines)
+        self._lock = threading.Lock()
+        if out != scripts and out.exists():
+            # What stands there keeps its place, and its answers where the script still asks the same.
+            before = transcripts.read(out)
+            changed = {key for key, each in self._lines.items() if key in before and asked(before[key]) != asked(each)}
+            self._lines = before | {
+                key: each for key, each in self._lines.items() if key not in before or key in changed
+            }
+
+    def conversations(self) -> list[Conversation]:
+        return [self._lines[identifier] for identifier in self._asked]
+
+    def enter(self, identifier: str, recording: Recording) -> None:
+        with self._lock:
+            self._lines[identifier] = recording.entered(self._lines[identifier])
+            self.recorded += 1
+            transcripts.write(self.path, self._lines.values())

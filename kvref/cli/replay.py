@@ -1,0 +1,167 @@
+"""`kvref replay`: hold the recorded conversations again, with kvref itself or with a live plugin.
+
+The work is done in `kvref_conformance.transcripts`; this module chooses conversations, starts the servers and shows
+what came out. Exit code 0 all as recorded (or listed), 1 something differs, 2 nothing could be tried.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from kvref import profiles, targets
+from kvref.errors import KvrefError
+from kvref.targets import catalogue
+from kvref_conformance import transcripts
+from kvref_conformance.errors import CannotJudge, SuiteError
+from kvref_conformance.transcripts import listing, show
+from kvref_conformance.transcripts.crew import Job, hold
+from kvref_conformance.transcripts.mysql_stage import MySQLStage
+from kvref_conformance.transcripts.replay import Script, recorded_with, sample
+from kvref_conformance.transcripts.running_plugin import RunningPlugin
+from kvref_conformance.transcripts.sqlite_stage import SQLiteStage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import ExitStack
+
+    from kvref_conformance.transcripts.play import Stage
+    from kvref_conformance.transcripts.replay import Outcome
+
+PROFILES: Final = ("mysql-8.0", "mysql-5.6")
+# Each stage has a server of its own.
+EMBEDDED_STAGES: Final = 3
+LIVE_STAGES: Final = 2
+_ADDRESS: Final = re.compile(r"(\S+):(\d+)")
+
+
+@click.command("replay")
+@click.argument("what", nargs=-1, metavar="[CONVERSATION | FILE.jsonl | HOST:PORT]...")
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="A whole set, such as core; repeatable.")
+@click.option("--only", metavar="GLOB", default="*", help="Only conversations whose id or group fits.")
+@click.option("--sample", "sampled", is_flag=True, help="Only a fixed part over all groups, without long waits.")
+@click.option("--profile", "chosen", multiple=True, type=click.Choice(PROFILES), help="kvref's; by default both.")
+@click.option("--target", metavar="NAME", help="Instead of kvref, private instances of a plugin target.")
+@click.option("--sql", metavar="DSN", help="MySQL behind HOST:PORT: ALL its databases are dropped, again and again.")
+@click.option("--json", "file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON too.")
+@click.pass_context
+def command(context: click.Context, /, what: tuple[str, ...], file: Path | None, **options: Any) -> None:
+    """Hold recorded conversations again and compare every answer: by default all of them, with kvref over SQLite.
+
+    Exit code: 0 all went as recorded or are listed with a reason, 1 some did not, 2 nothing could be tried.
+    """
+    addresses = [word for word in what if _ADDRESS.fullmatch(word)]
+    words = [word for word in what if word not in addresses]
+    try:
+        scripts = [each for each in _scripts(words, options["sets"]) if _fits(each, options["only"])]
+        jobs = _jobs(scripts, addresses, **{name: options[name] for name in ("chosen", "target", "sql")})
+    except (CannotJudge, SuiteError) as error:
+        raise KvrefError(str(error)) from error
+    if options["sampled"]:
+        jobs = [replace(job, scripts=sample(job.scripts)) for job in jobs]
+    versions = ", ".join(job.version for job in jobs)
+    if not any(job.scripts for job in jobs):
+        raise KvrefError(f"nothing to replay: no conversation chosen has answers of {versions}")
+    outcomes = _held(jobs)
+    # The list is about kvref and the package's own sets.
+    idle = listing.idle(jobs[0].rows, _recorded()) if jobs[0].rows and not any(map(_is_file, words)) else []
+    _tell(outcomes, idle)
+    if file is not None:
+        file.write_text(json.dumps(show.as_json(outcomes, idle), indent=1) + "\n", encoding="utf-8")
+    context.exit(1 if idle or any(outcome.fails for outcome in outcomes) else 0)
+
+
+def _scripts(words: Sequence[str], sets: Sequence[str]) -> list[Script]:
+    if not words and not sets:
+        sets = transcripts.SETS
+    scripts = [Script(f"{name}:{key}", each) for name in sets for key, each in transcripts.load(name).items()]
+    for word in words:
+        if _is_file(word):
+            path = Path(word)
+            scripts += [Script(f"{path.stem}:{key}", each) for key, each in transcripts.read(path).items()]
+        else:
+            scripts.append(Script(word, transcripts.find(word)))
+    return scripts
+
+
+def _is_file(word: str) -> bool:
+    return word.endswith(".jsonl")
+
+
+def _fits(script: Script, glob: str) -> bool:
+    names = (script.citation, script.conversation.id, script.conversation.group)
+    return any(fnmatchcase(name, glob) for name in names)
+
+
+def _jobs(
+    scripts: Sequence[Script], addresses: Sequence[str], *, chosen: Sequence[str], target: str | None, sql: str | None
+) -> list[Job]:
+    if bool(addresses) != (sql is not None) or len(addresses) > 1:
+        raise KvrefError("a running endpoint is one HOST:PORT and --sql with the MySQL server behind it")
+    if sum(map(bool, (addresses, target, chosen))) > 1:
+        raise KvrefError("give one of HOST:PORT, --target and --profile")
+    if addresses and sql is not None:
+        host, port = addresses[0].rsplit(":", 1)
+        return [_running(RunningPlugin((host, int(port)), sql), scripts)]
+    if target is not None:
+        return [_private(target, scripts)]
+    return [_embedded(name, scripts) for name in chosen or PROFILES]
+
+
+def _embedded(profile: str, scripts: Sequence[Script]) -> Job:
+    version = str(profiles.load(profile)["identity.version"])
+
+    def open_stage(stack: ExitStack) -> Stage:
+        return SQLiteStage(stack.enter_context(targets.kvref_server(profile)), version)
+
+    chosen = recorded_with(scripts, version)
+    return Job(version, chosen, listing.load(), EMBEDDED_STAGES, open_stage, translated=True)
+
+
+def _private(name: str, scripts: Sequence[Script]) -> Job:
+    version = str(profiles.load(catalogue.recipe(name).profile)["identity.version"])
+
+    def open_stage(stack: ExitStack) -> Stage:
+        return MySQLStage(stack.enter_context(targets.plugin_server(name)))
+
+    return Job(version, recorded_with(scripts, version), (), LIVE_STAGES, open_stage, translated=False)
+
+
+def _running(machine: RunningPlugin, scripts: Sequence[Script]) -> Job:
+    stage = MySQLStage(machine)
+    return Job(stage.version, recorded_with(scripts, stage.version), (), 1, lambda _: stage, translated=False)
+
+
+def _held(jobs: Sequence[Job]) -> list[Outcome]:
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+        tasks = {job.version: bars.add_task(job.version, total=len(job.scripts)) for job in jobs}
+        return hold(jobs, lambda version: bars.advance(tasks[version]))
+
+
+def _recorded() -> set[tuple[str, str]]:
+    return {
+        (f"{name}:{key}", version)
+        for name in transcripts.SETS
+        for key, each in transcripts.load(name).items()
+        for version in each.versions()
+    }
+
+
+def _tell(outcomes: Sequence[Outcome], idle: Sequence[str]) -> None:
+    for outcome in outcomes:
+        if outcome.fails:
+            click.echo(show.conversation_text(outcome) + "\n")
+    for glob in idle:
+        click.echo(f"not_replayed.toml: {glob} fits no recorded conversation: remove it\n")
+    Console(highlight=False).print(show.table(outcomes))
+    click.echo(show.summary(outcomes))

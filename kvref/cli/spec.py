@@ -1,0 +1,119 @@
+"""`kvref spec`: the requirements, one with everything that is known of it, or all as a page.
+
+Shows what stands in `kvref_conformance.requirements`; adds nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from kvref import profiles
+from kvref.errors import KvrefError
+from kvref_conformance import requirements
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.spec import coverage, page, terminal
+from kvref_conformance.spec.entry import entry, sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rich.console import RenderableType
+
+    from kvref_conformance.requirements import Requirement
+
+
+@click.command("spec")
+@click.argument("identifiers", metavar="[ID]...", nargs=-1)
+@click.option(
+    "--chapter", "chapters", metavar="NAME", multiple=True, help="Only a chapter (`mapping`) or area (`MAP`)."
+)
+@click.option("--profile", metavar="NAME", help="Only what applies to this profile.")
+@click.option("--level", type=click.Choice(requirements.LEVELS, case_sensitive=False), help="Only this level.")
+@click.option("--list", "as_list", is_flag=True, help="One line a requirement.")
+@click.option("--contradictions", is_flag=True, help="Each QUIRK with the texts that it contradicts.")
+@click.option("--markdown", is_flag=True, help="The specification in Markdown.")
+@click.option("--html", metavar="FILE", help="The specification as one page; `-` is standard output.")
+@click.option("--coverage", "as_coverage", is_flag=True, help="What judges and shows each requirement, one line each.")
+def command(  # noqa: PLR0913 - one option a way of showing
+    identifiers: tuple[str, ...],
+    chapters: tuple[str, ...],
+    profile: str | None,
+    level: str | None,
+    html: str | None,
+    *,
+    as_list: bool,
+    contradictions: bool,
+    markdown: bool,
+    as_coverage: bool,
+) -> None:
+    """Show requirements: those named, or a selection; without any, the chapters.
+
+    An ID looks like KV-MAP-001.
+    """
+    try:
+        if as_coverage:
+            click.echo("\n".join(coverage.lines()))
+            return
+        wanted = _selected(identifiers, chapters, profile, level)
+        if html is not None:
+            _write(html, page.html(sections(wanted)))
+        elif markdown:
+            click.echo(page.markdown(sections(wanted)), nl=False)
+        elif as_list:
+            click.echo("\n".join(terminal.listing(wanted.values())))
+        else:
+            console = Console(highlight=False)
+            for part in _shown(wanted, contradictions=contradictions):
+                console.print(part)
+    except SuiteError as error:
+        raise KvrefError(str(error)) from error
+
+
+def _shown(wanted: Mapping[str, Requirement], *, contradictions: bool) -> Iterator[RenderableType]:
+    if contradictions:
+        yield terminal.register(wanted.values())
+    elif len(wanted) == len(requirements.load()):
+        yield terminal.overview()
+        yield "kvref spec KV-MAP-001 shows one, --chapter mapping a chapter, --html FILE all of them."
+    else:
+        yield from (terminal.entry_view(entry(requirement)) for requirement in wanted.values())
+
+
+def _selected(
+    identifiers: tuple[str, ...], chapters: tuple[str, ...], profile: str | None, level: str | None
+) -> Mapping[str, Requirement]:
+    catalogue = requirements.load()
+    for identifier in identifiers:
+        if identifier.upper() not in catalogue:
+            near = difflib.get_close_matches(identifier.upper(), catalogue, n=3, cutoff=0.0)
+            raise KvrefError(f"no requirement {identifier!r}: the nearest are {', '.join(near)}")
+    if profile is not None and profile not in profiles.names():
+        raise KvrefError(f"no profile {profile!r}: choose one of {', '.join(profiles.names())}")
+    for chapter in chapters:
+        if not any(chapter in {each.chapter, each.area} for each in catalogue.values()):
+            areas = dict.fromkeys(each.area for each in catalogue.values())
+            raise KvrefError(f"no chapter or area {chapter!r}: {', '.join((*requirements.CHAPTERS, *areas))}")
+    named = {identifier.upper() for identifier in identifiers}
+    return {
+        each.id: each
+        for each in catalogue.values()
+        if (not named or each.id in named)
+        and (not chapters or each.chapter in chapters or each.area in chapters)
+        and (profile is None or each.applies_to(profile))
+        and (level is None or each.level == level)
+    }
+
+
+def _write(path: str, text: str) -> None:
+    if path == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise KvrefError(f"cannot write {path}: {error.strerror or error}") from error

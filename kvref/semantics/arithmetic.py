@@ -1,0 +1,134 @@
+"""incr and decr."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kvref.semantics.mapping import Column, Kind, Mapping
+from kvref.semantics.ports import Cell, ReadAlong, Row, Steps, Update
+from kvref.semantics.session import Session
+from kvref.semantics.slip import slipped
+from kvref.semantics.store import new_cas, with_values
+from kvref.semantics.values import (
+    RefusedError,
+    is_number,
+    join_value,
+    leading_number,
+    only_column,
+    stored_integer,
+    to_bytes,
+    to_number,
+    too_wide,
+    value_cell,
+    wrapped,
+)
+from kvref.wire import commands as c
+from kvref.wire.numbers import low_32_signed
+from kvref.wire.replies import ClientError, Number, ServerError, Status
+
+NOT_COUNTED: Final = "failed to store item"
+NON_NUMERIC: Final = "cannot increment or decrement non-numeric value"
+# A stored text of this many bytes or more is no number to the plugin, whatever it holds (arith-042, arith-050).
+LONGEST_NUMBER: Final = 126
+_TOP: Final = 1 << 64
+# A text that is read to its end: what follows it in memory is read on.
+_OPEN_ENDED: Final = re.compile(rb"[ \t\n\v\f\r]*[+-]?[0-9]*")
+
+
+def arithmetic(session: Session, command: c.Arithmetic, now: int) -> Steps:
+    """Add to or subtract from a stored number; flags and expiry stay, the cas number is new (arith-001)."""
+    target = yield from session.resolve(command.word, switches=session.rules.all_verbs_switch)
+    row, mapping = yield from session.existing(target, now)
+    if isinstance(target, Status):
+        return target
+    if row is None or mapping is None:
+        unfit = session.rules.wraps_integers and not is_number(target[0].key, target[1])
+        return ServerError(NOT_COUNTED) if unfit else Status.NOT_FOUND  # incr and decr notice a key that is no number
+    index = _column_used(session, mapping, row)
+    number = yield from _number(session, mapping, row, index)
+    result = _result(session, command, number)
+    values = _written(session, mapping, result, index)
+    new = slipped(mapping, with_values(mapping, row, values, new_cas(session, mapping)))
+    if session.rules.renames_key:
+        new.key = session.looked_up(mapping, target[1])
+    cause = yield Update(mapping, row.key, new, session.rules.clears_unmapped)
+    if cause is not None and not session.rules.answers_refused_sum:
+        return ServerError(cause if session.rules.refusal_is_error else NOT_COUNTED)
+    return Number(result)
+
+
+def _column_used(session: Session, mapping: Mapping, row: Row) -> int:
+    # innodb_api_arithmetic takes the flags for the number of a value column (several-001).
+    flags = (row.flags or 0) % _TOP
+    return flags if session.rules.counts_leading_number and flags < len(mapping.values) else 0
+
+
+def _number(session: Session, mapping: Mapping, row: Row, index: int) -> Steps:
+    if session.rules.counts_leading_number:
+        return (yield from _leading(session, mapping, row, index))
+    text = join_value(row.values, session.shared.directory.separator).strip(b" \t\n\v\f\r")
+    if len(text) <= LONGEST_NUMBER and text.isdigit() and text.isascii() and int(text) < _TOP:
+        return int(text)
+    raise RefusedError(ClientError(NON_NUMERIC))
+
+
+def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> Steps:
+    cell = row.values[index]
+    if mapping.values[index].kind is Kind.INTEGER:
+        return _integer(session, mapping, cell)
+    if cell is None:
+        return 0
+    text = to_bytes(cell)
+    if len(text) > LONGEST_NUMBER:
+        raise RefusedError(ClientError(NON_NUMERIC))
+    behind = mapping.behind[index]
+    if behind and _OPEN_ENDED.fullmatch(text):
+        cells: tuple[Cell, ...] = yield ReadAlong(mapping, row.key, behind)
+        text += b"".join(map(_in_record, behind, cells))
+    number = leading_number(text.split(b"\0")[0])
+    if abs(number) < _TOP:
+        return number % _TOP
+    if session.rules.saturates:
+        return _TOP - 1
+    raise RefusedError(ClientError(NON_NUMERIC))
+
+
+def _integer(session: Session, mapping: Mapping, cell: Cell) -> int:
+    if not session.rules.integers_from_zero:
+        return to_number(cell) % _TOP
+    if len(mapping.values) > 1:
+        raise RefusedError(ClientError(NON_NUMERIC))  # an uninitialised number is never imitated (col-050)
+    return 0
+
+
+def _in_record(column: Column, cell: Cell) -> bytes:
+    """Return a column's bytes in InnoDB's record: text has no end there, so a number in front of it goes on in it."""
+    if cell is None:
+        return b""
+    return stored_integer(column, to_number(cell)) if column.kind is Kind.INTEGER else to_bytes(cell)
+
+
+def _result(session: Session, command: c.Arithmetic, number: int) -> int:
+    if not session.rules.narrow_delta:
+        return (number + command.delta) % _TOP if command.increment else max(0, number - command.delta)
+    # innodb_api_arithmetic: the delta is an int, and so is the value where decr compares the two.
+    delta = low_32_signed(command.delta)
+    if command.increment:
+        return (number + delta) % _TOP
+    return (number - delta) % _TOP if low_32_signed(number) >= delta else 0
+
+
+def _written(session: Session, mapping: Mapping, result: int, index: int) -> tuple[Cell, ...]:
+    column = mapping.values[index]
+    text = b"%d" % result
+    if column.kind is Kind.INTEGER and session.rules.wraps_integers:
+        # The sum passes through a signed 64-bit number on its way into the column (arith-033, arith-034).
+        cell: Cell = wrapped(column, result)
+    elif column.kind is not Kind.INTEGER and not session.rules.cuts_results and too_wide(column, text.decode()):
+        raise RefusedError(ServerError(f"{result} is too wide for column {column.name} ({column.width})"))
+    elif column.exact and len(text) != column.width:
+        raise RefusedError(ServerError(NOT_COUNTED))  # seen for FLOAT and DOUBLE; 5.6 answers an uninitialised number
+    else:
+        cell = value_cell(column, text, session.rules)
+    return only_column(mapping, index, cell)

@@ -1,0 +1,44 @@
+"""cas numbers that never come back: reserved in the file in blocks, in a table of the server's own."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from kvref.errors import StoreError
+
+CAS_BLOCK: Final = 1_000_000  # numbers reserved at once: those of a block that a crash leaves are not used again
+
+
+def reserved_numbers(connection: sqlite3.Connection, failures: Callable[[], int]) -> Iterator[int]:
+    """Yield numbers that no other server of the file yields.
+
+    Each is asked for by a write, which has the write lock: a block is reserved by the commit that first uses it.
+
+    Args:
+        connection: of the file.
+        failures: how many commits failed so far; a reservation may have been lost with one.
+
+    Raises:
+        StoreError: a block cannot be reserved.
+    """
+    while True:
+        before = failures()
+        for number in _reserve_block(connection):
+            yield number
+            if failures() != before:
+                break  # others could get these numbers too
+
+
+def _reserve_block(connection: sqlite3.Connection) -> range:
+    try:
+        connection.execute("CREATE TABLE IF NOT EXISTS kvref_counters (name TEXT PRIMARY KEY, next INTEGER NOT NULL)")
+        (end,) = connection.execute(
+            "INSERT INTO kvref_counters VALUES ('cas', ?)"
+            " ON CONFLICT (name) DO UPDATE SET next = next + ? RETURNING next",
+            (CAS_BLOCK + 1, CAS_BLOCK),
+        ).fetchone()
+    except sqlite3.Error as error:
+        raise StoreError(f"cannot reserve cas numbers: {error}") from error
+    return range(end - CAS_BLOCK, end)

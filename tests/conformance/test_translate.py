@@ -1,0 +1,193 @@
+"""MySQL's statements on SQLite: what they leave behind and what they answer is what MySQL leaves and answers."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+import pytest
+from live import target_or_skip
+from statements import ALL, CASES, ROWS, T
+
+from kvref_conformance.sql.session import Session, connect
+from kvref_conformance.sql.translate import Translator, Untranslatable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@dataclass
+class World:
+    """A file, and the sessions opened on it."""
+
+    file: Path
+    translator: Translator = field(default_factory=lambda: Translator("8.0.33"))
+    guard: threading.Lock = field(default_factory=threading.Lock)
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+    def on(self, name: str) -> Session:
+        if name not in self.sessions:
+            self.sessions[name] = Session(self.file, self.translator, self.guard)
+        return self.sessions[name]
+
+    def run(self, *statements: str) -> Any:
+        """Run statements; return the last one's rows or error number."""
+        for statement in statements:
+            result = self.on("s").execute(statement)
+        return result["rows"] if "rows" in result else result["error"][0] if "error" in result else None
+
+    def plain(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run SQLite's own SQL on a connection that is no session, as a server's is."""
+        with closing(connect(self.file, self.translator)) as connection:
+            return connection.execute(statement).fetchall()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path / "world.sqlite")
+    yield made
+    for session in made.sessions.values():
+        session.close()
+
+
+def older(tmp_path: Path) -> World:
+    return World(tmp_path / "older.sqlite", Translator("5.6.14"))
+
+
+@pytest.mark.parametrize(("statements", "expected"), CASES.values(), ids=CASES)
+def test_statement_answers_as_in_mysql(world: World, statements: list[str], expected: object) -> None:
+    assert world.run(*statements) == expected
+
+
+@pytest.mark.live
+def test_mysql_answers_so_itself() -> None:
+    """The table above is what MySQL 8.0.33 says, not what we believe."""
+    with target_or_skip("mysql-8.0-plugin") as target:
+        assert target.sql is not None
+        socket = target.sql.partition("unix_socket=")[2]
+        answers = {name: _of_mysql(socket, statements) for name, (statements, _) in CASES.items()}
+    assert answers == {name: expected for name, (_, expected) in CASES.items()}
+
+
+def _of_mysql(socket: str, statements: list[str]) -> object:
+    connection = pymysql.connect(unix_socket=socket, user="root", autocommit=True)
+    with closing(connection), connection.cursor() as cursor:
+        for name in ("test", "d2"):
+            cursor.execute(f"DROP DATABASE IF EXISTS {name}")
+        cursor.execute("CREATE DATABASE test")
+        try:
+            for statement in statements:
+                cursor.execute(statement)
+        except pymysql.err.MySQLError as error:
+            return error.args[0]
+        shown = [
+            [cell if isinstance(cell, int | str | None) else str(cell) for cell in row] for row in cursor.fetchall()
+        ]
+        return shown if cursor.description is not None else None
+
+
+def test_declared_types_stay_as_written(world: World) -> None:
+    types = "varchar(32), char(10), int(11) unsigned, integer, mediumint, bigint(20) unsigned, blob, text, decimal(10,2), enum('a','b'), year, timestamp NULL, binary(4), bit(16)"
+    names = [f"c{n} {declared}" for n, declared in enumerate(types.split(", "))]
+    world.run(f"CREATE TABLE test.t ({', '.join(names)})")
+    assert [row[2] for row in world.plain('PRAGMA table_info("test.t")')] == [
+        "VARCHAR(32)", "CHAR(10)", "INT UNSIGNED", "INT", "MEDIUMINT", "BIGINT UNSIGNED", "BLOB", "TEXT", "DECIMAL(10, 2)",
+        "enum('a','b')", "YEAR", "TIMESTAMP", "BINARY(4)", "BIT(16)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("version", "column", "options", "collation"),
+    [
+        ("8.0.33", "v varchar(9)", "", "utf8mb4_0900_ai_ci"),
+        ("5.6.14", "v varchar(9)", "", "latin1_swedish_ci"),
+        ("8.0.33", "v varchar(9) CHARACTER SET utf8", "", "utf8_general_ci"),
+        ("8.0.33", "v varchar(9) CHARACTER SET utf8mb4", "CHARSET=latin1", "utf8mb4_0900_ai_ci"),
+        ("5.6.14", "v varchar(9) CHARACTER SET utf8mb4", "", "utf8mb4_general_ci"),
+        ("8.0.33", "v char(9) COLLATE latin1_bin", "", "latin1_bin"),
+        ("8.0.33", "v text", "ENGINE=InnoDB DEFAULT CHARSET=latin1", "latin1_swedish_ci"),
+        ("8.0.33", "v text", "DEFAULT CHARACTER SET latin1 COLLATE latin1_general_cs", "latin1_general_cs"),
+    ],
+)
+def test_text_column_has_a_collation(tmp_path: Path, version: str, column: str, options: str, collation: str) -> None:
+    (sql,) = Translator(version).translate(f"CREATE TABLE test.t ({column}) {options}")
+    assert f"COLLATE {collation}" in sql
+
+
+def test_unknown_character_set_is_refused() -> None:
+    with pytest.raises(Untranslatable, match="gb18030"):
+        Translator("8.0.33").translate("CREATE TABLE test.t (v varchar(9) CHARACTER SET gb18030)")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM t WHERE MATCH (v) AGAINST ('x')",
+        "SHOW CREATE TABLE t",
+        "CREATE PROCEDURE p() SELECT 1",
+        "ALTER TABLE test.nowhere ADD x int",
+        "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.v = 'x'",
+    ],
+)
+def test_statement_without_a_form_is_refused_by_name(statement: str) -> None:
+    with pytest.raises(Untranslatable, match=r"no form in SQLite for .*"):
+        Translator("8.0.33").translate(statement)
+
+
+def test_index_is_named_after_its_table_and_itself(world: World) -> None:
+    world.run("CREATE TABLE test.t (id int PRIMARY KEY, k varchar(9) UNIQUE, v varchar(9), UNIQUE KEY Uq (v), KEY (v))")
+    names = {name for (name,) in world.plain("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")}
+    assert names == {"test.t.k", "test.t.Uq", "test.t.v"}
+
+
+def test_configuration_tables_have_plain_names_and_others_their_schema(world: World) -> None:
+    world.run("CREATE TABLE innodb_memcache.containers (name varchar(9))", "CREATE TABLE d2.t (k int)")
+    assert {name for (name,) in world.plain("SELECT name FROM sqlite_master")} == {"containers", "d2.t"}
+
+
+@pytest.mark.parametrize("options", ["ENGINE=MyISAM", "ENGINE=InnoDB PARTITION BY KEY (k) PARTITIONS 3"])
+def test_table_that_innodb_does_not_know_has_a_name_no_container_gives(world: World, options: str) -> None:
+    assert world.run(T.replace("ENGINE=InnoDB", options), ROWS, "SELECT COUNT(*) FROM test.t") == [[2]]
+    assert world.plain("SELECT 1 FROM sqlite_master WHERE name = 'test.t'") == []
+
+
+def test_trigger_acts_for_every_session_and_for_no_server(world: World) -> None:
+    world.run(*CASES["a trigger"][0][:4])
+    world.plain("""UPDATE "test.t" SET v = 'by a server'""")
+    world.on("later").execute("UPDATE test.t SET v='z' WHERE k='b'")
+    assert world.run("SELECT what FROM test.lg") == [["upd b"]]
+
+
+def test_check_is_read_and_forgotten_in_5_6(tmp_path: Path) -> None:
+    world = older(tmp_path)
+    assert world.run(T.replace("f int", "f int CHECK (f < 9)"), "INSERT INTO test.t VALUES ('a','v',9)", ALL) == [
+        ["a", "v", 9]
+    ]
+    world.on("s").close()
+
+
+def test_a_servers_rows_do_not_move_the_counter(world: World) -> None:
+    world.run("CREATE TABLE test.n (id int AUTO_INCREMENT PRIMARY KEY)", "INSERT INTO test.n VALUES (5)")
+    world.plain('INSERT INTO "test.n" VALUES (9)')
+    assert world.run("INSERT INTO test.n VALUES (NULL)", "SELECT * FROM test.n") == [[5], [6], [9]]
+
+
+def test_locking_read_takes_the_lock(world: World) -> None:
+    world.run(T, ROWS, "BEGIN", "SELECT * FROM test.t FOR UPDATE")
+    with (
+        closing(sqlite3.connect(world.file, timeout=0)) as other,
+        pytest.raises(sqlite3.OperationalError, match="locked"),
+    ):
+        other.execute("BEGIN IMMEDIATE")
+
+
+def test_forked_translator_goes_its_own_way(world: World) -> None:
+    world.run(T)
+    fork = world.translator.fork()
+    assert fork.translate("ALTER TABLE test.t ADD x int")
+    assert not any('"x"' in sql for sql in world.translator.translate("ALTER TABLE test.t ADD y int"))

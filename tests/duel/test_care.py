@@ -1,0 +1,65 @@
+"""Every rule of care has a name in the code, evidence, and keeps out what it says."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+
+import pytest
+
+from kvref_conformance.duel import care
+from kvref_conformance.transcripts.conversation import Talk
+
+ROWS = tomllib.loads(files("kvref_conformance.duel").joinpath("care.toml").read_text())["care"]
+
+
+def test_rules_and_names_are_the_same() -> None:
+    names = {value for name, value in vars(care).items() if name.isupper() and isinstance(value, str)}
+    assert {row["name"] for row in ROWS} == names
+    for row in ROWS:
+        assert row.keys() == {"name", "profiles", "rule", "reason", "evidence"}
+        assert all(row.values())
+
+
+def test_rules_are_in_force_where_their_endpoint_takes_part() -> None:
+    assert care.LONG_SWITCH_WORD in care.care_for(["mysql-5.6"])
+    assert care.LONG_SWITCH_WORD not in care.care_for(["mysql-8.0"])
+    assert care.care_for(["kvref"]) == frozenset()
+    assert care.care_for(["mysql-8.0", "mysql-5.6"]) == care.care_for(["mysql-8.0"]) | care.care_for(["mysql-5.6"])
+
+
+@pytest.mark.parametrize(
+    ("rule", "data", "safe"),
+    [
+        (care.LONG_SWITCH_WORD, b"get @@" + b"x" * 248 + b"\r\n", False),
+        (care.LONG_SWITCH_WORD, b"get @@" + b"x" * 247 + b"\r\n", True),
+        (care.LONG_SWITCH_WORD, b"get " + b"x" * 250 + b"\r\n", True),
+        (care.WORDS_BEHIND_RANGE, b"get @>z a\r\n", False),
+        (care.WORDS_BEHIND_RANGE, b"get a @>z\r\n", True),
+        (care.WORDS_BEHIND_RANGE, b"set k 0 0 12\r\nget @>z a\r\nx\r\n", False),
+        (care.WORDS_BEHIND_RANGE, b"get @>z\0 a\r\n", True),
+        (care.LONG_WORD_BEHIND, b"get a " + b"x" * 251 + b"\r\n", False),
+        (care.LONG_WORD_BEHIND, b"get " + b"x" * 251 + b" a\r\n", True),
+        (care.FLUSH_NUMBER, b"flush_all 0\r\n", False),
+        (care.FLUSH_NUMBER, b"get a\r\nflush_all 0\r\n", False),
+        (care.FLUSH_NUMBER, b"verbosity 1\r\nflush_all 0\r\n", True),
+        (care.FLUSH_NUMBER, b"flush_all\r\n", True),
+    ],
+)
+def test_a_rule_keeps_out_what_it_says(rule: str, data: bytes, safe: bool) -> None:
+    step = Talk("a", data.decode("latin-1"))
+    assert care.are_safe([step], frozenset({rule}), secondary=False) is safe
+    assert care.are_safe([step], frozenset(), secondary=False)
+
+
+def test_an_upper_bound_is_kept_out_over_a_secondary_index_only() -> None:
+    rule = frozenset({care.UPPER_BOUND})
+    assert not care.is_safe(b"get @<z\r\n", rule, secondary=True)
+    assert care.is_safe(b"get @<z\r\n", rule, secondary=False)
+
+
+def test_flush_all_waits_for_the_other_connections() -> None:
+    rule = frozenset({care.FLUSH_BESIDE_READERS})
+    read, flush, close = Talk("b", "get a\r\n"), Talk("a", "flush_all\r\n"), Talk("b", close=True)
+    assert not care.are_safe([read, flush], rule, secondary=False)
+    assert care.are_safe([read, close, flush], rule, secondary=False)

@@ -1,0 +1,103 @@
+"""Real duels: kvref against itself is equal, against another profile it is not, and the plugins agree with it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from live import missing_skips
+
+from kvref import targets
+from kvref.cli import main
+from kvref_conformance.duel import known
+from kvref_conformance.duel.care import care_for
+from kvref_conformance.duel.exchange import Side
+from kvref_conformance.duel.run import Found, Run, Tally
+from kvref_conformance.duel.shapes import Ground
+from kvref_conformance.transcripts.mysql_stage import MySQLStage
+from kvref_conformance.transcripts.sqlite_stage import SQLiteStage
+
+KVREF = "kvref-sqlite"
+
+
+class Notes:
+    """Keeps what a run tells."""
+
+    def __init__(self) -> None:
+        self.found_ones: list[Found] = []
+
+    def step(self, text: str) -> None:
+        """Ignore it."""
+
+    def held(self, tally: Tally) -> None:
+        """Ignore it."""
+
+    def found(self, found: Found) -> None:
+        """Keep it."""
+        self.found_ones.append(found)
+
+
+def duel(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["duel", *arguments])
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
+def test_kvref_is_equal_to_itself(profile: str, tmp_path: Path) -> None:
+    counts = tmp_path / "counts.json"
+    code, output = duel(
+        KVREF, KVREF, "--profile", profile, "--conversations", "25", "--seed", "3", "--json", str(counts)
+    )
+    assert code == 0, output
+    told = json.loads(counts.read_text())
+    assert told["conversations"] == 25
+    assert told["steps"] >= 25 * 30
+    assert told["differences"] == told["did_not_repeat"] == {}
+
+
+def test_another_profile_is_found_shrunk_saved_and_repeated(tmp_path: Path) -> None:
+    both = ["--profile", "mysql-8.0", "--profile", "kvref"]
+    code, output = duel(KVREF, KVREF, *both, "--conversations", "8", "--seed", "3", "--save", str(tmp_path))
+    assert code == 1, output
+    assert "repeats)" in output
+    saved = sorted(tmp_path.glob("*.jsonl"))
+    assert saved
+    shortest = min(len(json.loads(path.read_text())["steps"]) for path in saved)
+    assert shortest <= 3
+    number = json.loads(saved[0].read_text())["id"].rpartition("-")[2]
+    again, output = duel(KVREF, KVREF, *both, "--only", f"3:{number}")
+    assert again == 1, output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((KVREF, "memcached"), "no mappings"),
+        ((KVREF, "nope"), "no mappings"),
+        ((KVREF, KVREF, "--profile", "nope"), "no profile 'nope'"),
+        ((KVREF, KVREF, "--only", "12"), "SEED:NUMBER"),
+    ],
+)
+def test_what_cannot_be_tried_says_why(arguments: tuple[str, ...], reason: str) -> None:
+    code, output = duel(*arguments)
+    assert code == 2
+    assert reason in output
+
+
+@pytest.mark.live
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
+def test_the_plugin_and_kvref_do_not_differ(profile: str) -> None:
+    notes = Notes()
+    with ExitStack() as stack:
+        with missing_skips():
+            plugin = MySQLStage(stack.enter_context(targets.plugin_server(f"{profile}-plugin")))
+        server = SQLiteStage(stack.enter_context(targets.kvref_server(profile)), plugin.version)
+        ground = Ground(plugin.version, care_for([profile]))
+        run = Run((Side("plugin", plugin), Side("kvref", server)), 7, 30, ground, known.load([profile]), notes)
+        tally = run.hold(range(40))
+    assert tally.conversations == 40
+    assert not tally.differences, [found.difference for found in notes.found_ones]

@@ -1,0 +1,133 @@
+"""The generator: the same from the same seed, in any order, and nothing that a rule of care keeps out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvref_conformance.duel import care
+from kvref_conformance.duel.generate import IN_ONE_WORLD, Script, script_of, world_of
+from kvref_conformance.duel.shapes import Ground
+from kvref_conformance.sql.translate import Translator
+from kvref_conformance.transcripts.conversation import Query, Talk
+
+GROUNDS = {
+    "mysql-8.0": Ground("8.0.33", care.care_for(["mysql-8.0"])),
+    "mysql-5.6": Ground("5.6.14", care.care_for(["mysql-5.6"])),
+}
+SEEDS = st.integers(-(1 << 40), 1 << 40)
+NUMBERS = st.integers(0, 30_000)
+PLUGINS = st.sampled_from(sorted(GROUNDS))
+STEPS = 30
+
+
+def drawn(seed: int, number: int, plugin: str) -> Script:
+    ground = GROUNDS[plugin]
+    return script_of(seed, number, STEPS, ground, world_of(seed, number, ground))
+
+
+@given(SEEDS, NUMBERS, PLUGINS)
+def test_the_same_seed_gives_the_same_conversation_whatever_was_drawn_before(
+    seed: int, number: int, plugin: str
+) -> None:
+    first = drawn(seed, number, plugin)
+    drawn(seed + 1, number + 1, plugin)
+    assert drawn(seed, number, plugin) == first
+
+
+@given(SEEDS, NUMBERS, PLUGINS)
+def test_another_number_gives_another_conversation_in_the_same_world_until_the_next(
+    seed: int, number: int, plugin: str
+) -> None:
+    number -= number % IN_ONE_WORLD
+    ground = GROUNDS[plugin]
+    worlds = [world_of(seed, number + more, ground) for more in (0, IN_ONE_WORLD - 1, IN_ONE_WORLD)]
+    assert worlds[0] == worlds[1] != worlds[2]
+    assert drawn(seed, number, plugin).steps != drawn(seed, number + 1, plugin).steps
+
+
+@given(SEEDS, NUMBERS, PLUGINS)
+def test_a_conversation_says_nothing_that_care_keeps_out(seed: int, number: int, plugin: str) -> None:
+    script = drawn(seed, number, plugin)
+    assert len(script.steps) >= STEPS
+    assert care.are_safe(script.steps, GROUNDS[plugin].care, secondary=script.world.secondary)
+    integers = any(column.kind == "integer" for each in script.world.usable for column in each.values)
+    verbs = b"\n".join(care.sent(step) for step in script.steps if isinstance(step, Talk))
+    if integers:
+        assert not re.search(rb"(?m)^prepend ", verbs)
+    if not all(each.table.is_closed for each in script.world.usable if each.table) and plugin == "mysql-8.0":
+        assert not re.search(rb"(?m)^(incr|decr) \S+ \d+$", verbs)
+
+
+@given(SEEDS, NUMBERS, PLUGINS)
+def test_a_world_can_be_made_on_sqlite_and_has_a_mapping(seed: int, number: int, plugin: str) -> None:
+    ground = GROUNDS[plugin]
+    world = world_of(seed, number, ground)
+    assert world.usable
+    translator = Translator(ground.version)
+    for statement in (*world.set_up(), *world.fill(singly=True)):
+        if "demo_test" not in statement:
+            translator.translate(statement)
+    names = [each.name.lower() for each in world.containers]
+    assert len(set(names)) == len(names)
+
+
+@given(SEEDS, NUMBERS)
+def test_worlds_of_5_6_keep_away_from_its_columns_that_end_it(seed: int, number: int) -> None:
+    for container in world_of(seed, number, GROUNDS["mysql-5.6"]).usable:
+        table = container.table
+        assert table is not None
+        for column in container.values:
+            assert column.kind != "integer" or column.type in {
+                "BIGINT UNSIGNED",
+                "TINYINT",
+                "SMALLINT",
+                "INT",
+                "BIGINT",
+            }
+        for column in table.columns:
+            assert column.nullable or column.name == "k" or "UNSIGNED" not in column.type
+        width = container.key.width or 0
+        assert width * {"latin1": 1, "ascii": 1, "utf8": 3, "utf8mb4": 4}[container.key.charset("5.6.14")] <= 767
+
+
+@pytest.mark.parametrize("plugin", GROUNDS)
+def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
+    scripts = [drawn(5, number, plugin) for number in range(0, 200 * IN_ONE_WORLD, 31)]
+    steps = [step for script in scripts for step in script.steps]
+    said = Counter(care.sent(step).split(b" ")[0] for step in steps if isinstance(step, Talk))
+    verbs = {
+        b"get",
+        b"gets",
+        b"bget",
+        b"set",
+        b"add",
+        b"replace",
+        b"append",
+        b"prepend",
+        b"cas",
+        b"incr",
+        b"decr",
+        b"delete",
+    }
+    assert all(said[verb] > 10 for verb in verbs)
+    assert said[b"bind"] > 10
+    assert any(step.quiet for step in steps if isinstance(step, Talk))
+    assert any(isinstance(step.send, list) for step in steps if isinstance(step, Talk))
+    words = Counter(step.exec.split()[0] for step in steps if isinstance(step, Query) and step.exec)
+    assert words.keys() >= {"INSERT", "UPDATE", "DELETE"}
+    assert any(script.restless for script in scripts)
+    worlds = [world_of(5, number * IN_ONE_WORLD, GROUNDS[plugin]) for number in range(200)]
+    assert {column.kind for world in worlds for each in world.usable for column in each.values} == {
+        "text",
+        "bytes",
+        "integer",
+    }
+    assert {each.key.kind for world in worlds for each in world.usable} == {"text", "integer"}
+    assert len({each.fault for world in worlds for each in world.containers if each.fault}) > 15
+    assert any(world.secondary for world in worlds)
+    assert any(each.name == "default" for world in worlds for each in world.usable)

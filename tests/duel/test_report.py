@@ -1,0 +1,69 @@
+"""A difference is shown whole and saved so that it can be replayed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from kvref_conformance.duel import report
+from kvref_conformance.duel.generate import Script, world_of
+from kvref_conformance.duel.hold import Difference, Outcome
+from kvref_conformance.duel.run import Found, Tally
+from kvref_conformance.duel.shapes import Ground
+from kvref_conformance.transcripts import conversation
+from kvref_conformance.transcripts.conversation import Query, Talk
+
+STEPS = (
+    Talk("a", "gets k\r\n"),
+    Query("s", "DELETE FROM test.t1"),
+    Talk("a", ["cas k 0 0 1 ", {"cas": 1}, "\r\nx\r\n"]),
+)
+ANSWERS: list[tuple[bytes | None, bytes | None]] = [
+    (b"VALUE k 0 1 77\r\nx\r\nEND\r\n", b"VALUE k 0 1 12\r\nx\r\nEND\r\n"),
+    (b"<SQL done>", b"<SQL done>"),
+    (b"NOT_FOUND\r\n", b"STORED\r\n"),
+]
+SCRIPT = Script(12, world_of(1, 12, Ground("8.0.33", frozenset())), STEPS, ("DELETE FROM test.t1",))
+FOUND = Found(
+    12, SCRIPT, Outcome(ANSWERS), Difference(2, "cas: NOT_FOUND / STORED", "NOT_FOUND", "STORED"), repeats=True
+)
+
+
+def test_a_difference_shows_the_world_the_steps_and_both_answers() -> None:
+    told = report.told(FOUND, ("left", "right"))
+    assert "conversation 12, repeats" in told
+    for statement in SCRIPT.world.set_up():
+        assert statement in told
+    assert "  2. s> DELETE FROM test.t1\n" in told
+    assert told.endswith("     left: 'NOT_FOUND\\r\\n'\n     right: 'STORED\\r\\n'")
+
+
+def test_rows_are_shown_behind_the_steps() -> None:
+    found = Found(1, SCRIPT, Outcome(ANSWERS[:2]), Difference(None, "rows: x", "t: [1]", "t: []"), repeats=False)
+    told = report.told(found, ("left", "right"))
+    assert "DID NOT REPEAT" in told
+    assert told.endswith("afterwards:\n     left: t: [1]\n     right: t: []")
+
+
+def test_a_saved_difference_is_a_conversation_with_the_first_sides_answers(tmp_path: Path) -> None:
+    path = report.save(FOUND, tmp_path / "new", "8.0.33")
+    saved = conversation.from_json(json.loads(path.read_text()))
+    assert saved.sql == (*SCRIPT.world.set_up(), "DELETE FROM test.t1")
+    assert [step.send for step in saved.steps if isinstance(step, Talk)] == [STEPS[0].send, STEPS[2].send]  # type: ignore[union-attr]
+    assert saved.steps[0].got == {"8.0.33": ["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"]}  # type: ignore[union-attr]
+    assert saved.steps[2].got == {"8.0.33": "NOT_FOUND\r\n"}  # type: ignore[union-attr]
+
+
+def test_counts_go_into_the_table_and_the_json() -> None:
+    tally = Tally(conversations=3, steps=90, worlds=1)
+    tally.kinds["rows: x"] += 2
+    tally.unrepeated["get: a / b"] += 1
+    tally.known["uninitialised-number"] += 7
+    tally.numbers |= {"rows: x": [1, 2], "get: a / b": [3]}
+    assert tally.differences == 2
+    counts = report.as_json(tally, 5, ("one", "other"))
+    assert counts["differences"] == {"rows: x": 2}
+    assert counts["did_not_repeat"] == {"get: a / b": 1}
+    assert counts["known"] == {"uninitialised-number": 7}
+    assert json.loads(json.dumps(counts)) == counts
+    assert report.table(tally).row_count == 3

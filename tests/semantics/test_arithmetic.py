@@ -1,0 +1,130 @@
+"""incr and decr beyond one plain number; ids in brackets name recordings of the plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from desk import Desk
+
+Make = Callable[..., Desk]
+PLUGINS = ("mysql-8.0", "mysql-5.6")
+
+
+def table(columns: str, row: str, values: str = "v", key: str = "k", index: str = "PRIMARY") -> tuple[str, ...]:
+    return (
+        "DELETE FROM containers",
+        f"CREATE TABLE t ({columns})",
+        f"INSERT INTO t VALUES ({row})",
+        f"INSERT INTO containers VALUES ('t', 'test', 't', '{key}', '{values}', '0', '0', '0', '{index}')",
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "number"),
+    [
+        ("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), w VARCHAR(9)", "'a', '1', '2'", 12),
+        ("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), w VARCHAR(9)", "'a', '1 ', '2'", 1),
+        ("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), w VARCHAR(9)", "'a', '', '2x'", 2),
+        ("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), w VARCHAR(9)", "'a', NULL, '2'", 0),
+        ("k VARCHAR(9) PRIMARY KEY, v CHAR(3), w VARCHAR(9)", "'a', '1', '2'", 1),
+        ("k VARCHAR(9) PRIMARY KEY, v CHAR(3), w VARCHAR(9)", "'a', '123', '2'", 1232),
+        ("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), n INT, w VARCHAR(9)", "'a', '1', NULL, '7'", 17),
+        ("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), n INT, w VARCHAR(9)", "'a', '1', 5, '7'", 1),
+        ("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), n BIGINT UNSIGNED, w VARCHAR(9)", "'a', '1', 3544952156018063160, '7'", 1123456787),
+        ("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), n TINYINT UNSIGNED, w VARCHAR(9)", "'a', '1', 53, '7'", 157),
+        ("v VARCHAR(9), k VARCHAR(9) PRIMARY KEY, w VARCHAR(9)", "'1', 'a', '7'", 17),
+        ("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), w VARBINARY(9), x BLOB, y TEXT", "'a', '1', x'32', x'33', '4'", 1234),
+        ("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), d REAL_NO_SUCH_TYPE, w VARCHAR(9)", "'a', '1', 5, '9'", 1),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("profile", PLUGINS)
+def test_a_text_is_read_on_into_what_follows_it_in_the_record(
+    desk: Make, profile: str, columns: str, row: str, number: int
+) -> None:
+    endpoint = desk(profile, *table(columns, row))  # [run-on-001, several-019, several-020]
+    assert endpoint.say(b"incr a 0\r\n") == b"%d\r\n" % number
+
+
+def test_the_key_stands_in_the_record_where_it_is_not_clustered(desk: Make) -> None:
+    columns, row = "v VARCHAR(9), k VARCHAR(9){}, w VARCHAR(3)", "'1', '5', '7'"
+    for null, number in (("", b"157\r\n"), (" NOT NULL", b"17\r\n")):
+        sql = table(columns.format(null), row, index="u")
+        endpoint = desk("mysql-8.0", *sql[:3], "CREATE UNIQUE INDEX u ON t (k)", sql[3])
+        assert endpoint.say(b"incr 5 0\r\n") == number
+
+
+def test_kvref_reads_the_value_alone(desk: Make) -> None:
+    endpoint = desk("kvref", *table("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), w VARCHAR(9)", "'a', '1', '2'"))
+    assert endpoint.say(b"incr a 1\r\n") == b"2\r\n"
+    assert endpoint.rows("SELECT * FROM t") == [("a", "2", "2")]
+
+
+@pytest.mark.parametrize(
+    ("stored", "command", "counted", "from_zero"),
+    [
+        ("10", "incr a 5", (15, 15), (5, 5)), ("10", "decr a 2", (8, 8), (0, 0)), ("NULL", "incr a 5", (5, 5), (5, 5)),
+        ("-10", "incr a 3", (2**64 - 7, -1), (3, 3)), ("100", "incr a 4294967296", (100, 100), (0, 0)),
+        ("2147483647", "incr a 1", (2147483648, -2147483648), (1, 1)),
+    ],
+)  # fmt: skip
+def test_an_integer_column(
+    desk: Make, stored: str, command: str, counted: tuple[int, int], from_zero: tuple[int, int]
+) -> None:
+    # [arith-033..035, sum-005]
+    for profile, (answer, kept) in (("mysql-8.0", counted), ("mysql-5.6", from_zero)):
+        endpoint = desk(profile, *table("k VARCHAR(9) PRIMARY KEY, v INT", f"'a', {stored}"))
+        assert endpoint.say(command.encode() + b"\r\n") == b"%d\r\n" % answer, profile
+        assert endpoint.rows("SELECT v FROM t") == [(kept,)], profile
+
+
+def test_a_sum_beyond_63_bits_in_integer_columns(desk: Make) -> None:
+    # strtoll stops at 2^63-1 on its way into every type but BIGINT UNSIGNED.
+    for kind, kept in (("SMALLINT UNSIGNED", 65535), ("BIGINT", 2**63 - 1), ("INT", -1)):
+        endpoint = desk("mysql-8.0", *table(f"k VARCHAR(9) PRIMARY KEY, v {kind}", "'a', 300"))
+        assert endpoint.say(b"incr a 2147483648\r\n") == b"18446744071562068268\r\n", kind
+        assert endpoint.rows("SELECT v FROM t") == [(kept,)], kind
+
+
+def test_several_integer_columns(desk: Make) -> None:
+    sql = table("k VARCHAR(9) PRIMARY KEY, v INT, w INT", "'a', 1, 2", values="v,w")
+    endpoint = desk("mysql-8.0", *sql)
+    assert endpoint.say(b"incr a 1\r\n") == b"2\r\n"  # [col-050]
+    assert endpoint.rows("SELECT v, w FROM t") == [(2, None)]
+    endpoint = desk("mysql-5.6", *sql)
+    # 5.6.14 answers a number from uninitialised memory and stores nothing.
+    assert endpoint.say(b"incr a 1\r\n") == b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
+    assert endpoint.rows("SELECT v, w FROM t") == [(1, 2)]
+
+
+def test_the_flags_choose_the_column_by_all_their_bits(desk: Make) -> None:
+    endpoint = desk(
+        "mysql-8.0",
+        "CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, a VARCHAR(9), b VARCHAR(9), f BIGINT)",
+        "INSERT INTO t VALUES ('one', '1', '5', 1), ('wide', '1', '5', 4294967297)",
+        "INSERT INTO containers VALUES ('default', 'test', 't', 'k', 'a,b', 'f', '0', '0', 'PRIMARY')",
+    )
+    assert endpoint.say(b"incr one 1\r\nincr wide 1\r\n") == b"6\r\n16\r\n"  # [several-015]
+
+
+@pytest.mark.parametrize(
+    ("profile", "answer"),
+    [("mysql-8.0", "SERVER_ERROR failed to store item"), ("mysql-5.6", "6"), ("kvref", "SERVER_ERROR UNIQUE constraint failed: t.v")],
+)  # fmt: skip
+def test_a_sum_that_the_table_refuses(desk: Make, profile: str, answer: str) -> None:
+    endpoint = desk(
+        profile, *table("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9) UNIQUE", "'a', '5'"), "INSERT INTO t VALUES ('b', '6')"
+    )
+    assert endpoint.say(b"incr a 1\r\n") == answer.encode() + b"\r\n"  # [idx-001, index-003]
+    assert endpoint.rows("SELECT v FROM t WHERE k = 'a'") == [("5",)]
+
+
+def test_incr_under_another_spelling_renames_the_key_as_set_does(desk: Make) -> None:
+    columns = "k VARCHAR(3) COLLATE NOCASE PRIMARY KEY, v VARCHAR(9)"
+    for profile, key in (("mysql-8.0", "NUM"), ("mysql-5.6", "NUM"), ("kvref", "num")):
+        endpoint = desk(profile, *table(columns, "'num', '5'"))
+        assert endpoint.say(b"incr NUM 1\r\n") == b"6\r\n"
+        assert endpoint.rows("SELECT k, v FROM t") == [(key, "6")], profile  # [rename-001]
+    endpoint = desk("mysql-8.0", *table(columns, "'num', '5'"))
+    assert endpoint.say(b"incr NUMber 1\r\n") == b"6\r\n"
+    assert endpoint.rows("SELECT k FROM t") == [("NUM",)]

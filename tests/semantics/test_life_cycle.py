@@ -1,0 +1,111 @@
+"""When a row of containers is read and how long it is kept; ids in brackets name recordings of the plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from desk import Desk
+
+Make = Callable[..., Desk]
+PLUGINS = ("mysql-8.0", "mysql-5.6")
+TABLE = "CREATE TABLE {0} (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9))"
+CONTAINER = "INSERT INTO containers VALUES ('{0}', 'test', '{1}', 'k', 'v', '0', '0', '0', 'PRIMARY')"
+WORLD = (
+    "DELETE FROM containers",
+    *(sql for name in ("d", "t1", "t2", "t3") for sql in (TABLE.format(name), f"INSERT INTO {name} VALUES ('k', '{name}')")),
+    *(CONTAINER.format(*row) for row in (("aaa", "d"), ("m1", "t1"), ("m2", "t2"))),
+)  # fmt: skip
+
+
+def moved(desk: Desk, name: str, table: str) -> None:
+    desk.sql.execute("UPDATE containers SET db_table = ? WHERE name = ?", (table, name))
+
+
+def says(desk: Desk, command: str, connection: str = "a") -> str:
+    """Return the value answered, or the reply's first line."""
+    lines = desk.say(command.encode() + b"\r\n", connection).decode().split("\r\n")
+    return lines[1] if lines[0].startswith("VALUE") else lines[0]
+
+
+@pytest.mark.parametrize("profile", PLUGINS)
+def test_a_row_is_kept_under_its_own_spelling(desk: Make, profile: str) -> None:
+    endpoint = desk(profile, *WORLD)
+    assert says(endpoint, "get @@m1.k") == "t1"
+    moved(endpoint, "m1", "t3")
+    assert says(endpoint, "get @@m1.k", "b") == "t1"  # [runtime-006]
+    assert says(endpoint, "get @@M1.k") == "t3"  # [runtime-036, runtime-045]
+    assert says(endpoint, "get @@m1.k") == "t3"  # the mapping in force has this name: no switch
+    assert says(endpoint, "get @@m2.k") == "t2"
+    assert says(endpoint, "get @@m1.k") == "t1"  # [open-004]
+    moved(endpoint, "m1", "t2")
+    assert says(endpoint, "bind M1") == "SUCCEED"
+    assert says(endpoint, "get k") == "t2"  # another spelling reads the row each time
+
+
+@pytest.mark.parametrize("profile", PLUGINS)
+def test_a_spelling_that_reads_the_row_anew_can_fail(desk: Make, profile: str) -> None:
+    endpoint = desk(profile, *WORLD)
+    says(endpoint, "get @@m1.k")
+    moved(endpoint, "m1", "nope")
+    assert says(endpoint, "get @@M1.k") == "END"
+    assert says(endpoint, "get k") == "t1"
+    endpoint.sql.execute("DELETE FROM containers WHERE name = 'm1'")
+    assert says(endpoint, "bind M1") == "NOT_FOUND"
+    assert says(endpoint, "bind m2") == "SUCCEED"
+    assert says(endpoint, "bind m1") == "SUCCEED"
+
+
+@pytest.mark.parametrize("profile", PLUGINS)
+def test_the_default_mapping_named_by_a_connection_that_has_not_used_it_is_read_anew(desk: Make, profile: str) -> None:
+    endpoint = desk(profile, *WORLD)
+    moved(endpoint, "aaa", "t3")
+    assert says(endpoint, "get k", "old") == "d"
+    assert says(endpoint, "get @@aaa.k", "old") == "d"  # [runtime-046]
+    assert says(endpoint, "get @@aaa.k", "new") == "t3"  # [cont-259, cont-260]
+    assert says(endpoint, "get k", "new") == "t3"
+    assert says(endpoint, "bind m1", "old") == "SUCCEED"
+    assert says(endpoint, "get @@aaa.k", "old") == "t3"  # away and back [open-003]
+
+
+@pytest.mark.parametrize(
+    ("first", "uses_default"),
+    [("delete zz", True), ("incr zz 1", True), ("flush_all noreply", True), ("get zz", True), ("get k @@aaa.k", True),
+     ("get @@nope.k", False), ("bind nope", False), ("version", False), ("stats items", False), ("set k 0 0 1x", False)],
+)  # fmt: skip
+@pytest.mark.parametrize("profile", PLUGINS)
+def test_which_first_commands_use_the_default_mapping(desk: Make, profile: str, first: str, uses_default: bool) -> None:
+    endpoint = desk(profile, *WORLD)  # [open-002]
+    moved(endpoint, "aaa", "t3")
+    says(endpoint, first)
+    endpoint.sql.execute("INSERT OR IGNORE INTO d VALUES ('k', 'd')")
+    assert says(endpoint, "get @@aaa.k") == ("d" if uses_default else "t3")
+
+
+@pytest.mark.parametrize(("profile", "table"), [("mysql-8.0", "d"), ("mysql-5.6", "t3")])
+def test_a_first_storage_command_puts_the_default_mapping_in_force_in_8_0(desk: Make, profile: str, table: str) -> None:
+    endpoint = desk(profile, *WORLD)  # [open-001]
+    moved(endpoint, "aaa", "t3")
+    assert says(endpoint, "set @@aaa.q 0 0 1\r\nx") == "STORED"
+    assert endpoint.rows(f"SELECT v FROM {table} WHERE k = 'q'") == [("x",)]
+    assert says(endpoint, "get k") == table
+
+
+def test_kvref_keeps_rows_for_every_connection_alike_until_a_reload(desk: Make) -> None:
+    endpoint = desk("kvref", *WORLD)
+    says(endpoint, "get @@m1.k")
+    moved(endpoint, "m1", "t3")
+    moved(endpoint, "aaa", "t3")
+    for connection in ("a", "b"):
+        assert [says(endpoint, f"get @@{name}.k", connection) for name in ("M1", "m1", "AAA", "aaa")] == [
+            "t1",
+            "t1",
+            "d",
+            "d",
+        ]
+        assert says(endpoint, "get k", connection) == "d"
+    endpoint.sql.execute(CONTAINER.format("late", "t2"))
+    assert says(endpoint, "get @@Late.k") == "t2"
+    endpoint.shared.directory.replace(endpoint.store.read_directory())
+    assert [says(endpoint, f"get @@{name}.k") for name in ("M1", "aaa")] == ["t3", "t3"]
+    assert says(endpoint, "get k", "never switched") == "t3"

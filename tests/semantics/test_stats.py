@@ -1,0 +1,69 @@
+"""What `stats` counts; seen on both versions with one command at a time, ids in brackets name recordings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from desk import Desk
+
+Make = Callable[..., Desk]
+ALL = ("kvref", "mysql-8.0", "mysql-5.6")
+ROWS = (
+    "DELETE FROM demo_test",
+    "INSERT INTO demo_test VALUES ('a', '5', 0, 7, 0), ('b', '5', 0, 7, 0), ('over', 'x', 0, 0, 1)",
+)
+GET = (("cmd_get", 1), ("get_hits", 1))
+MISS = (("cmd_get", 1), ("get_misses", 1))
+COUNTED = [
+    ("get a", GET), ("get zz", MISS), ("get over", MISS), ("get a zz over", (("cmd_get", 3), ("get_hits", 1), ("get_misses", 2))),
+    ("get @@aaa", GET), ("get @@nope.a", MISS), ("set n 0 0 1\r\n1", (("cmd_set", 1),)), ("add a 0 0 1\r\n1", (("cmd_set", 1),)),
+    ("replace zz 0 0 1\r\n1", (("cmd_set", 1),)), ("append zz 0 0 1\r\n1", (("cmd_set", 1),)), ("set @@nope.k 0 0 1\r\n1", (("cmd_set", 1),)),
+    ("set n 0 0 1 noreply\r\n1", (("cmd_set", 1),)), ("set n 0 0 x", ()), ("cas a 0 0 1 7\r\n1", (("cas_hits", 1),)),
+    ("cas a 0 0 1 8\r\n1", (("cas_badval", 1),)), ("cas zz 0 0 1 7\r\n1", (("cas_misses", 1),)),
+    ("incr a 1", (("incr_hits", 1),)), ("decr a 1", (("decr_hits", 1),)), ("incr a x", ()), ("delete a", (("delete_hits", 1),)),
+    ("delete zz", (("delete_misses", 1),)), ("delete a 5", ()), ("flush_all", (("cmd_flush", 1),)), ("bind aaa", ()), ("foo", ()),
+]  # fmt: skip
+
+
+def counters(desk: Desk) -> dict[str, int]:
+    rows = re.findall(r"STAT (cmd_\w+|\w+_hits|\w+_misses|cas_badval) (\d+)\r\n", desk.say(b"stats\r\n", "z").decode())
+    return {name: int(number) for name, number in rows}
+
+
+@pytest.mark.parametrize(("command", "counted"), COUNTED)
+@pytest.mark.parametrize("profile", ALL)
+def test_each_command_counts_once(desk: Make, profile: str, command: str, counted: tuple[tuple[str, int], ...]) -> None:
+    endpoint = desk(profile, *ROWS)
+    before = counters(endpoint)
+    endpoint.say(command.encode() + b"\r\n")
+    after = counters(endpoint)
+    assert {name: after[name] - before[name] for name in after if after[name] != before[name]} == dict(counted)
+
+
+def test_a_missing_key_counts_as_a_hit_where_it_is_answered_with_a_number(desk: Make) -> None:
+    for profile, name in (("kvref", "misses"), ("mysql-8.0", "misses"), ("mysql-5.6", "hits")):
+        endpoint = desk(profile)
+        assert endpoint.say(b"incr zz 1\r\ndecr zz 1\r\n") == b"NOT_FOUND\r\n" * 2
+        found = counters(endpoint)
+        assert (found[f"incr_{name}"], found[f"decr_{name}"]) == (1, 1), profile  # [verb-079]
+
+
+def test_the_rows_of_a_range_count_one_by_one_and_its_end_as_a_miss(desk: Make) -> None:
+    endpoint = desk("mysql-8.0", *ROWS)
+    endpoint.say(b"get @<c\r\n")
+    assert {name: counters(endpoint)[name] for name in ("cmd_get", "get_hits", "get_misses")} == {
+        "cmd_get": 3, "get_hits": 2, "get_misses": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ALL)
+def test_detail_counts_by_prefix(desk: Make, profile: str) -> None:
+    endpoint = desk(profile)
+    endpoint.say(b"get p:before\r\nstats detail on\r\nget p:a p:b q\r\nset p:a 0 0 1\r\n1\r\nadd p:a 0 0 1\r\n1\r\n")
+    endpoint.say(b"get p:a\r\ndelete p:a\r\ndelete p:a 5\r\nincr p:a 1\r\nset q 0 0 1\r\n1\r\n")
+    counted = b"PREFIX p get 3 hit 1 set 2 del 1\r\nEND\r\n"
+    assert endpoint.say(b"stats detail dump\r\n") == counted  # [count-009, detail-001]
+    assert endpoint.say(b"stats detail off\r\nget p:a\r\nstats detail dump x\r\n") == b"OK\r\nEND\r\n" + counted
+    assert endpoint.say(b"stats reset\r\nstats detail dump\r\n") == b"RESET\r\nEND\r\n"

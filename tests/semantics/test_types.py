@@ -1,0 +1,286 @@
+"""What a column's declared type and collation make of keys and values, on the wire and in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from desk import Desk
+
+Make = Callable[..., Desk]
+
+STORED = b"STORED\r\n"
+END = b"END\r\n"
+PLUGINS = ("mysql-8.0", "mysql-5.6")
+ALL = ("kvref", *PLUGINS)
+
+
+def table(desk: Make, profile: str, key: str, value: str, *rows: str, flags: str = "INT") -> Desk:
+    """Map a table t of one key and one value column, whose rows are `rows`, as default mapping."""
+    return desk(
+        profile,
+        f"CREATE TABLE t (k {key} NOT NULL PRIMARY KEY, v {value}, f {flags}, c BIGINT UNSIGNED, e INT)",
+        *(f"INSERT INTO t VALUES ({row})" for row in rows),
+        "DELETE FROM containers",
+        "INSERT INTO containers VALUES ('default', 'test', 't', 'k', 'v', 'f', 'c', 'e', 'PRIMARY')",
+    )
+
+
+def put(endpoint: Desk, key: str | bytes, data: bytes, verb: str = "set") -> bytes:
+    word = key.encode() if isinstance(key, str) else key
+    return endpoint.say(b"%b %b 0 0 %d\r\n%b\r\n" % (verb.encode(), word, len(data), data))
+
+
+def value(endpoint: Desk, key: str | bytes) -> bytes | None:
+    """Return the data of one get, None for a miss."""
+    word = key.encode() if isinstance(key, str) else key
+    reply = endpoint.say(b"get %b\r\n" % word)
+    if reply == END:
+        return None
+    head, _, rest = reply.partition(b"\r\n")
+    length = int(head.split()[3])
+    assert rest[length:] == b"\r\nEND\r\n", reply
+    return rest[:length]
+
+
+@pytest.mark.parametrize(
+    ("collation", "found", "missed"),
+    [
+        ("utf8mb4_0900_ai_ci", "É E e", "f"), ("utf8mb4_bin", "é", "É e"), ("utf8_general_ci", "É E", "f"),
+        ("utf8mb4_swedish_ci", "É e", "f"), ("NOCASE", "é", "É e"), ("BINARY", "é", "É"),
+    ],
+)  # fmt: skip
+def test_the_collation_of_the_key_decides(desk: Make, collation: str, found: str, missed: str) -> None:
+    endpoint = table(desk, "mysql-8.0", f"VARCHAR(9) COLLATE {collation}", "TEXT", "'é', 'x', 0, 0, 0")
+    assert [value(endpoint, key) for key in found.split()] == [b"x"] * len(found.split())  # [verb-097] [coll-003]
+    assert [value(endpoint, key) for key in missed.split()] == [None] * len(missed.split())
+    assert put(endpoint, found.split(maxsplit=1)[0], b"y", "add") == b"NOT_STORED\r\n"
+
+
+@pytest.mark.parametrize(("collation", "padded"), [("utf8mb4_general_ci", b"x"), ("utf8mb4_0900_ai_ci", None)])
+def test_trailing_spaces_of_a_row(desk: Make, collation: str, padded: bytes | None) -> None:
+    endpoint = table(desk, "mysql-8.0", f"VARCHAR(9) COLLATE {collation}", "TEXT", "'abc ', 'x', 0, 0, 0")
+    assert value(endpoint, "abc") == padded  # [coll-002]
+
+
+def test_a_set_renames_an_equal_key_in_the_plugin_only(desk: Make) -> None:
+    for profile, kept in (("mysql-8.0", "É"), ("kvref", "e")):
+        endpoint = table(desk, profile, "VARCHAR(9) COLLATE utf8mb4_0900_ai_ci", "TEXT", "'e', 'x', 0, 0, 0")
+        assert put(endpoint, "É", b"y") == STORED
+        assert endpoint.rows("SELECT k, v FROM t") == [(kept, "y")]
+
+
+@pytest.mark.parametrize(
+    ("key", "stored"),
+    [(b"a\xffb", "a"), (b"\xff\xfe", ""), ("a😀b".encode(), "a"), ("é".encode() * 9, "é" * 8)],
+)  # fmt: skip
+def test_a_key_ends_at_its_first_malformed_byte_or_its_width(desk: Make, key: bytes, stored: str) -> None:
+    endpoint = table(desk, "mysql-8.0", "VARCHAR(8) COLLATE utf8_general_ci", "TEXT")
+    assert put(endpoint, key, b"x") == STORED  # [coll-029] [coll-031] [coll-037]
+    assert endpoint.rows("SELECT k FROM t") == [(stored,)]
+    assert value(endpoint, key) == b"x"
+
+
+def test_kvref_refuses_what_the_character_set_cannot_hold(desk: Make) -> None:
+    endpoint = table(desk, "kvref", "VARCHAR(8) COLLATE utf8_general_ci", "VARCHAR(8) COLLATE ascii_bin")
+    assert put(endpoint, "a😀", b"x") == b"SERVER_ERROR column k holds utf8 text, byte 1 of the data is none\r\n"
+    assert put(endpoint, "a", b"x\xe9") == b"SERVER_ERROR column v holds ascii text, byte 1 of the data is none\r\n"
+    assert value(endpoint, "a😀") is None
+
+
+@pytest.mark.parametrize("profile", ALL)
+def test_latin1_columns_hold_the_bytes_of_the_wire_as_text(desk: Make, profile: str) -> None:
+    column = "VARCHAR(9) COLLATE latin1_swedish_ci"
+    endpoint = table(desk, profile, column, column, "'é', 'œ', 0, 0, 0")
+    assert value(endpoint, b"\xe9") == b"\x9c"  # [coll-004]
+    assert value(endpoint, b"E") == b"\x9c"
+    assert value(endpoint, "é") is None
+    assert put(endpoint, b"\xf6", b"\0\xff\x80") == STORED  # [type-153]
+    assert endpoint.rows("SELECT k, v FROM t WHERE k = 'ö'") == [("ö", "\0ÿ€")]
+    assert value(endpoint, b"\xf6") == b"\0\xff\x80"
+
+
+def test_the_default_character_set_is_the_profiles(desk: Make) -> None:
+    for profile, shown in (("mysql-5.6", "Ã©"), ("mysql-8.0", "é")):
+        endpoint = table(desk, profile, "VARCHAR(9)", "VARCHAR(2)")
+        assert put(endpoint, "é", "éb".encode()) == STORED
+        assert endpoint.rows("SELECT k, v FROM t") == [(shown, (shown + "b")[:2])]  # [limit-073] [limit-074]
+
+
+def test_ascii_columns_keep_every_byte_in_the_plugin(desk: Make) -> None:
+    endpoint = table(desk, "mysql-8.0", "VARCHAR(9) COLLATE ascii_general_ci", "VARCHAR(9) COLLATE ascii_bin")
+    assert put(endpoint, b"\xe9", b"\xff") == STORED  # [coll-033]
+    assert value(endpoint, b"\xe9") == b"\xff"
+    assert value(endpoint, b"\xc9") is None
+
+
+def test_ucs2_columns_take_pairs_of_bytes(desk: Make) -> None:
+    column = "VARCHAR(4) COLLATE ucs2_general_ci"
+    endpoint = table(desk, "mysql-8.0", column, column, "'ab', 'cd', 0, 0, 0")
+    assert value(endpoint, "ab") is None  # [type-012]
+    assert put(endpoint, "new", b"abc") == STORED
+    assert endpoint.rows("SELECT k, v FROM t WHERE k <> 'ab'") == [("湥", "慢")]  # [type-152]
+    assert value(endpoint, "new") == b"ab"
+    assert put(endpoint, "new", b"abcdefghij") == STORED
+    assert value(endpoint, "new") == b"abcdefgh"
+
+
+@pytest.mark.parametrize(
+    ("profile", "shown", "after"),
+    [("mysql-8.0", b"hi   ", b"hi   "), ("mysql-5.6", b"hi   ", b"hi   "), ("kvref", b"hi", b"hi!")],
+)
+def test_char_is_padded_on_the_wire_of_the_plugin(desk: Make, profile: str, shown: bytes, after: bytes) -> None:
+    endpoint = table(desk, profile, "CHAR(6)", "CHAR(5)", "'a', 'hi', 0, 0, 0")
+    assert value(endpoint, "a") == shown  # [type-101]
+    assert put(endpoint, "a", b"!", "append") == STORED
+    assert value(endpoint, "a") == after  # [type-157]
+    assert put(endpoint, "b", b"hi") == STORED
+    assert endpoint.rows("SELECT v FROM t WHERE k = 'b'") == [("hi",)]
+
+
+def test_char_over_utf8_is_padded_to_bytes(desk: Make) -> None:
+    endpoint = table(desk, "mysql-8.0", "VARCHAR(9)", "CHAR(6)")
+    assert put(endpoint, "k", "é".encode()) == STORED
+    assert value(endpoint, "k") == "é    ".encode()  # seen on both versions
+    assert put(endpoint, "k", b"ZZ", "append") == STORED
+    assert value(endpoint, "k") == "é    Z".encode()
+
+
+def test_ranges_show_a_char_key_padded(desk: Make) -> None:
+    endpoint = table(desk, "mysql-8.0", "CHAR(4) COLLATE utf8mb4_0900_ai_ci", "TEXT", "'ab', 'x', 0, 0, 0")
+    assert endpoint.say(b"get @>=a\r\n") == b"VALUE ab   0 1\r\nx\r\nEND\r\n"  # seen on 8.0.33
+
+
+@pytest.mark.parametrize("profile", PLUGINS)
+def test_binary_is_padded_with_nul(desk: Make, profile: str) -> None:
+    endpoint = table(desk, profile, "VARCHAR(9)", "BINARY(4)", "'a', x'6162', 0, 0, 0")
+    assert value(endpoint, "a") == b"ab\0\0"  # [type-107]
+    assert put(endpoint, "b", b"abcdef") == STORED
+    assert value(endpoint, "b") == b"abcd"
+
+
+def test_malformed_text_stays_in_text_columns_only(desk: Make) -> None:
+    for declared, kept in (("TEXT", b"ab\xffcd"), ("VARCHAR(9)", b"ab"), ("TINYTEXT", b"ab\xffcd")):
+        endpoint = table(desk, "mysql-8.0", "VARCHAR(9)", declared)
+        assert put(endpoint, "k", b"ab\xffcd") == STORED  # [coll-034]
+        assert value(endpoint, "k") == kept
+
+
+@pytest.mark.parametrize("profile", ALL)
+def test_unsigned_numbers_beyond_63_bits(desk: Make, profile: str) -> None:
+    large = "CAST('18446744073709551614' AS BLOB)"
+    endpoint = table(
+        desk, profile, "BIGINT UNSIGNED", "BIGINT UNSIGNED", f"{large}, {large}, 5, {large}, 0", "7, 3, 0, 0, 0"
+    )
+    assert value(endpoint, "7") == b"3"
+    assert put(endpoint, "7", b"9223372036854775808") == STORED
+    assert value(endpoint, "7") == b"9223372036854775808"  # [type-112]
+    assert endpoint.rows("SELECT k, CAST(v AS TEXT) FROM t ORDER BY k") == [
+        (7, "09223372036854775808"), (b"18446744073709551614", "18446744073709551614"),
+    ]  # fmt: skip
+    last = b"18446744073709551614"
+    if profile == "mysql-5.6":
+        assert value(endpoint, last) is None  # counts as 2^63-1 there [type-050]
+        assert value(endpoint, "-2") == last
+        return
+    assert endpoint.say(b"gets %b\r\n" % last) == b"VALUE %b 5 20 %b\r\n%b\r\nEND\r\n" % (last, last, last)
+    assert endpoint.say(b"cas %b 0 0 1 %b\r\n1\r\n" % (last, last)) == STORED
+    assert value(endpoint, last) == b"1"
+    assert endpoint.say(b"delete %b\r\n" % last) == b"DELETED\r\n"
+
+
+def test_ranges_over_unsigned_keys_are_in_the_order_of_the_numbers(desk: Make) -> None:
+    endpoint = table(desk, "kvref", "BIGINT UNSIGNED", "TEXT")
+    for key in ("18446744073709551615", "9223372036854775807", "9223372036854775808", "1"):
+        assert put(endpoint, key, b"x") == STORED
+    assert [line.split()[1] for line in endpoint.say(b"get @>=0\r\n").splitlines() if line.startswith(b"VALUE")] == [
+        b"1", b"9223372036854775807", b"9223372036854775808", b"18446744073709551615",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", PLUGINS)
+def test_enum_and_set_are_numbers_on_the_wire_and_names_in_sql(desk: Make, profile: str) -> None:
+    endpoint = table(desk, profile, "\"ENUM('abc','num','7')\"", "\"SET('x','y')\"", "'abc', 'x,y', 0, 0, 0")
+    assert value(endpoint, "1") == b"3"  # [type-020] [type-141]
+    assert put(endpoint, "2", b"2") == STORED
+    assert endpoint.rows("SELECT k, v FROM t WHERE k = 'num'") == [("num", "y")]
+    assert value(endpoint, "abc") is None
+    assert put(endpoint, "2", b"x") == b"NOT_STORED\r\n"
+    assert put(endpoint, "7", b"9") == STORED  # no member [type-140]
+    assert value(endpoint, "7") == b"9"
+    assert value(endpoint, "3") is None
+
+
+def test_year(desk: Make) -> None:
+    plugin = table(desk, "mysql-8.0", "YEAR", "YEAR", "2020, 2020, 2020, 0, 0", flags="YEAR")
+    assert value(plugin, "2020") is None  # [type-047]
+    assert plugin.say(b"get 120\r\n") == b"VALUE 120 120 3\r\n120\r\nEND\r\n"  # [type-137] [flag-087]
+    assert put(plugin, "2021", b"7") == STORED
+    assert plugin.rows("SELECT k, v, f FROM t") == [(2020, 2020, 2020), (2129, 1907, 0)]
+    endpoint = table(desk, "kvref", "YEAR", "YEAR", "2020, 2020, 0, 0, 0")
+    assert value(endpoint, "2020") == b"2020"
+    assert (
+        put(endpoint, "2021", b"1900") == b"CLIENT_ERROR value '1900' is no number from 1901 to 2155 for column v\r\n"
+    )
+
+
+def test_storage_bytes_in_the_plugin(desk: Make) -> None:
+    endpoint = table(desk, "mysql-8.0", "VARCHAR(9)", "FLOAT", "'a', 1.5, 3, 0, 0", "'n', NULL, 3, 0, 0")
+    assert value(endpoint, "a") == b"\0\0\xc0?"  # [type-130]
+    assert value(endpoint, "n") == b""
+    assert put(endpoint, "a", b"7") == b"NOT_STORED\r\n"
+    assert put(endpoint, "a", b"abcd") == STORED  # just its four bytes, seen on both versions
+    assert value(endpoint, "a") == b"abcd"
+    assert endpoint.say(b"incr a 1\r\n") == b"SERVER_ERROR failed to store item\r\n"
+
+
+@pytest.mark.parametrize("profile", PLUGINS)
+def test_short_content_of_a_fixed_column_lets_the_others_slip(desk: Make, profile: str) -> None:
+    endpoint = table(desk, profile, "VARCHAR(9)", "BINARY(6)")
+    for data, flags, shown in (
+        (b"hello", 2147484672, b"hello\x80"), (b"42", 2147483648, b"42\x80\0\0\x04"), (b"", 2147483648, b"\x80\0\0\x04\0\0"),
+        (b"999999", 4, b"999999"), (b"9999999", 4, b"999999"),
+    ):  # fmt: skip
+        assert endpoint.say(b"set k 4 0 %d\r\n%b\r\n" % (len(data), data)) == STORED
+        assert endpoint.say(b"get k\r\n") == b"VALUE k %d 6\r\n%b\r\nEND\r\n" % (flags, shown)  # [type-107]
+    assert endpoint.say(b"set k 0 0 6\r\n7abcde\r\nincr k 1\r\n") == b"STORED\r\n8\r\n"
+    assert value(endpoint, "k") == b"8\x80\0\0\0\0"
+
+
+def test_short_content_stays_as_it_is_in_kvref(desk: Make) -> None:
+    endpoint = table(desk, "kvref", "VARCHAR(9)", "BINARY(6)")
+    assert endpoint.say(b"set k 4 0 2\r\n42\r\nget k\r\n") == b"STORED\r\nVALUE k 4 2\r\n42\r\nEND\r\n"
+
+
+def test_mediumint_reads_as_zero_in_the_plugin(desk: Make) -> None:
+    plugin = table(desk, "mysql-8.0", "VARCHAR(9)", "MEDIUMINT", "'a', 41, 3, 0, 0")
+    assert value(plugin, "a") == b"0"  # [type-116]
+    endpoint = table(desk, "kvref", "VARCHAR(9)", "MEDIUMINT", "'a', 41, 3, 0, 0")
+    assert value(endpoint, "a") == b"41"
+    assert (
+        put(endpoint, "a", b"8388608")
+        == b"CLIENT_ERROR value '8388608' is no number from -8388608 to 8388607 for column v\r\n"
+    )
+
+
+def test_flags_keep_32_bits_in_a_bigint(desk: Make) -> None:
+    endpoint = table(desk, "mysql-8.0", "VARCHAR(9)", "TEXT", flags="BIGINT")
+    assert endpoint.say(b"set k 4294967295 0 1\r\nx\r\n") == STORED  # [flag-051]
+    assert endpoint.rows("SELECT f FROM t") == [(2**32 - 1,)]
+
+
+@pytest.mark.parametrize("profile", PLUGINS)
+def test_names_of_containers_compare_by_their_column(desk: Make, profile: str) -> None:
+    endpoint = desk(
+        profile,
+        "INSERT INTO containers VALUES ('Straße ', 'test', 'demo_test', 'c1', 'c2', '0', '0', '0', 'PRIMARY')",
+    )
+    # 5.6: latin1_swedish_ci, padded; 8.0: utf8mb4_0900_ai_ci, not padded [name-005]
+    found = {name: endpoint.say(b"bind %b\r\n" % name) for name in (b"stra\xdfe", b"STRASSE", b"aaa", b"aaa\xff")}
+    padded = profile == "mysql-5.6"
+    assert found == {
+        b"stra\xdfe": b"SUCCEED\r\n" if padded else b"NOT_FOUND\r\n",
+        b"STRASSE": b"NOT_FOUND\r\n",
+        b"aaa": b"SUCCEED\r\n",
+        b"aaa\xff": b"NOT_FOUND\r\n" if padded else b"SUCCEED\r\n",
+    }

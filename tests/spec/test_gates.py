@@ -1,0 +1,137 @@
+"""The gates of the catalogue: nothing demanded that nothing holds, nothing held that nobody demands, no claim without evidence."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+from kvref import profiles
+from kvref_conformance import deviations, requirements, transcripts
+from kvref_conformance.cases import CHAPTERS, all_cases
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.requirements import Requirement
+from kvref_conformance.spec import coverage
+from kvref_conformance.spec.entry import VERSIONS, cases_of, recorded_versions
+
+ROOT = Path(__file__).parents[2]
+SNAPSHOT = Path(__file__).with_name("coverage.txt")
+CATALOGUE = tuple(requirements.load().values())
+OBLIGATIONS = [each for each in CATALOGUE if each.level in {"MUST", "SHOULD"}]
+# The texts that a QUIRK may contradict: the manual, articles, the protocol, worklogs, the plugin's own source and scripts.
+TEXTS = re.compile(
+    r"MySQL 8\.0 manual, \d+\.\d+(\.\d+)* |InnoDB team blog 2012-09-29|MySQL 5\.7\.3: |memcached protocol\.txt|WL#\d+: "
+    r"|InnoDB memcached plug-in vs native memcached|innodb_memcached_config\.sql: |\w+(, \w+)* \([\w., ]+\)|innodb_config\.h: "
+)
+
+
+# Obligations whose evidence from a version is a conversation held and not kept, and why.
+LIVE_ONLY = {"KV-LIMIT-006": "two megabytes of data do not belong into a recording; each run of the suite holds it"}
+
+
+def held(requirement: Requirement) -> bool:
+    return bool(cases_of(requirement.id) or requirement.tests)
+
+
+def test_every_obligation_is_held_by_a_case_or_a_test_or_says_why_not() -> None:
+    assert [each.id for each in OBLIGATIONS if not held(each) and not each.untestable] == []
+
+
+def test_nothing_is_called_untestable_that_something_holds() -> None:
+    assert [each.id for each in CATALOGUE if held(each) and each.untestable] == []
+
+
+def test_every_case_names_requirements_of_the_catalogue() -> None:
+    assert [case.id for case in all_cases() if not case.requirements] == []
+    assert {name for case in all_cases() for name in case.requirements} <= requirements.load().keys()
+
+
+def test_every_obligation_has_evidence_from_each_version_it_applies_to() -> None:
+    missing = [
+        f"{each.id} {version}"
+        for each in OBLIGATIONS
+        for profile, version in VERSIONS.items()
+        if version and each.applies_to(profile) and version not in recorded_versions(each)
+        if f"live:{version}" not in each.evidence or each.id not in LIVE_ONLY
+    ]
+    assert missing == []
+
+
+def test_a_conversation_that_was_not_kept_is_cited_where_that_is_explained_and_nowhere_else() -> None:
+    live = {each.id for each in CATALOGUE if any(name.startswith("live:") for name in each.evidence)}
+    assert live == LIVE_ONLY.keys()
+
+
+def test_a_quirk_has_evidence_from_each_version_it_was_seen_in() -> None:
+    missing = [
+        f"{each.id} {version}"
+        for each in CATALOGUE
+        for profile, version in VERSIONS.items()
+        if each.level == "QUIRK" and profile.startswith("mysql") and each.applies_to(profile)
+        if version not in recorded_versions(each)
+    ]
+    assert missing == []
+
+
+def test_every_requirement_shows_a_recording() -> None:
+    assert [each.id for each in CATALOGUE if not recorded_versions(each)] == []
+
+
+def test_every_quirk_names_a_known_text() -> None:
+    unknown = [f"{each.id}: {text}" for each in CATALOGUE for text in each.contradicts if not TEXTS.match(text)]
+    assert unknown == []
+
+
+def cited() -> list[str]:
+    rows = [row for profile in profiles.names() for row in deviations.load(profile).rows.values()]
+    names = {name for holder in (*CATALOGUE, *rows) for name in holder.evidence}
+    return sorted(name for name in names if not name.startswith("live:"))
+
+
+def test_every_recording_that_is_cited_exists() -> None:
+    missing = []
+    for name in cited():
+        try:
+            transcripts.find(name)
+        except SuiteError:
+            missing.append(name)
+    assert missing == []
+
+
+def functions(path: Path) -> set[str]:
+    return {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_test_that_is_named_exists() -> None:
+    named = [name.partition("::") for each in CATALOGUE for name in each.tests]
+    assert [f"{path}::{name}" for path, _, name in named if name not in functions(ROOT / path)] == []
+
+
+def mutants() -> ModuleType:
+    path = ROOT / "tests" / "suite" / "test_mutants.py"
+    found = importlib.util.spec_from_file_location("mutants_on_trial", path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_every_mutant_names_the_requirement_that_must_fail_it() -> None:
+    broken = mutants().BROKEN.values()
+    assert len(broken) >= 25
+    assert {each.requirement for each in broken} <= {each.id for each in CATALOGUE if each.applies_to("kvref")}
+    assert {each.chapter for each in broken} <= set(CHAPTERS)
+
+
+def test_the_coverage_is_the_one_in_the_repository() -> None:
+    text = "\n".join(coverage.lines()) + "\n"
+    assert SNAPSHOT.read_text() == text, "coverage changed: kvref spec --coverage > tests/spec/coverage.txt"
+
+
+def test_the_readme_counts_requirements_and_cases() -> None:
+    found = re.search(r"(\d+) requirements, (\d+) cases", (ROOT / "README.md").read_text())
+    assert found is not None
+    assert (int(found[1]), int(found[2])) == (len(CATALOGUE), len(all_cases()))

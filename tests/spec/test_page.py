@@ -1,0 +1,99 @@
+"""The page: opened in a browser, filtered by its script, complete, and in need of nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kvref_conformance import requirements
+from kvref_conformance.spec import page
+from kvref_conformance.spec.entry import Section, sections
+
+BIND = {each.id: each for each in requirements.load().values() if each.chapter in {"bind", "expiry"}}
+
+
+@pytest.fixture(scope="module")
+def some() -> tuple[Section, ...]:
+    return sections(BIND)
+
+
+@pytest.fixture
+def chromium() -> str:
+    path = shutil.which("chromium")
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI is set and chromium is not installed: the page cannot be opened")
+        pytest.skip("chromium is not installed: the page cannot be opened")
+    return path
+
+
+def opened(chromium: str, text: str, folder: Path) -> str:
+    """Return the document as the browser has it after the script ran."""
+    path = folder / "spec.html"
+    path.write_text(text, encoding="utf-8")
+    profile = f"--user-data-dir={folder / 'browser'}"
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", profile, "--dump-dom", path.as_uri()]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_the_page_opens_in_a_browser(chromium: str, some: tuple[Section, ...], tmp_path: Path) -> None:
+    document = opened(chromium, page.html(some), tmp_path)
+    assert f">{len(BIND)} of {len(BIND)} requirements</output>" in document
+    assert set(re.findall(r'<article class="entry" id="(KV-[^"]+)"', document)) == BIND.keys()
+    assert r"bind m1\r\n" in document
+    assert "What contradicts the texts" in document
+    assert document.count(" hidden=") == 0
+
+
+@pytest.mark.parametrize(
+    ("untick", "search", "wanted"),
+    [
+        ("QUIRK", "", lambda each: each.level != "QUIRK"),
+        ("MUST", "", lambda each: each.level != "MUST"),
+        ("", "kv-bind-003", lambda each: each.id == "KV-BIND-003"),
+    ],
+)
+def test_the_page_filters(
+    chromium: str, some: tuple[Section, ...], tmp_path: Path, untick: str, search: str, wanted: object
+) -> None:
+    assert callable(wanted)
+    text = page.html(some).replace(f'value="{untick}" checked', f'value="{untick}"')
+    text = text.replace('name="text"', f'name="text" value="{search}"')
+    document = opened(chromium, text, tmp_path)
+    shown = re.findall(r'<article class="entry" id="([^"]+)"(?![^>]* hidden="")', document)
+    assert set(shown) == {each.id for each in BIND.values() if wanted(each)}
+    assert f">{len(shown)} of {len(BIND)} requirements</output>" in document
+
+
+def test_a_profile_that_is_not_wanted_hides_what_is_for_it_alone(
+    chromium: str, some: tuple[Section, ...], tmp_path: Path
+) -> None:
+    text = page.html(some)
+    for profile in ("kvref", "mysql-8.0", "memcached"):
+        text = text.replace(f'name="profiles" value="{profile}" checked', f'name="profiles" value="{profile}"')
+    document = opened(chromium, text, tmp_path)
+    shown = re.findall(r'<article class="entry" id="([^"]+)"(?![^>]* hidden="")', document)
+    assert set(shown) == {each.id for each in BIND.values() if each.applies_to("mysql-5.6")}
+
+
+def test_the_page_needs_nothing_else(some: tuple[Section, ...]) -> None:
+    text = page.html(some)
+    assert not re.findall(r"""(?:src|href)=["'](?!#)|url\(|@import|https?://""", text)
+    targets = set(re.findall(r'href="#([^"]+)"', text))
+    assert targets <= set(re.findall(r' id="([^"]+)"', text))
+
+
+def test_every_requirement_of_the_catalogue_is_on_the_whole_page() -> None:
+    text = page.html(sections(requirements.load()))
+    assert set(re.findall(r'<article class="entry" id="([^"]+)"', text)) == requirements.load().keys()
+    for profile in ("kvref", "mysql-8.0", "mysql-5.6", "memcached"):
+        assert f'<th scope="row">{profile}</th>' in text
+
+
+def test_bytes_and_statements_are_escaped() -> None:
+    assert page.prose("`a<b>` *c* **d** <e>") == "<code>a&lt;b&gt;</code> <em>c</em> <b>d</b> &lt;e&gt;"

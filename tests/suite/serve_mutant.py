@@ -1,0 +1,15 @@
+"""The reference server with one rule broken: `python serve_mutant.py NAME serve --listen ... --store ...`."""
+
+from __future__ import annotations
+
+import sys
+
+import protocol_mutants  # noqa: F401 - registers its mutants
+import table_mutants  # noqa: F401
+from mutant import MUTANTS
+
+from kvref.cli import main
+
+if __name__ == "__main__":
+    MUTANTS[sys.argv[1]]()
+    main(sys.argv[2:])

@@ -1,0 +1,197 @@
+"""Mutants of tables and configuration: columns, widths, NULL, collations, rows of `containers`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mutant import mutant, of_fact, put
+
+from kvref.semantics import session, store, values
+from kvref.semantics.mapping import Mapping
+from kvref.semantics.ports import Row
+from kvref.storage import containers, sqlite_statements
+from kvref.storage.sqlite import SQLiteStore
+
+of_fact("cuts_long_values", "store.long_value", "cut")
+of_fact("cuts_long_keys", "store.long_key", "cut")
+of_fact("cuts_values_at_any_byte_of_the_separator", "columns.separator", "set-of-bytes")
+of_fact("drops_surplus_parts", "columns.surplus", "dropped")
+of_fact("clears_unmapped_columns", "store.unmapped_columns", "null")
+of_fact("keeps_low_bits_of_numbers", "store.integer_text", "low-bits")
+of_fact("renames_keys", "store.renames_key", value=True)
+of_fact("hides_why_the_table_refused", "store.refused_by_table", "not-stored")
+of_fact("cuts_text_of_another_character_set", "store.malformed_text", "cut")
+of_fact("clears_columns_at_append", "append.columns", "first")
+of_fact("refuses_null_options", "containers.null_option", "refused")
+of_fact("takes_a_column_for_two_purposes", "containers.contradiction", "accepted")
+
+
+@mutant
+def joins_columns_backwards() -> None:
+    """`get` shows the value columns in reverse."""
+    join = values.join_value
+    put(session, "join_value", lambda cells, separator: join(tuple(reversed(cells)), separator))
+
+
+@mutant
+def shows_null_as_a_word() -> None:
+    """NULL is answered as the text NULL."""
+    to_bytes = values.to_bytes
+    put(values, "to_bytes", lambda cell: b"NULL" if cell is None else to_bytes(cell))
+
+
+@mutant
+def stores_nothing_as_null() -> None:
+    """A value of no bytes is stored as NULL."""
+    value_cell = values.value_cell
+    put(values, "value_cell", lambda column, data, rules: value_cell(column, data, rules) if data else None)
+
+
+@mutant
+def counts_bytes_for_characters() -> None:
+    """The width of a text column counts bytes."""
+    put(
+        values,
+        "too_wide",
+        lambda column, cell: (
+            column.width is not None and len(cell.encode() if isinstance(cell, str) else cell) > column.width
+        ),
+    )
+
+
+@mutant
+def reads_flags_from_the_expiry() -> None:
+    """Flags are answered from another column."""
+    item = session.Session.item
+    put(session.Session, "item", lambda self, word, row: item(self, word, replace(row, flags=row.expiry)))
+
+
+@mutant
+def forgets_the_fourth_part() -> None:
+    """Of a value over four columns the last part is dropped."""
+    split_value = values.split_value
+
+    def forgetful(mapping: Mapping, data: bytes, separator: bytes, rules: Any) -> tuple[Any, ...]:
+        cells = split_value(mapping, data, separator, rules)
+        return (*cells[:3], None) if len(cells) == 4 else cells
+
+    put(store, "split_value", forgetful)
+
+
+@mutant
+def takes_keys_by_their_first_letters() -> None:
+    """A text key finds and deletes the first row that begins like it."""
+    statements = sqlite_statements.Statements.__init__
+
+    def prefixed(self: Any, mapping: Mapping) -> None:
+        statements(self, mapping)
+        if mapping.key.high == 0:
+            self.remove = self.remove.replace(f"{self._key} = ?", f"substr({self._key}, 1, length(?1)) = ?1")
+
+    put(sqlite_statements.Statements, "__init__", prefixed)
+
+
+@mutant
+def compares_bounds_by_bytes() -> None:
+    """The bounds of a range compare without the column's collation."""
+    scan = sqlite_statements.Statements.scan
+    put(
+        sqlite_statements.Statements,
+        "scan",
+        lambda self, signs: scan(self, signs).replace(" ?", " ? COLLATE BINARY", len(signs)),
+    )
+
+
+@mutant
+def takes_any_index() -> None:
+    """A row of `containers` may name an index that is not unique, on any column, or none at all."""
+    put(containers, "_indexed", lambda where, table, key, index, profile: (key.name,))
+
+
+@mutant
+def takes_any_option_column() -> None:
+    """A text column may hold the flags."""
+    option = containers._option_column
+
+    def lenient(where: str, table: Any, name: str | None, what: str, profile: Any) -> Any:
+        column = table.columns.get(name)
+        return column if column is not None else option(where, table, name, what, profile)
+
+    put(containers, "_option_column", lenient)
+
+
+@mutant
+def finds_option_columns_in_any_case() -> None:
+    """`F` in `containers` is the column `f`."""
+    option = containers._option_column
+
+    def folded(where: str, table: Any, name: str | None, what: str, profile: Any) -> Any:
+        spelled = next((known for known in table.columns if name and known.lower() == name.lower()), name)
+        return option(where, table, spelled, what, profile)
+
+    put(containers, "_option_column", folded)
+
+
+@mutant
+def sees_new_rows_after_a_reload_only() -> None:
+    """A row of `containers` inserted while the server runs is unknown until it reads the table again."""
+    load, read = SQLiteStore._load, SQLiteStore.read_directory
+
+    def remembering(self: SQLiteStore) -> Any:
+        directory = read(self)
+        self.seen = {row.name for row in self._catalog.containers()}
+        return directory
+
+    put(SQLiteStore, "read_directory", remembering)
+    put(SQLiteStore, "_load", lambda self, name: load(self, name) if name in self.seen else None)
+
+
+@mutant
+def replaces_rows_of_equal_values() -> None:
+    """A value that breaks a unique index takes the other row away."""
+    statements = sqlite_statements.Statements.__init__
+
+    def greedy(self: Any, mapping: Mapping) -> None:
+        statements(self, mapping)
+        self.insert = self.insert.replace("INSERT INTO", "INSERT OR REPLACE INTO")
+        self.update = self.update.replace("UPDATE ", "UPDATE OR REPLACE ", 1)
+
+    put(sqlite_statements.Statements, "__init__", greedy)
+
+
+@mutant
+def ignores_the_option_separator() -> None:
+    """Columns are always joined and cut by the bar."""
+    put(session, "join_value", lambda cells, separator: values.join_value(cells, b"|"))
+    put(store, "split_value", lambda mapping, data, separator, rules: values.split_value(mapping, data, b"|", rules))
+
+
+@mutant
+def starts_cas_numbers_again_at_a_reload() -> None:
+    """The counter of cas numbers begins anew when the configuration is read again."""
+    read = SQLiteStore.read_directory
+
+    def resetting(self: SQLiteStore) -> Any:
+        directory = read(self)
+        session.Session.next_cas = _from_one()
+        return directory
+
+    put(SQLiteStore, "read_directory", resetting)
+
+
+def _from_one() -> Any:
+    numbers = iter(range(1, 1 << 40))
+    return lambda self: next(numbers)
+
+
+@mutant
+def forgets_null_flags() -> None:
+    """A row whose flags are NULL is not found."""
+    row = sqlite_statements.Statements.row
+
+    def blind(self: Any, cells: tuple[Any, ...]) -> Row | None:
+        found = row(self, cells)
+        return None if self.mapping.flags is not None and found.flags is None else found
+
+    put(sqlite_statements.Statements, "row", blind)

@@ -1,0 +1,113 @@
+"""Recorded against observed: what counts as a difference, on a live plugin and on kvref over SQLite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kvref_conformance.transcripts.compare import Difference, differences
+from kvref_conformance.transcripts.conversation import Conversation, Query, Server, Sleep, Talk
+from kvref_conformance.transcripts.play import Observed, Played
+
+if TYPE_CHECKING:
+    from kvref_conformance.transcripts.holes import Json
+
+V = "8.0.33"
+
+
+def talked(recorded: Json, observed: Json, *, translated: bool = False) -> list[Difference]:
+    return compared(Talk("a", send="x\r\n", got={V: recorded}), observed, translated=translated)
+
+
+def compared(step: Any, observed: Json, *, translated: bool = False) -> list[Difference]:
+    conversation = Conversation("c-001", "c", "", steps=(step,))
+    played = Played("", (Observed(observed, 100.0, 100.1),), None, late=False)
+    return differences(conversation, played, V, translated=translated)
+
+
+def rows(recorded: Json, observed: Json, *, translated: bool) -> list[Difference]:
+    step = Query("s", "SELECT 1", got={V: {"rows": recorded}})
+    return compared(step, {"rows": observed}, translated=translated)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "observed", "same"),
+    [
+        ("END\r\n", "END\r\n", True),
+        ("END\r\n", "ERROR\r\n", False),
+        (["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"], "VALUE k 0 1 99\r\nx\r\nEND\r\n", True),
+        (["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"], "VALUE k 0 2 99\r\nxx\r\nEND\r\n", False),
+        (["STAT time ", {"time": 5}, "\r\n"], "STAT time 105\r\n", True),
+        (["STAT time ", {"time": 5}, "\r\n"], "STAT time 150\r\n", False),
+    ],
+)
+def test_answer_is_the_same_up_to_its_holes(recorded: Json, observed: str, same: bool) -> None:
+    expected = [] if same else [Difference(1, recorded, observed)]
+    assert talked(recorded, observed) == expected
+
+
+def test_one_cas_number_is_one_number_all_through_the_conversation() -> None:
+    hole: Json = ["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"]
+    steps = tuple(Talk("a", send="gets k\r\n", got={V: hole}) for _ in range(3))
+    seen = [f"VALUE k 0 1 {number}\r\nx\r\nEND\r\n" for number in (7, 7, 8)]
+    played = Played("", tuple(Observed(answer, 0.0, 0.0) for answer in seen), None, late=False)
+    found = differences(Conversation("c", "c", "", steps=steps), played, V, translated=True)
+    assert [each.step for each in found] == [3]
+
+
+def test_step_without_an_answer_of_the_version_is_not_compared() -> None:
+    step = Talk("a", send="x\r\n", got={"5.6.14": "END\r\n"})
+    conversation = Conversation("c", "c", "", steps=(step, Sleep(0.1), Server("reload")))
+    played = Played("", tuple(Observed(answer, 0.0, 0.0) for answer in ("ERROR\r\n", None, "closed")), None, late=False)
+    assert differences(conversation, played, V, translated=False) == []
+
+
+def test_port_and_end_of_the_server_count() -> None:
+    conversation = Conversation("c", "c", "", steps=(), port={V: "closed"}, crash={V: -6})
+    assert differences(conversation, Played("", (), None, late=False), V, translated=True) == [
+        Difference(0, "closed", "open"),
+        Difference(1, "the server ends with status -6", "the server lives"),
+    ]
+    assert differences(conversation, Played("closed", (), -6, late=False), V, translated=True) == []
+
+
+def test_number_that_the_plugin_never_computed_binds_kvref_to_nothing() -> None:
+    garbage: Json = [{"number": "garbage"}, "\r\n"]
+    assert talked(garbage, "NOT_FOUND\r\n", translated=True) == []
+    assert talked(garbage, "NOT_FOUND\r\n", translated=False) != []
+    assert talked(["VALUE k ", {"number": "garbage"}, "\r\n"], "END\r\n", translated=True) != []
+
+
+@pytest.mark.parametrize(
+    ("recorded", "observed", "same"),
+    [
+        ([[1, "a"]], [[1, "a"]], True),
+        ([[1, "a"]], [["1", "a"]], False),
+        ([["2", "a"]], [[2, "a"]], True),  # SUM is a decimal in MySQL, shown as text
+        ([["2.5", "a"]], [[2, "a"]], False),
+        ([[1]], [[1], [2]], False),
+        ([[1, 2]], [[1]], False),
+        ([[{"cas": 1}]], [[5]], True),
+        ([[None]], [[0]], False),
+    ],
+)
+def test_rows_of_sqlite_are_those_of_mysql(recorded: Json, observed: Json, same: bool) -> None:
+    assert (rows(recorded, observed, translated=True) == []) is same
+
+
+def test_live_rows_are_compared_to_the_letter() -> None:
+    assert rows([["2"]], [[2]], translated=False) != []
+
+
+def test_counts_and_error_texts_are_mysqls_alone() -> None:
+    affected = Query("s", "UPDATE", got={V: {"affected": 1}})
+    assert compared(affected, {"affected": 2}, translated=True) == []
+    assert compared(affected, {"affected": 2}, translated=False) != []
+    assert compared(affected, {"rows": []}, translated=True) != []
+    error = Query("s", "UPDATE", got={V: {"error": [1062, "Duplicate entry 'a' for key 't.PRIMARY'"]}})
+    assert compared(error, {"error": [1062, "UNIQUE constraint failed"]}, translated=True) == []
+    holed = Query("s", "UPDATE", got={V: {"error": [1690, ["out of range in '", {"time": 0}, "'"]]}})
+    assert compared(holed, {"error": [1690, "raised"]}, translated=True) == []
+    assert compared(error, {"error": [1205, "database is locked"]}, translated=True) != []
+    assert compared(error, {"affected": 1}, translated=True) != []

@@ -1,0 +1,65 @@
+"""The list of what does not replay: strict to read, and the text that counts it says the same."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from kvref_conformance import transcripts
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.transcripts import listing
+
+ROW = '[[row]]\nconversations = ["core:map-0?1", "tx:*"]\nversions = ["8.0.33"]\nclass = "crash"\nreason = "it ends"\n'
+
+
+def test_row_fits_by_citation_and_version() -> None:
+    (row,) = listing.parse(ROW)
+    assert row.fits("core:map-011", "8.0.33")
+    assert row.fits("tx:anything", "8.0.33")
+    assert not row.fits("core:map-011", "5.6.14")
+    assert not row.fits("core:map-012", "8.0.33")
+    assert listing.find([row], "core:map-001", "8.0.33") is row
+    assert listing.find([row], "core:map-002", "8.0.33") is None
+
+
+def test_row_without_versions_fits_all() -> None:
+    (row,) = listing.parse(ROW.replace('versions = ["8.0.33"]\n', ""))
+    assert row.fits("core:map-011", "5.6.14")
+
+
+def test_glob_that_fits_nothing_is_named() -> None:
+    rows = listing.parse(ROW)
+    assert listing.idle(rows, {("core:map-001", "8.0.33"), ("tx:a", "5.6.14")}) == ["tx:* (8.0.33)"]
+    assert listing.idle(rows, {("core:map-001", "8.0.33"), ("tx:a", "8.0.33")}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (('class = "crash"', 'class = "bad luck"'), "no class 'bad luck'"),
+        (('reason = "it ends"\n', ""), "a row has conversations, class, reason"),
+        (('reason = "it ends"', 'reason = ""'), "a row has conversations, class, reason"),
+        (("[[row]]", "[[rows]]"), "unknown rows"),
+        (("[[row]]", "[[row"), "not_replayed.toml: "),
+    ],
+)
+def test_malformed_list_is_refused(change: tuple[str, str], complaint: str) -> None:
+    with pytest.raises(SuiteError, match=re.escape(complaint)):
+        listing.parse(ROW.replace(*change))
+
+
+def test_no_conversation_is_listed_twice() -> None:
+    rows = listing.load()
+    for name in transcripts.SETS:
+        for key, conversation in transcripts.load(name).items():
+            for version in conversation.versions():
+                fitting = [row for row in rows if row.fits(f"{name}:{key}", version)]
+                assert len(fitting) < 2, (name, key, version)
+
+
+def test_readme_counts_what_is_listed() -> None:
+    """The section of README.md between the two marks is what `listing.page` writes."""
+    readme = files(transcripts).joinpath("README.md").read_text(encoding="utf-8")
+    assert listing.page() in readme

@@ -1,0 +1,226 @@
+"""How a conversation is held: what is sent, how long is listened, what is noted down. The peer says what it is told to."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kvref_conformance.transcripts.conversation import Conversation, Crowd, Query, Sleep, Talk
+from kvref_conformance.transcripts.play import Played, play
+from kvref_conformance.transcripts.talk import Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kvref_conformance.transcripts.conversation import Step
+    from kvref_conformance.transcripts.holes import Json
+
+PACE = Pace(first=2.0, quiet=0.05, whole=0.1, broken=0.4)
+
+
+class Peer:
+    """A world in which `answer` is asked for what to say to each line; a number in its answer is a pause in seconds."""
+
+    version = "0.0.0"
+
+    def __init__(self, answer: Callable[[str], list[str | float] | None]) -> None:
+        self._answer = answer
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._port = self._listener.getsockname()[1]
+        self.heard: list[str] = []
+        self.statements: list[tuple[str, str]] = []
+        self.results: dict[str, list[dict[str, Json]]] = {}
+        self.finished = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        # A conversation may end with a reset.
+        with suppress(ConnectionError), connection, connection.makefile("r", encoding="latin-1", newline="\n") as lines:
+            for line in lines:
+                self.heard.append(line)
+                pieces = self._answer(line)
+                if pieces is None:
+                    return
+                for piece in pieces:
+                    if isinstance(piece, str):
+                        connection.sendall(piece.encode("latin-1"))
+                    else:
+                        time.sleep(piece)
+
+    def prepare(self, conversation: Conversation) -> str:
+        return ""
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self._port), timeout=5)
+
+    def execute(self, name: str, statement: str) -> dict[str, Json]:
+        self.statements.append((name, statement))
+        results = self.results[statement]
+        return results.pop(0) if len(results) > 1 else results[0]
+
+    def server(self, action: str) -> str:
+        return "closed"
+
+    def exit_status(self) -> int | None:
+        return None
+
+    def finish(self) -> None:
+        self.finished += 1
+
+    def close(self) -> None:
+        # A thread that waits in accept would keep a socket that is only closed.
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+@pytest.fixture
+def peer() -> Iterator[Callable[..., Peer]]:
+    peers: list[Peer] = []
+
+    def make(answer: Callable[[str], list[str | float] | None] = lambda line: [f"{line.strip()}?\r\n"]) -> Peer:
+        peers.append(Peer(answer))
+        return peers[-1]
+
+    yield make
+    for each in peers:
+        each.close()
+
+
+def held(stage: Peer, *steps: Step) -> Played:
+    return play(Conversation("x-001", "x", "a title", steps), stage, PACE)
+
+
+def got(played: Played) -> list[Json]:
+    return [step.got for step in played.steps]
+
+
+def test_an_answer_is_read_until_silence(peer: Callable[..., Peer]) -> None:
+    stage = peer(lambda _: ["VALUE k 0 2\r\n", 0.2, "xx\r\n", 0.2, "END\r\n"])
+    played = held(stage, Talk("a", send="get k\r\n"), Talk("a", send="get k\r\n"))
+    assert got(played) == ["VALUE k 0 2\r\nxx\r\nEND\r\n"] * 2
+    assert not played.late
+    assert stage.finished == 1
+
+
+@pytest.mark.parametrize("second", [Talk("a", send="b\r\n"), Sleep(0.2)])
+def test_bytes_behind_a_whole_answer_are_noticed(peer: Callable[..., Peer], second: Step) -> None:
+    stage = peer(lambda line: ["END\r\n", 0.15, "END\r\n"] if line == "a\r\n" else ["OK\r\n"])
+    assert held(stage, Talk("a", send="a\r\n"), Sleep(0.2), second).late
+
+
+def test_what_was_not_answered_yet_comes_with_a_later_step(peer: Callable[..., Peer]) -> None:
+    stage = peer(lambda line: [0.3, "STORED\r\n"])
+    played = held(stage, Talk("a", send="set\r\n", quiet=True), Talk("a", first=1.0), Talk("a", first=0.05))
+    assert got(played) == ["", "STORED\r\n", ""]
+    assert not played.late
+
+
+def test_a_closed_connection_stays_closed(peer: Callable[..., Peer]) -> None:
+    stage = peer(lambda line: None)
+    steps = [
+        Talk("a", send="quit\r\n"),
+        Talk("a", send="x\r\n"),
+        Talk("a", send="x\r\n"),
+        Talk("a"),
+        Talk("b", send="x\r\n"),
+    ]
+    assert got(held(stage, *steps)) == ["<EOF>", "<EOF>", "<BrokenPipeError>", "<EOF>", "<EOF>"]
+
+
+def test_nobody_listens(peer: Callable[..., Peer]) -> None:
+    stage = peer()
+    stage.close()
+    assert got(held(stage, Talk("a", send="x\r\n"), Talk("a"))) == ["<ConnectionRefusedError>"] * 2
+
+
+def test_a_closing_step_has_no_answer_and_the_name_is_free_again(peer: Callable[..., Peer]) -> None:
+    stage = peer()
+    steps = [
+        Talk("a", send="x\r\n"),
+        Talk("a", close=True),
+        Talk("a", send="y\r\n"),
+        Talk("a", abort=True),
+        Talk("a", send="z\r\n"),
+    ]
+    assert got(held(stage, *steps)) == ["x?\r\n", None, "y?\r\n", None, "z?\r\n"]
+
+
+def test_half_closed_connections_are_still_read(peer: Callable[..., Peer]) -> None:
+    assert got(held(peer(), Talk("a", send="x\r\n", half=True))) == ["x?\r\n<EOF>"]
+
+
+def test_cas_numbers_answered_before_are_sent(peer: Callable[..., Peer]) -> None:
+    numbers = {"gets k": "4711", "gets l": "4712"}
+    stage = peer(
+        lambda line: [f"VALUE k 0 1 {numbers[line.strip()]}\r\n1\r\nEND\r\n"] if line.strip() in numbers else ["OK\r\n"]
+    )
+    cas = [Talk("b", send=["cas k 0 0 1 ", {"cas": n}, "\r\n"]) for n in (2, 1, 3)]
+    held(stage, Talk("a", send="gets k\r\n"), Talk("a", send="gets k\r\n"), Talk("a", send="gets l\r\n"), *cas)
+    assert [line for line in stage.heard if line.startswith("cas")] == [
+        "cas k 0 0 1 4712\r\n",
+        "cas k 0 0 1 4711\r\n",
+        "cas k 0 0 1 0\r\n",
+    ]
+
+
+def test_binary_answers_are_hexadecimal(peer: Callable[..., Peer]) -> None:
+    stage = peer(lambda line: ["\x81\x00\xff"])
+    assert got(held(stage, Talk("a", hex=b"\x80\n".hex()))) == ["8100ff"]
+
+
+def test_a_crowd_counts_answers(peer: Callable[..., Peer]) -> None:
+    stage = peer(lambda line: [f"VALUE {line.strip()} {int(line[1:]) % 2} 1\r\n7\r\nEND\r\n"])
+    played = held(stage, Crowd(5, "c", "k{i}\r\n"), Talk("c3", send="k1\r\n"), Crowd(5, "c", close=True))
+    assert got(played) == [
+        {"VALUE k{i} 0 1\r\n7\r\nEND\r\n": 3, "VALUE k{i} 1 1\r\n7\r\nEND\r\n": 2},
+        "VALUE k1 1 1\r\n7\r\nEND\r\n",
+        None,
+    ]
+
+
+def test_rows_are_polled_watched_cut_and_masked(peer: Callable[..., Peer]) -> None:
+    stage = peer()
+    stage.results = {
+        "SELECT 1": [{"rows": [[0]]}, {"rows": [[1]]}],
+        "SELECT 2": [{"rows": [[1]]}, {"rows": [[1]]}, {"rows": [[2]]}],
+        "SELECT 3": [{"rows": [["a", "xid=12 ver: 5.6"]]}],
+    }
+    poll = Query("s", exec="SELECT 1", poll={"until": [[1]], "every": 0.01, "timeout": 5})
+    watch = Query("s", exec="SELECT 2", watch={"for": 0.2, "every": 0.01})
+    cut = Query("s", exec="SELECT 3", cols=(1,), mask=r"xid=(\d+)|ver: (.*)")
+    assert got(held(stage, poll, watch, cut)) == [
+        {"rows": [[1]]},
+        {"seen": [[[1]], [[2]]]},
+        {"rows": [["xid=# ver: #"]]},
+    ]
+
+
+def test_a_statement_runs_beside_the_next_steps(peer: Callable[..., Peer]) -> None:
+    stage = peer()
+    stage.results = {"UPDATE": [{"affected": 1}]}
+    played = held(stage, Query("s", exec="UPDATE", asynchronous=True), Talk("a", send="x\r\n"), Query("s", join=True))
+    assert got(played) == [None, "x?\r\n", {"affected": 1}]
+    assert stage.statements == [("s", "UPDATE")]
+
+
+def test_every_step_says_when_it_ran(peer: Callable[..., Peer]) -> None:
+    before = time.time()
+    first, second = held(peer(), Sleep(0.05), Talk("a", send="x\r\n")).steps
+    assert before <= first.began <= first.ended <= second.began <= second.ended <= time.time()
+    assert first.ended - first.began >= 0.05
+    assert re.fullmatch(r"x\?\r\n", str(second.got))

@@ -1,0 +1,238 @@
+"""Recording from the real servers: both plugins, set up, reloaded, restarted, killed and crashed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from live import missing_skips
+
+from kvref import targets
+from kvref.errors import TargetError
+from kvref_conformance import transcripts
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.transcripts.conversation import from_json, to_json
+from kvref_conformance.transcripts.mysql_stage import MySQLStage
+from kvref_conformance.transcripts.play import play
+from kvref_conformance.transcripts.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kvref_conformance.transcripts.conversation import Conversation
+
+pytestmark = pytest.mark.live
+PLUGINS = ("mysql-8.0-plugin", "mysql-5.6-plugin")
+
+
+def script(*steps: dict, **fields: object) -> Conversation:
+    return from_json({"id": "x-001", "group": "x", "title": "a title", "steps": list(steps)} | fields)
+
+
+def answers(conversation: Conversation, version: str) -> list[object]:
+    return [step["got"][version] for step in to_json(conversation)["steps"] if "got" in step]
+
+
+@pytest.fixture(scope="module", params=PLUGINS)
+def stages(request: pytest.FixtureRequest) -> Iterator[tuple[MySQLStage, MySQLStage]]:
+    with ExitStack() as stack, missing_skips():
+        one, other = (stack.enter_context(targets.plugin_server(request.param)) for _ in range(2))
+        yield MySQLStage(one), MySQLStage(other, used=True)
+
+
+def test_recording_twice_gives_the_same(stages: tuple[MySQLStage, MySQLStage]) -> None:
+    conversation = script(
+        {"mc": "a", "send": "set k 3 100 1\r\n1\r\n"},
+        {"mc": "a", "send": "gets k AA\r\n"},
+        {"mc": "a", "send": ["cas k 3 100 1 ", {"cas": 1}, "\r\n2\r\n"]},
+        {"mc": "b", "send": ["cas k 3 100 1 ", {"cas": 1}, "\r\n3\r\n"]},
+        {"mc": "b", "send": "gets k\r\n"},
+        {"sql": "s", "exec": "SELECT c1, c2, c3, c4, c5 FROM test.demo_test ORDER BY c1"},
+        {"mc": "a", "hex": "800900000000000000000000000000000000000000000000"},
+    )
+    recordings = [record(conversation, *stages).entered(conversation) for _ in range(2)]
+    assert recordings[0] == recordings[1]
+    version = stages[0].version
+    assert answers(recordings[0], version)[:6] == [
+        "STORED\r\n",
+        ["VALUE k 3 1 ", {"cas": 1}, "\r\n1\r\nVALUE AA 8 12 0\r\nHELLO, HELLO\r\nEND\r\n"],
+        "STORED\r\n",
+        "EXISTS\r\n",
+        ["VALUE k 3 1 ", {"cas": 2}, "\r\n2\r\nEND\r\n"],
+        {"rows": [["AA", "HELLO, HELLO", 8, 0, 0], ["k", "2", 3, {"cas": 2}, {"time": 100}]]},
+    ]
+
+
+def test_each_conversation_finds_its_own_world(stages: tuple[MySQLStage, MySQLStage]) -> None:
+    one, _ = stages
+    other_table = script(
+        {"mc": "a", "send": "get k\r\n"},
+        {"sql": "s", "exec": "CREATE DATABASE litter"},
+        {"sql": "s", "exec": "CREATE TABLE litter.t (a INT)"},
+        sql=[
+            "CREATE TABLE test.t (k VARCHAR(8) PRIMARY KEY, v VARCHAR(8))",
+            "INSERT INTO test.t VALUES ('k', 'v')",
+            "DELETE FROM innodb_memcache.containers",
+            "INSERT INTO innodb_memcache.containers VALUES ('default', 'test', 't', 'k', 'v', '0', '0', '0', 'PRIMARY')",
+        ],
+    )
+    assert play(other_table, one).steps[0].got == "VALUE k 0 1\r\nv\r\nEND\r\n"
+    plain = script({"mc": "a", "send": "get k AA\r\n"}, {"sql": "s", "exec": "SHOW DATABASES LIKE 'litter'"})
+    assert [step.got for step in play(plain, one).steps] == ["VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n", {"rows": []}]
+
+
+def test_options_are_in_force_for_their_conversation_only(stages: tuple[MySQLStage, MySQLStage]) -> None:
+    one, _ = stages
+    steps = [
+        {"mc": "a", "send": "set k 0 0 1\r\n1\r\n"},
+        {"sql": "s", "exec": "SELECT COUNT(*) FROM test.demo_test"},
+        {"sql": "s", "exec": "SELECT @@daemon_memcached_w_batch_size"},
+    ]
+    options = ["--daemon_memcached_w_batch_size=4", "--innodb_api_bk_commit_interval=100000"]
+    assert [step.got for step in play(script(*steps, options=options), one).steps[1:]] == [
+        {"rows": [[1]]},
+        {"rows": [[4]]},
+    ]
+    assert [step.got for step in play(script(*steps), one).steps[1:]] == [{"rows": [[2]]}, {"rows": [[1]]}]
+
+
+def test_a_configuration_the_plugin_dislikes_leaves_the_port_closed(stages: tuple[MySQLStage, MySQLStage]) -> None:
+    conversation = script({"mc": "a", "send": "get AA\r\n"}, sql=["DELETE FROM innodb_memcache.containers"])
+    recorded = record(conversation, *stages).entered(conversation)
+    version = stages[0].version
+    assert recorded.port == {version: "closed"}
+    assert answers(recorded, version) == ["<ConnectionRefusedError>"]
+
+
+def test_reload_restart_and_kill(stages: tuple[MySQLStage, MySQLStage]) -> None:
+    one, _ = stages
+    conversation = script(
+        {"mc": "a", "send": "set k 0 0 1\r\n1\r\n"},
+        {"mc": "a", "close": True},
+        {"server": "reload"},
+        {"mc": "b", "send": "get k\r\n"},
+        {"server": "restart"},
+        {"mc": "c", "send": "set l 0 0 1\r\n2\r\n"},
+        {"server": "kill9"},
+        {"mc": "d", "send": "get k l\r\n"},
+        {"sql": "s", "exec": "SELECT COUNT(*) FROM test.demo_test"},
+    )
+    played = play(conversation, one)
+    assert [step.got for step in played.steps] == [
+        "STORED\r\n",
+        None,
+        "open",
+        "VALUE k 0 1\r\n1\r\nEND\r\n",
+        "open",
+        "STORED\r\n",
+        "open",
+        "VALUE k 0 1\r\n1\r\nVALUE l 0 1\r\n2\r\nEND\r\n",
+        {"rows": [[3]]},
+    ]
+    assert played.crash is None
+
+
+def test_a_crash_is_recorded_and_the_next_conversation_goes_on(stages: tuple[MySQLStage, MySQLStage]) -> None:
+    """8.0 dies of an empty range with words behind it, 5.6 of a 250-byte `@@` word (core:range-077, core:map-065)."""
+    version = stages[0].version
+    deadly = "get zz @>zz a\r\nget AA\r\n" if version.startswith("8") else f"get @@{'x' * 248}\r\n"
+    conversation = script({"mc": "a", "send": deadly}, {"mc": "b", "send": "get AA\r\n"})
+    recorded = record(conversation, *stages).entered(conversation)
+    assert recorded.crash.keys() == {version}
+    assert str(answers(recorded, version)[0]).endswith("<EOF>")
+    assert answers(recorded, version)[1] == "<ConnectionRefusedError>"
+    assert (
+        play(script({"mc": "a", "send": "get AA\r\n"}), stages[0]).steps[0].got
+        == "VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+    )
+
+
+def test_a_set_up_that_fails_is_named(stages: tuple[MySQLStage, MySQLStage]) -> None:
+    with pytest.raises(SuiteError, match=r"x-001: set-up on [58]\.[06]\.\d+: 'INSERT INTO test.nothing.*failed"):
+        play(script({"mc": "a", "send": "get AA\r\n"}, sql=["INSERT INTO test.nothing VALUES (1)"]), stages[0])
+
+
+def test_a_plugin_server_is_that_of_a_plugin() -> None:
+    with pytest.raises(TargetError, match="no MySQL with the plugin"), targets.plugin_server("memcached"):
+        pytest.fail("it was given")
+
+
+def kvref(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "kvref", "record", *map(str, arguments)]
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    with missing_skips(), targets.running("memcached"):
+        pass
+    file = tmp_path / "scripts.jsonl"
+    conversations = [
+        script({"mc": "a", "send": "gets AA\r\n"}, {"sql": "s", "exec": "SELECT 1"}, id=f"x-{number:03}")
+        for number in (1, 2)
+    ]
+    transcripts.write(file, [*conversations, script({"mc": "a", "send": "get AA\r\n"}, id="y-001", sql=["SELECT 1"])])
+    return file
+
+
+def test_the_command_merges_what_was_recorded(scripts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    before = [json.loads(line) for line in scripts.read_text().splitlines()]
+    before[0]["steps"][0]["got"] = {"8.0.33": "kept"}
+    elsewhere = before[1] | {"id": "z-001"}
+    out.write_text(json.dumps(before[0]) + "\n" + json.dumps(elsewhere) + "\n")
+    done = subprocess.run(
+        kvref(scripts, "--target", "memcached", "--out", out), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 recorded, 0 could not be held" in done.stdout
+    got = [each.steps[0].got for each in transcripts.read(out).values()]
+    version = next(key for key in got[0] if key.startswith("memcached-"))
+    assert got == [
+        {"8.0.33": "kept", version: ["VALUE AA 8 12 ", {"cas": 1}, "\r\nHELLO, HELLO\r\nEND\r\n"]},
+        {},
+        {version: ["VALUE AA 8 12 ", {"cas": 1}, "\r\nHELLO, HELLO\r\nEND\r\n"]},
+        {},
+    ]
+    again = subprocess.run(
+        kvref(out, "--target", "memcached", "--missing"), capture_output=True, text=True, check=False
+    )
+    assert "1 recorded" in again.stdout
+
+
+def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    steps = ({"mc": "a", "send": "get AA\r\n"}, {"sleep": 3})
+    transcripts.write(scripts, [script(*steps, id=f"x-{number:03}") for number in range(10)])
+    with subprocess.Popen(kvref(scripts, "--target", "memcached", "--out", out), stderr=subprocess.DEVNULL) as running:
+        deadline = time.monotonic() + 30
+        while not out.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(running.pid, signal.SIGINT)
+        assert running.wait(60) == 1
+    recorded = [bool(each.versions()) for each in transcripts.read(out).values()]
+    assert recorded == sorted(recorded, reverse=True)
+    assert recorded[0]
+    assert not recorded[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--target", "memcached", "--only", "z-*"], "no conversation of .* fits"),
+        (["--target", "mysql-4.0"], "unknown target 'mysql-4.0'"),
+        ([], "Missing option '--target'"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said(scripts: Path, arguments: list[str], said: str) -> None:
+    done = subprocess.run(kvref(scripts, *arguments), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert re.search(said, done.stderr)
