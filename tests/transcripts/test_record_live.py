@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -212,7 +213,12 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
     out = tmp_path / "out.jsonl"
     steps = ({"mc": "a", "send": "get AA\r\n"}, {"sleep": 3})
     transcripts.write(scripts, [script(*steps, id=f"x-{number:03}") for number in range(10)])
-    with subprocess.Popen(kvref(scripts, "--target", "memcached", "--out", out), stderr=subprocess.DEVNULL) as running:
+    with subprocess.Popen(
+        kvref(scripts, "--target", "memcached", "--out", out),
+        stderr=subprocess.DEVNULL,
+        # A run started in the background inherits an ignored SIGINT; a person's Ctrl-C meets the default.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no other thread runs here
+    ) as running:
         deadline = time.monotonic() + 30
         while not out.exists() and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -38,6 +38,7 @@ CHAPTERS: Final = (
     "key_index",
     "value_column",
     "value_integer",
+    "value_raw",
     "nulls",
     "optional_columns",
     "table",
@@ -51,6 +52,7 @@ CHAPTERS: Final = (
     "configuration",
     "default_mapping",
     "reload",
+    "tables_changed",
 )
 
 

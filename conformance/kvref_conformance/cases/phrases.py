@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import say, sql
+from kvref_conformance.case import Shape, say, sql
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Say, Sql
@@ -64,3 +64,13 @@ def row_removed(name: str) -> Sql:
 def unknown(name: str) -> Say:
     """Want no mapping of that name: its row cannot be used."""
     return say(f"bind {name}\r\nget @@{name}.{{k}}\r\n", "NOT_FOUND\r\nEND\r\n")
+
+
+def valued(declared: str, extra: str = "") -> Shape:
+    """Return the usual table with a value column declared so."""
+    return Shape(f"k VARCHAR(32) PRIMARY KEY, v {declared}, {OPTIONS}{extra}")
+
+
+def named(declared: str) -> str:
+    """Return a type as a part of a case's name."""
+    return declared.partition("(")[0].lower().replace(" ", "-")

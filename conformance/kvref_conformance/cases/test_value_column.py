@@ -1,24 +1,19 @@
-"""The type of the value column: text and bytes of every size, what does not fit, types that no mapping can use.
+"""The type of the value column: text and bytes of every size, and what does not fit.
 
-Integer columns: `test_value_integer.py`.
+Integer columns: `test_value_integer.py`; types that no mapping should use: `test_value_raw.py`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored, told, unknown
+from kvref_conformance.case import case, say, sql
+from kvref_conformance.cases.phrases import misses, named, shows, stored, told, valued
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-
-
-def valued(declared: str, extra: str = "") -> Shape:
-    """Return the usual table with a value column declared so."""
-    return Shape(f"k VARCHAR(32) PRIMARY KEY, v {declared}, {OPTIONS}{extra}")
 
 
 TEXTS: Final = ("VARCHAR(100)", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT")
@@ -35,11 +30,6 @@ UTF8, LATIN1, CHAR = (
 )
 ROW = "SELECT v FROM {t} WHERE k = '{k}'"
 HEX = "SELECT HEX(v) FROM {t} WHERE k = '{k}'"
-
-
-def named(declared: str) -> str:
-    """Return a type as a part of a case's name."""
-    return declared.partition("(")[0].lower().replace(" ", "-")
 
 
 FITTING = (
@@ -226,111 +216,7 @@ NOT_FITTING = (
     ),
 )
 
-UNUSABLE = (
-    *(
-        case(
-            f"{named(declared)}-value-as-sql-shows-it",
-            "KV-TYPE-019",
-            inserted("{k}", f"'{text}'", "0, 0, 0"),
-            say("get @@{m}.{k}\r\n", (f"VALUE @@{{m}}.{{k}} 0 {len(text)}\r\n{text}\r\nEND\r\n", "END\r\n")),
-            shape=valued(declared),
-            bind="m1",
-        )
-        for declared, text in (
-            ("MEDIUMINT", "5"),
-            ("BINARY(2)", "ab"),
-            ("DECIMAL(8,2)", "12.50"),
-            ("FLOAT", "1.5"),
-            ("DOUBLE", "1.5"),
-            ("DATE", "2021-02-03"),
-            ("DATETIME", "2021-02-03 04:05:06"),
-            ("TIME", "04:05:06"),
-            ("ENUM('a','b')", "b"),
-            ("YEAR", "2021"),
-        )
-    ),
-    *(
-        case(
-            f"{kind.lower()}-generated-value",
-            "KV-TYPE-033",
-            unknown("{m}"),
-            shape=valued(f"VARCHAR(40) AS (CONCAT(k, 'x')) {kind}"),
-            bind="m1",
-        )
-        for kind in ("VIRTUAL", "STORED")
-    ),
-)
-
-# What {m} answers of a row of SQL: bytes as InnoDB keeps them, or the number of a member.
-RAW = (
-    *(
-        case(
-            f"{named(declared)}-value-raw",
-            requirement,
-            inserted("{k}", literal, "0, 0, 0"),
-            shows("{k}", shown),
-            shape=valued(declared),
-        )
-        for requirement, declared, literal, shown in (
-            ("KV-TYPE-014", "DECIMAL(8,2)", "12.50", "\x80\0\x0c2"),
-            ("KV-TYPE-014", "BINARY(4)", "'ab'", "ab\0\0"),
-            ("KV-TYPE-015", "FLOAT", "1.5", "\0\0\xc0?"),
-            ("KV-TYPE-015", "DOUBLE", "1.5", "\0\0\0\0\0\0\xf8?"),
-            ("KV-TYPE-017", "ENUM('a','b')", "'b'", "2"),
-            ("KV-TYPE-017", "YEAR", "2020", "120"),
-        )
-    ),
-    *(
-        case(
-            f"{declared.lower()}-value-not-stored",
-            "KV-TYPE-015",
-            told("{k}", "1.5", "NOT_STORED\r\n"),
-            misses("{k}"),
-            shape=valued(declared),
-        )
-        for declared in ("FLOAT", "DOUBLE")
-    ),
-    case(
-        "enum-value-by-number",
-        "KV-TYPE-017",
-        stored("{k}", "2"),
-        sql("SELECT v FROM {t}", ("b",)),
-        told("{k2}", "b", "NOT_STORED\r\n"),
-        shape=valued("ENUM('a','b')"),
-    ),
-    case(
-        "virtual-value",
-        "KV-TYPE-031",
-        unknown("{m}"),
-        shape=valued("VARCHAR(40) AS (CONCAT(k, 'x')) VIRTUAL"),
-        bind="m1",
-    ),
-    case(
-        "virtual-column-beside",
-        "KV-TYPE-031",
-        unknown("{m}"),
-        shape=valued("VARCHAR(40)", ", g INT AS (f + 1) VIRTUAL"),
-        bind="m1",
-    ),
-    case(
-        "json-value-raw",
-        "KV-TYPE-016",
-        inserted("{k}", "'5'", "0, 0, 0"),
-        shows("{k}", "\x05\x05\0"),
-        shape=valued("JSON"),
-        engine="mysql",
-    ),
-    case(
-        "stored-generated-value-written",
-        "KV-TYPE-032",
-        stored("{k}", "y"),
-        shows("{k}", "y"),
-        shape=valued("VARCHAR(40) AS (CONCAT(k, 'x')) STORED"),
-        engine="mysql",
-    ),
-)
-
-CASES = (*FITTING, *NOT_FITTING, *UNUSABLE, *RAW)
+CASES = (*FITTING, *NOT_FITTING)
 
 
 def test_value_column(case: Case, judge: Callable[[Case], None]) -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import case, say, sql
-from kvref_conformance.cases.phrases import inserted, misses, shows, stored, told
+from kvref_conformance.cases.phrases import inserted, misses, shows, stored, told, valued
 from kvref_conformance.cases.test_key_column import RANGES, named
-from kvref_conformance.cases.test_value_column import valued
 
 if TYPE_CHECKING:
     from collections.abc import Callable
