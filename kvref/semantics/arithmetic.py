@@ -76,7 +76,7 @@ def _number(session: Session, mapping: Mapping, row: Row, index: int) -> Steps:
 def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> Steps:
     cell = row.values[index]
     if mapping.values[index].kind is Kind.INTEGER:
-        return _integer(session, mapping, cell)
+        return 0 if session.rules.integers_from_zero else to_number(cell) % _TOP
     if cell is None:
         return 0
     text = to_bytes(cell)
@@ -92,14 +92,6 @@ def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> Steps:
     if session.rules.saturates:
         return _TOP - 1
     raise RefusedError(ClientError(NON_NUMERIC))
-
-
-def _integer(session: Session, mapping: Mapping, cell: Cell) -> int:
-    if not session.rules.integers_from_zero:
-        return to_number(cell) % _TOP
-    if len(mapping.values) > 1:
-        raise RefusedError(ClientError(NON_NUMERIC))  # an uninitialised number is never imitated (col-050)
-    return 0
 
 
 def _in_record(column: Column, cell: Cell) -> bytes:
@@ -122,9 +114,11 @@ def _result(session: Session, command: c.Arithmetic, number: int) -> int:
 def _written(session: Session, mapping: Mapping, result: int, index: int) -> tuple[Cell, ...]:
     column = mapping.values[index]
     text = b"%d" % result
-    if column.kind is Kind.INTEGER and session.rules.wraps_integers:
+    if column.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
+        cell: Cell = _digits_as_integer(column, text)
+    elif column.kind is Kind.INTEGER and session.rules.wraps_integers:
         # The sum passes through a signed 64-bit number on its way into the column (arith-033, arith-034).
-        cell: Cell = wrapped(column, result)
+        cell = wrapped(column, result)
     elif column.kind is not Kind.INTEGER and not session.rules.cuts_results and too_wide(column, text.decode()):
         raise RefusedError(ServerError(f"{result} is too wide for column {column.name} ({column.width})"))
     elif column.exact and len(text) != column.width:
@@ -132,3 +126,10 @@ def _written(session: Session, mapping: Mapping, result: int, index: int) -> tup
     else:
         cell = value_cell(column, text, session.rules)
     return only_column(mapping, index, cell)
+
+
+def _digits_as_integer(column: Column, digits: bytes) -> int:
+    # 5.6 stores the digits where the bytes of the integer belong; as many of them, or nothing (more:several-024).
+    if len(digits) != len(stored_integer(column, 0)):
+        raise RefusedError(ClientError(NON_NUMERIC))  # an uninitialised number is never imitated (col-050)
+    return int.from_bytes(digits, "little")

@@ -22,6 +22,7 @@ class Rules:
     cuts_keys: bool
     cuts_values: bool
     malformed_text: str
+    surrogates_are_text: bool
     signed_keys: bool
     refusal_is_error: bool
     renames_key: bool
@@ -67,6 +68,7 @@ def rules(profile: Profile) -> Rules:
         cuts_keys=profile["store.long_key"] == "cut",
         cuts_values=profile["store.long_value"] == "cut",
         malformed_text=str(profile["store.malformed_text"]),
+        surrogates_are_text=profile["store.surrogates"] == "text",
         signed_keys=profile["store.key_number"] == "signed-64",
         refusal_is_error=profile["store.refused_by_table"] == "error",
         renames_key=profile.flag("store.renames_key"),

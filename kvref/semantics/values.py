@@ -12,6 +12,7 @@ from kvref.wire.replies import ClientError, Reply, ServerError, Status
 
 TOO_LARGE: Final = "object too large for cache"
 _LEADING: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _DECIMAL: Final = re.compile(rb"[+-]?[0-9]{1,25}")
 
 
@@ -170,6 +171,12 @@ def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
             return charset.decode(data)
         except UnicodeDecodeError as error:
             start = error.start
+        if rules.surrogates_are_text:
+            # The replacement character has as many bytes, so places stay.
+            end = charset.malformed_at(_SURROGATE.sub(b"\xef\xbf\xbd", data))
+            if end is None:
+                return data
+            start = end
     else:
         end = charset.malformed_at(data)
         if end is None:
@@ -189,13 +196,23 @@ def too_wide(column: Column, cell: str | bytes) -> bool:
     """Tell whether content is longer than its column."""
     if column.width is None:
         return False
-    length = len(cell.encode()) if isinstance(cell, str) and column.counts_bytes else len(cell)
+    length = len(cell.encode()) if isinstance(cell, str) and column.counts_bytes else len(_counted(column, cell))
     return length > column.width
 
 
 def _cut(column: Column, cell: str | bytes) -> str | bytes:
     # TEXT and BLOB beyond their limit are stored whole by the plugin (type-158, type-159).
-    return cell[: column.width] if column.cuts else cell
+    if not column.cuts:
+        return cell
+    counted = _counted(column, cell)[: column.width]
+    return counted.encode("utf-8", "surrogatepass") if isinstance(cell, bytes) and isinstance(counted, str) else counted
+
+
+def _counted(column: Column, cell: str | bytes) -> str | bytes:
+    """Return a cell in the units that its column's width counts: UTF-8 with surrogates is kept as bytes."""
+    if isinstance(cell, bytes) and column.kind is Kind.TEXT and column.cuts and column.charset.unit == 0:
+        return cell.decode("utf-8", "surrogatepass")
+    return cell
 
 
 def _integer(column: Column, data: bytes, rules: Rules, what: str) -> int:

@@ -70,23 +70,35 @@ class SQLiteCatalog:
         ]
 
     def options(self) -> dict[str, bytes | None]:
-        """Return the rows of `config_options`; raises ConfigError where the table is missing."""
+        """Return the rows of `config_options`, values as bytes of their column's character set.
+
+        Raises:
+            ConfigError: the table is missing.
+        """
         rows = self._read("SELECT name, value FROM config_options", "config_options")
-        return {_text(name): None if value is None else _text(value).encode() for name, value in rows}
+        value_column, _ = self._text_column("config_options", "value")
+        charset = UTF8MB4 if value_column is None else value_column.charset
+        return {_text(name): None if value is None else charset.encode(_text(value)) for name, value in rows}
 
     def naming(self) -> Naming:
         """Return how names of containers are read and compared."""
-        source = next(name for name in _tables(self._connection) if name.lower() == "containers")
-        rows = self._pragma("table_xinfo", source)
-        column, declared = next((row[1], row[2]) for row in rows if row[1].lower() == "name")
-        collation = self._collations(source)[column]
-        usable = column_of(column, declared, collation, self._profile)
+        usable, collation = self._text_column("containers", "name")
         charset, width = (UTF8MB4, None) if usable is None else (usable.charset, usable.width)
         known = collations.COLLATIONS.get(collation.lower())
         if known is None:
             return Naming(charset, width)
         order = collations.order(known)
         return Naming(charset, width, order.folded, cmp_to_key(order.compare))
+
+    def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
+        """Return a column of a configuration table and its collation; None and "" where it is a view."""
+        source = next((name for name in _tables(self._connection) if name.lower() == table), None)
+        if source is None:
+            return None, ""
+        rows = self._pragma("table_xinfo", source)
+        column, declared = next((row[1], row[2]) for row in rows if row[1].lower() == wanted)
+        collation = self._collations(source)[column]
+        return column_of(column, declared, collation, self._profile), collation
 
     def has_policies(self) -> bool:
         """Tell whether `cache_policies` has a row; a missing table has none."""

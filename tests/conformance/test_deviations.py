@@ -74,18 +74,6 @@ def test_leaving_out_what_is_not_there_is_refused() -> None:
         deviations.parse("b", files(a=ROW, b='extends = "a"\nwithout = ["no-such"]\n'))
 
 
-SELDOM = '[[unrepeatable]]\ncase = "any-order"\nreason = "now and then"\nevidence = ["live:mysql-8.0.33"]\n'
-
-
-def test_what_does_not_repeat_is_named_and_not_inherited() -> None:
-    rows = deviations.parse("a", files(a=SELDOM))
-    assert rows.unrepeatable == {"any-order": "now and then [live:mysql-8.0.33]"}
-    assert rows.without_case([("set-new", ())]) == ["any-order"]
-    assert deviations.parse("b", files(a=SELDOM, b='extends = "a"\n')).unrepeatable == {}
-    with pytest.raises(SuiteError, match="needs case, reason and evidence"):
-        deviations.parse("a", files(a=SELDOM.replace("reason", "cause")))
-
-
 def test_a_row_that_matches_no_case_is_named() -> None:
     rows = deviations.parse("a", files(a=ROW + ROW.replace("set-new", "set-nwe")))
     assert rows.without_case([("set-new", ("KV-CORE-001",))]) == ["set-nwe"]

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from kvref import profiles
-from kvref_conformance import endpoint, machine
-from kvref_conformance.case import case
-from kvref_conformance.deviations import Deviations
-from kvref_conformance.judge import Judge
 from kvref_conformance.machine.model import Alternative, Model
 from kvref_conformance.machine.words import Reach, reach, reaches
 
@@ -144,45 +139,3 @@ def test_words_of_one_get() -> None:
         Reach("key", "m1", "k"),
         Reach("key", "m1", "@@q"),
     ]
-
-
-HELD, ODD, BROKEN = ("", True), ("odd", False), ("broken", True)
-
-
-@pytest.mark.parametrize(
-    ("documented", "runs", "verdict", "reason"),
-    [
-        (False, [HELD], "holds", ""),
-        (False, [ODD], "fails", "KV-SEQ-001"),
-        (False, [BROKEN], "fails", "KV-SEQ-001"),
-        (True, [HELD], "holds", ""),
-        (True, [ODD, HELD], "holds", "now and then"),
-        (True, [BROKEN], "fails", "KV-SEQ-001"),
-        (True, [ODD, BROKEN], "fails", "KV-SEQ-001"),
-        (True, [ODD] * machine.RUNS, "fails", "KV-SEQ-001"),
-    ],
-)
-def test_a_documented_failure_that_does_not_repeat_is_passed_over(
-    scripted: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
-    documented: bool,
-    runs: list[tuple[str, bool]],
-    verdict: str,
-    reason: str,
-) -> None:
-    left = iter(runs)
-    seeds: list[int] = []
-
-    def run(_: object, examples: int, seed: int) -> tuple[str, bool]:
-        seeds.append(seed)
-        return next(left)
-
-    monkeypatch.setattr(machine, "_run", run)
-    rows = Deviations([], {"any-order": "now and then"} if documented else {})
-    judge = Judge(endpoint.find(scripted().where, "memcached"), rows, None, "", "zz")
-    record = machine.judge_machine(judge, case("any-order", "KV-SEQ-001"), "machine", 5, 7)
-    assert record.verdict == verdict
-    assert reason in record.reason
-    assert record.text.endswith(next((text for text, _ in reversed(runs) if text), ""))
-    assert seeds == list(range(7, 7 + len(runs)))
-    assert list(left) == []

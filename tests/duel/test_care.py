@@ -40,26 +40,53 @@ def test_rules_are_in_force_where_their_endpoint_takes_part() -> None:
         (care.WORDS_BEHIND_RANGE, b"get @>z\0 a\r\n", True),
         (care.LONG_WORD_BEHIND, b"get a " + b"x" * 251 + b"\r\n", False),
         (care.LONG_WORD_BEHIND, b"get " + b"x" * 251 + b" a\r\n", True),
+        (care.DELIMITERS_BEHIND, b"get a @@..\r\n", False),
+        (care.DELIMITERS_BEHIND, b"get a b @@...\r\n", False),
+        (care.DELIMITERS_BEHIND, b"get a @@.\r\n", True),
+        (care.DELIMITERS_BEHIND, b"get a @@..k\r\n", True),
+        (care.DELIMITERS_BEHIND, b"get @@..\r\n", True),
         (care.FLUSH_NUMBER, b"flush_all 0\r\n", False),
         (care.FLUSH_NUMBER, b"get a\r\nflush_all 0\r\n", False),
         (care.FLUSH_NUMBER, b"verbosity 1\r\nflush_all 0\r\n", True),
         (care.FLUSH_NUMBER, b"flush_all\r\n", True),
+        (care.ADDRESS_OF_NEXT_WORD, b"get a6789012345 @@m.k\r\n", False),
+        (care.ADDRESS_OF_NEXT_WORD, b"get a678901234 @@m.k\r\n", True),
+        (care.ADDRESS_OF_NEXT_WORD, b"get a6789012345 other\r\n", True),
+        (care.ADDRESS_OF_NEXT_WORD, b"get a6789012345 other @@m.k\r\n", False),
+        (care.ADDRESS_OF_NEXT_WORD, b"foo\r\nget a67890 @@m.k\r\n", False),
+        (care.ADDRESS_OF_NEXT_WORD, b"get @@m.8901234 k\r\n", True),
     ],
 )
 def test_a_rule_keeps_out_what_it_says(rule: str, data: bytes, safe: bool) -> None:
     step = Talk("a", data.decode("latin-1"))
-    assert care.are_safe([step], frozenset({rule}), secondary=False) is safe
-    assert care.are_safe([step], frozenset(), secondary=False)
+    assert care.are_safe([step], frozenset({rule})) is safe
+    assert care.are_safe([step], frozenset())
+
+
+def test_offsets_count_from_the_first_part_and_are_unknown_behind_a_cas_number() -> None:
+    rule = frozenset({care.ADDRESS_OF_NEXT_WORD})
+    first, rest = Talk("a", "get a67890", quiet=True), Talk("a", "12345 @@m.k\r\n")
+    assert not care.are_safe([first, rest], rule)
+    assert care.are_safe([rest], rule)
+    assert not care.are_safe(
+        [Talk("a", ["cas k 0 0 1 ", {"cas": 1}, "\r\nx\r\nget a @@m.k\r\n"])], rule, secondary=False
+    )
 
 
 def test_an_upper_bound_is_kept_out_over_a_secondary_index_only() -> None:
     rule = frozenset({care.UPPER_BOUND})
     assert not care.is_safe(b"get @<z\r\n", rule, secondary=True)
-    assert care.is_safe(b"get @<z\r\n", rule, secondary=False)
+    assert care.is_safe(b"get @<z\r\n", rule)
+
+
+def test_every_byte_of_the_delimiter_ends_a_name() -> None:
+    rule = frozenset({care.DELIMITERS_BEHIND})
+    assert not care.is_safe(b"get a @@bab\r\n", rule, delimiter=b"ab")
+    assert care.is_safe(b"get a @@bab\r\n", rule, delimiter=b"b")
 
 
 def test_flush_all_waits_for_the_other_connections() -> None:
     rule = frozenset({care.FLUSH_BESIDE_READERS})
     read, flush, close = Talk("b", "get a\r\n"), Talk("a", "flush_all\r\n"), Talk("b", close=True)
-    assert not care.are_safe([read, flush], rule, secondary=False)
-    assert care.are_safe([read, close, flush], rule, secondary=False)
+    assert not care.are_safe([read, flush], rule)
+    assert care.are_safe([read, close, flush], rule)

@@ -89,6 +89,19 @@ def test_empty_containers(tmp_path: Path) -> None:
         read(tmp_path, [], "kvref", "DELETE FROM containers")
 
 
+@pytest.mark.parametrize(
+    ("profile", "separator"), [("mysql-5.6", b"\xa7"), ("mysql-8.0", b"\xc2\xa7"), ("kvref", b"\xc2\xa7")]
+)
+def test_an_option_is_read_in_its_columns_character_set(tmp_path: Path, profile: str, separator: bytes) -> None:
+    directory, _ = read(tmp_path, [], profile, "UPDATE config_options SET value = '§'")
+    assert (directory.separator, directory.delimiter) == (separator, separator)
+
+
+def test_options_may_be_a_view(tmp_path: Path) -> None:
+    view = ["ALTER TABLE config_options RENAME TO o", "CREATE VIEW config_options AS SELECT * FROM o"]
+    assert read(tmp_path, [], "kvref", *view)[0].separator == b"|"
+
+
 @pytest.mark.parametrize("column", ["flags", "cas_column", "expire_time_column"])
 def test_null_for_a_feature(tmp_path: Path, column: str) -> None:
     _, problems = read(tmp_path, [GOOD | {column: None}], "mysql-8.0")

@@ -85,6 +85,7 @@ def test_a_result_is_no_hole() -> None:
         ("VALUE k 0 16 12\r\nVALUE l 0 1 99\r\n\r\nEND\r\n", ["12"]),
         # A length that does not fit, as 5.6 answers for some values: the next line is found all the same.
         ("VALUE k 0 99 12\r\n1\r\nVALUE l 0 1 13\r\n1\r\nEND\r\n", ["12", "13"]),
+        ("VALUE  0 1 12\r\n1\r\nEND\r\n", ["12"]),
         ("STORED\r\n", []),
     ],
 )

@@ -18,6 +18,7 @@ REFUSED = ("CLIENT_ERROR <text>\r\n", "SERVER_ERROR <text>\r\n")
 INT, BIGINT, NARROW = (
     Shape(f"k VARCHAR(32) PRIMARY KEY, v {declared}, {OPTIONS}") for declared in ("INT", "BIGINT", "VARCHAR(2)")
 )
+SMALL = Shape(f"k VARCHAR(32) PRIMARY KEY, x SMALLINT, y TINYINT, {OPTIONS}", values="x,y")
 MIXED = Shape(f"k VARCHAR(32) PRIMARY KEY, x VARCHAR(10), y INT, z VARCHAR(10), {OPTIONS}", values="x,y,z")
 
 SEVERAL = (
@@ -99,6 +100,17 @@ INTEGERS = (
         say("incr {k} 5\r\n", "5\r\n"),
         shows("{k}", "5"),
         shape=INT,
+    ),
+    *(
+        case(
+            f"digits-for-column-{flags}-of-{number}",
+            "KV-ARITH-046",
+            inserted("{k}", f"5, 6, {flags}, 0, 0"),
+            say(f"incr {{k}} {number}\r\n", f"{number}\r\n"),
+            sql("SELECT x, y FROM {t}", row),
+            shape=SMALL,
+        )
+        for flags, number, row in ((0, 12, (0x3231, None)), (1, 7, (None, 0x37)))
     ),
     case(
         "incr-an-integer-beyond-its-range",

@@ -44,10 +44,8 @@ class Deviation:
 class Deviations:
     """The rows of one profile, looked up by case."""
 
-    def __init__(self, rows: Iterable[Deviation], unrepeatable: Mapping[str, str] | None = None) -> None:
+    def __init__(self, rows: Iterable[Deviation]) -> None:
         self.rows = {row.subject: row for row in rows}
-        # Case -> what happens now and then.
-        self.unrepeatable = dict(unrepeatable or {})
 
     def of(self, case: str, requirements: Iterable[str]) -> Deviation | None:
         """Return the row of a case, else of one of its requirements, else None."""
@@ -64,7 +62,7 @@ class Deviations:
             cases: pairs of case id and requirement ids, of the whole suite.
         """
         known = {name for case, requirements in cases for name in (case, *requirements)}
-        return sorted((self.rows.keys() | self.unrepeatable.keys()) - known)
+        return sorted(self.rows.keys() - known)
 
 
 def load(profile: str) -> Deviations:
@@ -96,7 +94,7 @@ def parse(profile: str, text_of: Callable[[str], str]) -> Deviations:
         table = tomllib.loads(text_of(profile))
     except tomllib.TOMLDecodeError as error:
         raise SuiteError(f"deviations/{profile}.toml: {error}") from error
-    if unknown := table.keys() - {"extends", "without", "deviation", "unrepeatable"}:
+    if unknown := table.keys() - {"extends", "without", "deviation"}:
         raise SuiteError(f"deviations/{profile}.toml: unknown {', '.join(sorted(unknown))}")
     rows = dict(parse(table["extends"], text_of).rows) if "extends" in table else {}
     for subject in table.get("without", []):
@@ -107,13 +105,7 @@ def parse(profile: str, text_of: Callable[[str], str]) -> Deviations:
         if row.subject in rows:
             raise SuiteError(f"deviations/{profile}.toml: two rows for {row.subject}")
         rows[row.subject] = row
-    return Deviations(rows.values(), dict(_unrepeatable(profile, entry) for entry in table.get("unrepeatable", [])))
-
-
-def _unrepeatable(profile: str, entry: Mapping[str, Any]) -> tuple[str, str]:
-    if entry.keys() != {"case", "reason", "evidence"} or not all(entry.values()):
-        raise SuiteError(f"deviations/{profile}.toml: [[unrepeatable]] needs case, reason and evidence: {entry}")
-    return entry["case"], f"{entry['reason']} [{', '.join(entry['evidence'])}]"
+    return Deviations(rows.values())
 
 
 def _row(where: str, entry: Mapping[str, Any]) -> Deviation:

@@ -7,6 +7,7 @@ import tomllib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.next_word import told_by_address
 from kvref_conformance.transcripts.conversation import Talk
 
 if TYPE_CHECKING:
@@ -22,10 +23,12 @@ APPEND_TO_INTEGERS: Final = "append-to-integers"
 PREPEND_TO_INTEGERS: Final = "prepend-to-integers"
 LONG_INTEGER_TEXT: Final = "long-integer-text"
 LONG_WORD_BEHIND: Final = "long-word-behind"
+DELIMITERS_BEHIND: Final = "delimiters-behind"
 OPEN_END: Final = "open-end"
 FLUSH_NUMBER: Final = "flush-number"
 UNSIGNED_NOT_NULL: Final = "unsigned-not-null"
-UNSIGNED_KEY_NULL: Final = "unsigned-key-null"
+INTEGER_KEY_NULL: Final = "integer-key-null"
+ADDRESS_OF_NEXT_WORD: Final = "address-of-next-word"
 SHORT_INDEX: Final = "short-index"
 FLUSH_BESIDE_READERS: Final = "flush-beside-readers"
 
@@ -41,13 +44,14 @@ def care_for(profiles: Iterable[str]) -> frozenset[str]:
     return frozenset(row["name"] for row in table["care"] if taking_part.intersection(row["profiles"]))
 
 
-def is_safe(data: bytes, care: frozenset[str], *, secondary: bool) -> bool:
+def is_safe(data: bytes, care: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
     """Tell whether bytes may be sent, whatever of them is taken for a command.
 
     Args:
         data: one or several lines; data blocks count, as a refused storage line makes commands of them.
         care: names of the rules in force.
         secondary: the world has a mapping over a secondary index.
+        delimiter: of the world.
     """
     for whole in data.split(b"\n"):
         line = whole.split(b"\0")[0].removesuffix(b"\r")
@@ -57,6 +61,8 @@ def is_safe(data: bytes, care: frozenset[str], *, secondary: bool) -> bool:
             return False
         if LONG_WORD_BEHIND in care and any(len(word) > 250 for word in line.split(b" ")[2:]):
             return False
+        if DELIMITERS_BEHIND in care and any(_names_nothing(word, delimiter) for word in words[2:]):
+            return False
         if WORDS_BEHIND_RANGE in care and any(_RANGE.search(word) for word in words[:-1]):
             return False
         if UPPER_BOUND in care and secondary and any(b"@<" in word for word in words):
@@ -64,24 +70,33 @@ def is_safe(data: bytes, care: frozenset[str], *, secondary: bool) -> bool:
     return True
 
 
-def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool) -> bool:
+def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
     """Tell whether the steps of a conversation may be taken; see `is_safe`."""
-    opened: set[str] = set()
+    begun: dict[str, bytes] = {}  # open connections, each with the first part of what its next step ends
     for step in steps:
         if not isinstance(step, Talk):
             continue
         if step.close:
-            opened.discard(step.mc)
+            begun.pop(step.mc, None)
             continue
-        opened.add(step.mc)
-        data = sent(step)
-        if not is_safe(data, care, secondary=secondary):
+        data = begun.get(step.mc, b"") + sent(step)
+        begun[step.mc] = data if step.quiet else b""
+        if not is_safe(data, care, secondary=secondary, delimiter=delimiter):
             return False
         if FLUSH_NUMBER in care and _NUMBERED_FLUSH.search(data):
             return False
-        if FLUSH_BESIDE_READERS in care and len(opened) > 1 and _FLUSH.search(data):
+        if FLUSH_BESIDE_READERS in care and len(begun) > 1 and _FLUSH.search(data):
+            return False
+        # How long a cas number is will be seen when it is sent.
+        certain = len(data) if isinstance(step.send, str) else 0
+        if ADDRESS_OF_NEXT_WORD in care and told_by_address(data, certain):
             return False
     return True
+
+
+def _names_nothing(word: bytes, delimiter: bytes) -> bool:
+    # strtok ends names at any byte of the delimiter; of three bytes the plugin makes no mapping's name.
+    return len(word) > 3 and word.startswith(b"@@") and not word[2:].strip(delimiter)
 
 
 def sent(step: Talk) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.duel import care as rules
 from kvref_conformance.duel.cells import draw_cell, draw_row
-from kvref_conformance.duel.draw import chance, weighted
+from kvref_conformance.duel.draw import weighted
 from kvref_conformance.duel.lines import Parts, Speaker
 from kvref_conformance.duel.world import CONFIGURATION, Container, World, literal
 from kvref_conformance.duel.worlds import draw_world
@@ -36,7 +36,7 @@ class Script:
         world: that it is held in.
         steps: in order.
         rows: statements that fill the tables first.
-        restless: it changes `containers`, which servers read once: they must read it again before and after.
+        restless: it changes `containers`, which servers read once: they must read it again afterwards.
     """
 
     number: int
@@ -60,7 +60,11 @@ def world_of(seed: int, number: int, ground: Ground) -> World:
 
 def script_of(seed: int, number: int, steps: int, ground: Ground, world: World) -> Script:
     """Draw a conversation of so many steps, or a few more; the other arguments as in `world_of`."""
-    return _Conversation(Random(f"{seed} conversation {number}"), world, ground).script(number, steps)
+    # The last one of a world, since to have everything read again takes seconds.
+    restless = number % IN_ONE_WORLD == IN_ONE_WORLD - 1
+    return _Conversation(Random(f"{seed} conversation {number}"), world, ground, restless=restless).script(
+        number, steps
+    )
 
 
 _FLUSHES: Final = {
@@ -73,12 +77,12 @@ _STEPS: Final = {
 
 
 class _Conversation:
-    def __init__(self, rnd: Random, world: World, ground: Ground) -> None:
+    def __init__(self, rnd: Random, world: World, ground: Ground, *, restless: bool) -> None:
         self._rnd = rnd
         self._world = world
         self._ground = ground
         self._speaker = Speaker(rnd, world, ground)
-        self._restless = chance(rnd, 0.02)
+        self._restless = restless
         self._default = _default(world)
         self._bound: dict[str, Container] = {}
         self._names = weighted(rnd, {"a": 4.0, "aab": 4.0, "abc": 2.0})
@@ -111,6 +115,14 @@ class _Conversation:
             return [Talk(name, "quit\r\n"), Talk(name, close=True)]
         if kind == "flush":
             return self._flush(name)
+        while True:
+            said = self._said(kind, name, bound)
+            if rules.are_safe(
+                said, self._ground.care, secondary=self._world.secondary, delimiter=self._world.delimiter
+            ):
+                return said
+
+    def _said(self, kind: str, name: str, bound: Container) -> list[Step]:
         if kind == "split":
             return self._split(name, bound)
         commands = [self._speaker.command(bound) for _ in range(1 if kind == "command" else self._rnd.randint(2, 4))]

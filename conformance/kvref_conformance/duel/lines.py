@@ -32,19 +32,10 @@ class Speaker:
     def __init__(self, rnd: Random, world: World, ground: Ground) -> None:
         self._rnd = rnd
         self._world = world
-        self._care = ground.care
         usable = list(world.usable)
         # A conversation that jumps about everywhere seldom meets its own rows again.
         self.favourites = rnd.sample(usable, min(len(usable), rnd.randint(1, 3)))
         self._barred = _barred(world, ground)
-
-    def command(self, bound: Container) -> Parts:
-        """Draw one command that may be sent; `bound` is what the connection is probably bound to."""
-        while True:
-            parts = self._any(bound)
-            sent = b"".join(part if isinstance(part, bytes) else b"1" for part in parts)
-            if rules.is_safe(sent, self._care, secondary=self._world.secondary):
-                return parts
 
     def meant(self, bound: Container) -> Container:
         """Draw the mapping a word is meant for."""
@@ -58,7 +49,8 @@ class Speaker:
         )
         return target, b"bind " + draw_name(self._rnd, self._world, target) + tail + b"\r\n"
 
-    def _any(self, bound: Container) -> Parts:
+    def command(self, bound: Container) -> Parts:
+        """Draw one command; `bound` is what the connection is probably bound to."""
         kind = weighted(self._rnd, {"get": 30.0, "store": 34, "arithmetic": 11, "delete": 7, "odd": 4})
         if kind in self._barred:
             kind = "store"

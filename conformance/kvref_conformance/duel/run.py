@@ -178,7 +178,10 @@ class Run:
         return smaller, again, again.difference
 
     def _differs(self, script: Script, kind: str) -> bool:
-        if not script.world.usable or not are_safe(script.steps, self._ground.care, secondary=script.world.secondary):
+        world = script.world
+        if not world.usable or not are_safe(
+            script.steps, self._ground.care, secondary=world.secondary, delimiter=world.delimiter
+        ):
             return False
         if self._loaded is not script.world:
             self._load(script.world)
@@ -192,7 +195,7 @@ class Run:
     def _hold(self, script: Script, patience: float = exchange.PATIENCE) -> Outcome:
         if self._loaded is not script.world:
             self._load(script.world)
-        elif script.restless or self._stale:
+        elif self._stale:
             self._ports = [side.renew(script.world) for side in self._sides]
         outcome = hold(script, self._sides, self._known, patience)
         # What it did to the mappings must not meet the next one, nor a server that is gone.

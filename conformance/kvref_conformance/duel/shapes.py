@@ -101,9 +101,8 @@ def _indexed(rnd: Random, table: Table, ground: Ground) -> Table:
     # Beside a primary key of their own: the plugin writes NULL into it, so only reads, deletes and errors are left.
     identity = Column("id", "INT", nullable=False)
     columns = (identity, *table.columns) if chance(rnd, 0.5) else (*table.columns, identity)
-    nullable = style == "beside" and not (
-        rules.UNSIGNED_KEY_NULL in ground.care and "UNSIGNED" in table.column("k").type
-    )
+    deadly = rules.INTEGER_KEY_NULL in ground.care and table.column("k").kind == "integer"
+    nullable = style == "beside" and not deadly
     columns = tuple(replace(c, nullable=nullable) if c.name == "k" else c for c in columns)
     return replace(table, columns=columns, primary="id")
 

@@ -35,7 +35,7 @@ _HEX: Final = {
 }
 _HEADER: Final = 48  # hexadecimal digits of a binary header; the cas field is its last eight bytes
 # A range answers keys as they are stored: a CHAR one with its blanks, an integer one as bytes.
-_VALUE: Final = re.compile(r"VALUE .+? \d+ (?P<length>\d+)(?: (?P<cas>\d+))?\r\n", re.ASCII | re.DOTALL)
+_VALUE: Final = re.compile(r"VALUE .*? \d+ (?P<length>\d+)(?: (?P<cas>\d+))?\r\n", re.ASCII | re.DOTALL)
 
 
 class CasNumbers:
