@@ -44,7 +44,9 @@ def text(charset: Charset, padding: int) -> Form | None:
                 shown = charset.decode(cell)
             except UnicodeDecodeError:
                 return cell
-        return shown.rstrip(" ") if padding and isinstance(shown, str) else shown
+        if not padding:
+            return shown
+        return shown.rstrip(" ") if isinstance(shown, str) else shown.rstrip(b" ")  # bytes: UTF-8 with surrogates
 
     def from_sql(cell: Cell) -> Cell:
         data = charset.encode(cell) if isinstance(cell, str) else cell

@@ -94,7 +94,7 @@ def test_set(number: int, cell: str | bytes) -> None:  # [type-141]
         ("utf8mb4", 6, "é    ", "é"), ("utf8mb4", 6, "ééé", "ééé"), ("utf8mb4", 2, "ééé", "ééé"),
         ("latin1", 4, b"\xe9\x80  ", "é€"), ("latin1", 0, b"\xe9 ", "é "), ("ascii", 0, b"a\xe9", "aé"),
         ("ucs2", 0, b"\0a\x65\xe5", "a日"), ("ucs2", 6, b"\0a\0 \0 ", "a"),
-        ("ucs2", 0, b"abc", b"abc"),
+        ("ucs2", 0, b"abc", b"abc"), ("utf8mb4", 6, b"\xed\xa0\x80   ", b"\xed\xa0\x80"),
     ],
 )  # fmt: skip
 def test_text(charset: str, padding: int, wire: str | bytes, sql: str | bytes) -> None:
