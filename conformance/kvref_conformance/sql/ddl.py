@@ -102,7 +102,24 @@ class TableBuilder:
             for index, each in self.table.indexes.items()
             if (kept := tuple(column for column in each.columns if column.lower() != name.lower()))
         }
-        self.table = replace(self.table, columns=columns, indexes=indexes)
+        primary = tuple(column for column in self.table.primary if column.lower() != name.lower())
+        self.table = replace(self.table, columns=columns, indexes=indexes, primary=primary)
+
+    def rename_column(self, old: str, new: str) -> None:
+        """Give a column another name, also where indexes name it."""
+        columns = (
+            replace(column, name=new) if column.name.lower() == old.lower() else column for column in self.table.columns
+        )
+        self.table = replace(self.table, columns=tuple(columns))
+        self._rename(old, new)
+
+    def drop_primary_key(self) -> None:
+        """Remove the primary key; its columns stay NOT NULL."""
+        key = {name.lower() for name in self.table.primary}
+        columns = (
+            replace(column, nullable=False) if column.name.lower() in key else column for column in self.table.columns
+        )
+        self.table = replace(self.table, columns=tuple(columns), primary=(), descending=frozenset())
 
     def add_index(self, name: str, columns: tuple[str, ...], *, unique: bool) -> None:
         """Add a secondary index; one without a name takes that of its first column, as MySQL names it."""

@@ -154,6 +154,11 @@ def alter(schema: Schema, tree: exp.Alter) -> Iterator[str]:
                 builder.drop_column(action.args["tables"][0].name)
             case exp.Drop(kind="INDEX"):
                 builder.drop_index(action.args["tables"][0].name)
+            case exp.DropPrimaryKey():
+                builder.drop_primary_key()
+            case exp.RenameColumn() if not schema.version.startswith("5."):
+                builder.rename_column(action.this.name, action.args["to"].name)
+                renamed[action.args["to"].name] = action.this.name
             case exp.AddConstraint():
                 for part in action.expressions:
                     builder.define(part)
