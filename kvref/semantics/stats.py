@@ -140,8 +140,8 @@ def report(words: list[bytes], counters: Counters, process: Callable[[], dict[st
             return ClientError("usage: stats detail on|off|dump")
         case [b"cachedump", *limits]:
             return _cachedump(limits)
-        case [word, *_]:
-            return next((StatRows(rows) for name, rows in FIXED.items() if word.startswith(name)), Status.ERROR)
+        case _:
+            return next((StatRows(rows) for name, rows in FIXED.items() if words[0].startswith(name)), Status.ERROR)
 
 
 def _cachedump(limits: list[bytes]) -> Reply:

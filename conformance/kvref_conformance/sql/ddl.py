@@ -91,6 +91,8 @@ class TableBuilder:
             place = next((n + 1 for n, each in enumerate(columns) if each.name.lower() == after), 0)
         columns.insert(place, column)
         self.table = replace(self.table, columns=tuple(columns))
+        if definition.args["kind"].sql(dialect="mysql").upper() == "SERIAL":
+            self.add_index("", (column.name,), unique=True)
         for each in definition.args.get("constraints") or ():
             self._constrain_column(column.name, each.kind)
 
@@ -147,7 +149,7 @@ class TableBuilder:
         kind = definition.args["kind"]
         declared = kind.sql(dialect="mysql")
         word = declared.partition("(")[0].split(" ")[0].upper()
-        column = Column(definition.name, word, _declared(kind, declared, word))
+        column = self._implied(Column(definition.name, word, _declared(kind, declared, word)))
         charset = collation = None
         for each in definition.args.get("constraints") or ():
             match each.kind:
@@ -163,12 +165,23 @@ class TableBuilder:
                     kept = "STORED" if constraint.args.get("persisted") else "VIRTUAL"
                     column = replace(column, generated=f"({to_sqlite(value.copy())}) {kept}")
                 case exp.AutoIncrementColumnConstraint():
-                    column = replace(column, auto_increment=True)
+                    column = replace(column, auto_increment=True, nullable=False)
         if word not in TEXT_TYPES:
             return column
         says = charset is not None or collation is not None
         chosen = Defaults.of(self._defaults.version, charset, collation) if says else self._defaults
         return replace(column, charset=chosen.charset, collation=chosen.collation)
+
+    def _implied(self, column: Column) -> Column:
+        """Give a column what its type says of itself, before what stands behind it."""
+        if column.type == "SERIAL":
+            return replace(column, type="BIGINT", declared="BIGINT UNSIGNED", nullable=False, auto_increment=True)
+        if column.type == "TIMESTAMP" and self._defaults.version.startswith("5."):
+            # Without explicit_defaults_for_timestamp: NOT NULL, and the first of a table is set by itself.
+            first = all(each.type != "TIMESTAMP" for each in self.table.columns)
+            default = "CURRENT_TIMESTAMP" if first else "'0000-00-00 00:00:00'"
+            return replace(column, nullable=False, default=default)
+        return column
 
     def _constrain_column(self, name: str, constraint: exp.Expr) -> None:
         match constraint:
