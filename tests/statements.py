@@ -48,6 +48,18 @@ CASES = {
         [T, ROWS, "ALTER TABLE test.t RENAME COLUMN k TO kk", "SELECT kk FROM test.t WHERE kk = 'A'"],
         [["a"]],
     ),
+    "RENAME INDEX": (
+        [T, "ALTER TABLE test.t ADD UNIQUE u (v)", "ALTER TABLE test.t RENAME INDEX u TO w", "ALTER TABLE test.t DROP KEY w"],
+        None,
+    ),
+    "SET DEFAULT": (
+        [T, "ALTER TABLE test.t ALTER f SET DEFAULT 7", "INSERT INTO test.t (k) VALUES ('a')", ALL],
+        [["a", None, 7]],
+    ),
+    "DROP DEFAULT": (
+        [T.replace("f int", "f int DEFAULT 5"), "ALTER TABLE test.t ALTER f DROP DEFAULT", "INSERT INTO test.t VALUES ('a','x',1)", ALL],
+        [["a", "x", 1]],
+    ),
     "HEX of a negative number": ([T, "INSERT INTO test.t VALUES ('a','x',-2)", "SELECT HEX(f) FROM test.t"], [["F" * 15 + "E"]]),
     "SERIAL": (
         [T.replace("f int", "f serial"), "INSERT INTO test.t (k) VALUES ('a'), ('b')", "SELECT k, f FROM test.t"],

@@ -175,7 +175,8 @@ def test_timestamp_is_not_null_in_5_6_unless_it_says_so(tmp_path: Path, world: W
     table = "CREATE TABLE test.t (k int primary key, x timestamp, y timestamp null) ENGINE=InnoDB"
     insert = "INSERT INTO {} (k, x) VALUES (1, NULL)"
     for each, refuses in ((older(tmp_path), True), (world, False)):
-        each.run(table)
+        each.run(table, "INSERT INTO test.t VALUES (9, NULL, NULL)")
+        assert each.run("SELECT x IS NULL, y IS NULL FROM test.t WHERE k = 9") == [[0 if refuses else 1, 1]]
         try:
             each.plain(insert.format('"test.t"'))
         except sqlite3.IntegrityError:

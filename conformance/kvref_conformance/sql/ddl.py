@@ -138,6 +138,20 @@ class TableBuilder:
         kept = {index: each for index, each in self.table.indexes.items() if index.lower() != name.lower()}
         self.table = replace(self.table, indexes=kept)
 
+    def rename_index(self, old: str, new: str) -> None:
+        """Give a secondary index another name."""
+        indexes = {new if name.lower() == old.lower() else name: each for name, each in self.table.indexes.items()}
+        self.table = replace(self.table, indexes=indexes)
+
+    def set_default(self, name: str, value: exp.Expr | None) -> None:
+        """Give a column another DEFAULT, or none."""
+        default = None if value is None else to_sqlite(value.copy())
+        columns = (
+            replace(column, default=default) if column.name.lower() == name.lower() else column
+            for column in self.table.columns
+        )
+        self.table = replace(self.table, columns=tuple(columns))
+
     def _rename(self, old: str, new: str) -> None:
         def renamed(names: Iterable[str]) -> tuple[str, ...]:
             return tuple(new if name.lower() == old.lower() else name for name in names)
@@ -180,7 +194,7 @@ class TableBuilder:
             # Without explicit_defaults_for_timestamp: NOT NULL, and the first of a table is set by itself.
             first = all(each.type != "TIMESTAMP" for each in self.table.columns)
             default = "CURRENT_TIMESTAMP" if first else "'0000-00-00 00:00:00'"
-            return replace(column, nullable=False, default=default)
+            return replace(column, nullable=False, default=default, null_is_now=True)
         return column
 
     def _constrain_column(self, name: str, constraint: exp.Expr) -> None:

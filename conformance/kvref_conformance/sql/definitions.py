@@ -172,6 +172,10 @@ def _change(builder: TableBuilder, action: exp.Expr, version: str) -> dict[str, 
             builder.drop_index(action.args["tables"][0].name)
         case exp.DropPrimaryKey():
             builder.drop_primary_key()
+        case exp.RenameIndex() if not version.startswith("5."):
+            builder.rename_index(action.this.name, action.args["to"].name)
+        case exp.AlterColumn() if action.args.get("default") or action.args.get("drop"):
+            builder.set_default(action.this.name, action.args.get("default"))
         case exp.AddConstraint():
             for part in action.expressions:
                 builder.define(part)
