@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from browser import browser_or_skip
 from desk import Desk
 
 
@@ -23,3 +24,9 @@ def desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
     yield make
     for made in desks:
         made.close()
+
+
+@pytest.fixture
+def chromium() -> str:
+    """Return the path of a real browser."""
+    return browser_or_skip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Lookup, Row, Steps
 from kvref.semantics.ranges import Range, parse, scan
 from kvref.semantics.session import Session, UnfitError
@@ -21,9 +22,9 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         wanted = parse(key) if key and session.rules.ranges else None
         if key == b"":
             found = [(yield from _switch_word(session, word))]
-        elif key is not None and (yield from _usable(session)):
+        elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.stuck = not (last or session.rules.each_word_switches)
-            found = yield from _rows(session, word, key, wanted, now, first_only=last and key is not word)
+            found = yield from _rows(session, mapping, word, key, wanted, now, first_only=last and key is not word)
         # The end of a range is found by a miss (seen on 8.0.33).
         session.shared.counters.got(word, hits=len(found), misses=wanted is not None or not found)
         items += found
@@ -54,18 +55,20 @@ def _switch_word(session: Session, word: bytes) -> Steps:
 
 
 def _usable(session: Session) -> Steps:
+    """Return the mapping in force, None where its table does not fit it any more and no error says so."""
     mapping = yield from session.mapping()
     try:
         session.check(mapping)
     except UnfitError:
         if session.rules.unfit_table_is_error:
             raise
-        return False
-    return True
+        return None
+    return mapping
 
 
-def _rows(session: Session, word: bytes, key: bytes, wanted: Range | None, now: int, *, first_only: bool) -> Steps:
-    mapping = yield from session.mapping()
+def _rows(
+    session: Session, mapping: Mapping, word: bytes, key: bytes, wanted: Range | None, now: int, *, first_only: bool
+) -> Steps:
     if wanted is not None:
         return (yield from scan(session, mapping, wanted, now, first_only=first_only))
     cell = session.looked_up(mapping, key)

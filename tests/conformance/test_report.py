@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import shutil
-import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import browser
 import pytest
 from rich.console import Console
 
@@ -186,27 +184,10 @@ def test_progress_is_a_line_a_chapter_where_there_is_no_terminal() -> None:
     ]
 
 
-@pytest.fixture
-def chromium() -> str:
-    path = shutil.which("chromium")
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail("CI is set and chromium is not installed: the page cannot be opened")
-        pytest.skip("chromium is not installed: the page cannot be opened")
-    return path
-
-
-def opened(chromium: str, page: Path, tmp_path: Path) -> str:
-    """Return the document as the browser has it after the script ran."""
-    profile = f"--user-data-dir={tmp_path / 'browser'}"
-    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", profile, "--dump-dom", page.as_uri()]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-
-
 def test_the_page_opens_in_a_browser(chromium: str, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     html.write(page, HEADER, tally(HOLDS, FAILS, DEVIATES, UNSUPPORTED, complaints=("odd <b>",)))
-    document = opened(chromium, page, tmp_path)
+    document = browser.opened(chromium, page, tmp_path)
     assert ">4 of 4 cases</output>" in document
     assert "does not conform: 1 holds, 1 deviates, 1 fails, 1 unsupported" in document
     assert r"VALUE x 0 1\r\n\xff&lt;b&gt;\r\nEND\r\n" in document
@@ -223,7 +204,7 @@ def test_the_page_filters(chromium: str, tmp_path: Path) -> None:
     page.write_text(
         text.replace('value="holds" checked', 'value="holds"').replace('name="text"', 'name="text" value="case-1"')
     )
-    document = opened(chromium, page, tmp_path)
+    document = browser.opened(chromium, page, tmp_path)
     assert ">1 of 3 cases</output>" in document
     hidden = re.findall(r'<details class="case"[^>]*?( hidden="")?>', document)
     assert list(map(bool, hidden)) == [True, True, False]  # by chapter: case-0, case-2, case-1

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
+import browser
 import pytest
 
 from kvref_conformance import requirements
@@ -22,23 +20,11 @@ def some() -> tuple[Section, ...]:
     return sections(BIND)
 
 
-@pytest.fixture
-def chromium() -> str:
-    path = shutil.which("chromium")
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail("CI is set and chromium is not installed: the page cannot be opened")
-        pytest.skip("chromium is not installed: the page cannot be opened")
-    return path
-
-
 def opened(chromium: str, text: str, folder: Path) -> str:
     """Return the document as the browser has it after the script ran."""
     path = folder / "spec.html"
     path.write_text(text, encoding="utf-8")
-    profile = f"--user-data-dir={folder / 'browser'}"
-    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", profile, "--dump-dom", path.as_uri()]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return browser.opened(chromium, path, folder)
 
 
 def test_the_page_opens_in_a_browser(chromium: str, some: tuple[Section, ...], tmp_path: Path) -> None:

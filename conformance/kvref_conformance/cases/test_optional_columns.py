@@ -19,7 +19,6 @@ TWO_COLUMNS = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(40)", flags="0", cas="
 PUBLISHED = Shape("id INT PRIMARY KEY, name VARCHAR(50)", "name", "id", flags=None, cas=None, expiry=None)
 INTEGERS = ("TINYINT", "TINYINT UNSIGNED", "SMALLINT", "INT", "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED")
 LATER = 2000000000
-SOON_OVER = "1000000000"
 
 
 def without(option: str, text: str | None) -> Shape:
