@@ -121,20 +121,36 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
 
 
 def check_again(mapping: Mapping, catalog: Catalog, profile: Profile) -> None:
-    """Bring a mapping up to date after DDL: columns are found by name again, or it gets a fault.
-
-    What the row had in use when it was read must still be there (innodb_verify_low, called at run time).
+    """Bring a mapping up to date after DDL; see `checked` and `take_over`.
 
     Args:
         mapping: changed in place.
         catalog: the store.
         profile: as for `check`.
     """
+    take_over(mapping, checked(mapping, catalog, profile))
+
+
+def checked(mapping: Mapping, catalog: Catalog, profile: Profile) -> Mapping | ConfigError:
+    """Check the row of a mapping again and return what it makes now, or why nothing."""
     assert isinstance(mapping.row, Container)
     try:
-        found = check(mapping.row, catalog, profile)
+        return check(mapping.row, catalog, profile)
     except ConfigError as error:
-        mapping.fault = str(error)
+        return error
+
+
+def take_over(mapping: Mapping, found: Mapping | ConfigError) -> None:
+    """Bring a mapping up to date: columns are found by name again, or it gets a fault.
+
+    What the row had in use when it was read must still be there (innodb_verify_low, called at run time).
+
+    Args:
+        mapping: changed in place.
+        found: what `checked` returned.
+    """
+    if isinstance(found, ConfigError):
+        mapping.fault = str(found)
         return
     for what in ("flags", "cas", "expiry"):
         before = getattr(mapping, what)

@@ -1,0 +1,178 @@
+"""Between sessions and a database server: each command runs on a connection of its own, in a thread while it waits.
+
+A command's operations are carried out in order; what they wrote is committed before the reply leaves. Where the
+database says that what a command saw is out of date (deadlock, a row that came up meanwhile, DDL, a lost connection
+before the commit) the command begins anew: nothing of it was kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from kvref.errors import StoreError
+from kvref.semantics.mapping import Directory
+from kvref.semantics.ports import LockWaitError, Operation, Steps
+from kvref.storage.mysql import AgainError, Link, LostError, MySQLStore
+from kvref.wire.replies import Reply, ServerError
+
+_log = logging.getLogger("kvref.server")
+
+TRIES: Final = 4
+# Seconds between two looks at the mapped tables; a mapping that does not fit any more is looked at sooner.
+LOOK_EVERY: Final = 1.0
+LOOK_AT_FAULTS: Final = 0.05
+
+
+class PooledDriver:
+    """Answer the operations of all sessions from one database server.
+
+    Args:
+        store: where rows live.
+    """
+
+    dirty = False  # a reply is given after its commit
+
+    def __init__(self, store: MySQLStore) -> None:
+        self.store = store
+        self._loop = asyncio.get_running_loop()
+        most = store.login.connections
+        self._threads = ThreadPoolExecutor(most, thread_name_prefix="kvref-mysql")
+        self._places = asyncio.Semaphore(most)
+        self._idle: list[Link] = []
+        self._commands: dict[Callable[[Reply], None], asyncio.Task[None]] = {}
+        self._looked = self._loop.time()
+        self._looking = asyncio.Lock()
+
+    def run(self, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
+        """Run a command's steps.
+
+        Args:
+            begin: begins the command, or begins it anew.
+            done: called later with the reply, where the command needs the database.
+
+        Returns:
+            The reply, or None when `done` will be called.
+        """
+        if not self._due():
+            steps = begin()
+            try:
+                operation = steps.send(None)
+            except StopIteration as stop:
+                reply: Reply = stop.value
+                return reply
+        else:
+            steps, operation = None, None
+        self._commands[done] = self._loop.create_task(self._carry_out(begin, steps, operation, done))
+        return None
+
+    def forget(self, done: Callable[[Reply], None]) -> None:
+        """Stop a command that still waits for a connection on behalf of a client that is gone; others run out."""
+        self._commands.pop(done, None)
+
+    def when_settled(self, settled: Callable[[str], None]) -> None:
+        """Call back at once: nothing that was answered waits for a commit."""
+        settled("")
+
+    def commit(self) -> None:
+        """Do nothing: what was answered is committed."""
+
+    async def read_directory(self) -> Directory:
+        """Read the configuration, see `MySQLStore.read_directory`."""
+        directory: Directory = await self._in_thread(self.store.read_directory)
+        return directory
+
+    async def close(self) -> None:
+        """Wait for the commands that run, then close the connections."""
+        if self._commands:
+            await asyncio.wait(list(self._commands.values()))
+        for link in self._idle:
+            await self._in_thread(link.close)
+        self._threads.shutdown(wait=False)
+
+    async def _in_thread(self, call: Callable[..., Any], *arguments: object) -> Any:
+        return await self._loop.run_in_executor(self._threads, call, *arguments)
+
+    async def _carry_out(
+        self, begin: Callable[[], Steps], steps: Steps | None, operation: Operation | None,
+        done: Callable[[Reply], None],
+    ) -> None:  # fmt: skip
+        reply: Reply
+        try:
+            async with self._places:
+                reply = await self._reply(begin, steps, operation)
+        except StoreError as error:
+            reply = ServerError(str(error))
+        except AgainError as error:
+            reply = ServerError(str(error))
+        except Exception:  # noqa: BLE001 - logged whole
+            # A server never dies of a request; the log has what to mend.
+            _log.exception("a command failed")
+            reply = ServerError("internal error, see the server's log")
+        if self._commands.pop(done, None) is not None:
+            done(reply)
+
+    async def _reply(self, begin: Callable[[], Steps], steps: Steps | None, operation: Operation | None) -> Reply:
+        refusal = ""
+        for last in (False,) * (TRIES - 1) + (True,):
+            link = self._idle.pop() if self._idle else await self._in_thread(self.store.link)
+            try:
+                if steps is None:
+                    await self._look(link)
+                    steps = begin()
+                    try:
+                        operation = steps.send(None)
+                    except StopIteration as stop:
+                        reply: Reply = stop.value
+                        return reply
+                assert operation is not None
+                return await self._all(link, steps, operation, refusal)
+            except (AgainError, LostError) as error:
+                if last:
+                    raise
+                steps.close() if steps is not None else None
+                steps, refusal = None, getattr(error, "refusal", "")
+                self._looked = 0.0
+            finally:
+                await self._put_back(link)
+        raise AssertionError("the last try returns or raises")
+
+    async def _all(self, link: Link, steps: Steps, operation: Operation, refusal: str) -> Reply:
+        try:
+            while True:
+                try:
+                    answer = await self._in_thread(link.execute, operation)
+                except LockWaitError:
+                    operation = steps.throw(LockWaitError)
+                    continue
+                except AgainError as again:
+                    if not refusal or again.refusal != refusal:
+                        raise
+                    answer = refusal
+                operation = steps.send(answer)
+        except StopIteration as stop:
+            reply: Reply = stop.value
+        if link.in_transaction:
+            await self._in_thread(link.commit)
+        return reply
+
+    async def _put_back(self, link: Link) -> None:
+        if link.in_transaction:
+            await self._in_thread(link.roll_back)
+        if link.lost:
+            await self._in_thread(link.close)
+        else:
+            self._idle.append(link)
+
+    def _due(self) -> bool:
+        since = self._loop.time() - self._looked
+        return since > LOOK_EVERY or (since > LOOK_AT_FAULTS and any(m.fault for m in self.store.watched()))
+
+    async def _look(self, link: Link) -> None:
+        async with self._looking:
+            if self._due():
+                self.store.take_over(await self._in_thread(link.look, self.store.watched()))
+                self._looked = self._loop.time()
