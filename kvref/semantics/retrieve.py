@@ -56,7 +56,7 @@ def _switch_word(session: Session, word: bytes) -> Steps:
 def _usable(session: Session) -> Steps:
     mapping = yield from session.mapping()
     try:
-        session.check(mapping)
+        yield from session.check(mapping)
     except UnfitError:
         if session.rules.unfit_table_is_error:
             raise

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from kvref.errors import StoreError
 from kvref.semantics.mapping import Directory
-from kvref.semantics.ports import LockWaitError, Operation, Steps
+from kvref.semantics.ports import LockWaitError, Operation, Recheck, Steps
 from kvref.storage.mysql import AgainError, Link, LostError, MySQLStore
 from kvref.wire.replies import Reply, ServerError
 
 _log = logging.getLogger("kvref.server")
 
 TRIES: Final = 4
-# Seconds between two looks at the mapped tables; a mapping that does not fit any more is looked at sooner.
+# Seconds between two looks at the mapped tables for DDL that no statement fails of.
 LOOK_EVERY: Final = 1.0
-LOOK_AT_FAULTS: Final = 0.05
 
 
 class PooledDriver:
@@ -45,7 +45,7 @@ class PooledDriver:
         self._idle: list[Link] = []
         self._commands: dict[Callable[[Reply], None], asyncio.Task[None]] = {}
         self._looked = self._loop.time()
-        self._looking = asyncio.Lock()
+        self._looking: asyncio.Task[None] | None = None
 
     def run(self, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
         """Run a command's steps.
@@ -57,15 +57,14 @@ class PooledDriver:
         Returns:
             The reply, or None when `done` will be called.
         """
-        if not self._due():
-            steps = begin()
-            try:
-                operation = steps.send(None)
-            except StopIteration as stop:
-                reply: Reply = stop.value
-                return reply
-        else:
-            steps, operation = None, None
+        if self._due() and self._looking is None:
+            self._looking = self._loop.create_task(self._look_behind())
+        steps = begin()
+        try:
+            operation = steps.send(None)
+        except StopIteration as stop:
+            reply: Reply = stop.value
+            return reply
         self._commands[done] = self._loop.create_task(self._carry_out(begin, steps, operation, done))
         return None
 
@@ -87,8 +86,9 @@ class PooledDriver:
 
     async def close(self) -> None:
         """Wait for the commands that run, then close the connections."""
-        if self._commands:
-            await asyncio.wait(list(self._commands.values()))
+        running = [*self._commands.values(), *([self._looking] if self._looking else [])]
+        if running:
+            await asyncio.wait(running)
         for link in self._idle:
             await self._in_thread(link.close)
         self._threads.shutdown(wait=False)
@@ -97,16 +97,13 @@ class PooledDriver:
         return await self._loop.run_in_executor(self._threads, call, *arguments)
 
     async def _carry_out(
-        self, begin: Callable[[], Steps], steps: Steps | None, operation: Operation | None,
-        done: Callable[[Reply], None],
-    ) -> None:  # fmt: skip
+        self, begin: Callable[[], Steps], steps: Steps, operation: Operation, done: Callable[[Reply], None]
+    ) -> None:
         reply: Reply
         try:
             async with self._places:
                 reply = await self._reply(begin, steps, operation)
-        except StoreError as error:
-            reply = ServerError(str(error))
-        except AgainError as error:
+        except (StoreError, AgainError) as error:
             reply = ServerError(str(error))
         except Exception:  # noqa: BLE001 - logged whole
             # A server never dies of a request; the log has what to mend.
@@ -115,36 +112,46 @@ class PooledDriver:
         if self._commands.pop(done, None) is not None:
             done(reply)
 
-    async def _reply(self, begin: Callable[[], Steps], steps: Steps | None, operation: Operation | None) -> Reply:
-        refusal = ""
-        for last in (False,) * (TRIES - 1) + (True,):
-            link = self._idle.pop() if self._idle else await self._in_thread(self.store.link)
+    async def _reply(self, begin: Callable[[], Steps], steps: Steps, operation: Operation) -> Reply:
+        error: AgainError | LostError | None = None
+        for _ in range(TRIES):
+            if error is not None:
+                steps.close()
+                await self._look()
+                steps = begin()
+                try:
+                    operation = steps.send(None)
+                except StopIteration as stop:
+                    reply: Reply = stop.value
+                    return reply
             try:
-                if steps is None:
-                    await self._look(link)
-                    steps = begin()
-                    try:
-                        operation = steps.send(None)
-                    except StopIteration as stop:
-                        reply: Reply = stop.value
-                        return reply
-                assert operation is not None
-                return await self._all(link, steps, operation, refusal)
-            except (AgainError, LostError) as error:
-                if last:
-                    raise
-                steps.close() if steps is not None else None
-                steps, refusal = None, getattr(error, "refusal", "")
-                self._looked = 0.0
-            finally:
-                await self._put_back(link)
-        raise AssertionError("the last try returns or raises")
+                async with self._link() as link:
+                    return await self._all(link, steps, operation, getattr(error, "refusal", ""))
+            except (AgainError, LostError) as caught:
+                error = caught
+        assert error is not None
+        raise error
+
+    @asynccontextmanager
+    async def _link(self) -> AsyncIterator[Link]:
+        link = self._idle.pop() if self._idle else await self._in_thread(self.store.link)
+        try:
+            yield link
+        finally:
+            if link.in_transaction:
+                await self._in_thread(link.roll_back)
+            if link.lost:
+                await self._in_thread(link.close)
+            else:
+                self._idle.append(link)
 
     async def _all(self, link: Link, steps: Steps, operation: Operation, refusal: str) -> Reply:
         try:
             while True:
                 try:
                     answer = await self._in_thread(link.execute, operation)
+                    if isinstance(operation, Recheck):
+                        self.store.take_over(answer)
                 except LockWaitError:
                     operation = steps.throw(LockWaitError)
                     continue
@@ -159,20 +166,19 @@ class PooledDriver:
             await self._in_thread(link.commit)
         return reply
 
-    async def _put_back(self, link: Link) -> None:
-        if link.in_transaction:
-            await self._in_thread(link.roll_back)
-        if link.lost:
-            await self._in_thread(link.close)
-        else:
-            self._idle.append(link)
-
     def _due(self) -> bool:
-        since = self._loop.time() - self._looked
-        return since > LOOK_EVERY or (since > LOOK_AT_FAULTS and any(m.fault for m in self.store.watched()))
+        return self._loop.time() - self._looked > LOOK_EVERY
 
-    async def _look(self, link: Link) -> None:
-        async with self._looking:
-            if self._due():
-                self.store.take_over(await self._in_thread(link.look, self.store.watched()))
-                self._looked = self._loop.time()
+    async def _look_behind(self) -> None:
+        try:
+            async with self._places:
+                await self._look()
+        except (StoreError, AgainError) as error:
+            _log.warning("cannot look at the mapped tables: %s", error)
+        finally:
+            self._looking = None
+
+    async def _look(self) -> None:
+        self._looked = self._loop.time()
+        async with self._link() as link:
+            self.store.take_over(await self._in_thread(link.look, self.store.watched()))

@@ -24,5 +24,5 @@ def open_store(dsn: str, profile: Profile, lock_wait: float) -> SQLiteStore | My
     if dsn.startswith(mysql_login.SCHEME):
         return MySQLStore(mysql_login.parse(dsn), profile, lock_wait)
     if not dsn.startswith(sqlite.SCHEME):
-        raise ConfigError(f"store {dsn!r}: write sqlite:///PATH or mysql://USER@HOST/")
+        raise ConfigError(f"store {mysql_login.without_password(dsn)!r}: write sqlite:///PATH or mysql://USER@HOST/")
     return SQLiteStore(sqlite.path_of(dsn), profile)

@@ -251,6 +251,8 @@ class Link:
                 return from_sql(columns, rows[0]) if rows else ()
             case ports.LoadMapping(name):
                 return self._load(name)
+            case ports.Recheck(mapping):
+                return self.look([mapping])
 
     def _scan(self, operation: ports.Scan) -> list[ports.Row]:
         sql = self._store.statements(operation.mapping)

@@ -67,7 +67,7 @@ class Login:
         where: dict[str, Any] = {"unix_socket": self.socket} if self.socket else {"host": self.host, "port": self.port}
         try:
             return pymysql.connect(
-                user=self.user, password=self.password, charset="utf8mb4", autocommit=True, conv=_DECODERS,
+                user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
                 client_flag=CLIENT.FOUND_ROWS, connect_timeout=CONNECT_SECONDS,
                 ssl=self.tls or None, ssl_disabled=not self.tls,
                 init_command=(
@@ -100,10 +100,10 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
     """
     parts = urlsplit(dsn)
     if not dsn.startswith(SCHEME) or parts.path not in ("", "/") or parts.fragment:
-        raise ConfigError(f"store {_hidden(dsn)!r}: {_FORM}")
+        raise ConfigError(f"store {without_password(dsn)!r}: {_FORM}")
     if parts.password is not None:
         raise ConfigError(
-            f"store {_hidden(dsn)!r}: others can read a command line: put the password into {PASSWORD},"
+            f"store {without_password(dsn)!r}: others can read a command line: put the password into {PASSWORD},"
             " or into a file named by ?password_file=PATH"
         )
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -140,7 +140,8 @@ def _connections(dsn: str, given: dict[str, str]) -> int:
     return int(text)
 
 
-def _hidden(dsn: str) -> str:
+def without_password(dsn: str) -> str:
+    """Return a DSN as it may be shown."""
     head, at, tail = dsn.rpartition("@")
     scheme, slashes, login = head.partition("://")
     user, colon, _ = login.partition(":")

@@ -121,7 +121,7 @@ class MySQLCatalog:
     def _table(self, schema: str, name: str) -> Table | None:
         source = f"{quote(schema)}.{quote(name)}"
         found = self._rows(
-            "SELECT table_schema, table_name, table_type, engine, create_options FROM information_schema.tables"
+            "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables"
             " WHERE table_schema = %s AND table_name = %s",
             schema,
             name,
@@ -130,11 +130,16 @@ class MySQLCatalog:
         exact = [row[2:] for row in found if (_text(row[0]), _text(row[1])) == (schema, name)]
         if not exact:
             return None
-        kind, engine, created = map(_text, exact[0])
+        kind, engine = map(_text, exact[0])
         if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
             what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
             raise ConfigError(f"{source} is {what}: only InnoDB tables can be mapped")
-        if "partitioned" in (created or ""):
+        if self._rows(
+            "SELECT 1 FROM information_schema.partitions"
+            " WHERE table_schema = %s AND table_name = %s AND partition_name IS NOT NULL LIMIT 1",
+            schema,
+            name,
+        ):
             raise ConfigError(f"{source} is partitioned: the plugin cannot open such a table")
         described = self._rows(
             "SELECT column_name, column_type, character_set_name, is_nullable, extra"

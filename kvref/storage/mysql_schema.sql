@@ -5,7 +5,7 @@ CREATE TABLE innodb_memcache.cache_policies (
     set_policy ENUM('innodb_only', 'cache_only', 'caching', 'disabled') NOT NULL,
     delete_policy ENUM('innodb_only', 'cache_only', 'caching', 'disabled') NOT NULL,
     flush_policy ENUM('innodb_only', 'cache_only', 'caching', 'disabled') NOT NULL
-) ENGINE = InnoDB;
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 CREATE TABLE innodb_memcache.containers (
     name VARCHAR(50) NOT NULL PRIMARY KEY,
     db_schema VARCHAR(250) NOT NULL,
@@ -16,11 +16,11 @@ CREATE TABLE innodb_memcache.containers (
     cas_column VARCHAR(250),
     expire_time_column VARCHAR(250),
     unique_idx_name_on_key VARCHAR(250) NOT NULL
-) ENGINE = InnoDB;
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 CREATE TABLE innodb_memcache.config_options (
     name VARCHAR(50) NOT NULL PRIMARY KEY,
     value VARCHAR(50)
-) ENGINE = InnoDB;
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 INSERT INTO innodb_memcache.cache_policies
     VALUES ('cache_policy', 'innodb_only', 'innodb_only', 'innodb_only', 'innodb_only');
 INSERT INTO innodb_memcache.config_options VALUES ('separator', '|'), ('table_map_delimiter', '.');
@@ -32,5 +32,5 @@ CREATE TABLE IF NOT EXISTS test.demo_test (
     c3 INT,
     c4 BIGINT UNSIGNED,
     c5 INT
-) ENGINE = InnoDB;
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 INSERT IGNORE INTO test.demo_test VALUES ('AA', 'HELLO, HELLO', 8, 0, 0);
