@@ -127,7 +127,7 @@ def _embedded(profile: str, scripts: Sequence[Script]) -> Job:
 
 
 def _private(name: str, scripts: Sequence[Script]) -> Job:
-    version = str(profiles.load(catalogue.recipe(name).profile)["identity.version"])
+    version = str(profiles.load(catalogue.profile_of(name))["identity.version"])
 
     def open_stage(stack: ExitStack) -> Stage:
         return MySQLStage(stack.enter_context(targets.plugin_server(name)))

@@ -114,6 +114,7 @@ def _boot(recipe: Recipe, run: Run, options: Sequence[str], progress: Progress) 
         version=endpoint.version,
         address=endpoint.address,
         sql=endpoint.sql,
+        socket=endpoint.socket,
         store=endpoint.store,
         pid=main.pid,
         log=run.log(main.name),
