@@ -7,6 +7,7 @@ import logging
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import uvloop
@@ -17,8 +18,10 @@ from kvref.errors import KvrefError
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import SETTINGS, parse
 from kvref.storage.dsn import open_store
-from kvref.storage.mysql import MySQLStore
 from kvref.storage.sqlite import SCHEME, SQLiteStore
+
+if TYPE_CHECKING:
+    from kvref.storage.mysql import MySQLStore
 
 _SETTINGS_HELP = "\n".join(f"  {s.name}={s.default}  ({s.unit}) {s.help}" for s in SETTINGS.values())
 

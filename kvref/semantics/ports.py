@@ -39,7 +39,7 @@ class LoadMapping:
 
 @dataclass(slots=True)
 class Recheck:
-    """Look whether a mapping that has a fault fits its table again; answered with None, the mapping is brought up to date.
+    """Look whether a mapping that has a fault fits its table again, and bring it up to date; the answer says nothing.
 
     A store that notices DDL before each tick has nothing to do.
     """

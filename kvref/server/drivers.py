@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kvref.semantics.mapping import Directory
 from kvref.semantics.ports import Steps
 from kvref.server.driver import TickDriver
-from kvref.server.pooled_driver import PooledDriver
-from kvref.storage.mysql import MySQLStore
 from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.replies import Reply
+
+if TYPE_CHECKING:
+    from kvref.storage.mysql import MySQLStore
 
 
 class Driver(Protocol):
@@ -47,4 +48,8 @@ def driver_for(store: SQLiteStore | MySQLStore, lock_wait: float) -> Driver:
         store: where rows live.
         lock_wait: how long a write waits for another writer, in seconds.
     """
-    return TickDriver(store, lock_wait) if isinstance(store, SQLiteStore) else PooledDriver(store)
+    if isinstance(store, SQLiteStore):
+        return TickDriver(store, lock_wait)
+    from kvref.server.pooled_driver import PooledDriver  # noqa: PLC0415 - needs an extra
+
+    return PooledDriver(store)

@@ -17,7 +17,8 @@ from typing import Any, Final
 from kvref.errors import StoreError
 from kvref.semantics.mapping import Directory
 from kvref.semantics.ports import LockWaitError, Operation, Recheck, Steps
-from kvref.storage.mysql import AgainError, Link, LostError, MySQLStore
+from kvref.storage.mysql import MySQLStore
+from kvref.storage.mysql_link import AgainError, Link, LostError
 from kvref.wire.replies import Reply, ServerError
 
 _log = logging.getLogger("kvref.server")

@@ -11,7 +11,7 @@ import socket
 import time
 from functools import partial
 from importlib.metadata import version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError, StoreError
@@ -21,9 +21,11 @@ from kvref.semantics.session import Shared
 from kvref.semantics.stats import Counters
 from kvref.server.connection import Connection
 from kvref.server.drivers import Driver, driver_for
-from kvref.storage.mysql import MySQLStore
 from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.rules import text_rules
+
+if TYPE_CHECKING:
+    from kvref.storage.mysql import MySQLStore
 
 _log = logging.getLogger("kvref.server")
 

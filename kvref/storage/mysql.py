@@ -1,65 +1,23 @@
-"""The InnoDB store: mapped tables of a MySQL or MariaDB server, each command in a transaction of one connection.
-
-A `Link` is one connection and blocks; the driver runs it in a thread. Reads outside a transaction see what is committed
-at that moment; the first operation that takes a lock begins a transaction (READ COMMITTED: a key that is missing locks
-nothing), and the driver commits before the reply leaves.
-"""
+"""The InnoDB store: mapped tables of a MySQL or MariaDB server; `mysql_link.py` is one connection to it."""
 
 from __future__ import annotations
 
 import itertools
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, Final
+from typing import Final
 from weakref import WeakSet
 
-import pymysql
-from pymysql.constants import ER
-
-from kvref.errors import ConfigError, KvrefError, StoreError
+from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.semantics import ports
 from kvref.semantics.mapping import Directory, Mapping, Naming
-from kvref.storage import catalog
-from kvref.storage.containers import Container, checked, take_over
-from kvref.storage.mysql_login import Login, cause
-from kvref.storage.mysql_schema import MySQLCatalog, create
-from kvref.storage.mysql_statements import Statements, from_sql
+from kvref.storage.containers import take_over
+from kvref.storage.mysql_link import Link
+from kvref.storage.mysql_login import Login
+from kvref.storage.mysql_statements import Statements
 
-_log = logging.getLogger("kvref.storage")
-
-DUPLICATE: Final = f"{ER.DUP_ENTRY} "
 MOST_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
-REFERENCED: Final = "other tables refer to it"
-IGNORED: Final = "the table ignored the write (a trigger took it back)"
-_LOST: Final = (2006, 2013, 2055, 1053, 1927, 3169, 4031)
-_STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR)
-# What a table says to a row that it does not take: a constraint, a type, a trigger.
-_REFUSED: Final = (
-    ER.BAD_NULL_ERROR, ER.DUP_ENTRY, ER.WARN_DATA_OUT_OF_RANGE, ER.WARN_DATA_TRUNCATED, ER.TRUNCATED_WRONG_VALUE,
-    ER.NO_DEFAULT_FOR_FIELD, ER.TRUNCATED_WRONG_VALUE_FOR_FIELD, ER.DATA_TOO_LONG, ER.ROW_IS_REFERENCED,
-    ER.NO_REFERENCED_ROW, ER.ROW_IS_REFERENCED_2, ER.NO_REFERENCED_ROW_2, 1690,
-    1300, 1367, 1411, 1416, 1644, 3140, 3819, 4025,
-)  # fmt: skip
-
-
-class AgainError(KvrefError):
-    """What the command has seen is out of date: begin it anew.
-
-    Args:
-        text: the server's words.
-        refusal: the table's reason to refuse the write, should it come again.
-    """
-
-    def __init__(self, text: str, refusal: str = "") -> None:
-        super().__init__(text)
-        self.refusal = refusal
-
-
-class LostError(StoreError):
-    """The connection is gone; nothing of an open transaction is left."""
 
 
 class MySQLStore:
@@ -138,192 +96,3 @@ class MySQLStore:
                 self._statements.clear()
             found = self._statements[mapping] = Statements(mapping)
         return found
-
-
-class Link:
-    """One connection of the store; blocks, and is used by one command at a time.
-
-    Args:
-        store: whose server, profile and statements.
-
-    Raises:
-        StoreError: the server is not reached.
-    """
-
-    def __init__(self, store: MySQLStore) -> None:
-        self._store = store
-        self._connection = store.login.connect(store.lock_wait)
-        self.in_transaction = False
-        self.lost = False
-
-    def execute(self, operation: ports.Operation) -> Any:
-        """Answer one operation.
-
-        Raises:
-            LockWaitError: another transaction kept the row's lock for too long; this one is rolled back.
-            AgainError: a deadlock rolled this one back, the table was altered, or a row came up meanwhile.
-            LostError: the connection is gone.
-            StoreError: the server refuses; the text is its cause.
-        """
-        try:
-            if ports.takes_lock(operation) and not self.in_transaction:
-                self._say("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-                self._say("START TRANSACTION")
-                self.in_transaction = True
-            return self._answer(operation)
-        except pymysql.err.MySQLError as error:
-            raise self._translated(error) from error
-        except OSError as error:
-            self.lost = True
-            raise LostError(str(error)) from error
-
-    def commit(self) -> None:
-        """Make the transaction durable; raises StoreError where it may not be."""
-        self.in_transaction = False
-        try:
-            self._connection.commit()
-        except (pymysql.err.MySQLError, OSError) as error:
-            self.lost = True
-            text = cause(error) if isinstance(error, pymysql.err.MySQLError) else str(error)
-            raise StoreError(f"commit failed: {text}") from error
-
-    def roll_back(self) -> None:
-        """Give the transaction up; a connection that cannot even do that counts as lost."""
-        if not self.in_transaction:
-            return
-        self.in_transaction = False
-        try:
-            self._connection.rollback()
-        except (pymysql.err.MySQLError, OSError) as error:
-            self.lost = True
-            _log.warning("store %s: cannot roll back: %s", self._store.login.text, error)
-
-    def look(self, mappings: list[Mapping]) -> list[tuple[Mapping, Mapping | ConfigError]]:
-        """Check the rows of mappings again, against the tables as they are now."""
-        seen = MySQLCatalog(self._connection, self._store.profile)
-        try:
-            return [(mapping, checked(mapping, seen, self._store.profile)) for mapping in mappings]
-        except pymysql.err.MySQLError as error:
-            raise self._translated(error) from error
-
-    def read_directory(self) -> tuple[Directory, list[str]]:
-        """Read the configuration, and one sentence for each row that cannot be used.
-
-        Raises:
-            ConfigError: nothing usable.
-            StoreError: the server failed.
-        """
-        try:
-            return catalog.read_directory(MySQLCatalog(self._connection, self._store.profile), self._store.profile)
-        except pymysql.err.MySQLError as error:
-            raise self._translated(error) from error
-
-    def create_schema(self) -> bool:
-        """Create the configuration tables where they are missing; tell whether that was needed."""
-        try:
-            return create(self._connection)
-        except pymysql.err.MySQLError as error:
-            raise self._translated(error) from error
-
-    def close(self) -> None:
-        """Close the connection; what is open is rolled back by the server."""
-        if self._connection.open:
-            self._connection.close()
-
-    def _answer(self, operation: ports.Operation) -> Any:
-        match operation:
-            case ports.Lookup(mapping, key, for_update):
-                sql = self._store.statements(mapping)
-                rows = self._say(sql.lookup(key, lock=for_update))
-                return sql.row(rows[0]) if rows else None
-            case ports.Scan():
-                return self._scan(operation)
-            case ports.Insert(mapping, row, clear_unmapped):
-                return self._insert(self._store.statements(mapping).insert(row, clear_unmapped=clear_unmapped))
-            case ports.Update(mapping, key, row, clear_unmapped):
-                return self._write(self._store.statements(mapping).update(key, row, clear_unmapped=clear_unmapped))
-            case ports.Remove(mapping, key):
-                return self._write(self._store.statements(mapping).remove(key))
-            case ports.Clear():
-                return self._clear(operation)
-            case ports.ReadAlong(mapping, key, columns):
-                rows = self._say(self._store.statements(mapping).along(key, columns))
-                return from_sql(columns, rows[0]) if rows else ()
-            case ports.LoadMapping(name):
-                return self._load(name)
-            case ports.Recheck(mapping):
-                return self.look([mapping])
-
-    def _scan(self, operation: ports.Scan) -> list[ports.Row]:
-        sql = self._store.statements(operation.mapping)
-        bounds = [
-            (f"{sign}{'=' if inclusive else ''}", cell)
-            for sign, cell, inclusive in (
-                (">", operation.low, operation.low_inclusive),
-                ("<", operation.high, operation.high_inclusive),
-            )
-            if cell is not None
-        ]
-        return [sql.row(cells) for cells in self._say(sql.scan(bounds, operation.limit))]
-
-    def _insert(self, sql: str) -> str | None:
-        refusal = self._write(sql)
-        if refusal is not None and refusal.startswith(DUPLICATE):
-            # The key, which was missing a moment ago, or another unique index: a second look tells.
-            raise AgainError(refusal, refusal)
-        return refusal
-
-    def _write(self, sql: str) -> str | None:
-        try:
-            with self._connection.cursor() as cursor:
-                return None if cursor.execute(sql) else IGNORED
-        except pymysql.err.MySQLError as error:
-            if error.args and error.args[0] in _REFUSED:
-                return cause(error)
-            raise
-
-    def _clear(self, operation: ports.Clear) -> str | None:
-        mapping, sql = operation.mapping, self._store.statements(operation.mapping)
-        row = mapping.row
-        assert isinstance(row, Container)
-        if operation.on_reference == "table-kept" and MySQLCatalog(self._connection, self._store.profile).referenced(
-            row.db_schema or "", row.db_table or ""
-        ):
-            return REFERENCED
-        refusal = self._write(sql.clear)
-        if refusal is not None and refusal != IGNORED and operation.on_reference == "rows-kept":
-            for (key,) in self._say(sql.keys):
-                self._write(sql.remove(from_sql((mapping.key,), (key,))[0]))
-            return None
-        return None if refusal == IGNORED else refusal  # an empty table has no row to delete
-
-    def _load(self, name: str) -> Mapping | None:
-        try:
-            mapping, problem = catalog.find(
-                MySQLCatalog(self._connection, self._store.profile), self._store.profile, self._store.naming, name
-            )
-        except ConfigError as error:
-            mapping, problem = None, str(error)
-        if mapping is None:
-            _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
-        else:
-            self._store.watch(mapping)
-        return mapping
-
-    def _say(self, sql: str) -> list[tuple[Any, ...]]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql)
-            return list(cursor.fetchall())
-
-    def _translated(self, error: pymysql.err.MySQLError) -> Exception:
-        number = error.args[0] if error.args else 0
-        text = cause(error)
-        if number in _LOST or not self._connection.open:
-            self.lost, self.in_transaction = True, False
-            return LostError(text)
-        self.roll_back()
-        if number == ER.LOCK_WAIT_TIMEOUT:
-            return ports.LockWaitError(text)
-        if number == ER.LOCK_DEADLOCK or number in _STALE:
-            return AgainError(text)
-        return StoreError(text)

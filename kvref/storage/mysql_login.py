@@ -15,8 +15,8 @@ from pymysql.constants import CLIENT, FIELD_TYPE
 from pymysql.cursors import Cursor
 
 from kvref.errors import ConfigError, StoreError
+from kvref.storage.dsn import MYSQL, without_password
 
-SCHEME: Final = "mysql://"
 PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
 PORT: Final = 3306
 CONNECT_SECONDS: Final = 10
@@ -99,7 +99,7 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         ConfigError: not of that form, a password in it, or a file that cannot be read.
     """
     parts = urlsplit(dsn)
-    if not dsn.startswith(SCHEME) or parts.path not in ("", "/") or parts.fragment:
+    if not dsn.startswith(MYSQL) or parts.path not in ("", "/") or parts.fragment:
         raise ConfigError(f"store {without_password(dsn)!r}: {_FORM}")
     if parts.password is not None:
         raise ConfigError(
@@ -138,11 +138,3 @@ def _connections(dsn: str, given: dict[str, str]) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1000:
         raise ConfigError(f"store {dsn!r}: connections={text}: from 1 to 1000")
     return int(text)
-
-
-def without_password(dsn: str) -> str:
-    """Return a DSN as it may be shown."""
-    head, at, tail = dsn.rpartition("@")
-    scheme, slashes, login = head.partition("://")
-    user, colon, _ = login.partition(":")
-    return f"{scheme}{slashes}{user}:…{at}{tail}" if at and colon else dsn

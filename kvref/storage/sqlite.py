@@ -230,8 +230,6 @@ class SQLiteStore:
                 return self._read_along(operation)
             case ports.LoadMapping():
                 return self._load(operation.name)
-            case ports.Recheck():
-                return None  # `refresh` has just looked
 
     def _lookup(self, operation: ports.Lookup) -> ports.Row | None:
         if operation.for_update:
