@@ -39,6 +39,33 @@ CASES = {
         [T, "ALTER TABLE test.t ADD UNIQUE KEY u (v)", "ALTER TABLE test.t DROP KEY u", ROWS.replace("two", "one"), ALL],
         [["a", "one", 1], ["b", "one", 2]],
     ),
+    "DROP PRIMARY KEY": ([T, ROWS, "ALTER TABLE test.t DROP PRIMARY KEY", "INSERT INTO test.t VALUES ('a','x',3)"], None),
+    "a key without its index stays NOT NULL": (
+        [T, "ALTER TABLE test.t DROP PRIMARY KEY", "INSERT INTO test.t VALUES (NULL,'x',3)"],
+        1048,
+    ),
+    "RENAME COLUMN": (
+        [T, ROWS, "ALTER TABLE test.t RENAME COLUMN k TO kk", "SELECT kk FROM test.t WHERE kk = 'A'"],
+        [["a"]],
+    ),
+    "RENAME INDEX": (
+        [T, "ALTER TABLE test.t ADD UNIQUE u (v)", "ALTER TABLE test.t RENAME INDEX u TO w", "ALTER TABLE test.t DROP KEY w"],
+        None,
+    ),
+    "SET DEFAULT": (
+        [T, "ALTER TABLE test.t ALTER f SET DEFAULT 7", "INSERT INTO test.t (k) VALUES ('a')", ALL],
+        [["a", None, 7]],
+    ),
+    "DROP DEFAULT": (
+        [T.replace("f int", "f int DEFAULT 5"), "ALTER TABLE test.t ALTER f DROP DEFAULT", "INSERT INTO test.t VALUES ('a','x',1)", ALL],
+        [["a", "x", 1]],
+    ),
+    "HEX of a negative number": ([T, "INSERT INTO test.t VALUES ('a','x',-2)", "SELECT HEX(f) FROM test.t"], [["F" * 15 + "E"]]),
+    "SERIAL": (
+        [T.replace("f int", "f serial"), "INSERT INTO test.t (k) VALUES ('a'), ('b')", "SELECT k, f FROM test.t"],
+        [["a", 1], ["b", 2]],
+    ),
+    "SERIAL is unique": ([T.replace("f int", "f serial"), "INSERT INTO test.t VALUES ('a','x',3),('b','x',3)"], 1062),
     "a unique index": ([T, "CREATE UNIQUE INDEX u ON test.t (v)", ROWS.replace("two", "ONE")], 1062),
     "NOT NULL": ([T.replace("f int", "f int NOT NULL"), "INSERT INTO test.t VALUES ('a','v',NULL)"], 1048),
     "numbers that fill in themselves": (

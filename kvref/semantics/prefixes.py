@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from kvref.semantics.jenkins import jenkins
+
 COLON: Final = b":"
+BUCKETS: Final = 256  # of memcached's table of prefixes
 MOST: Final = 10_000  # prefixes kept: a client must not be able to fill the memory with them
 
 
@@ -46,9 +49,11 @@ class Prefixes:
             uses.delete += 1
 
     def lines(self) -> list[bytes]:
-        """Return the lines of `stats detail dump`, in the order the prefixes came; memcached's order is its hash's."""
+        """Return the lines of `stats detail dump` by hash, among equal ones the newest first (stats.c, count-010)."""
+        newest_first = reversed(self._uses.items())
         return [
-            b"PREFIX %b get %d hit %d set %d del %d" % (p, u.get, u.hit, u.set, u.delete) for p, u in self._uses.items()
+            b"PREFIX %b get %d hit %d set %d del %d" % (prefix, uses.get, uses.hit, uses.set, uses.delete)
+            for prefix, uses in sorted(newest_first, key=lambda entry: jenkins(entry[0]) % BUCKETS)
         ]
 
     def clear(self) -> None:

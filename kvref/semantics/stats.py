@@ -8,6 +8,8 @@ from typing import Final
 
 from kvref.semantics.prefixes import Prefixes
 from kvref.wire import commands as c
+from kvref.wire.grammar import BAD_FORMAT
+from kvref.wire.numbers import unsigned
 from kvref.wire.replies import ClientError, Line, Number, Reply, ServerError, StatRows, Status
 
 
@@ -89,6 +91,8 @@ GENERAL: Final = (
     "delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval bytes_read "
     "bytes_written limit_maxbytes accepting_conns listen_disabled_num rejected_conns threads conn_yields"
 ).split()
+BAD_LINE: Final = b"CLIENT_ERROR bad command line"
+SLABS: Final = 200
 ENGINE: Final = "evictions curr_items total_items bytes reclaimed engine_maxbytes".split()
 SETTINGS: Final = (
     "maxbytes maxconns tcpport udpport inter verbosity oldest evictions domain_socket umask growth_factor chunk_size "
@@ -98,7 +102,7 @@ SETTINGS: Final = (
 ).split()
 
 
-# Sub-commands whose answer never changes over a table (verb-056..058, 069, 070).
+# Sub-commands whose answer never changes over a table (verb-056..058, 069, 070): the beginning of the word decides.
 FIXED: Final[dict[bytes, list[tuple[str, str]]]] = {
     b"items": [],
     b"sizes": [],
@@ -119,16 +123,14 @@ def report(words: list[bytes], counters: Counters, process: Callable[[], dict[st
     match words:
         case []:
             return _rows(GENERAL + ENGINE, counters, process())
-        case [b"aggregate"]:
+        case [b"aggregate", *_]:
             return _rows(GENERAL, counters, process())
-        case [b"settings"]:
+        case [b"settings", *_]:
             own = process()
             return _rows([name for name in SETTINGS if name in own], counters, own)
-        case [b"reset"]:
+        case [b"reset", *_]:
             counters.reset()
             return Status.RESET
-        case [name] if name in FIXED:
-            return StatRows(FIXED[name])
         case [b"detail", (b"on" | b"off") as word, *_]:
             counters.prefixes.counting = word == b"on"
             return Status.OK
@@ -136,10 +138,20 @@ def report(words: list[bytes], counters: Counters, process: Callable[[], dict[st
             return Line(b"\r\n".join([*counters.prefixes.lines(), b"END"]))
         case [b"detail", *_]:
             return ClientError("usage: stats detail on|off|dump")
-        case [b"cachedump", *_]:
-            return ServerError("out of memory writing stats")
+        case [b"cachedump", *limits]:
+            return _cachedump(limits)
         case _:
-            return Status.ERROR
+            return next((StatRows(rows) for name, rows in FIXED.items() if words[0].startswith(name)), Status.ERROR)
+
+
+def _cachedump(limits: list[bytes]) -> Reply:
+    """Answer `stats cachedump SLAB LIMIT`: nothing is cached, so that only its numbers are read (count-012)."""
+    if len(limits) < 2:
+        return Line(BAD_LINE)
+    slab, limit = unsigned(limits[0]), unsigned(limits[1])
+    if slab is None or limit is None:
+        return Line(BAD_FORMAT)
+    return ClientError("Illegal slab id") if slab % (1 << 32) >= SLABS else ServerError("out of memory writing stats")
 
 
 def _rows(names: list[str], counters: Counters, process: dict[str, str]) -> StatRows:

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Kind, Mapping, Naming
-from kvref.storage.file_names import sql_name
+from kvref.storage.file_names import file_names, sql_name
 
 CONTAINER_COLUMNS: Final = (
     "name", "db_schema", "db_table", "key_columns", "value_columns",
@@ -163,11 +163,12 @@ def take_over(mapping: Mapping, found: Mapping | ConfigError) -> None:
 
 
 def _table(row: Container, catalog: Catalog, profile: Profile) -> Table | None:
-    names: list[str | None] = [row.db_schema or "", row.db_table or ""]
+    schema: str | None = row.db_schema or ""
+    name: str | None = row.db_table or ""
     if profile["containers.table_names"] != "sql":
         canonical = profile["containers.table_names"] == "canonical-files"
-        names = [sql_name(name or "", canonical=canonical) for name in names]
-    schema, name = names
+        files = file_names(row.db_schema or "", row.db_table or "", canonical=canonical)
+        schema, name = (sql_name(each, canonical=canonical) for each in files)
     return None if schema is None or name is None else catalog.table(schema, name)
 
 

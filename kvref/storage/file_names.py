@@ -9,6 +9,8 @@ from typing import Final
 _NAME: Final = re.compile(r"(?:[0-9A-Za-z_]|@[0-9a-f]{4})+")
 _PLAIN: Final = re.compile(r"[0-9A-Za-z_]")
 _CODED: Final = re.compile(r"@([0-9a-f]{4})")
+_SEPARATOR: Final = re.compile(r"[/\\]")
+_PARTITION: Final = re.compile(r"#[Pp]#")
 # Letters whose code is @ and two characters of a table of MySQL's: four digits are never their file's name.
 _SHORT: Final = (
     ("\u00c0", "\u05ff"),
@@ -17,6 +19,19 @@ _SHORT: Final = (
     ("\u24b0", "\u24e9"),
     ("\uff20", "\uff5f"),
 )
+
+
+def file_names(schema: str, table: str, *, canonical: bool) -> tuple[str, str]:
+    """Return the names that InnoDB looks for: of the path `schema/table` the last two parts, wherever they stand.
+
+    Args:
+        schema: as `containers` has it.
+        table: the same; both may hold a path (`ib_normalize_table_name` in api0api.cc, path-001).
+        canonical: a partition's suffix, `t#P#p0`, belongs to the name; otherwise the table without it is meant
+            (path-002).
+    """
+    schema, table = _SEPARATOR.split(f"{schema}/{table}")[-2:]
+    return schema, table if canonical else _PARTITION.split(table)[0]
 
 
 def sql_name(name: str, *, canonical: bool) -> str | None:

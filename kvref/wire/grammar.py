@@ -100,8 +100,10 @@ def _store_head(words: list[bytes], rules: TextRules, length: int | None) -> tup
         return BAD_FORMAT, None
     if rules.wide_exptime == "low-32-bits":
         exptime = numbers.low_32_signed(exptime)
-    elif rules.wide_exptime == "error" and not -(1 << 31) <= exptime < 1 << 31:
-        return BAD_FORMAT, None
+    elif rules.wide_exptime == "error":
+        if exptime >= 1 << 31:
+            return BAD_FORMAT, None
+        exptime = numbers.low_32_signed(exptime)
     if exptime < 0 and rules.negative_exptime == "error":
         return BAD_EXPTIME, None
     if cas is None or (flags >= 1 << 32 and not rules.wide_flags_wrap):
@@ -114,9 +116,11 @@ def _length(word: bytes, rules: TextRules) -> int | None:
     length = numbers.signed(word)
     if length is None:
         return None
-    if rules.wide_numbers_wrap:
-        return numbers.low_32_signed(length)
-    return length if -(1 << 31) <= length < 1 << 31 else None
+    if rules.wide_length != "low-32-bits" and length >= 1 << 31:
+        return None
+    if rules.wide_length == "error" and length < -(1 << 31):
+        return None
+    return numbers.low_32_signed(length)
 
 
 def _arithmetic(words: list[bytes], _rules: TextRules) -> Parsed:
@@ -199,6 +203,6 @@ _VERBS: Final = {
     b"bind": _Verb(2, 2, _bind),
     b"stats": _Verb(1, _MANY, _stats),
     b"version": _Verb(1, 1, _version),
-    b"verbosity": _Verb(2, _MANY, _verbosity),
+    b"verbosity": _Verb(2, 3, _verbosity),
     b"quit": _Verb(1, 1, _quit),
 }

@@ -15,7 +15,7 @@ class TextRules:
         checks_data_end: the data block must end in CR LF (`text.data_end`).
         swallows_refused: the data of a refused storage line is thrown away (`text.refused_data`).
         nul_ends_line: a NUL byte drops the rest of the line instead of refusing it (`text.nul`).
-        wide_numbers_wrap: exptime and length keep their low 32 bits (`text.wide_length`).
+        wide_length: low-32-bits, error or error-from-2-31 (`text.wide_length`).
         negative_exptime: stored, error or expired (`expiry.negative`).
         wide_exptime: low-32-bits, error, fits-column or kept (`expiry.from_2_31`).
         wide_flags_wrap: flags keep their low 32 bits (`store.flags_from_2_32`).
@@ -28,7 +28,7 @@ class TextRules:
     checks_data_end: bool
     swallows_refused: bool
     nul_ends_line: bool
-    wide_numbers_wrap: bool
+    wide_length: str
     negative_exptime: str
     wide_exptime: str
     wide_flags_wrap: bool
@@ -55,7 +55,7 @@ def text_rules(profile: Profile, item_size_max: int) -> TextRules:
         checks_data_end=profile["text.data_end"] == "checked",
         swallows_refused=profile["text.refused_data"] == "swallowed",
         nul_ends_line=profile["text.nul"] == "ends-line",
-        wide_numbers_wrap=profile["text.wide_length"] == "low-32-bits",
+        wide_length=str(profile["text.wide_length"]),
         negative_exptime=str(profile["expiry.negative"]),
         wide_exptime=str(profile["expiry.from_2_31"]),
         wide_flags_wrap=profile["store.flags_from_2_32"] == "low-32-bits",

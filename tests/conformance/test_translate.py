@@ -171,6 +171,20 @@ def test_check_is_read_and_forgotten_in_5_6(tmp_path: Path) -> None:
     world.on("s").close()
 
 
+def test_timestamp_is_not_null_in_5_6_unless_it_says_so(tmp_path: Path, world: World) -> None:
+    table = "CREATE TABLE test.t (k int primary key, x timestamp, y timestamp null) ENGINE=InnoDB"
+    insert = "INSERT INTO {} (k, x) VALUES (1, NULL)"
+    for each, refuses in ((older(tmp_path), True), (world, False)):
+        each.run(table, "INSERT INTO test.t VALUES (9, NULL, NULL)")
+        assert each.run("SELECT x IS NULL, y IS NULL FROM test.t WHERE k = 9") == [[0 if refuses else 1, 1]]
+        try:
+            each.plain(insert.format('"test.t"'))
+        except sqlite3.IntegrityError:
+            assert refuses
+        else:
+            assert not refuses
+
+
 def test_a_servers_rows_do_not_move_the_counter(world: World) -> None:
     world.run("CREATE TABLE test.n (id int AUTO_INCREMENT PRIMARY KEY)", "INSERT INTO test.n VALUES (5)")
     world.plain('INSERT INTO "test.n" VALUES (9)')

@@ -67,3 +67,32 @@ def test_detail_counts_by_prefix(desk: Make, profile: str) -> None:
     assert endpoint.say(b"stats detail dump\r\n") == counted  # [count-009, detail-001]
     assert endpoint.say(b"stats detail off\r\nget p:a\r\nstats detail dump x\r\n") == b"OK\r\nEND\r\n" + counted
     assert endpoint.say(b"stats reset\r\nstats detail dump\r\n") == b"RESET\r\nEND\r\n"
+
+
+def test_detail_lists_prefixes_by_memcacheds_hash(desk: Make) -> None:
+    endpoint = desk("mysql-8.0")
+    prefixes = [b"user", b"o", b"r", b"10", b"user_2", b"", b"thirteen-bytes", b"a-prefix-of-more-than-24-bytes"]
+    endpoint.say(b"stats detail on\r\n" + b"".join(b"get %b:1\r\n" % prefix for prefix in prefixes))
+    listed = re.findall(rb"PREFIX (\S*) get", endpoint.say(b"stats detail dump\r\n"))
+    assert [each for each in listed if each in (b"o", b"r")] == [b"r", b"o"]  # the newest of one bucket first
+    assert [each for each in listed if each in (b"10", b"user_2", b"user", b"")] == [b"user_2", b"10", b"user", b""]
+    assert sorted(listed) == sorted(prefixes)  # [count-010]
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        (b"stats reset x", b"RESET"),
+        (b"stats items x", b"END"),
+        (b"stats itemsx", b"END"),
+        (b"stats item", b"ERROR"),
+        (b"stats resetx", b"ERROR"),
+        (b"stats cachedump 1", b"CLIENT_ERROR bad command line"),
+        (b"stats cachedump 1 x", b"CLIENT_ERROR bad command line format"),
+        (b"stats cachedump 200 1", b"CLIENT_ERROR Illegal slab id"),
+        (b"stats cachedump 4294967296 1", b"SERVER_ERROR out of memory writing stats"),
+    ],
+)
+@pytest.mark.parametrize("profile", ALL)
+def test_what_stands_behind_a_sub_command(desk: Make, profile: str, line: bytes, answer: bytes) -> None:
+    assert desk(profile).say(line + b"\r\n") == answer + b"\r\n"  # [count-011, count-012]

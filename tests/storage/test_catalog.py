@@ -236,6 +236,8 @@ FILES = [
     ("t", True, True, True), ("t@002dx", True, True, False), ("t@00201", True, True, False), ("t@002Dx", False, False, False),
     ("t-x", False, False, True), ("t 1", False, False, True), ("@0074", True, False, False), ("t@00e9", True, False, False),
     ("@65e5", True, True, False), ("日", False, False, True), ("t@", False, False, False), ("t@002ddx", False, False, False),
+    ("t#P#p0", True, False, False), ("t#p#", True, False, False), ("t#P", False, False, False), ("t#SP#s", False, False, False),
+    ("a/test/t", True, True, False), (r"a/test\t", True, True, False), ("test//t", False, False, False), ("t/", False, False, False),
 ]  # fmt: skip
 
 
@@ -243,7 +245,7 @@ FILES = [
 def test_tables_are_named_as_files_by_the_plugin(
     tmp_path: Path, name: str, in_8_0: bool, in_5_6: bool, in_kvref: bool
 ) -> None:
-    # [cont-033, cont-034, cont-036..041, names-001]
+    # [cont-033, cont-034, cont-036..041, names-001, path-001, path-002]
     tables = [f'CREATE TABLE "{table}" (k VARCHAR(9) PRIMARY KEY, v TEXT)' for table in ("t-x", "t 1", "té", "日")]
     row = GOOD | {"db_table": name, "flags": "0"}
     for profile, usable in (("mysql-8.0", in_8_0), ("mysql-5.6", in_5_6), ("kvref", in_kvref)):

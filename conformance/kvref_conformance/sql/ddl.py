@@ -91,6 +91,8 @@ class TableBuilder:
             place = next((n + 1 for n, each in enumerate(columns) if each.name.lower() == after), 0)
         columns.insert(place, column)
         self.table = replace(self.table, columns=tuple(columns))
+        if definition.args["kind"].sql(dialect="mysql").upper() == "SERIAL":
+            self.add_index("", (column.name,), unique=True)
         for each in definition.args.get("constraints") or ():
             self._constrain_column(column.name, each.kind)
 
@@ -102,7 +104,24 @@ class TableBuilder:
             for index, each in self.table.indexes.items()
             if (kept := tuple(column for column in each.columns if column.lower() != name.lower()))
         }
-        self.table = replace(self.table, columns=columns, indexes=indexes)
+        primary = tuple(column for column in self.table.primary if column.lower() != name.lower())
+        self.table = replace(self.table, columns=columns, indexes=indexes, primary=primary)
+
+    def rename_column(self, old: str, new: str) -> None:
+        """Give a column another name, also where indexes name it."""
+        columns = (
+            replace(column, name=new) if column.name.lower() == old.lower() else column for column in self.table.columns
+        )
+        self.table = replace(self.table, columns=tuple(columns))
+        self._rename(old, new)
+
+    def drop_primary_key(self) -> None:
+        """Remove the primary key; its columns stay NOT NULL."""
+        key = {name.lower() for name in self.table.primary}
+        columns = (
+            replace(column, nullable=False) if column.name.lower() in key else column for column in self.table.columns
+        )
+        self.table = replace(self.table, columns=tuple(columns), primary=(), descending=frozenset())
 
     def add_index(self, name: str, columns: tuple[str, ...], *, unique: bool) -> None:
         """Add a secondary index; one without a name takes that of its first column, as MySQL names it."""
@@ -119,6 +138,20 @@ class TableBuilder:
         kept = {index: each for index, each in self.table.indexes.items() if index.lower() != name.lower()}
         self.table = replace(self.table, indexes=kept)
 
+    def rename_index(self, old: str, new: str) -> None:
+        """Give a secondary index another name."""
+        indexes = {new if name.lower() == old.lower() else name: each for name, each in self.table.indexes.items()}
+        self.table = replace(self.table, indexes=indexes)
+
+    def set_default(self, name: str, value: exp.Expr | None) -> None:
+        """Give a column another DEFAULT, or none."""
+        default = None if value is None else to_sqlite(value.copy())
+        columns = (
+            replace(column, default=default) if column.name.lower() == name.lower() else column
+            for column in self.table.columns
+        )
+        self.table = replace(self.table, columns=tuple(columns))
+
     def _rename(self, old: str, new: str) -> None:
         def renamed(names: Iterable[str]) -> tuple[str, ...]:
             return tuple(new if name.lower() == old.lower() else name for name in names)
@@ -130,7 +163,7 @@ class TableBuilder:
         kind = definition.args["kind"]
         declared = kind.sql(dialect="mysql")
         word = declared.partition("(")[0].split(" ")[0].upper()
-        column = Column(definition.name, word, _declared(kind, declared, word))
+        column = self._implied(Column(definition.name, word, _declared(kind, declared, word)))
         charset = collation = None
         for each in definition.args.get("constraints") or ():
             match each.kind:
@@ -146,12 +179,23 @@ class TableBuilder:
                     kept = "STORED" if constraint.args.get("persisted") else "VIRTUAL"
                     column = replace(column, generated=f"({to_sqlite(value.copy())}) {kept}")
                 case exp.AutoIncrementColumnConstraint():
-                    column = replace(column, auto_increment=True)
+                    column = replace(column, auto_increment=True, nullable=False)
         if word not in TEXT_TYPES:
             return column
         says = charset is not None or collation is not None
         chosen = Defaults.of(self._defaults.version, charset, collation) if says else self._defaults
         return replace(column, charset=chosen.charset, collation=chosen.collation)
+
+    def _implied(self, column: Column) -> Column:
+        """Give a column what its type says of itself, before what stands behind it."""
+        if column.type == "SERIAL":
+            return replace(column, type="BIGINT", declared="BIGINT UNSIGNED", nullable=False, auto_increment=True)
+        if column.type == "TIMESTAMP" and self._defaults.version.startswith("5."):
+            # Without explicit_defaults_for_timestamp: NOT NULL, and the first of a table is set by itself.
+            first = all(each.type != "TIMESTAMP" for each in self.table.columns)
+            default = "CURRENT_TIMESTAMP" if first else "'0000-00-00 00:00:00'"
+            return replace(column, nullable=False, default=default, null_is_now=True)
+        return column
 
     def _constrain_column(self, name: str, constraint: exp.Expr) -> None:
         match constraint:

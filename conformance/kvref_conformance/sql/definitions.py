@@ -143,29 +143,45 @@ def alter(schema: Schema, tree: exp.Alter) -> Iterator[str]:
     key, builder = key_of(tree.this), _builder(schema, tree.this)
     renamed: dict[str, str] = {}
     for action in tree.args.get("actions") or ():
-        match action:
-            case exp.ColumnDef():
-                builder.add_column(action)
-            case exp.ModifyColumn():
-                old = (action.args.get("rename_from") or action.this).name
-                builder.add_column(action.this, instead_of=old)
-                renamed[action.this.name] = old
-            case exp.Drop(kind="COLUMN"):
-                builder.drop_column(action.args["tables"][0].name)
-            case exp.Drop(kind="INDEX"):
-                builder.drop_index(action.args["tables"][0].name)
-            case exp.AddConstraint():
-                for part in action.expressions:
-                    builder.define(part)
-            case exp.AlterRename():
-                yield from rename(schema, tree.this, action.this)
-                return
-            case _:
-                raise NotImplementedError(action.sql(dialect="mysql"))
+        if isinstance(action, exp.AlterRename):
+            yield from rename(schema, tree.this, action.this)
+            return
+        renamed |= _change(builder, action, schema.version)
     for option in tree.args.get("options") or ():
         if isinstance(option, exp.EngineProperty):
             builder.table = replace(builder.table, source=source_of(key, option.name))
     yield from _anew(schema, key, builder.table, renamed)
+
+
+def _change(builder: TableBuilder, action: exp.Expr, version: str) -> dict[str, str]:
+    """Carry out one action of ALTER TABLE; returns old names of columns by new ones."""
+    match action:
+        case exp.ColumnDef():
+            builder.add_column(action)
+        case exp.ModifyColumn():
+            old = (action.args.get("rename_from") or action.this).name
+            builder.add_column(action.this, instead_of=old)
+            return {action.this.name: old}
+        case exp.RenameColumn(this=before) if not version.startswith("5."):
+            new = action.args["to"].name
+            builder.rename_column(before.name, new)
+            return {new: before.name}
+        case exp.Drop(kind="COLUMN"):
+            builder.drop_column(action.args["tables"][0].name)
+        case exp.Drop(kind="INDEX"):
+            builder.drop_index(action.args["tables"][0].name)
+        case exp.DropPrimaryKey():
+            builder.drop_primary_key()
+        case exp.RenameIndex() if not version.startswith("5."):
+            builder.rename_index(action.this.name, action.args["to"].name)
+        case exp.AlterColumn() if action.args.get("default") or action.args.get("drop"):
+            builder.set_default(action.this.name, action.args.get("default"))
+        case exp.AddConstraint():
+            for part in action.expressions:
+                builder.define(part)
+        case _:
+            raise NotImplementedError(action.sql(dialect="mysql"))
+    return {}
 
 
 def rename(schema: Schema, old: exp.Table, new: exp.Table) -> Iterator[str]:

@@ -31,6 +31,8 @@ def to_sqlite(tree: exp.Expr, scope: Sequence[Table] = ()) -> str:
 
 def stored(value: exp.Expr, column: Column) -> exp.Expr:
     """Return an expression with the conversion that MySQL makes when it assigns it to a column."""
+    if isinstance(value, exp.Null) and column.null_is_now and not column.nullable:
+        return exp.CurrentTimestamp()
     if isinstance(value, exp.Null) or column.generated is not None:
         return value
     if column.holds_bytes:

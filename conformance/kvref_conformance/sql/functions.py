@@ -74,7 +74,7 @@ def _encoded(cell: Cell, charset: str) -> bytes:
 def _hex(cell: Cell) -> str | None:
     if cell is None:
         return None
-    return f"{cell:X}" if isinstance(cell, int) else _encoded(cell, "utf8mb4").hex().upper()
+    return f"{cell % (1 << 64):X}" if isinstance(cell, int) else _encoded(cell, "utf8mb4").hex().upper()
 
 
 def _lpad(text: Cell, width: int, padding: str) -> str:

@@ -37,6 +37,7 @@ class Column:
         default: DEFAULT as SQLite's SQL.
         generated: the expression of a generated column as SQLite's SQL, with VIRTUAL or STORED behind it.
         auto_increment: whether SQL fills in the next number.
+        null_is_now: where it is NOT NULL, SQL takes NULL for the current time (TIMESTAMP of 5.6).
     """
 
     name: str
@@ -48,6 +49,7 @@ class Column:
     default: str | None = None
     generated: str | None = None
     auto_increment: bool = False
+    null_is_now: bool = False
 
     @property
     def holds_bytes(self) -> bool:
