@@ -95,4 +95,8 @@ MYSQL_9_7 = Build(
     options=(_NO_X_PROTOCOL, "--secure-file-priv=NULL"),
 )
 
-MARIADB = Build(program=partial(from_package, "mariadbd"), initialise=_bootstrap_mariadb, schemas=("mysql", "test"))
+# As Debian configures it: MariaDB's own default is latin1.
+_UTF8 = ("--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci")
+MARIADB = Build(
+    program=partial(from_package, "mariadbd"), initialise=_bootstrap_mariadb, schemas=("mysql", "test"), options=_UTF8
+)

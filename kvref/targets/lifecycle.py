@@ -107,7 +107,7 @@ def running(name: str, options: Sequence[str] = (), progress: Progress = QUIET) 
 
 def _boot(recipe: Recipe, run: Run, options: Sequence[str], progress: Progress) -> Target:
     endpoint = recipe.boot(run, options, progress)
-    main = run.processes[0]
+    main = run.processes[-1]
     return Target(
         name=recipe.name,
         profile=recipe.profile,

@@ -28,7 +28,7 @@ class Recipe(Protocol):
         """Say what it is, in a few words."""
 
     def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
-        """Start the servers in the run, the main one first, and wait until memcached commands, or SQL, are answered.
+        """Start the servers in the run, the main one last, and wait until memcached commands, or SQL, are answered.
 
         options: further options of the main server; `{mc_port}` in one stands for the memcached port, if any.
         Raises TargetError; whoever calls stops what was started.

@@ -36,7 +36,7 @@ class Target:
     version: what the server says of itself, e.g. `8.0.33`.
     address: memcached protocol, HOST:PORT; None when it speaks SQL only.
     sql: `mysql://user@localhost/?unix_socket=PATH`, `mysql://user@host:port/`, or None without a SQL server behind it.
-    store: `sqlite:///PATH` where the rows live in a file, else None.
+    store: the DSN that kvref serves from; None for every other server.
     pid: the main process.
     log: what that process printed.
     folder: its throw-away folder; gone after `down`.
