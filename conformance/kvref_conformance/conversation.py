@@ -75,7 +75,7 @@ class Conversation:
 
     def _take(self, case: Case, step: Step) -> None:
         if isinstance(step, Hangup):
-            self._links.pop(step.on).close()
+            self._links.pop(step.on).hang_up()
         elif isinstance(step, Sql):
             self._look_behind(step)
         elif isinstance(step, Reload):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import select
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -55,6 +56,13 @@ class Link:
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
+
+    def hang_up(self) -> None:
+        """Close the connection and wait until the endpoint has, so that it has let go of tables and locks."""
+        with suppress(OSError):  # closed already
+            self._socket.shutdown(socket.SHUT_WR)
+            self._read(0, time.monotonic() + CONNECT_SECONDS)
+        self.close()
 
     def ask(self, pieces: tuple[bytes, ...], versions: int = 0, patience: float = 5.0) -> Reply:
         """Send packets and the sentinel, and read the answer.
