@@ -8,9 +8,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
+import pymysql
 import pytest
 from live import missing_skips
 from serving import Served, ask, serving
@@ -205,3 +206,59 @@ def test_what_was_acknowledged_is_there_after_a_kill(database: SQLServer, victim
     rows = {int(value) for (value,) in sql(database, "SELECT c2 FROM test.demo_test WHERE c1 LIKE 'burst%'")}
     assert set(acknowledged) <= rows
     sql(database, "DELETE FROM test.demo_test WHERE c1 LIKE 'burst%'")
+
+
+def test_a_server_that_takes_no_writes(database: SQLServer) -> None:
+    sql(
+        database,
+        "CREATE USER 'kv'@'%' IDENTIFIED BY ''",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO 'kv'@'%'",
+        "SET GLOBAL read_only = 1",
+    )
+    try:
+        with serving(f"mysql://kv@{database.host}:{database.port}/") as served, served.connect() as client:
+            assert ask(client, b"set n 0 0 1\r\nx\r\n").startswith(b"SERVER_ERROR 1290 ")
+            assert ask(client, b"get AA\r\n") == HELLO
+            sql(database, "SET GLOBAL read_only = 0")
+            assert ask(client, b"set n 0 0 1\r\nx\r\ndelete n\r\n") == b"STORED\r\nDELETED\r\n"
+    finally:
+        sql(database, "SET GLOBAL read_only = 0", "DROP USER 'kv'@'%'")
+
+
+def test_more_clients_than_connections(database: SQLServer) -> None:
+    sql(
+        database,
+        "CREATE USER 'kv'@'%' IDENTIFIED BY '' WITH MAX_USER_CONNECTIONS 2",
+        "GRANT SELECT ON *.* TO 'kv'@'%'",
+    )
+    try:
+        with ExitStack() as stack:
+            served = stack.enter_context(serving(f"mysql://kv@{database.host}:{database.port}/?connections=2"))
+            clients = [stack.enter_context(served.connect()) for _ in range(20)]
+            for client in clients:
+                client.sendall(b"get AA\r\n" * 20)
+            for client in clients:
+                assert ask(client, b"") == HELLO * 20
+    finally:
+        sql(database, "DROP USER 'kv'@'%'")
+
+
+def test_a_server_without_a_free_connection(database: SQLServer) -> None:
+    (before,) = sql(database, "SELECT @@GLOBAL.max_connections")[0]
+    sql(database, "CREATE USER 'kv'@'%' IDENTIFIED BY ''", "GRANT SELECT ON *.* TO 'kv'@'%'")
+    taken = []
+    try:
+        with serving(f"mysql://kv@{database.host}:{database.port}/") as served, served.connect() as client:
+            sql(database, "SET GLOBAL max_connections = 10")
+            for _ in range(12):
+                with suppress(pymysql.err.OperationalError):
+                    taken.append(pymysql.connect(host=database.host, port=database.port, user="kv"))
+            assert ask(client, b"get AA\r\n").endswith(b"1040 Too many connections\r\n")
+            while taken:
+                taken.pop().close()
+            time.sleep(0.2)
+            assert ask(client, b"get AA\r\n") == HELLO
+    finally:
+        for connection in taken:
+            connection.close()
+        sql(database, f"SET GLOBAL max_connections = {before}", "DROP USER 'kv'@'%'")
