@@ -15,7 +15,7 @@ from pymysql.cursors import Cursor
 
 from kvref import collations
 from kvref.collations.charsets import CHARSETS, UTF8MB4
-from kvref.errors import ConfigError
+from kvref.errors import ConfigError, RowError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
 from kvref.storage import forms
@@ -133,14 +133,18 @@ class MySQLCatalog:
         kind, engine = map(_text, exact[0])
         if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
             what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
-            raise ConfigError(f"{source} is {what}: only InnoDB tables can be mapped")
+            mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
+            rule = "view" if kind != "BASE TABLE" else "other-engine"
+            raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
         if self._rows(
             "SELECT 1 FROM information_schema.partitions"
             " WHERE table_schema = %s AND table_name = %s AND partition_name IS NOT NULL LIMIT 1",
             schema,
             name,
         ):
-            raise ConfigError(f"{source} is partitioned: the plugin cannot open such a table")
+            raise RowError(
+                f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
+            )
         described = self._rows(
             "SELECT column_name, column_type, character_set_name, is_nullable, extra"
             " FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
@@ -161,9 +165,11 @@ class MySQLCatalog:
                 unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
             else:
                 columns[column] = usable
-        unique = self._unique_indexes(source)
+        unique, partial = self._unique_indexes(source)
         not_null = {_text(row[0]) for row in described if _text(row[3]) == "NO"}
-        clustered = next((n for i, n in unique.items() if i == "PRIMARY" or not_null.issuperset(n)), ())
+        clustered = next(
+            (n for i, n in unique.items() if i == "PRIMARY" or (i not in partial and not_null.issuperset(n))), ()
+        )
         virtual = frozenset(each for each, extra in generated.items() if extra.startswith("VIRTUAL"))
         order = tuple(_text(row[0]) or "" for row in described)
         return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered)
@@ -175,17 +181,22 @@ class MySQLCatalog:
         # MySQL holds the numbers that SQLite does not.
         return replace(column, form=None) if column is not None and column.form is forms.UNSIGNED else column
 
-    def _unique_indexes(self, source: str) -> dict[str, tuple[str, ...]]:
+    def _unique_indexes(self, source: str) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+        """Return the columns of each, and which are on the beginning of a column: those serve too (index-012)."""
         found: dict[str, list[str | None]] = {}
+        partial: set[str] = set()
         for row in self._named_rows(f"SHOW INDEX FROM {source}"):
             if not row["Non_unique"]:
-                whole = row["Sub_part"] is None and row["Column_name"] is not None
-                found.setdefault(str(row["Key_name"]), []).append(str(row["Column_name"]) if whole else None)
-        return {
-            index: tuple(name for name in names if name is not None)
+                found.setdefault(str(row["Key_name"]), []).append(row["Column_name"])
+                if row["Sub_part"] is not None:
+                    partial.add(str(row["Key_name"]))
+        # An expression has no name: nothing finds a row by the column with it.
+        whole = {
+            index: tuple(str(name) for name in names if name is not None)
             for index, names in found.items()
             if None not in names
         }
+        return whole, partial
 
     def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
         rows = self._rows(
