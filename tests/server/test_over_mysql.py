@@ -12,11 +12,11 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
-from kvref.targets.sql_server import SQLServer
 from live import missing_skips
 from serving import Served, ask, serving
 
 from kvref import targets
+from kvref.targets.sql_server import SQLServer
 
 pytestmark = pytest.mark.live
 HELLO = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
