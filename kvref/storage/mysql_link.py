@@ -232,6 +232,11 @@ class Link:
             )
         except ConfigError as error:
             mapping, problem = None, str(error)
+        except pymysql.err.OperationalError as error:
+            # A row that stays locked is none (core:runtime-047); InnoDB has taken back no more than this statement.
+            if error.args[0] != ER.LOCK_WAIT_TIMEOUT:
+                raise
+            mapping, problem = None, cause(error)
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         else:

@@ -37,8 +37,6 @@ LOCK_WAIT: Final = "innodb_lock_wait_timeout=50"
 class Database(Protocol):
     """A MySQL or MariaDB server at hand; `kvref.targets.sql_server` gives one."""
 
-    version: str
-
     def start(self) -> None:
         """Start on its data folder."""
 
