@@ -46,6 +46,9 @@ class Database(Protocol):
     def kill(self) -> None:
         """Kill it with SIGKILL; its data stay as they are."""
 
+    def exit_status(self) -> int | None:
+        """Give how it ended by itself, negative for a signal; None while it runs."""
+
     def connect(self, patience: float | None = None) -> Connection[Cursor]:
         """Open a SQL connection with autocommit; `patience` as `mysql_database.Server` has it."""
 
@@ -72,10 +75,22 @@ class InnoDBStage:
         Raises:
             SuiteError: a statement of the set-up failed, or kvref has no such option.
         """
-        for setting in settings_of(conversation) or (LOCK_WAIT,):
+        settings = settings_of(conversation) or (LOCK_WAIT,)
+        try:
+            self._set_up(conversation, settings)
+        except SuiteError:
+            if self._server.exit_status() is None:
+                raise
+            self._set_up(conversation, settings)
+        return self._process.load(conversation)
+
+    def _set_up(self, conversation: Conversation, settings: Sequence[str]) -> None:
+        if self._server.exit_status() is not None:
+            # MariaDB 10.11.14 ends with a segmentation fault now and then.
+            self._server.start()
+        for setting in settings:
             self._database.query(f"SET GLOBAL {setting}")
         self._database.fill(self._schema, conversation)
-        return self._process.load(conversation)
 
     def connect(self) -> socket.socket:
         """Open a memcached connection, see `KvrefProcess.connect`."""

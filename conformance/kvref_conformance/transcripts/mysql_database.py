@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kvref_conformance.transcripts.holes import Json
 
 SYSTEM_SCHEMAS: Final = ("information_schema", "mysql", "performance_schema", "sys")
+SCHEMAS: Final = "SELECT schema_name FROM information_schema.schemata"
 # Longer than InnoDB waits for a row lock (50 s). Some statements wait for ever: on 5.6 a DROP DATABASE while one of its
 # tables is mapped (columns:side-020).
 STATEMENT_SECONDS: Final = 70.0
@@ -61,10 +62,9 @@ class MySQLDatabase:
             SuiteError: a statement failed.
         """
         with closing(self._server.connect(STATEMENT_SECONDS)) as connection:
-            for (schema,) in _rows(connection, "SELECT schema_name FROM information_schema.schemata"):
-                if schema not in SYSTEM_SCHEMAS:
-                    _rows(connection, f"DROP DATABASE `{schema}`")
-            for statement in ("CREATE DATABASE test", *script, *conversation.sql):
+            schemas = [schema for (schema,) in _rows(connection, SCHEMAS) if schema not in SYSTEM_SCHEMAS]
+            drops = [f"DROP DATABASE `{schema}`" for schema in schemas]
+            for statement in (*drops, "CREATE DATABASE test", *script, *conversation.sql):
                 try:
                     _rows(connection, statement)
                 except pymysql.err.MySQLError as error:
