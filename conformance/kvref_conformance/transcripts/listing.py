@@ -36,7 +36,7 @@ CLASSES: Final[Mapping[str, str]] = {
     "sql-locks": "kvref is a client of SQL: it waits for locks on tables, and keeps no table open for itself",
     "not-served": "kvref refuses such a table",
     "other-database": "the database does not take the tables, or its SQL says otherwise",
-    RACE: "two things happen at the same time and SQLite lets either win; these may replay",
+    RACE: "two things happen at the same time and either may win; these may replay",
     LATER: "the feature is not built yet; these are not even tried",
 }
 
