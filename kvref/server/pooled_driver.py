@@ -127,7 +127,7 @@ class PooledDriver:
                     return reply
             try:
                 async with self._link() as link:
-                    return await self._all(link, steps, operation, getattr(error, "refusal", ""))
+                    return await self._all(link, steps, operation)
             except (AgainError, LostError) as caught:
                 error = caught
         assert error is not None
@@ -146,7 +146,7 @@ class PooledDriver:
             else:
                 self._idle.append(link)
 
-    async def _all(self, link: Link, steps: Steps, operation: Operation, refusal: str) -> Reply:
+    async def _all(self, link: Link, steps: Steps, operation: Operation) -> Reply:
         try:
             while True:
                 try:
@@ -156,10 +156,6 @@ class PooledDriver:
                 except LockWaitError:
                     operation = steps.throw(LockWaitError)
                     continue
-                except AgainError as again:
-                    if not refusal or again.refusal != refusal:
-                        raise
-                    answer = refusal
                 operation = steps.send(answer)
         except StopIteration as stop:
             reply: Reply = stop.value

@@ -52,6 +52,7 @@ class Table:
         virtual: those of the generated ones that are computed when read.
         order: all columns as they stand in the table.
         clustered: the columns of InnoDB's clustered index, which come first in its record.
+        not_null: columns whose NULL SQL would replace or refuse.
     """
 
     source: str
@@ -62,6 +63,7 @@ class Table:
     virtual: frozenset[str] = frozenset()
     order: tuple[str, ...] = ()
     clustered: tuple[str, ...] = ()
+    not_null: frozenset[str] = frozenset()
 
 
 class Catalog(Protocol):
@@ -126,7 +128,8 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
         behind=tuple(_behind(table, column) for column in values),
-        secondary=indexed != table.clustered, blind=indexed != (key.name,), row=row,
+        secondary=indexed != table.clustered, blind=indexed != (key.name,),
+        not_null=table.not_null, row=row,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Final
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
@@ -37,6 +37,7 @@ class MySQLStore:
         self.naming = Naming()
         self._statements: dict[Mapping, Statements] = {}
         self._mappings: WeakSet[Mapping] = WeakSet()
+        self._shapes: WeakKeyDictionary[Mapping, object] = WeakKeyDictionary()
 
     def link(self) -> Link:
         """Open a connection; raises StoreError where the server is not reached."""
@@ -87,6 +88,12 @@ class MySQLStore:
         for mapping, found in seen:
             take_over(mapping, found)
         self._statements.clear()
+
+    def has_shape(self, mapping: Mapping, shape: object) -> bool:
+        """Tell whether the mapped columns are described as they were last time; a changed width cuts values."""
+        before = self._shapes.get(mapping)
+        self._shapes[mapping] = shape
+        return before is None or before == shape
 
     def statements(self, mapping: Mapping) -> Statements:
         """Return the SQL of a mapping."""

@@ -1,7 +1,8 @@
 """One connection to a MySQL or MariaDB server: operations to SQL, its errors to what a command does about them.
 
-It blocks; the driver runs it in a thread. Reads outside a transaction see what is committed at that moment; the first
-operation that takes a lock begins a transaction (READ COMMITTED: a key that is missing locks nothing).
+It blocks; the driver runs it in a thread. Reads outside a transaction see the moment's rows, committed or, where the
+profile says so, not; the first operation that takes a lock begins a transaction (READ COMMITTED: a key that is missing
+locks nothing).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kvref.storage import catalog
 from kvref.storage.containers import Container, checked
 from kvref.storage.mysql_login import cause
 from kvref.storage.mysql_schema import MySQLCatalog, create
-from kvref.storage.mysql_statements import from_sql
+from kvref.storage.mysql_statements import Statements, from_sql
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -36,21 +37,12 @@ _REFUSED: Final = (
     ER.BAD_NULL_ERROR, ER.DUP_ENTRY, ER.WARN_DATA_OUT_OF_RANGE, ER.WARN_DATA_TRUNCATED, ER.TRUNCATED_WRONG_VALUE,
     ER.NO_DEFAULT_FOR_FIELD, ER.TRUNCATED_WRONG_VALUE_FOR_FIELD, ER.DATA_TOO_LONG, ER.ROW_IS_REFERENCED,
     ER.NO_REFERENCED_ROW, ER.ROW_IS_REFERENCED_2, ER.NO_REFERENCED_ROW_2, 1690,
-    1300, 1367, 1411, 1416, 1644, 3140, 3819, 4025,
+    1300, 1367, 1411, 1416, 1644, 3140, 3144, 3819, 4025,
 )  # fmt: skip
 
 
 class AgainError(KvrefError):
-    """What the command has seen is out of date: begin it anew.
-
-    Args:
-        text: the server's words.
-        refusal: the table's reason to refuse the write, should it come again.
-    """
-
-    def __init__(self, text: str, refusal: str = "") -> None:
-        super().__init__(text)
-        self.refusal = refusal
+    """What the command has seen is out of date: begin it anew."""
 
 
 class LostError(StoreError):
@@ -72,6 +64,11 @@ class Link:
         self._connection = store.login.connect(store.lock_wait)
         self.in_transaction = False
         self.lost = False
+        if store.profile.flag("store.reads_uncommitted"):
+            try:
+                self._say("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+            except pymysql.err.MySQLError as error:
+                raise StoreError(cause(error)) from error
 
     def execute(self, operation: ports.Operation) -> Any:
         """Answer one operation.
@@ -133,7 +130,7 @@ class Link:
         try:
             return catalog.read_directory(MySQLCatalog(self._connection, self._store.profile), self._store.profile)
         except pymysql.err.MySQLError as error:
-            raise self._translated(error) from error
+            raise StoreError(cause(error)) from error
 
     def create_schema(self) -> bool:
         """Create the configuration tables where they are missing; tell whether that was needed."""
@@ -150,15 +147,16 @@ class Link:
     def _answer(self, operation: ports.Operation) -> Any:
         match operation:
             case ports.Lookup(mapping, key, for_update):
-                sql = self._store.statements(mapping)
-                rows = self._say(sql.lookup(key, lock=for_update))
-                return sql.row(rows[0]) if rows else None
+                return self._lookup(mapping, self._store.statements(mapping), key, lock=for_update)
             case ports.Scan():
                 return self._scan(operation)
             case ports.Insert(mapping, row, clear_unmapped):
-                return self._insert(self._store.statements(mapping).insert(row, clear_unmapped=clear_unmapped))
+                return self._insert(mapping, row, clear_unmapped=clear_unmapped)
             case ports.Update(mapping, key, row, clear_unmapped):
-                return self._write(self._store.statements(mapping).update(key, row, clear_unmapped=clear_unmapped))
+                sql = self._store.statements(mapping)
+                return sql.refusal(row, clear_unmapped=clear_unmapped) or self._write(
+                    sql.update(key, row, clear_unmapped=clear_unmapped)
+                )
             case ports.Remove(mapping, key):
                 return self._write(self._store.statements(mapping).remove(key))
             case ports.Clear():
@@ -170,6 +168,14 @@ class Link:
                 return self._load(name)
             case ports.Recheck(mapping):
                 return self.look([mapping])
+
+    def _lookup(self, mapping: Mapping, sql: Statements, key: ports.Cell, *, lock: bool) -> ports.Row | None:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql.lookup(key, lock=lock))
+            if not self._store.has_shape(mapping, cursor.description):
+                raise AgainError(f"the columns of {mapping.source} changed")
+            row = cursor.fetchone()
+        return None if row is None else sql.row(row)
 
     def _scan(self, operation: ports.Scan) -> list[ports.Row]:
         sql = self._store.statements(operation.mapping)
@@ -183,11 +189,16 @@ class Link:
         ]
         return [sql.row(cells) for cells in self._say(sql.scan(bounds, operation.limit))]
 
-    def _insert(self, sql: str) -> str | None:
-        refusal = self._write(sql)
-        if refusal is not None and refusal.startswith(DUPLICATE):
-            # The key, which was missing a moment ago, or another unique index: a second look tells.
-            raise AgainError(refusal, refusal)
+    def _insert(self, mapping: Mapping, row: ports.Row, *, clear_unmapped: bool) -> str | None:
+        sql = self._store.statements(mapping)
+        refusal = sql.refusal(row, clear_unmapped=clear_unmapped)
+        if refusal is not None:
+            return refusal
+        refusal = self._write(sql.insert(row, clear_unmapped=clear_unmapped))
+        duplicate = refusal is not None and refusal.startswith(DUPLICATE) and not mapping.blind
+        # The key, which was missing a moment ago, or another unique index; what was met is locked and stays.
+        if duplicate and self._say(sql.lookup(row.key, lock=True)):
+            raise AgainError(refusal or "")
         return refusal
 
     def _write(self, sql: str) -> str | None:
@@ -221,6 +232,11 @@ class Link:
             )
         except ConfigError as error:
             mapping, problem = None, str(error)
+        except pymysql.err.OperationalError as error:
+            # A row that stays locked is none (core:runtime-047); InnoDB has taken back no more than this statement.
+            if error.args[0] != ER.LOCK_WAIT_TIMEOUT:
+                raise
+            mapping, problem = None, cause(error)
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         else:

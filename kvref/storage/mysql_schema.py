@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import ER
 from pymysql.cursors import Cursor
 
 from kvref import collations
@@ -63,7 +64,9 @@ class MySQLCatalog:
     def containers(self) -> list[Container]:
         """Return all rows of `containers`; raises ConfigError where table or columns are missing."""
         columns = ", ".join(map(quote, CONTAINER_COLUMNS))
-        rows = self._configuration(f"SELECT {columns} FROM {SCHEMA}.containers", "containers")  # noqa: S608 - constant
+        # Else a mapping could be made of a row that its writer takes back.
+        wait = " LOCK IN SHARE MODE" if self._profile.flag("store.reads_uncommitted") else ""
+        rows = self._configuration(f"SELECT {columns} FROM {SCHEMA}.containers{wait}", "containers")  # noqa: S608 - constant
         return [Container(_text(row[0]) or "", *map(_text, row[1:])) for row in rows if row[0] is not None]
 
     def options(self) -> dict[str, bytes | None]:
@@ -80,7 +83,16 @@ class MySQLCatalog:
         }
 
     def naming(self) -> Naming:
-        """Return how names of containers are read and compared."""
+        """Return how names of containers are read and compared.
+
+        Raises:
+            ConfigError: `containers` is no InnoDB table.
+        """
+        ((engine,),) = self._rows(
+            "SELECT engine FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", SCHEMA
+        )
+        if (_text(engine) or "").lower() != "innodb":
+            raise ConfigError(f"configuration table {SCHEMA}.containers is of engine {engine}: make it an InnoDB table")
         column, collation = self._text_column("containers", "name")
         charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
         known = collations.COLLATIONS.get(collation.lower().replace("utf8mb3_", "utf8_"))
@@ -166,13 +178,13 @@ class MySQLCatalog:
             else:
                 columns[column] = usable
         unique, partial = self._unique_indexes(source)
-        not_null = {_text(row[0]) for row in described if _text(row[3]) == "NO"}
+        not_null = frozenset(_text(row[0]) or "" for row in described if _text(row[3]) == "NO")
         clustered = next(
             (n for i, n in unique.items() if i == "PRIMARY" or (i not in partial and not_null.issuperset(n))), ()
         )
         virtual = frozenset(each for each, extra in generated.items() if extra.startswith("VIRTUAL"))
         order = tuple(_text(row[0]) or "" for row in described)
-        return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered)
+        return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered, not_null)
 
     def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
         if charset is not None and charset not in CHARSETS:
@@ -225,16 +237,17 @@ class MySQLCatalog:
     def _configuration(self, sql: str, table: str) -> list[tuple[Any, ...]]:
         try:
             return self._rows(sql)
-        except pymysql.err.ProgrammingError as error:
-            raise ConfigError(
-                f"configuration table {SCHEMA}.{table}: {cause(error)}: create the tables with `kvref init`"
-            ) from error
-        except pymysql.err.OperationalError as error:
+        except pymysql.err.MySQLError as error:
+            if error.args[0] in _MISSING:
+                raise ConfigError(
+                    f"configuration table {SCHEMA}.{table}: {cause(error)}: create the tables with `kvref init`"
+                ) from error
             if error.args[0] in _DENIED:
                 raise ConfigError(f"configuration table {SCHEMA}.{table}: {cause(error)}: GRANT it") from error
             raise
 
 
+_MISSING: Final = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
 _DENIED: Final = (1044, 1142, 1143, 1227)
 
 

@@ -6,12 +6,17 @@ A text literal bears its column's character set, so that the index of the key is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
+
+from pymysql.constants import ER
 
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row
 from kvref.semantics.values import to_number
 from kvref.storage.containers import Container
 from kvref.storage.mysql_schema import quote
+
+NULL: Final = "NULL"
 
 
 class Statements:
@@ -48,12 +53,24 @@ class Statements:
         where = " AND ".join(f"{self._key} {sign} {literal(self.mapping.key, cell)}" for sign, cell in bounds)
         return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {self._key} LIMIT {limit}"
 
+    def refusal(self, row: Row, *, clear_unmapped: bool) -> str | None:
+        """Return why a row cannot be written: NULL in a NOT NULL column; None where nothing speaks against it.
+
+        SQL would put the next number of AUTO_INCREMENT, or the time, there (columns:type-185, more:beside-003).
+        """
+        cells = self._cells(row)
+        nulls = [name for name, text in cells.items() if text == NULL]
+        nulls += self.mapping.unmapped if clear_unmapped else ()
+        wrong = next((name for name in nulls if name in self.mapping.not_null), None)
+        return None if wrong is None else f"{ER.BAD_NULL_ERROR} Column '{wrong}' cannot be null"
+
     def insert(self, row: Row, *, clear_unmapped: bool) -> str:
         """Return the INSERT of a new row."""
         cells = self._cells(row)
         nulls = self._nulls if clear_unmapped else []
         names = ", ".join([*map(quote, cells), *nulls])
-        return f"INSERT INTO {self.mapping.source} ({names}) VALUES ({', '.join([*cells.values(), *['NULL'] * len(nulls)])})"  # noqa: S608, E501
+        texts = ", ".join([*cells.values(), *[NULL] * len(nulls)])
+        return f"INSERT INTO {self.mapping.source} ({names}) VALUES ({texts})"  # noqa: S608
 
     def update(self, key: Cell, row: Row, *, clear_unmapped: bool) -> str:
         """Return the UPDATE of the row found under a key."""
@@ -95,9 +112,11 @@ class Statements:
 def literal(column: Column, cell: Cell) -> str:
     """Return a cell of the wire as a literal for its column."""
     if cell is None:
-        return "NULL"
+        return NULL
     if column.kind is Kind.TEXT:
-        data = column.charset.encode(cell) if isinstance(cell, str) else bytes(cell)  # type: ignore[arg-type]
+        # SQL knows no padding: in a collation without PAD SPACE a padded key is another one (columns:coll-011).
+        shown = cell if column.form is None else column.form.to_sql(cell)
+        data = column.charset.encode(shown) if isinstance(shown, str) else bytes(shown)  # type: ignore[arg-type]
         charset = "utf8mb3" if column.charset.name == "utf8" else column.charset.name
         return f"_{charset} X'{data.hex()}'"
     shown = cell if column.form is None else column.form.to_sql(cell)

@@ -23,6 +23,7 @@ user a right.
 
 from __future__ import annotations
 
+from kvref.targets.kvref_over_sql import kvref_over_sql, over_sql
 from kvref.targets.kvref_server import KvrefServer, kvref_server
 from kvref.targets.lifecycle import down, find, names, running, status, up
 from kvref.targets.needs import MissingError
@@ -43,8 +44,10 @@ __all__ = [
     "Terminal",
     "down",
     "find",
+    "kvref_over_sql",
     "kvref_server",
     "names",
+    "over_sql",
     "plugin_server",
     "running",
     "sql_server",

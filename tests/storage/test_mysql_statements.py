@@ -7,6 +7,7 @@ import pytest
 from kvref.collations.charsets import CHARSETS
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row
+from kvref.storage import forms
 from kvref.storage.containers import Container
 from kvref.storage.mysql_statements import Statements, literal
 
@@ -65,3 +66,16 @@ def test_writes() -> None:
 
 def test_rows() -> None:
     assert statements().row(("a", b"x", None)) == Row("a", (b"x",), None, None, None)
+
+
+def test_null_is_not_written_where_sql_would_put_something_else() -> None:
+    sql = statements(unmapped=("id",), not_null=frozenset({"id", "f"}))
+    assert sql.refusal(Row("a", (b"x",), 3, None, None), clear_unmapped=True) == "1048 Column 'id' cannot be null"
+    assert sql.refusal(Row("a", (b"x",), 3, None, None), clear_unmapped=False) is None
+    assert sql.refusal(Row("a", (b"x",), None, None, None), clear_unmapped=False) == "1048 Column 'f' cannot be null"
+
+
+def test_sql_gets_no_padding() -> None:
+    charset = CHARSETS["utf8mb4"]
+    column = Column("k", Kind.TEXT, 4, cuts=True, charset=charset, form=forms.text(charset, 16))
+    assert literal(column, "ab" + " " * 14) == "_utf8mb4 X'6162'"
