@@ -2,6 +2,7 @@
 
 KvrefError                 every error below: its text names the value and the fix
 ├── ConfigError            a setting, a profile or a containers row that cannot be used
+│   └── RowError           a containers row, with the rule that it breaks
 ├── StoreError             the database refused or failed; the text is the database's cause
 └── TargetError            a real endpoint could not be fetched, started, reached or stopped
 """
@@ -15,6 +16,19 @@ class KvrefError(Exception):
 
 class ConfigError(KvrefError):
     """A setting, a profile or a configuration row cannot be used."""
+
+
+class RowError(ConfigError):
+    """A containers row cannot be used.
+
+    Args:
+        text: what is wrong and how to mend it.
+        rule: a short name of what it breaks, such as `no-table`.
+    """
+
+    def __init__(self, text: str, rule: str) -> None:
+        super().__init__(text)
+        self.rule = rule
 
 
 class StoreError(KvrefError):

@@ -1,6 +1,7 @@
 """Real endpoints for any test that needs one.
 
     with target_or_skip("mysql-8.0-plugin") as target: ...
+    with sql_server_or_skip("mariadb") as server: ...
 
 A user whose machine lacks memcached or Maven still gets a green run, with the reason for each skip. Continuous
 integration (CI set in the environment) gets a failure, since a suite that skips everything proves nothing.
@@ -31,6 +32,15 @@ def target_or_skip(name: str, options: Sequence[str] = ()) -> Iterator[targets.T
         with missing_skips():
             target = stack.enter_context(targets.running(name, options))
         yield target
+
+
+@contextmanager
+def sql_server_or_skip(name: str, options: Sequence[str] = ()) -> Iterator[targets.SQLServer]:
+    """Start a private SQL server without the plugin, as `target_or_skip` boots a target."""
+    with ExitStack() as stack:
+        with missing_skips():
+            server = stack.enter_context(targets.sql_server(name, options))
+        yield server
 
 
 @contextmanager

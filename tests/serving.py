@@ -20,10 +20,10 @@ LISTENING = re.compile(r"listening on 127\.0\.0\.1:(\d+)")
 
 @dataclass
 class Served:
-    """A running server: its port, its file, its process and what it logged so far."""
+    """A running server: its port, its file or DSN, its process and what it logged so far."""
 
     process: subprocess.Popen[str]
-    store: Path
+    store: Path | str
     log: list[str] = field(default_factory=list)
     port: int = 0
 
@@ -51,8 +51,8 @@ class Served:
 
 
 @contextmanager
-def serving(store: Path, *options: str) -> Iterator[Served]:
-    """Serve a SQLite file on a free port for the block."""
+def serving(store: Path | str, *options: str) -> Iterator[Served]:
+    """Serve a SQLite file, or what a DSN names, on a free port for the block."""
     command = [
         sys.executable,
         "-m",
@@ -61,7 +61,7 @@ def serving(store: Path, *options: str) -> Iterator[Served]:
         "--listen",
         "127.0.0.1:0",
         "--store",
-        f"sqlite:///{store}",
+        store if isinstance(store, str) else f"sqlite:///{store}",
         *options,
     ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

@@ -11,6 +11,7 @@ import pytest
 
 from kvref.cli import COMMANDS, main
 from kvref.server.settings import SETTINGS
+from kvref.targets import names
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -58,3 +59,8 @@ def test_every_setting_is_in_the_help() -> None:
     assert command.help is not None
     for setting in SETTINGS.values():
         assert f"{setting.name}={setting.default} " in command.help
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_target_is_explained_in_the_readme(name: str) -> None:
+    assert re.search(rf"^\|.*`{re.escape(name)}`.* \| .+ \|.*\|$", README, re.MULTILINE)

@@ -18,6 +18,7 @@ COMMANDS = {
     "init": "kvref.cli.init",
     "conform": "kvref.cli.conform",
     "probe": "kvref.cli.probe",
+    "doctor": "kvref.cli.doctor",
     "spec": "kvref.cli.spec",
     "target": "kvref.cli.target",
     "record": "kvref.cli.record",

@@ -17,6 +17,7 @@ import pytest
 
 from kvref import profiles, targets
 from kvref.errors import KvrefError
+from kvref.targets import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,10 +58,12 @@ def command(context: click.Context, /, address: str | None, target: str | None, 
         raise KvrefError("--sql and --reload belong to an endpoint: give its HOST:PORT")
     if options["profile"] not in {None, "auto", *profiles.names()}:
         raise KvrefError(f"no profile {options['profile']!r}: choose auto, {', '.join(profiles.names())}")
+    # A target without a profile is not booted in vain.
+    catalogue.profile_of(target or EMBEDDED)
     with targets.Terminal() as progress, targets.running(target or EMBEDDED, progress=progress) as booted:
         said = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
-        click.echo(f"{said}, {booted.address}")
-        context.exit(run_suite(booted.address, _filled_in(options, booted)))
+        click.echo(f"{said}, {booted.memcached()}")
+        context.exit(run_suite(booted.memcached(), _filled_in(options, booted)))
 
 
 def run_suite(address: str, options: Options) -> int:

@@ -18,15 +18,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kvref import profiles, targets
 from kvref.errors import KvrefError
 from kvref_conformance.duel import known, report
-from kvref_conformance.duel.care import care_for
+from kvref_conformance.duel.care import INNODB, care_for
 from kvref_conformance.duel.exchange import Side
 from kvref_conformance.duel.run import Run
 from kvref_conformance.duel.shapes import Ground
+from kvref_conformance.transcripts import innodb_stage
+from kvref_conformance.transcripts.innodb_stage import InnoDBStage
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 from kvref_conformance.transcripts.sqlite_stage import SQLiteStage
 
 if TYPE_CHECKING:
     from kvref_conformance.duel.run import Found, Tally
+    from kvref_conformance.transcripts.play import Stage
 
 EMBEDDED: Final = "kvref-sqlite"
 # What the tables of two kvref servers look like where no MySQL takes part, by profile.
@@ -78,31 +81,41 @@ def _one(text: str) -> tuple[int, int]:
 def _sides(
     names: tuple[str, str], given: tuple[str, ...], stack: ExitStack, console: Console
 ) -> tuple[tuple[Side, Side], Ground, set[str]]:
-    unknown = [name for name in names if name != EMBEDDED and not name.endswith("-plugin")]
+    ours = [EMBEDDED, *targets.over_sql()]
+    unknown = [name for name in names if name not in ours and not name.endswith("-plugin")]
     if unknown:
         raise KvrefError(
-            f"{unknown[0]!r} has no mappings to compare: choose {EMBEDDED}, mysql-8.0-plugin or mysql-5.6-plugin"
+            f"{unknown[0]!r} has no mappings to compare: choose mysql-8.0-plugin, mysql-5.6-plugin, {', '.join(ours)}"
         )
-    plugins = [name.removesuffix("-plugin") for name in names if name != EMBEDDED]
+    plugins = [name.removesuffix("-plugin") for name in names if name not in ours]
     wanted = list(given) or plugins or ["kvref"]
     if wrong := [name for name in wanted if name not in profiles.names()]:
         raise KvrefError(f"no profile {wrong[0]!r}: choose {', '.join(profiles.names())}")
     stages: list[tuple[str, MySQLStage]] = []
     for name in names:
-        if name != EMBEDDED:
+        if name not in ours:
             console.print(f"booting {name}", markup=False)
             stages.append((name, MySQLStage(stack.enter_context(targets.plugin_server(name)))))
     version = stages[0][1].version if stages else VERSIONS.get(wanted[0], NEWEST)
     sides: list[Side] = []
     for name in names:
-        if name != EMBEDDED:
+        if name not in ours:
             sides.append(Side(name, stages.pop(0)[1], LAZY))
             continue
         profile = wanted.pop(0) if len(wanted) > 1 else wanted[0]
-        console.print(f"starting kvref --profile {profile}", markup=False)
-        sides.append(Side(f"kvref {profile}", SQLiteStage(stack.enter_context(targets.kvref_server(profile)), version)))
+        console.print(f"starting {name} --profile {profile}", markup=False)
+        said = f"kvref {profile}" if name == EMBEDDED else f"{name} {profile}"
+        sides.append(Side(said, _kvref(name, profile, version, stack)))
     taking_part = {*plugins, *wanted, *given}
-    return (sides[0], sides[1]), Ground(version, care_for(taking_part)), taking_part
+    care = care_for({*taking_part, INNODB} if {*names}.intersection(targets.over_sql()) else taking_part)
+    return (sides[0], sides[1]), Ground(version, care), taking_part
+
+
+def _kvref(name: str, profile: str, version: str, stack: ExitStack) -> Stage:
+    if name == EMBEDDED:
+        return SQLiteStage(stack.enter_context(targets.kvref_server(profile)), version)
+    options = innodb_stage.OPTIONS[version]
+    return InnoDBStage(*stack.enter_context(targets.kvref_over_sql(name, profile, options)), version)
 
 
 class _Watch:

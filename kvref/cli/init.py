@@ -5,17 +5,21 @@ from __future__ import annotations
 import click
 
 from kvref import profiles
-from kvref.storage.sqlite import SQLiteStore, path_of
+from kvref.storage.dsn import open_store
+
+LOCK_WAIT = 10.0  # seconds
 
 
 @click.command()
-@click.option("--store", "dsn", required=True, metavar="DSN", help="sqlite:///PATH; the file is created when missing.")
+@click.option(
+    "--store", "dsn", required=True, metavar="DSN", help="sqlite:///PATH, created when missing, or mysql://USER@HOST/."
+)
 def command(dsn: str) -> None:
     """Create containers, config_options and cache_policies with the plugin's demo rows.
 
     Tables that are already there are left as they are.
     """
-    store = SQLiteStore(path_of(dsn), profiles.load("kvref"))
+    store = open_store(dsn, profiles.load("kvref"), LOCK_WAIT)
     try:
         created = store.initialise()
     finally:

@@ -22,8 +22,10 @@ from kvref.errors import KvrefError
 from kvref.targets import catalogue
 from kvref_conformance import transcripts
 from kvref_conformance.errors import CannotJudge, SuiteError
-from kvref_conformance.transcripts import listing, show
+from kvref_conformance.transcripts import innodb_stage, listing, show
+from kvref_conformance.transcripts.compare import Asked
 from kvref_conformance.transcripts.crew import Job, hold
+from kvref_conformance.transcripts.innodb_stage import InnoDBStage
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 from kvref_conformance.transcripts.replay import Script, recorded_with, sample
 from kvref_conformance.transcripts.running_plugin import RunningPlugin
@@ -40,6 +42,8 @@ PROFILES: Final = ("mysql-8.0", "mysql-5.6")
 # Each stage has a server of its own.
 EMBEDDED_STAGES: Final = 3
 LIVE_STAGES: Final = 2
+# The target that has the recorded version's own SQL, and that version.
+SAME_SQL: Final = ("kvref-mysql-8.0", "8.0.33")
 _ADDRESS: Final = re.compile(r"(\S+):(\d+)")
 
 
@@ -49,7 +53,7 @@ _ADDRESS: Final = re.compile(r"(\S+):(\d+)")
 @click.option("--only", metavar="GLOB", default="*", help="Only conversations whose id or group fits.")
 @click.option("--sample", "sampled", is_flag=True, help="Only a fixed part over all groups, without long waits.")
 @click.option("--profile", "chosen", multiple=True, type=click.Choice(PROFILES), help="kvref's; by default both.")
-@click.option("--target", metavar="NAME", help="Instead of kvref, private instances of a plugin target.")
+@click.option("--target", metavar="NAME", help="Instead, private instances of a plugin target or of kvref over InnoDB.")
 @click.option("--sql", metavar="DSN", help="MySQL behind HOST:PORT: ALL its databases are dropped, again and again.")
 @click.option("--json", "file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON too.")
 @click.pass_context
@@ -106,11 +110,16 @@ def _jobs(
 ) -> list[Job]:
     if bool(addresses) != (sql is not None) or len(addresses) > 1:
         raise KvrefError("a running endpoint is one HOST:PORT and --sql with the MySQL server behind it")
-    if sum(map(bool, (addresses, target, chosen))) > 1:
-        raise KvrefError("give one of HOST:PORT, --target and --profile")
+    over_sql = target in targets.over_sql()
+    if sum(map(bool, (addresses, target, chosen and not over_sql))) > 1:
+        raise KvrefError(
+            "give one of HOST:PORT, --target and --profile (and --profile to a target of kvref over InnoDB)"
+        )
     if addresses and sql is not None:
         host, port = addresses[0].rsplit(":", 1)
         return [_running(RunningPlugin((host, int(port)), sql), scripts)]
+    if target is not None and over_sql:
+        return [_over_sql(target, name, scripts) for name in chosen or PROFILES]
     if target is not None:
         return [_private(target, scripts)]
     return [_embedded(name, scripts) for name in chosen or PROFILES]
@@ -123,21 +132,32 @@ def _embedded(profile: str, scripts: Sequence[Script]) -> Job:
         return SQLiteStage(stack.enter_context(targets.kvref_server(profile)), version)
 
     chosen = recorded_with(scripts, version)
-    return Job(version, chosen, listing.load(), EMBEDDED_STAGES, open_stage, translated=True)
+    return Job(version, chosen, listing.load(), EMBEDDED_STAGES, open_stage, Asked.KVREF_OVER_OTHER_SQL)
+
+
+def _over_sql(name: str, profile: str, scripts: Sequence[Script]) -> Job:
+    version = str(profiles.load(profile)["identity.version"])
+
+    def open_stage(stack: ExitStack) -> Stage:
+        servers = stack.enter_context(targets.kvref_over_sql(name, profile, innodb_stage.OPTIONS[version]))
+        return InnoDBStage(*servers, version)
+
+    asked = Asked.KVREF if (name, version) == SAME_SQL else Asked.KVREF_OVER_OTHER_SQL
+    return Job(version, recorded_with(scripts, version), listing.load(name), LIVE_STAGES, open_stage, asked)
 
 
 def _private(name: str, scripts: Sequence[Script]) -> Job:
-    version = str(profiles.load(catalogue.recipe(name).profile)["identity.version"])
+    version = str(profiles.load(catalogue.profile_of(name))["identity.version"])
 
     def open_stage(stack: ExitStack) -> Stage:
         return MySQLStage(stack.enter_context(targets.plugin_server(name)))
 
-    return Job(version, recorded_with(scripts, version), (), LIVE_STAGES, open_stage, translated=False)
+    return Job(version, recorded_with(scripts, version), (), LIVE_STAGES, open_stage, Asked.PLUGIN)
 
 
 def _running(machine: RunningPlugin, scripts: Sequence[Script]) -> Job:
     stage = MySQLStage(machine)
-    return Job(stage.version, recorded_with(scripts, stage.version), (), 1, lambda _: stage, translated=False)
+    return Job(stage.version, recorded_with(scripts, stage.version), (), 1, lambda _: stage, Asked.PLUGIN)
 
 
 def _held(jobs: Sequence[Job]) -> list[Outcome]:

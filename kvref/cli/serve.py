@@ -7,6 +7,7 @@ import logging
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import uvloop
@@ -14,9 +15,13 @@ import uvloop
 from kvref import profiles
 from kvref.addresses import Address, parse_address
 from kvref.errors import KvrefError
-from kvref.server.server import Server
+from kvref.server.server import Server, lock_wait
 from kvref.server.settings import SETTINGS, parse
-from kvref.storage.sqlite import SQLiteStore, path_of
+from kvref.storage.dsn import open_store
+from kvref.storage.sqlite import SCHEME, SQLiteStore
+
+if TYPE_CHECKING:
+    from kvref.storage.mysql import MySQLStore
 
 _SETTINGS_HELP = "\n".join(f"  {s.name}={s.default}  ({s.unit}) {s.help}" for s in SETTINGS.values())
 
@@ -35,7 +40,12 @@ Settings for --set, with their defaults:
 @click.option(
     "--listen", default="127.0.0.1:11211", show_default=True, metavar="HOST:PORT", help="Port 0: any free one."
 )
-@click.option("--store", "dsn", metavar="DSN", help="sqlite:///PATH. [default: a new file in a temporary folder]")
+@click.option(
+    "--store",
+    "dsn",
+    metavar="DSN",
+    help="sqlite:///PATH or mysql://USER@HOST/. [default: a new file in a temporary folder]",
+)
 @click.option("--profile", default="kvref", show_default=True, metavar="NAME", help="Whose answers to give.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting, see above; may be repeated.")
 def command(listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...]) -> None:
@@ -47,28 +57,26 @@ def command(listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...]) 
     if not facts.flag("mapping.supported"):
         able = [name for name in profiles.names() if profiles.load(name).flag("mapping.supported")]
         raise KvrefError(f"profile {profile!r} has no mappings to serve: choose one of {', '.join(able)}")
-    path = _path(dsn)
-    store = SQLiteStore(path, facts)
+    store = open_store(dsn or _new_file(), facts, lock_wait(facts, settings))
     try:
         _serve(store, address, facts, settings, new=dsn is None)
     finally:
         store.close()
 
 
-def _path(dsn: str | None) -> Path:
-    if dsn is not None:
-        return path_of(dsn)
-    return Path(tempfile.mkdtemp(prefix="kvref-")) / "kvref.sqlite"
+def _new_file() -> str:
+    return f"{SCHEME}{Path(tempfile.mkdtemp(prefix='kvref-')) / 'kvref.sqlite'}"
 
 
 def _serve(
-    store: SQLiteStore, address: Address, facts: profiles.Profile, settings: dict[str, int], *, new: bool
+    store: SQLiteStore | MySQLStore, address: Address, facts: profiles.Profile, settings: dict[str, int], *, new: bool
 ) -> None:
     log = logging.getLogger("kvref")
-    if new:
-        log.info("no --store given: serving a new file, sqlite:///%s", store.path)
-    if store.initialise():
-        log.info("created the configuration tables and the plugin's demo rows in %s", store.path)
+    if isinstance(store, SQLiteStore):
+        if new:
+            log.info("no --store given: serving a new file, sqlite:///%s", store.path)
+        if store.initialise():
+            log.info("created the configuration tables and the plugin's demo rows in %s", store.path)
     server = Server(store, facts, settings)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(server.run(address))

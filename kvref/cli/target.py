@@ -17,7 +17,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group("target")
 def command() -> None:
-    """Boot real endpoints: the MySQL plugin, memcached, kvref."""
+    """Boot real endpoints: the MySQL plugin, memcached, kvref; SQL servers without the plugin."""
 
 
 @command.command("list")
@@ -40,7 +40,7 @@ def list_(as_json: bool) -> None:
     multiple=True,
     metavar="OPTION",
     help="A further option of the server, e.g. --option=--daemon_memcached_w_batch_size=10; repeatable. "
-    "{mc_port} in it stands for the memcached port.",
+    "{mc_port} in it stands for the memcached port, if any.",
 )
 @_as_json
 def up(name: str, options: tuple[str, ...], as_json: bool) -> None:
@@ -100,6 +100,7 @@ def _print_running(target: targets.Target) -> None:
     facts = {
         "address": target.address,
         "sql": target.sql,
+        "socket": target.socket,
         "store": target.store,
         "profile": target.profile,
         "log": target.log,

@@ -40,7 +40,7 @@ def flush_all(session: Session, command: c.FlushAll, _now: int) -> Steps:
     if command.delay and not session.rules.ignores_delay:
         return ClientError("delayed flush_all is not supported: send flush_all or flush_all 0")
     mapping = yield from session.mapping()
-    session.check(mapping)
+    yield from session.check(mapping)
     cause = yield Clear(mapping, session.rules.flush_on_reference)
     if cause is not None:
         return ServerError(cause if session.rules.refusal_is_error else NOT_FLUSHED)

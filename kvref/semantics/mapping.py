@@ -80,6 +80,7 @@ class Mapping:
         behind: for each value column, the columns that follow it in InnoDB's record.
         secondary: the key's index is not the primary key.
         blind: no key finds a row (an index of more columns than the key, which one profile takes).
+        not_null: columns that hold no NULL, where the store has to see to it that none is written.
         row: the containers row as the store read it.
         fault: why the table no longer fits, empty while it does.
     """
@@ -97,6 +98,7 @@ class Mapping:
     behind: tuple[tuple[Column, ...], ...] = ()
     secondary: bool = False
     blind: bool = False
+    not_null: frozenset[str] = frozenset()
     row: object = None
     fault: str = ""
 

@@ -38,6 +38,16 @@ class LoadMapping:
 
 
 @dataclass(slots=True)
+class Recheck:
+    """Look whether a mapping that has a fault fits its table again, and bring it up to date; the answer says nothing.
+
+    A store that notices DDL before each tick has nothing to do.
+    """
+
+    mapping: Mapping
+
+
+@dataclass(slots=True)
 class Lookup:
     """Read one row; answered with Row or None. `for_update`: a write of the same row follows in this command."""
 
@@ -108,7 +118,7 @@ class Clear:
     on_reference: str
 
 
-Operation = LoadMapping | Lookup | ReadAlong | Scan | Insert | Update | Remove | Clear
+Operation = LoadMapping | Recheck | Lookup | ReadAlong | Scan | Insert | Update | Remove | Clear
 
 # A step of semantics: yields operations, is sent their answers, returns its result.
 Steps = Generator[Operation, Any, Any]
@@ -116,6 +126,6 @@ Steps = Generator[Operation, Any, Any]
 
 def takes_lock(operation: Operation) -> bool:
     """Tell whether an operation writes, or reads what its command is about to write."""
-    return not isinstance(operation, LoadMapping | ReadAlong | Scan) and (
+    return not isinstance(operation, LoadMapping | Recheck | ReadAlong | Scan) and (
         not isinstance(operation, Lookup) or operation.for_update
     )

@@ -58,7 +58,7 @@ def _usable(session: Session) -> Steps:
     """Return the mapping in force, None where its table does not fit it any more and no error says so."""
     mapping = yield from session.mapping()
     try:
-        session.check(mapping)
+        yield from session.check(mapping)
     except UnfitError:
         if session.rules.unfit_table_is_error:
             raise

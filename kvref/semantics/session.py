@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kvref.semantics.keys import Switch, mapping_name, split_word
 from kvref.semantics.mapping import Directory, Mapping
-from kvref.semantics.ports import Cell, LoadMapping, Lookup, Operation, Row
+from kvref.semantics.ports import Cell, LoadMapping, Lookup, Operation, Recheck, Row
 from kvref.semantics.rules import Rules
 from kvref.semantics.stats import Counters
 from kvref.semantics.values import RefusedError, join_value, key_cell
@@ -125,14 +125,16 @@ class Session:
         mapping = yield from self.switch(target.name)
         return Status.NOT_FOUND if mapping is None else (mapping, target.key)
 
-    def check(self, mapping: Mapping) -> None:
+    def check(self, mapping: Mapping) -> Generator[Operation, Any, None]:
         """Look at the mapping's table before a row is read or written.
 
         Raises:
             UnfitError: it was dropped, or what is mapped of it is not there any more.
         """
         if mapping.fault:
-            raise UnfitError(mapping.fault)
+            yield Recheck(mapping)
+            if mapping.fault:
+                raise UnfitError(mapping.fault)
 
     def looked_up(self, mapping: Mapping, key: bytes) -> Cell:
         """Return the key column's content to look for, or None when no row can be found by this key."""
@@ -158,7 +160,7 @@ class Session:
         if isinstance(target, Status):
             return None, None
         mapping, key = target
-        self.check(mapping)
+        yield from self.check(mapping)
         cell = self.looked_up(mapping, key) if key else None
         row: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
         if row is not None and self.rules.hides_expired and self.expired(row, now):

@@ -41,7 +41,7 @@ def store(session: Session, command: c.Store, now: int) -> Steps:
     mapping, key = target
     if not key:
         return Status.NOT_STORED  # a switch word: innodb_store returns before it looks for a row
-    session.check(mapping)
+    yield from session.check(mapping)
     cell = _key(session, mapping, command, key)
     check_numbers(session, mapping, command, now)
     found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import Final, Protocol, cast
 
 from kvref.semantics.session import Session, Shared
 from kvref.semantics.verbs import execute
-from kvref.server.driver import Driver
+from kvref.server.drivers import Driver
 from kvref.wire import commands as c
 from kvref.wire.replies import Closed, Reply, ServerError
 from kvref.wire.rules import TextRules
@@ -115,8 +116,8 @@ class Connection(asyncio.Protocol):
             if command is None:
                 self._ending = self._parser.closed or self._eof
                 break
-            steps = execute(self._session, command, int(time.time()))
-            reply = self._host.driver.run(steps, self._resume)
+            begin = partial(execute, self._session, command, int(time.time()))
+            reply = self._host.driver.run(begin, self._resume)
             if reply is None:
                 self._command = command
                 self._throttle()
@@ -151,7 +152,7 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self._unsettled:
             return
-        if self._host.driver.store.dirty:
+        if self._host.driver.dirty:
             self._unsettled = True
             self._host.driver.when_settled(self._settle)
             return

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kvref.errors import StoreError
+from kvref.semantics.mapping import Directory
 from kvref.semantics.ports import LockWaitError, Operation, Steps, takes_lock
 from kvref.storage.sqlite import BusyError, SQLiteStore
 from kvref.wire.replies import Reply, ServerError
@@ -34,8 +35,8 @@ class _Parked:
     deadline: float
 
 
-class Driver:
-    """Answer the operations of all sessions from one store.
+class TickDriver:
+    """Answer the operations of all sessions from one SQLite file.
 
     Args:
         store: where rows live.
@@ -52,11 +53,16 @@ class Driver:
         self._looked = False  # this tick has looked at what others did to the file
         self._down = ""  # why nothing can be answered from the store
 
-    def run(self, steps: Steps, done: Callable[[Reply], None]) -> Reply | None:
+    @property
+    def dirty(self) -> bool:
+        """Tell whether replies must wait for this tick's commit."""
+        return self.store.dirty
+
+    def run(self, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
         """Run a command's steps.
 
         Args:
-            steps: what `execute` returned.
+            begin: begins the command.
             done: called later with the reply, where the command waits for another writer or is a long one.
 
         Returns:
@@ -64,7 +70,15 @@ class Driver:
         """
         if not self._looked:
             self._look()
-        return self._advance(steps, None, done, None)
+        return self._advance(begin(), None, done, None)
+
+    async def read_directory(self) -> Directory:
+        """Read the configuration, see `SQLiteStore.read_directory`."""
+        return self.store.read_directory()
+
+    async def close(self) -> None:
+        """Commit what is open."""
+        self.commit()
 
     def _look(self) -> None:
         self._looked = True

@@ -11,7 +11,7 @@ import socket
 import time
 from functools import partial
 from importlib.metadata import version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError, StoreError
@@ -20,9 +20,12 @@ from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.semantics.stats import Counters
 from kvref.server.connection import Connection
-from kvref.server.driver import Driver
+from kvref.server.drivers import Driver, driver_for
 from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.rules import text_rules
+
+if TYPE_CHECKING:
+    from kvref.storage.mysql import MySQLStore
 
 _log = logging.getLogger("kvref.server")
 
@@ -30,6 +33,11 @@ BACKLOG: Final = 1024
 UVLOOP: Final = f"uvloop {version('uvloop')}"
 IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the setting does not count
 DRAIN_SECONDS: Final = 5.0
+
+
+def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
+    """Return how long a write waits for another writer, in seconds."""
+    return settings["innodb_lock_wait_timeout"] if profile["lock.wait"] == "setting" else IMPATIENT
 
 
 class Server:
@@ -45,7 +53,7 @@ class Server:
         ConfigError: the configuration has no usable row.
     """
 
-    def __init__(self, store: SQLiteStore, profile: Profile, settings: dict[str, int]) -> None:
+    def __init__(self, store: SQLiteStore | MySQLStore, profile: Profile, settings: dict[str, int]) -> None:
         self.store = store
         self.profile = profile
         self.settings = settings
@@ -58,6 +66,7 @@ class Server:
             settings["item_size_max"],
         )  # fmt: skip
         self.driver: Driver
+        self._reloading: asyncio.Task[None] | None = None
 
     async def run(self, address: Address) -> None:
         """Listen and serve until SIGTERM or SIGINT.
@@ -66,8 +75,7 @@ class Server:
             ConfigError: the address cannot be listened on.
         """
         loop = asyncio.get_running_loop()
-        patient = self.profile["lock.wait"] == "setting"
-        self.driver = Driver(self.store, self.settings["innodb_lock_wait_timeout"] if patient else IMPATIENT)
+        self.driver = driver_for(self.store, lock_wait(self.profile, self.settings))
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
@@ -91,8 +99,11 @@ class Server:
 
     def reload(self) -> None:
         """Read the configuration tables again; where they cannot be used the old mappings stay in force."""
+        self._reloading = asyncio.get_running_loop().create_task(self._reload())
+
+    async def _reload(self) -> None:
         try:
-            self.shared.directory.replace(self.store.read_directory())
+            self.shared.directory.replace(await self.driver.read_directory())
         except (ConfigError, StoreError) as error:
             _log.error("configuration not reloaded, the old one stays in force: %s", error)
             return
@@ -118,6 +129,7 @@ class Server:
         deadline = time.monotonic() + DRAIN_SECONDS
         while self.connections and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
+        await self.driver.close()
 
     def process_rows(self) -> dict[str, str]:
         """Return the rows of `stats` and `stats settings` that only the process knows."""

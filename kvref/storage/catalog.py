@@ -36,7 +36,7 @@ def read_directory(catalog: Catalog, profile: Profile) -> tuple[Directory, list[
     Raises:
         ConfigError: no usable row, or options that the profile does not do without.
     """
-    delimiter, separator, problems = _options(catalog, profile)
+    delimiter, separator, problems = read_options(catalog, profile)
     rows = {row.name: row for row in catalog.containers()}
     mappings: list[Mapping] = []
     naming = catalog.naming()
@@ -55,7 +55,15 @@ def read_directory(catalog: Catalog, profile: Profile) -> tuple[Directory, list[
     return directory, problems
 
 
-def _options(catalog: Catalog, profile: Profile) -> tuple[bytes, bytes, list[str]]:
+def read_options(catalog: Catalog, profile: Profile) -> tuple[bytes, bytes, list[str]]:
+    """Read the options.
+
+    Returns:
+        Delimiter, separator, and one sentence for each that is missing.
+
+    Raises:
+        ConfigError: the profile does not do without what is missing.
+    """
     problems: list[str] = []
     try:
         rows = catalog.options()
@@ -66,10 +74,14 @@ def _options(catalog: Catalog, profile: Profile) -> tuple[bytes, bytes, list[str
     if profile["config.missing_row"] == "refused":
         if not rows or nulls:
             raise ConfigError(
-                "config_options is missing, empty or holds a NULL: the plugin opens no port with it either"
+                "config_options is missing, empty or holds a NULL: the plugin opens no port with it either: give it the"
+                " rows 'separator' and 'table_map_delimiter', each with a value"
             )
         if not catalog.has_policies():
-            raise ConfigError("cache_policies is missing or empty: the plugin opens no port with it either")
+            raise ConfigError(
+                "cache_policies is missing or empty: the plugin opens no port with it either: give it the row"
+                " ('cache_policy', 'innodb_only', 'innodb_only', 'innodb_only', 'innodb_only')"
+            )
     problems += [f"config_options row {name!r} is NULL: taken as missing" for name in nulls]
     for name, builtin in BUILT_IN.items():
         if name not in rows:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final, Protocol
 
-from kvref.errors import ConfigError
+from kvref.errors import ConfigError, RowError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Kind, Mapping, Naming
 from kvref.storage.file_names import file_names, sql_name
@@ -52,6 +52,7 @@ class Table:
         virtual: those of the generated ones that are computed when read.
         order: all columns as they stand in the table.
         clustered: the columns of InnoDB's clustered index, which come first in its record.
+        not_null: columns whose NULL SQL would replace or refuse.
     """
 
     source: str
@@ -62,6 +63,7 @@ class Table:
     virtual: frozenset[str] = frozenset()
     order: tuple[str, ...] = ()
     clustered: tuple[str, ...] = ()
+    not_null: frozenset[str] = frozenset()
 
 
 class Catalog(Protocol):
@@ -92,15 +94,25 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     where = f"container {row.name!r}"
     for column in ("db_schema", "db_table", "key_columns", "value_columns", "unique_idx_name_on_key"):
         if getattr(row, column) is None:
-            raise ConfigError(f"{where}: {column} is NULL: name one")
-    table = _table(row, catalog, profile)
+            raise RowError(f"{where}: {column} is NULL: name one", f"null-{column}")
+    for column in ("db_table", "key_columns", "value_columns", "unique_idx_name_on_key"):
+        if not getattr(row, column):
+            raise RowError(f"{where}: {column} is empty: name one", f"empty-{column}")
+    if profile["containers.null_option"] == "refused":
+        _refuse_null_options(where, row)
+    named = table_name(row, profile)
+    table = None if named is None else catalog.table(*named)
     if table is None:
-        raise ConfigError(f"{where}: there is no table {row.db_schema}.{row.db_table}: create it or correct the row")
+        text = f"{where}: there is no table {row.db_schema}.{row.db_table}: create it or correct the row"
+        raise RowError(text, "no-table")
     if table.virtual and profile["containers.virtual_columns"] == "refused":
-        raise ConfigError(f"{where}: table {table.source} contains virtual columns: {', '.join(sorted(table.virtual))}")
+        columns = ", ".join(sorted(table.virtual))
+        raise RowError(
+            f"{where}: table {table.source} contains virtual columns: {columns}: make them STORED", "virtual-columns"
+        )
     key = _column(where, table, row.key_columns or "", "key column")
     if key.kind is Kind.BYTES or (key.kind is Kind.TEXT and not key.cuts):
-        raise ConfigError(f"{where}: the key column {key.name} should be INTEGER, CHAR or VARCHAR")
+        raise RowError(f"{where}: the key column {key.name} should be INTEGER, CHAR or VARCHAR", "key-type")
     names = [name for name in _NAME_SEPARATORS.split(row.value_columns or "") if name]
     if len(names) < 2:
         names = [row.value_columns or ""]
@@ -108,7 +120,7 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     if len(values) > 1 and profile["containers.bytes_among_several"] == "refused":
         _check_several(where, table, values)
     if key in values and profile["containers.key_as_value"] == "refused":
-        raise ConfigError(f"{where}: the key column {key.name} cannot be a value column too")
+        raise RowError(f"{where}: the key column {key.name} cannot be a value column too", "key-among-values")
     indexed = _indexed(where, table, key, row.unique_idx_name_on_key or "", profile)
     flags, cas, expiry = _option_columns(where, table, row, (key, *values), profile)
     mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
@@ -116,25 +128,42 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
         behind=tuple(_behind(table, column) for column in values),
-        secondary=indexed != table.clustered, blind=indexed != (key.name,), row=row,
+        secondary=indexed != table.clustered, blind=indexed != (key.name,),
+        not_null=table.not_null, row=row,
     )  # fmt: skip
 
 
 def check_again(mapping: Mapping, catalog: Catalog, profile: Profile) -> None:
-    """Bring a mapping up to date after DDL: columns are found by name again, or it gets a fault.
-
-    What the row had in use when it was read must still be there (innodb_verify_low, called at run time).
+    """Bring a mapping up to date after DDL; see `checked` and `take_over`.
 
     Args:
         mapping: changed in place.
         catalog: the store.
         profile: as for `check`.
     """
+    take_over(mapping, checked(mapping, catalog, profile))
+
+
+def checked(mapping: Mapping, catalog: Catalog, profile: Profile) -> Mapping | ConfigError:
+    """Check the row of a mapping again and return what it makes now, or why nothing."""
     assert isinstance(mapping.row, Container)
     try:
-        found = check(mapping.row, catalog, profile)
+        return check(mapping.row, catalog, profile)
     except ConfigError as error:
-        mapping.fault = str(error)
+        return error
+
+
+def take_over(mapping: Mapping, found: Mapping | ConfigError) -> None:
+    """Bring a mapping up to date: columns are found by name again, or it gets a fault.
+
+    What the row had in use when it was read must still be there (innodb_verify_low, called at run time).
+
+    Args:
+        mapping: changed in place.
+        found: what `checked` returned.
+    """
+    if isinstance(found, ConfigError):
+        mapping.fault = str(found)
         return
     for what in ("flags", "cas", "expiry"):
         before = getattr(mapping, what)
@@ -146,14 +175,20 @@ def check_again(mapping: Mapping, catalog: Catalog, profile: Profile) -> None:
     mapping.become(found)
 
 
-def _table(row: Container, catalog: Catalog, profile: Profile) -> Table | None:
+def table_name(row: Container, profile: Profile) -> tuple[str, str] | None:
+    """Return schema and name of the table that a row names, None where no table can be called so.
+
+    Args:
+        row: neither db_schema nor db_table is NULL.
+        profile: names as of files, or as in SQL.
+    """
     schema: str | None = row.db_schema or ""
     name: str | None = row.db_table or ""
     if profile["containers.table_names"] != "sql":
         canonical = profile["containers.table_names"] == "canonical-files"
         files = file_names(row.db_schema or "", row.db_table or "", canonical=canonical)
         schema, name = (sql_name(each, canonical=canonical) for each in files)
-    return None if schema is None or name is None else catalog.table(schema, name)
+    return None if schema is None or name is None else (schema, name)
 
 
 def _behind(table: Table, column: Column) -> tuple[Column, ...]:
@@ -163,11 +198,19 @@ def _behind(table: Table, column: Column) -> tuple[Column, ...]:
     return tuple(table.columns[name] for name in takewhile(table.columns.__contains__, following))
 
 
+def _refuse_null_options(where: str, row: Container) -> None:
+    for what in ("flags", "cas_column", "expire_time_column"):
+        if getattr(row, what) is None:
+            text = f"{where}: {what} has an invalid NULL value: write '0' for a feature that is not in use"
+            raise RowError(text, "null-option")
+
+
 def _check_several(where: str, table: Table, values: tuple[Column, ...]) -> None:
     wrong = [column.name for column in values if column.kind is Kind.BYTES and (column.cuts or column.exact)]
     if wrong:
-        raise ConfigError(
-            f"{where}: the value column {wrong[0]} in table {table.source} should be INTEGER, CHAR or VARCHAR"
+        raise RowError(
+            f"{where}: the value column {wrong[0]} in table {table.source} should be INTEGER, CHAR or VARCHAR",
+            "bytes-among-several",
         )
 
 
@@ -187,12 +230,13 @@ def _option_columns(
         if name in names and not refuses:
             found.append(None)
             continue
-        column = _option_column(where, table, name, what, profile)
+        column = _option_column(where, table, name, what)
         found.append(column)
         names += [] if column is None else [column.name]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice and refuses:
-        raise ConfigError(f"{where}: column {', '.join(twice)} is mapped twice: a write would contradict itself")
+        text = f"{where}: column {', '.join(twice)} is mapped twice: a write would contradict itself"
+        raise RowError(text, "mapped-twice")
     flags, cas, expiry = found
     return flags, cas, expiry
 
@@ -201,37 +245,46 @@ def _column(where: str, table: Table, name: str, what: str) -> Column:
     if name in table.columns:
         return table.columns[name]
     if name in table.unusable:
-        raise ConfigError(
-            f"{where}: the {what} {name} is of type {table.unusable[name]}: map a CHAR, VARCHAR, TEXT, BLOB or INTEGER"
+        raise RowError(
+            f"{where}: the {what} {name} is of type {table.unusable[name]}: map a CHAR, VARCHAR, TEXT, BLOB or INTEGER",
+            f"{what.replace(' column', '')}-type",
         )
-    known = ", ".join((*table.columns, *table.unusable))
-    raise ConfigError(f"{where}: table {table.source} has no {what} {name!r}: its columns are {known}")
+    columns = (*table.columns, *table.unusable)
+    known = ", ".join(columns)
+    raise RowError(
+        f"{where}: table {table.source} has no {what} {name!r}: its columns are {known}{_nearly(name, columns)}",
+        f"no-{what.replace(' ', '-')}",
+    )
+
+
+def _nearly(name: str, columns: tuple[str, ...]) -> str:
+    """Return a hint where the name differs from a column's in what is compared too; else ""."""
+    meant = next((each for each in columns if each.casefold() == name.strip(" `,;|").casefold()), None)
+    return "" if meant is None else f": write {meant!r}, without blanks, quotes or other letter case"
 
 
 def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile) -> tuple[str, ...]:
     columns = {name.lower(): columns for name, columns in table.unique.items()}.get(index.lower())
     if columns is None:
         known = ", ".join(table.unique) or "none"
-        raise ConfigError(
+        raise RowError(
             f"{where}: {index!r} is no unique index of table {table.source} (unique indexes: {known}):"
-            f" the index on key column must be a unique index"
+            f" the index on key column must be a unique index",
+            "no-unique-index",
         )
     starts = columns[0] == key.name and columns == table.unique.get("PRIMARY")
     if columns != (key.name,) and not (starts and profile["containers.composite_primary"] == "blind"):
-        raise ConfigError(
-            f"{where}: index {index} is on {', '.join(columns)}: it must be on the key column {key.name} only"
+        raise RowError(
+            f"{where}: index {index} is on {', '.join(columns)}: it must be on the key column {key.name} only",
+            "index-of-others",
         )
     return columns
 
 
-def _option_column(where: str, table: Table, name: str | None, what: str, profile: Profile) -> Column | None:
-    if name is None:
-        if profile["containers.null_option"] == "refused":
-            raise ConfigError(f"{where}: {what} has an invalid NULL value: write '0' for a feature that is not in use")
-        return None
-    column = table.columns.get(name)
-    if column is None and name not in table.unusable:
+def _option_column(where: str, table: Table, name: str | None, what: str) -> Column | None:
+    column = table.columns.get(name or "")
+    if name is None or (column is None and name not in table.unusable):
         return None  # '0', '' or any name the table does not have: not in use (flag-002..024)
     if column is None or column.kind is not Kind.INTEGER:
-        raise ConfigError(f"{where}: the {what} {name} in table {table.source} should be INTEGER")
+        raise RowError(f"{where}: the {what} {name} in table {table.source} should be INTEGER", "option-type")
     return column

@@ -97,7 +97,7 @@ class SQLiteCatalog:
             return None, ""
         rows = self._pragma("table_xinfo", source)
         column, declared = next((row[1], row[2]) for row in rows if row[1].lower() == wanted)
-        collation = self._collations(source)[column]
+        collation = self.column_collations(source)[column]
         return column_of(column, declared, collation, self._profile), collation
 
     def has_policies(self) -> bool:
@@ -115,11 +115,10 @@ class SQLiteCatalog:
 
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table's columns and unique indexes, None when there is no such table."""
-        tables = _tables(self._connection)
-        source = next((n for n in (f"{schema}.{name}", name) if n in tables), None)
+        source = self.source_of(schema, name)
         if source is None:
             return None
-        collation = self._collations(source)
+        collation = self.column_collations(source)
         columns: dict[str, Column] = {}
         unusable: dict[str, str] = {}
         primary: dict[int, str] = {}
@@ -145,7 +144,12 @@ class SQLiteCatalog:
         clustered = next(candidates, ())
         return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered)
 
-    def _collations(self, source: str) -> dict[str, str]:
+    def source_of(self, schema: str, name: str) -> str | None:
+        """Return SQLite's name of a table, None when there is no such table."""
+        tables = _tables(self._connection)
+        return next((n for n in (f"{schema}.{name}", name) if n in tables), None)
+
+    def column_collations(self, source: str) -> dict[str, str]:
         """Return the collation of each column: SQLite tells it of indexes only, so a copy of the table gets one."""
         ((definition,),) = self._connection.execute(
             "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (source,)

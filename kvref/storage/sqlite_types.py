@@ -57,7 +57,9 @@ class Declared:
         return [member.replace("''", "'") for member in _MEMBER.findall(self.arguments)]
 
 
-def column_of(name: str, declared: str, collation: str, profile: Profile) -> Column | None:
+def column_of(
+    name: str, declared: str, collation: str, profile: Profile, charset: Charset | None = None
+) -> Column | None:
     """Return the column a declared type makes, None for a type that no mapping can use.
 
     Args:
@@ -65,6 +67,7 @@ def column_of(name: str, declared: str, collation: str, profile: Profile) -> Col
         declared: its type as in CREATE TABLE.
         collation: its collation as SQLite names it.
         profile: decides the default character set, padding, and what types without conversion show.
+        charset: of its text, where the store tells it; else that of the collation.
     """
     match = _DECLARED.fullmatch(declared)
     if match is None:
@@ -79,7 +82,7 @@ def column_of(name: str, declared: str, collation: str, profile: Profile) -> Col
             word,
             match[2] or "",
             unsigned=match[3].upper().strip() not in ("", "SIGNED"),
-            charset=CHARSETS[collations.charset_of(collation) or str(profile["store.default_charset"])],
+            charset=charset or CHARSETS[collations.charset_of(collation) or str(profile["store.default_charset"])],
             pads=profile["store.char_padding"] == "shown",
             raw=profile["store.storage_types"] == "raw",
         )

@@ -10,20 +10,26 @@
     targets.status()                     # running, crashed or stopped, for every known name
     targets.down("memcached")
 
+    with targets.sql_server("mariadb") as server:
+        ...  # server.dsn; server.kill(), server.start(): the same data and port
+
 Reading path: `lifecycle.py` (up, down, status), `catalogue.py` (which targets there are) with its recipes
-(`plugin.py` over `mysqld.py` and `builds.py`, `memcached.py`, `kvref_serve.py`), `plugin_server.py` (a plugin server
-that is stopped, started and killed), `run.py` over `process.py` (what runs), `artifacts.py` and `unpack.py` (where the
-builds come from). Errors are `kvref.errors.TargetError`; its kind `MissingError` says that the machine lacks a tool, a
-library or an artifact.
+(`plugin.py` and `sql_only.py` over `mysqld.py` and `builds.py`, `memcached.py`, `kvref_serve.py`), `plugin_server.py`
+and `sql_server.py` over `instance.py` (servers that are stopped, started and killed), `run.py` over `process.py` (what
+runs), `program.py` with `artifacts.py` and `unpack.py`, and `debian_root.py` (where the builds come from). Errors are
+`kvref.errors.TargetError`; its kind `MissingError` says that the machine lacks a tool, a library or an artifact, or its
+user a right.
 """
 
 from __future__ import annotations
 
+from kvref.targets.kvref_over_sql import kvref_over_sql, over_sql
 from kvref.targets.kvref_server import KvrefServer, kvref_server
 from kvref.targets.lifecycle import down, find, names, running, status, up
 from kvref.targets.needs import MissingError
 from kvref.targets.plugin_server import PluginServer, plugin_server
 from kvref.targets.progress import QUIET, Progress, Terminal
+from kvref.targets.sql_server import SQLServer, sql_server
 from kvref.targets.target import Status, Target
 
 __all__ = [
@@ -32,15 +38,19 @@ __all__ = [
     "MissingError",
     "PluginServer",
     "Progress",
+    "SQLServer",
     "Status",
     "Target",
     "Terminal",
     "down",
     "find",
+    "kvref_over_sql",
     "kvref_server",
     "names",
+    "over_sql",
     "plugin_server",
     "running",
+    "sql_server",
     "status",
     "up",
 ]

@@ -5,19 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref.errors import TargetError
-from kvref.targets.builds import MYSQL_5_6, MYSQL_8_0
-from kvref.targets.kvref_serve import KvrefSQLite
+from kvref.targets.builds import MARIADB, MYSQL_5_6, MYSQL_8_0, MYSQL_9_7
+from kvref.targets.kvref_serve import KvrefInnoDB, KvrefSQLite
 from kvref.targets.memcached import Memcached
-from kvref.targets.plugin import MySQLPlugin
+from kvref.targets.plugin import MySQLPlugin, config_script
+from kvref.targets.sql_only import SQLOnly
 
 if TYPE_CHECKING:
     from kvref.targets.recipe import Recipe
 
+_MARIADB = SQLOnly("mariadb", "MariaDB from the package mariadb-server-core; SQL only", MARIADB)
+_MYSQL_8_0 = SQLOnly(
+    "mysql-8.0", "MySQL 8.0.33 with the plugin's schema, without the plugin; SQL only", MYSQL_8_0, config_script
+)
+_MYSQL_9_7 = SQLOnly("mysql-9.7", "MySQL 9.7 of Debian sid, in a chroot, for root; SQL only", MYSQL_9_7)
 _RECIPES: tuple[Recipe, ...] = (
     MySQLPlugin("mysql-8.0-plugin", "mysql-8.0", "MySQL 8.0.33 with daemon_memcached", MYSQL_8_0),
     MySQLPlugin("mysql-5.6-plugin", "mysql-5.6", "MySQL 5.6.14 with daemon_memcached", MYSQL_5_6),
     Memcached(),
     KvrefSQLite(),
+    KvrefInnoDB("kvref-mariadb", "kvref over MariaDB", _MARIADB),
+    KvrefInnoDB("kvref-mysql-8.0", "kvref over MySQL 8.0.33 without the plugin", _MYSQL_8_0),
+    KvrefInnoDB("kvref-mysql-9.7", "kvref over MySQL 9.7", _MYSQL_9_7),
+    _MARIADB,
+    _MYSQL_8_0,
+    _MYSQL_9_7,
 )
 
 
@@ -32,3 +44,12 @@ def recipe(name: str) -> Recipe:
         if each.name == name:
             return each
     raise TargetError(f"unknown target {name!r}: known are {', '.join(each.name for each in _RECIPES)}")
+
+
+def profile_of(name: str) -> str:
+    """Find the profile to judge a target with. Raises TargetError for one that speaks SQL only."""
+    profile = recipe(name).profile
+    if profile is None:
+        judged = ", ".join(each.name for each in _RECIPES if each.profile is not None)
+        raise TargetError(f"the target {name} answers SQL and no memcached command: choose {judged}")
+    return profile

@@ -5,10 +5,12 @@ Nothing of the server is imported here, so that it is judged exactly as the othe
 
 from __future__ import annotations
 
+import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kvref.errors import TargetError
 from kvref.targets.ports import LOOPBACK, ask_version, free_port
 from kvref.targets.target import Endpoint
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from kvref.targets.progress import Progress
     from kvref.targets.run import Run
+    from kvref.targets.sql_only import SQLOnly
 
 _START_SECONDS = 20.0
 
@@ -35,10 +38,41 @@ class KvrefSQLite:
         options: of `kvref serve`.
         Raises TargetError when it ends, with what it printed.
         """
-        port = free_port()
-        address = f"{LOOPBACK}:{port}"
-        store = f"sqlite:///{run.folder / 'kvref.sqlite'}"
-        mine = [each.replace("{mc_port}", str(port)) for each in options]
-        run.start("kvref", [sys.executable, "-m", "kvref", "serve", "--listen", address, "--store", store, *mine])
-        version = run.wait_for(f"kvref serve at {address}", lambda: ask_version(port), _START_SECONDS)
-        return Endpoint(address=address, version=version, store=store)
+        return _serve(run, f"sqlite:///{run.folder / 'kvref.sqlite'}", options)
+
+
+@dataclass(frozen=True, slots=True)
+class KvrefInnoDB:
+    """`kvref serve` over a SQL server of its own with the demo rows; see `recipe.Recipe` for the fields.
+
+    database: the SQL server's recipe.
+    """
+
+    name: str
+    summary: str
+    database: SQLOnly
+    profile: str = "kvref"
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the SQL server, `kvref init` and `kvref serve`, and wait for its port.
+
+        options: of `kvref serve`.
+        Raises TargetError when one of them ends, with what it printed.
+        """
+        store = self.database.boot(run, (), progress)
+        assert store.sql is not None, "a SQL server has a DSN"
+        command = [sys.executable, "-m", "kvref", "init", "--store", store.sql]
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        if made.returncode:
+            raise TargetError(f"kvref init ended with {made.returncode}: {made.stderr.strip()}")
+        served = _serve(run, store.sql, options)
+        return replace(served, sql=store.sql, socket=store.socket)
+
+
+def _serve(run: Run, store: str, options: Sequence[str]) -> Endpoint:
+    port = free_port()
+    address = f"{LOOPBACK}:{port}"
+    mine = [each.replace("{mc_port}", str(port)) for each in options]
+    run.start("kvref", [sys.executable, "-m", "kvref", "serve", "--listen", address, "--store", store, *mine])
+    version = run.wait_for(f"kvref serve at {address}", lambda: ask_version(port), _START_SECONDS)
+    return Endpoint(address=address, version=version, store=store)

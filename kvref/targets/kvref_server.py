@@ -1,4 +1,4 @@
-"""A `kvref serve` whose life is in its caller's hands: start, reload, stop, kill, on one SQLite file and port.
+"""A `kvref serve` whose life is in its caller's hands: start, reload, stop, kill, on one store and port.
 
     with kvref_server("mysql-8.0") as server:
         server.start()
@@ -43,14 +43,16 @@ class KvrefServer:
 
     run: the folder of the file and the log.
     options: of `kvref serve`.
+    store: DSN of a SQL server with the configuration tables; None: the SQLite file.
     """
 
-    def __init__(self, run: Run, options: Sequence[str]) -> None:
+    def __init__(self, run: Run, options: Sequence[str], store: str | None) -> None:
         self._run = run
         self._options = options
         self._port = free_port()
         self._process: Process | None = None
         self.file: Path = run.folder / "kvref.sqlite"
+        self._store = store or f"sqlite:///{self.file}"
 
     @property
     def address(self) -> tuple[str, int]:
@@ -62,12 +64,12 @@ class KvrefServer:
         return self._process is not None and self._process.alive()
 
     def start(self, settings: Sequence[str] = ()) -> bool:
-        """Start on the file that is there, or on a new one; False when it refuses the configuration and ends.
+        """Start on the store as it is, a new one if there is no file; False when it refuses the configuration and ends.
 
         settings: NAME=VALUE, as `kvref serve --set` takes them. Raises TargetError when it ends otherwise.
         """
-        listen, store = f"{LOOPBACK}:{self._port}", f"sqlite:///{self.file}"
-        command = [sys.executable, "-m", "kvref", "serve", "--listen", listen, "--store", store, *self._options]
+        listen = f"{LOOPBACK}:{self._port}"
+        command = [sys.executable, "-m", "kvref", "serve", "--listen", listen, "--store", self._store, *self._options]
         command += [word for setting in settings for word in ("--set", setting)]
         self._process = self._run.start("kvref", command)
         try:
@@ -119,13 +121,13 @@ class KvrefServer:
 
 
 @contextmanager
-def kvref_server(profile: str, options: Sequence[str] = ()) -> Iterator[KvrefServer]:
-    """Give a server of a profile over a new SQLite file, not yet started; it is killed with the block.
+def kvref_server(profile: str, options: Sequence[str] = (), store: str | None = None) -> Iterator[KvrefServer]:
+    """Give a server of a profile, not yet started; it is killed with the block.
 
-    options: further ones of `kvref serve`.
+    options: further ones of `kvref serve`. store: as of `KvrefServer`.
     """
     run = Run.create()
     try:
-        yield KvrefServer(run, ["--profile", profile, *options])
+        yield KvrefServer(run, ["--profile", profile, *options], store)
     finally:
         run.stop(0)

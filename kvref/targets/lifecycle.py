@@ -107,13 +107,14 @@ def running(name: str, options: Sequence[str] = (), progress: Progress = QUIET) 
 
 def _boot(recipe: Recipe, run: Run, options: Sequence[str], progress: Progress) -> Target:
     endpoint = recipe.boot(run, options, progress)
-    main = run.processes[0]
+    main = run.processes[-1]
     return Target(
         name=recipe.name,
         profile=recipe.profile,
         version=endpoint.version,
         address=endpoint.address,
         sql=endpoint.sql,
+        socket=endpoint.socket,
         store=endpoint.store,
         pid=main.pid,
         log=run.log(main.name),

@@ -1,6 +1,7 @@
-"""Boot a MySQL server on a copy of a data folder that is initialised once per version.
+"""Boot a MySQL or MariaDB server on a copy of a data folder that is initialised once per version.
 
-Knows nothing of memcached: with the plugin it becomes a target in `plugin.py`. The builds: `builds.py`.
+Knows nothing of memcached: it becomes a target in `plugin.py`, with the plugin, and in `sql_only.py`. The builds:
+`builds.py`; a server that is stopped, started and killed: `instance.py`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -19,8 +21,7 @@ import pymysql
 from kvref.errors import TargetError
 from kvref.targets.folders import build_once, cache_root
 from kvref.targets.needs import missing_library
-from kvref.targets.ports import NotYetError
-from kvref.targets.unpack import unpacked
+from kvref.targets.ports import LOOPBACK, NotYetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
     from pymysql.cursors import Cursor
 
-    from kvref.targets.artifacts import Artifact
+    from kvref.targets.program import Program
     from kvref.targets.progress import Progress
     from kvref.targets.run import Run
 
 # The longest path a unix socket may have (unix(7): sun_path is 108 bytes with the final zero).
 _SOCKET_PATH_BYTES = 107
+_SOCKET = "sql.sock"
+_DATA = "data"
 _START_SECONDS = 60.0
 _LAST_LINES = 10
 
@@ -43,12 +46,13 @@ _LAST_LINES = 10
 class Build:
     """One build of mysqld.
 
-    initialise: the arguments and the standard input that make an empty data folder, from the unpacked build.
+    program: gets the server, which may take long the first time.
+    initialise: the arguments and the standard input that make an empty data folder, from the program's base.
     schemas: folders that must be in the data folder before it is initialised.
     options: what this version needs beyond `--no-defaults` to run beside others.
     """
 
-    artifact: Artifact
+    program: Callable[[Progress], Program]
     initialise: Callable[[Path], tuple[Sequence[str], bytes]]
     schemas: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
@@ -58,15 +62,24 @@ class Build:
 class Server:
     """A mysqld that answers SQL on its unix socket, as root without a password.
 
-    base: the unpacked build.
+    folder: its run's.
+    port: of TCP on loopback, where root needs no password either; None: it listens on the socket only.
     """
 
-    base: Path
-    socket: Path
+    program: Program
+    folder: Path
+    port: int | None = None
+
+    @property
+    def socket(self) -> Path:
+        """Give the path of its unix socket."""
+        return self.folder / _SOCKET
 
     @property
     def dsn(self) -> str:
-        """Give the DSN of its SQL side."""
+        """Give the DSN of its SQL side: TCP where it listens there, else the socket."""
+        if self.port is not None:
+            return f"mysql://root@{LOOPBACK}:{self.port}/"
         return f"mysql://root@localhost/?unix_socket={quote(str(self.socket))}"
 
     def connect(self, patience: float | None = None) -> Connection[Cursor]:
@@ -78,6 +91,13 @@ class Server:
         return pymysql.connect(
             unix_socket=str(self.socket), user="root", autocommit=True, read_timeout=patience, ssl_disabled=True
         )
+
+    def version(self) -> str:
+        """Ask what it says of itself, e.g. `8.0.33`."""
+        with closing(self.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT VERSION()")
+            rows = cursor.fetchall()
+        return str(rows[0][0])
 
     def answer(self) -> None:
         """Raise NotYetError unless it takes connections."""
@@ -95,22 +115,23 @@ def run_as() -> tuple[str, ...]:
     return ("--user=root",) if os.geteuid() == 0 else ()
 
 
-def boot(run: Run, build: Build, options: Iterable[str], progress: Progress) -> Server:
-    """Start a server on a fresh data folder and wait until it answers SQL; arguments and errors as `start`."""
-    return start(run, build, lay_out(run, build, progress), options)
+def boot(run: Run, build: Build, options: Iterable[str], progress: Progress, port: int | None = None) -> Server:
+    """Start a server on a fresh data folder and wait until it answers SQL; see `lay_out` and `start`."""
+    return start(run, build, lay_out(run, build, progress, port), options)
 
 
-def lay_out(run: Run, build: Build, progress: Progress) -> Server:
+def lay_out(run: Run, build: Build, progress: Progress, port: int | None = None) -> Server:
     """Give the run a fresh data folder.
 
-    Returns the server that `start` will start on it. Raises MissingError for an artifact or a library.
+    port: see `Server`.
+    Returns the server that `start` will start on it. Raises MissingError for an artifact, a program or a library.
     """
-    base = unpacked(build.artifact, progress)
-    server = Server(base, run.folder / "sql.sock")
+    program = build.program(progress)
+    server = Server(program, run.folder, port)
     if len(os.fsencode(server.socket)) > _SOCKET_PATH_BYTES:
         limit = f"longer than the {_SOCKET_PATH_BYTES} bytes of a unix socket"
         raise TargetError(f"{server.socket} is {limit}: set TMPDIR to a shorter folder")
-    shutil.copytree(_template(build, base, progress), run.folder / "data")
+    shutil.copytree(_template(build, program, progress), run.folder / _DATA)
     return server
 
 
@@ -120,21 +141,23 @@ def start(run: Run, build: Build, server: Server, options: Iterable[str]) -> Ser
     options: of mysqld; the last of two equal ones counts, so these override the ones set here.
     Raises MissingError for a library, TargetError when the server ends or never answers.
     """
-    run.start("mysqld", [*_command(server, run.folder), *build.options, *options])
+    run.start("mysqld", [*_command(server), *build.options, *options])
     run.wait_for(f"SQL at {server.socket}", server.answer, _START_SECONDS)
     return server
 
 
-def _command(server: Server, folder: Path) -> list[str]:
+def _command(server: Server) -> list[str]:
+    folder = server.program.seen(server.folder)
+    network = ["--skip-networking"] if server.port is None else [f"--port={server.port}", f"--bind-address={LOOPBACK}"]
     return [
-        str(server.base / "bin" / "mysqld"),
+        *server.program.command(server.folder),
         # Must be the first: nothing of the machine's my.cnf applies.
         "--no-defaults",
-        f"--basedir={server.base}",
-        f"--datadir={folder / 'data'}",
-        f"--socket={server.socket}",
+        f"--basedir={server.program.base}",
+        f"--datadir={folder / _DATA}",
+        f"--socket={folder / _SOCKET}",
         f"--pid-file={folder / 'mysqld.pid'}",
-        "--skip-networking",
+        *network,
         "--innodb_buffer_pool_size=64M",
         # The server's own default, here so that nobody has to look it up: every commit is durable.
         "--innodb_flush_log_at_trx_commit=1",
@@ -142,18 +165,18 @@ def _command(server: Server, folder: Path) -> list[str]:
     ]
 
 
-def _template(build: Build, base: Path, progress: Progress) -> Path:
+def _template(build: Build, program: Program, progress: Progress) -> Path:
     def fill(folder: Path) -> None:
-        progress.step(f"initialising a data folder of {base.name} (once)")
+        progress.step(f"initialising a data folder of {program.key} (once)")
         for schema in build.schemas:
             (folder / schema).mkdir()
-        arguments, script = build.initialise(base)
+        arguments, script = build.initialise(program.base)
         command = [
-            str(base / "bin" / "mysqld"),
+            *program.command(folder),
             "--no-defaults",
             *arguments,
-            f"--basedir={base}",
-            f"--datadir={folder}",
+            f"--basedir={program.base}",
+            f"--datadir={program.seen(folder)}",
             *run_as(),
         ]
         with tempfile.TemporaryFile() as source:
@@ -167,4 +190,4 @@ def _template(build: Build, base: Path, progress: Progress) -> Path:
         # The server's identity (server_uuid): each copy makes its own.
         (folder / "auto.cnf").unlink(missing_ok=True)
 
-    return build_once(cache_root() / "data" / base.name, fill, progress)
+    return build_once(cache_root() / "data" / program.key, fill, progress)

@@ -11,7 +11,18 @@ import shutil
 from kvref.errors import TargetError
 
 # Tool -> Debian package.
-_TOOLS = {"mvn": "maven", "memcached": "memcached"}
+_TOOLS = {
+    "mvn": "maven",
+    "memcached": "memcached",
+    "mariadbd": "mariadb-server-core",
+    "debootstrap": "debootstrap",
+    "apt-get": "apt",
+    "chroot": "coreutils",
+    "mount": "mount",
+    "unshare": "util-linux",
+}
+# Servers stand in a folder that Debian leaves out of an ordinary user's PATH.
+_SERVERS = "/usr/sbin"
 # Shared libraries that the MySQL builds take from the system. One that is missing is seldom alone: install all.
 _MYSQLD_LIBRARIES = {"libaio.so.1", "libnuma.so.1", "libncurses.so.5", "libtinfo.so.5"}
 _MYSQLD_PACKAGES = "libaio1 libnuma1 libncurses5"
@@ -21,16 +32,16 @@ _LOADER = re.compile(r"error while loading shared libraries: (?P<library>[^:\s]+
 
 
 class MissingError(TargetError):
-    """The machine lacks a tool, a library or an artifact; the text says how to get it."""
+    """The machine lacks a tool, a library or an artifact, or its user a right; the text says how to get it."""
 
 
 def tool(name: str) -> str:
-    """Find an installed program.
+    """Find an installed program, in PATH or among the servers.
 
     name: as typed in a shell; one of the table above.
     Returns its path. Raises MissingError naming the command that installs it.
     """
-    path = shutil.which(name)
+    path = shutil.which(name) or shutil.which(name, path=_SERVERS)
     if path is None:
         raise MissingError(f"{name!r} is not installed or not in PATH: apt-get install {_TOOLS[name]}")
     return path

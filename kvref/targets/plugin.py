@@ -58,7 +58,7 @@ class MySQLPlugin:
             ) from error
         # A plugin that dislikes its configuration installs without an error and never opens its port.
         run.wait_for(f"the plugin at {LOOPBACK}:{port}", lambda: ask_version(port), _PORT_SECONDS)
-        return Endpoint(address=f"{LOOPBACK}:{port}", version=version, sql=server.dsn)
+        return Endpoint(address=f"{LOOPBACK}:{port}", version=version, sql=server.dsn, socket=server.socket)
 
 
 def with_port(options: Sequence[str], port: int) -> list[str]:
@@ -86,7 +86,7 @@ def _loose(option: str) -> str:
 
 def config_script(server: Server) -> Iterator[str]:
     """Give the statements of the plugin's own schema, `innodb_memcached_config.sql`."""
-    yield from statements((server.base / "share" / "innodb_memcached_config.sql").read_text(encoding="utf-8"))
+    yield from statements((server.program.base / "share" / "innodb_memcached_config.sql").read_text(encoding="utf-8"))
 
 
 def _install(server: Server, options: Sequence[str]) -> str:

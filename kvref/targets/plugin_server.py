@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kvref.errors import TargetError
-from kvref.targets import catalogue, mysqld
+from kvref.targets import catalogue
+from kvref.targets.instance import Instance
 from kvref.targets.plugin import MySQLPlugin, config_script, mysqld_options, with_port
 from kvref.targets.ports import LOOPBACK, free_port
 from kvref.targets.progress import QUIET
-from kvref.targets.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,12 +28,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
     from pymysql.cursors import Cursor
 
-    from kvref.targets.mysqld import Server
-    from kvref.targets.process import Process
     from kvref.targets.progress import Progress
-
-# MySQL takes 3 to 6 s from SIGTERM to its end, longer on a busy machine.
-_PATIENCE = 60.0
 
 
 class PluginServer:
@@ -45,10 +40,7 @@ class PluginServer:
     def __init__(self, recipe: MySQLPlugin, progress: Progress) -> None:
         self._recipe = recipe
         self._progress = progress
-        self._run: Run | None = None
-        self._server: Server | None = None
-        self._process: Process | None = None
-        self._options: list[str] = []
+        self._instance: Instance | None = None
         self._port = 0
 
     @property
@@ -62,62 +54,48 @@ class PluginServer:
         options: as of `targets.running`. Raises TargetError, also for an option mysqld does not know.
         """
         self.close()
-        self._run = Run.create()
         self._port = free_port()
-        self._options = mysqld_options(with_port(options, self._port), self._port)
-        self._server = mysqld.lay_out(self._run, self._recipe.build, self._progress)
-        self.start()
+        theirs = mysqld_options(with_port(options, self._port), self._port)
+        self._instance = Instance(self._recipe.name, self._recipe.build, theirs, self._progress)
+        self._instance.start()
 
     def start(self) -> None:
         """Start on the data folder that is there, with the same port and options. Raises TargetError."""
-        run, server = self._booted()
-        if self._process is not None:
-            raise TargetError(f"{self._recipe.name} runs already, pid {self._process.pid}: stop or kill it first")
-        mysqld.start(run, self._recipe.build, server, self._options)
-        self._process = run.processes[0]
+        self._booted().start()
 
     def stop(self) -> None:
         """Ask it to end and wait until it has; its data stay."""
-        self._end(_PATIENCE)
+        self._booted().stop()
 
     def kill(self) -> None:
         """Kill it with SIGKILL; its data stay as they are."""
-        self._end(0)
+        self._booted().kill()
 
     def exit_status(self) -> int | None:
         """Give how it ended by itself: an exit code, or the negative number of the signal; None while it runs."""
-        run, _ = self._booted()
-        if self._process is None or self._process.alive():
-            return None
-        return self._process.exit_status(run.folder, patience=1.0)
+        return self._booted().exit_status()
 
     def connect(self, patience: float | None = None) -> Connection[Cursor]:
         """Open a SQL connection as root with autocommit; raises pymysql's errors.
 
         patience: seconds after which a statement without an answer is given up; None: never.
         """
-        return self._booted()[1].connect(patience)
+        return self._booted().connect(patience)
 
     def config_script(self) -> list[str]:
         """Give the statements of the plugin's own schema."""
-        return list(config_script(self._booted()[1]))
+        return list(config_script(self._booted().server))
 
     def close(self) -> None:
         """Kill it and remove its folder."""
-        if self._run is not None:
-            self._run.stop(0)
-        self._run = self._server = self._process = None
+        if self._instance is not None:
+            self._instance.close()
+        self._instance = None
 
-    def _booted(self) -> tuple[Run, Server]:
-        if self._run is None or self._server is None:
+    def _booted(self) -> Instance:
+        if self._instance is None:
             raise TargetError(f"{self._recipe.name} was never booted: boot it first")
-        return self._run, self._server
-
-    def _end(self, patience: float) -> None:
-        run, _ = self._booted()
-        if self._process is not None:
-            run.end(self._process, patience)
-            self._process = None
+        return self._instance
 
 
 @contextmanager

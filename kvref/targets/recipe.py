@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 
 class Recipe(Protocol):
-    """How one target boots. Implementations: `plugin.py`, `memcached.py`, `kvref_serve.py`."""
+    """How one target boots. Implementations: `plugin.py`, `memcached.py`, `kvref_serve.py`, `sql_only.py`."""
 
     @property
     def name(self) -> str:
         """Give the name users type."""
 
     @property
-    def profile(self) -> str:
-        """Give the name of the profile to judge it with."""
+    def profile(self) -> str | None:
+        """Give the name of the profile to judge it with; None for a server that speaks SQL only."""
 
     @property
     def summary(self) -> str:
         """Say what it is, in a few words."""
 
     def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
-        """Start the servers in the run, the main one first, and wait until memcached commands are answered.
+        """Start the servers in the run, the main one last, and wait until memcached commands, or SQL, are answered.
 
-        options: further options of the main server; `{mc_port}` in one stands for the memcached port.
+        options: further options of the main server; `{mc_port}` in one stands for the memcached port, if any.
         Raises TargetError; whoever calls stops what was started.
         """

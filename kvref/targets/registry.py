@@ -71,7 +71,10 @@ def read(name: str) -> Record | None:
             Process(each["name"], int(each["pid"]), int(each["started"])) for each in content.pop("processes")
         )
         options = tuple(content.pop("options"))
-        target = Target(**content | {"log": Path(content["log"]), "folder": Path(content["folder"])})
+        # Null, or absent from files of before SQL servers had it.
+        socket = content.get("socket")
+        paths = {"log": Path(content["log"]), "folder": Path(content["folder"]), "socket": socket and Path(socket)}
+        target = Target(**content | paths)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

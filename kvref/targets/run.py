@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Run:
-    """One throw-away folder and the processes started in it, the main one first.
+    """One throw-away folder and the processes started in it, the main one last.
 
     Until `keep` is called the processes die with this one and the folder goes with them, even after SIGKILL.
     """

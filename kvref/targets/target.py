@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
+from kvref.errors import TargetError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -18,9 +20,10 @@ State = Literal["running", "crashed", "stopped"]
 class Endpoint:
     """Where a freshly booted server answers; the part of a Target that only its recipe knows."""
 
-    address: str
+    address: str | None
     version: str
     sql: str | None = None
+    socket: Path | None = None
     store: str | None = None
 
 
@@ -29,39 +32,48 @@ class Target:
     """One running endpoint.
 
     name: as in `names()`.
-    profile: the profile to judge it with (`kvref.profiles`).
+    profile: the profile to judge it with (`kvref.profiles`); None when it speaks SQL only.
     version: what the server says of itself, e.g. `8.0.33`.
-    address: memcached protocol, HOST:PORT.
+    address: memcached protocol, HOST:PORT; None when it speaks SQL only.
     sql: `mysql://user@localhost/?unix_socket=PATH`, `mysql://user@host:port/`, or None without a SQL server behind it.
-    store: `sqlite:///PATH` where the rows live in a file, else None.
+    store: the DSN that kvref serves from; None for every other server.
     pid: the main process.
     log: what that process printed.
     folder: its throw-away folder; gone after `down`.
+    socket: the unix socket of its SQL server, if any.
     """
 
     name: str
-    profile: str
+    profile: str | None
     version: str
-    address: str
+    address: str | None
     sql: str | None
     store: str | None
     pid: int
     log: Path
     folder: Path
+    socket: Path | None = None
+
+    def memcached(self) -> str:
+        """Give the memcached address. Raises TargetError when it speaks SQL only."""
+        if self.address is None:
+            raise TargetError(f"the target {self.name} answers SQL and no memcached command: use {self.sql}")
+        return self.address
 
     @property
     def host(self) -> str:
-        """Give the host part of the memcached address."""
-        return self.address.rpartition(":")[0]
+        """Give the host part of the memcached address. Raises as `memcached`."""
+        return self.memcached().rpartition(":")[0]
 
     @property
     def port(self) -> int:
-        """Give the port part of the memcached address."""
-        return int(self.address.rpartition(":")[2])
+        """Give the port part of the memcached address. Raises as `memcached`."""
+        return int(self.memcached().rpartition(":")[2])
 
     def as_json(self) -> dict[str, str | int | None]:
         """Give the fields as JSON values, paths as text."""
-        return {**asdict(self), "log": str(self.log), "folder": str(self.folder)}
+        paths = {"log": str(self.log), "folder": str(self.folder), "socket": self.socket and str(self.socket)}
+        return {**asdict(self), **paths}
 
 
 @dataclass(frozen=True, slots=True)

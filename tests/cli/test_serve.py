@@ -34,7 +34,12 @@ def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         (["--set", "innodb_lock_wait=1"], "no setting 'innodb_lock_wait': choose one of daemon_memcached_r_batch_size"),
         (["--set", "innodb_lock_wait_timeout=0"], "write a number from 1 to 1073741824"),
         (["--set", "daemon_memcached_w_batch_size=10"], "only 1 is implemented"),
-        (["--store", "mysql://root@localhost/"], "store 'mysql://root@localhost/': write sqlite:///PATH"),
+        (["--store", "mysq://root@localhost/"], "store 'mysq://root@localhost/': write sqlite:///PATH or mysql://USER"),
+        (["--store", "mysql://root:secret@localhost/"], "put the password into KVREF_MYSQL_PASSWORD"),
+        (
+            ["--store", "mysql://root@127.0.0.1:1/"],
+            "store mysql://root@127.0.0.1:1/: 2003 Can't connect to MySQL server",
+        ),
         (["--store", "sqlite:////no/such/folder/x.sqlite"], "unable to open database file"),
     ],
 )
@@ -43,6 +48,7 @@ def test_bad_options(arguments: list[str], text: str) -> None:
     assert result.returncode == 2
     assert text in result.stderr
     assert "Traceback" not in result.stderr
+    assert "secret" not in result.stderr
 
 
 def test_a_port_in_use(tmp_path: Path) -> None:
@@ -120,6 +126,7 @@ def test_probe_silence_out_of_range(silence: str) -> None:
     result = kvref("probe", "127.0.0.1:1", "--silence", silence)
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
+    assert "secret" not in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [["serve", "--listen"], ["probe"]])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from live import missing_skips
+from live import missing_skips, target_or_skip
 
 from kvref import targets
 from kvref.cli import main
@@ -85,6 +85,16 @@ def test_what_cannot_be_tried_says_why(arguments: tuple[str, ...], reason: str) 
     code, output = duel(*arguments)
     assert code == 2
     assert reason in output
+
+
+@pytest.mark.live
+def test_the_plugin_and_kvref_over_innodb_do_not_differ() -> None:
+    for target in ("mysql-8.0-plugin", "kvref-mysql-8.0"):
+        with target_or_skip(target):
+            pass  # what the machine lacks is a reason to skip
+    code, output = duel("mysql-8.0-plugin", "kvref-mysql-8.0", "--conversations", "20", "--seed", "7")
+    assert code == 0, output
+    assert "20 conversations" in output
 
 
 @pytest.mark.live

@@ -114,9 +114,9 @@ def takes_any_option_column() -> None:
     """A text column may hold the flags."""
     option = containers._option_column
 
-    def lenient(where: str, table: Any, name: str | None, what: str, profile: Any) -> Any:
+    def lenient(where: str, table: Any, name: str | None, what: str) -> Any:
         column = table.columns.get(name)
-        return column if column is not None else option(where, table, name, what, profile)
+        return column if column is not None else option(where, table, name, what)
 
     put(containers, "_option_column", lenient)
 
@@ -126,9 +126,9 @@ def finds_option_columns_in_any_case() -> None:
     """`F` in `containers` is the column `f`."""
     option = containers._option_column
 
-    def folded(where: str, table: Any, name: str | None, what: str, profile: Any) -> Any:
+    def folded(where: str, table: Any, name: str | None, what: str) -> Any:
         spelled = next((known for known in table.columns if name and known.lower() == name.lower()), name)
-        return option(where, table, spelled, what, profile)
+        return option(where, table, spelled, what)
 
     put(containers, "_option_column", folded)
 

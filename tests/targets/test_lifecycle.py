@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.live
 
-FIELDS = {"name", "profile", "version", "address", "sql", "store", "pid", "log", "folder"}
+FIELDS = {"name", "profile", "version", "address", "sql", "store", "pid", "log", "folder", "socket"}
 PLUGINS = {"mysql-8.0-plugin": ("8.0.33", "mysql-8.0"), "mysql-5.6-plugin": ("5.6.14", "mysql-5.6")}
 
 
@@ -65,7 +65,8 @@ def test_memcached_comes_and_goes(kvref: Run, kvref_json: Run, available: Requir
     available("memcached")
     up = kvref_json("up", "memcached")
     assert set(up) == FIELDS
-    assert (up["name"], up["profile"], up["sql"], up["store"]) == ("memcached", "memcached", None, None)
+    assert (up["name"], up["profile"]) == ("memcached", "memcached")
+    assert up["sql"] is up["store"] is up["socket"] is None
     assert say(up["address"], b"version\r\n", b"\r\n") == f"VERSION {up['version']}\r\n".encode()
 
     again = kvref("up", "memcached", "--json")
@@ -95,6 +96,7 @@ def test_plugin_comes_and_goes(name: str, kvref_json: Run, available: Require) -
     assert set(up) == FIELDS
     assert (up["version"], up["profile"]) == PLUGINS[name]
     assert say(up["address"], b"get AA\r\n", b"END\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+    assert up["socket"] == parse_qs(urlsplit(up["sql"]).query)["unix_socket"][0]
     assert rows(up["sql"], "SELECT c2 FROM test.demo_test") == (("HELLO, HELLO",),)
     assert rows(up["sql"], "SELECT @@daemon_memcached_w_batch_size, VERSION()") == ((10, up["version"]),)
     assert "ready for connections" in Path(up["log"]).read_text()

@@ -9,10 +9,13 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
+from live import missing_skips
 
 from kvref import targets
+from kvref.cli import main
 from kvref.errors import TargetError
-from kvref.targets import builds, needs, unpack
+from kvref.targets import builds, debian_root, needs, unpack
 from kvref.targets.plugin import statements
 
 if TYPE_CHECKING:
@@ -40,7 +43,13 @@ def test_list_names_every_target_with_its_profile(kvref_json: Run) -> None:
         "mysql-8.0-plugin": "mysql-8.0",
         "mysql-5.6-plugin": "mysql-5.6",
         "memcached": "memcached",
+        "kvref-mariadb": "kvref",
+        "kvref-mysql-8.0": "kvref",
+        "kvref-mysql-9.7": "kvref",
         "kvref-sqlite": "kvref",
+        "mariadb": None,
+        "mysql-8.0": None,
+        "mysql-9.7": None,
     }
 
 
@@ -64,8 +73,63 @@ def test_a_missing_library_is_named_with_its_installation() -> None:
     assert needs.missing_library("mysqld: ready for connections") is None
 
 
+def test_a_server_of_another_release_wants_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(targets.MissingError, match="only root may do either: run as root"):
+        builds.MYSQL_9_7.program(targets.QUIET)
+
+
+def test_a_server_of_another_release_wants_a_debian_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # apt as it stands on a machine whose sources are not Debian's, or were never read.
+    config = tmp_path / "apt.conf"
+    config.write_text(f'Dir::State::lists "{tmp_path}";\n')
+    monkeypatch.setenv("APT_CONFIG", str(config))
+    with pytest.raises(targets.MissingError, match=r"apt knows no Debian archive.*: run apt-get update"):
+        debian_root.mirror()
+
+
+def test_a_missing_server_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(needs, "_SERVERS", "")
+    with pytest.raises(
+        targets.MissingError, match=r"'mariadbd' is not installed.*: apt-get install mariadb-server-core"
+    ):
+        builds.MARIADB.program(targets.QUIET)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    with pytest.raises(targets.MissingError, match="apt-get install debootstrap"):
+        builds.MYSQL_9_7.program(targets.QUIET)
+
+
+def test_a_failing_installation_says_what_debootstrap_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVREF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(debian_root, "mirror", lambda: f"file://{tmp_path}/nothing")
+    if os.geteuid() != 0:
+        pytest.skip("only root may install")
+    with missing_skips():
+        needs.tool("debootstrap")
+    with pytest.raises(targets.MissingError, match=r"debootstrap could not install.*status \d+\):(?s:.*)nothing"):
+        builds.MYSQL_9_7.program(targets.QUIET)
+    assert [each.suffix for each in (tmp_path / "cache" / "servers").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("name", ["memcached", "mysql-8.0-plugin"])
+def test_a_target_with_memcached_is_no_sql_server(name: str) -> None:
+    with (
+        pytest.raises(TargetError, match=f"'{name}' is more.*: choose mariadb, mysql-8.0, mysql-9.7"),
+        targets.sql_server(name),
+    ):
+        pytest.fail("it started")
+
+
+@pytest.mark.parametrize("command", ["conform", "replay"])
+def test_a_target_that_speaks_sql_only_is_not_judged(command: str) -> None:
+    refused = CliRunner().invoke(main, [command, "--target", "mariadb"])
+    assert refused.exit_code == 2
+    assert "mariadb answers SQL and no memcached command: choose mysql-8.0-plugin," in refused.output
+
+
 def test_a_corrupted_artifact_is_refused_with_both_sums(kvref: Run, tmp_path: Path) -> None:
-    artifact = builds.MYSQL_8_0.artifact
+    artifact = builds.MYSQL_8_0_ZIP
     file = artifact.path_in(tmp_path / "maven")
     file.parent.mkdir(parents=True)
     file.write_bytes(b"not the zip")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kvref_conformance.transcripts.compare import Difference, differences
+from kvref_conformance.transcripts.compare import Asked, Difference, differences
 from kvref_conformance.transcripts.conversation import Conversation, Query, Server, Sleep, Talk
 from kvref_conformance.transcripts.play import Observed, Played
 
@@ -14,21 +14,22 @@ if TYPE_CHECKING:
     from kvref_conformance.transcripts.holes import Json
 
 V = "8.0.33"
+OTHER = Asked.KVREF_OVER_OTHER_SQL
 
 
-def talked(recorded: Json, observed: Json, *, translated: bool = False) -> list[Difference]:
-    return compared(Talk("a", send="x\r\n", got={V: recorded}), observed, translated=translated)
+def talked(recorded: Json, observed: Json, asked: Asked = Asked.PLUGIN) -> list[Difference]:
+    return compared(Talk("a", send="x\r\n", got={V: recorded}), observed, asked)
 
 
-def compared(step: Any, observed: Json, *, translated: bool = False) -> list[Difference]:
+def compared(step: Any, observed: Json, asked: Asked = Asked.PLUGIN) -> list[Difference]:
     conversation = Conversation("c-001", "c", "", steps=(step,))
     played = Played("", (Observed(observed, 100.0, 100.1),), None, late=False)
-    return differences(conversation, played, V, translated=translated)
+    return differences(conversation, played, V, asked)
 
 
-def rows(recorded: Json, observed: Json, *, translated: bool) -> list[Difference]:
+def rows(recorded: Json, observed: Json, asked: Asked) -> list[Difference]:
     step = Query("s", "SELECT 1", got={V: {"rows": recorded}})
-    return compared(step, {"rows": observed}, translated=translated)
+    return compared(step, {"rows": observed}, asked)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_one_cas_number_is_one_number_all_through_the_conversation() -> None:
     steps = tuple(Talk("a", send="gets k\r\n", got={V: hole}) for _ in range(3))
     seen = [f"VALUE k 0 1 {number}\r\nx\r\nEND\r\n" for number in (7, 7, 8)]
     played = Played("", tuple(Observed(answer, 0.0, 0.0) for answer in seen), None, late=False)
-    found = differences(Conversation("c", "c", "", steps=steps), played, V, translated=True)
+    found = differences(Conversation("c", "c", "", steps=steps), played, V, OTHER)
     assert [each.step for each in found] == [3]
 
 
@@ -60,23 +61,23 @@ def test_step_without_an_answer_of_the_version_is_not_compared() -> None:
     step = Talk("a", send="x\r\n", got={"5.6.14": "END\r\n"})
     conversation = Conversation("c", "c", "", steps=(step, Sleep(0.1), Server("reload")))
     played = Played("", tuple(Observed(answer, 0.0, 0.0) for answer in ("ERROR\r\n", None, "closed")), None, late=False)
-    assert differences(conversation, played, V, translated=False) == []
+    assert differences(conversation, played, V, Asked.PLUGIN) == []
 
 
 def test_port_and_end_of_the_server_count() -> None:
     conversation = Conversation("c", "c", "", steps=(), port={V: "closed"}, crash={V: -6})
-    assert differences(conversation, Played("", (), None, late=False), V, translated=True) == [
+    assert differences(conversation, Played("", (), None, late=False), V, OTHER) == [
         Difference(0, "closed", "open"),
         Difference(1, "the server ends with status -6", "the server lives"),
     ]
-    assert differences(conversation, Played("closed", (), -6, late=False), V, translated=True) == []
+    assert differences(conversation, Played("closed", (), -6, late=False), V, OTHER) == []
 
 
 def test_number_that_the_plugin_never_computed_binds_kvref_to_nothing() -> None:
     garbage: Json = [{"number": "garbage"}, "\r\n"]
-    assert talked(garbage, "NOT_FOUND\r\n", translated=True) == []
-    assert talked(garbage, "NOT_FOUND\r\n", translated=False) != []
-    assert talked(["VALUE k ", {"number": "garbage"}, "\r\n"], "END\r\n", translated=True) != []
+    assert talked(garbage, "NOT_FOUND\r\n", OTHER) == []
+    assert talked(garbage, "NOT_FOUND\r\n", Asked.PLUGIN) != []
+    assert talked(["VALUE k ", {"number": "garbage"}, "\r\n"], "END\r\n", OTHER) != []
 
 
 @pytest.mark.parametrize(
@@ -93,21 +94,21 @@ def test_number_that_the_plugin_never_computed_binds_kvref_to_nothing() -> None:
     ],
 )
 def test_rows_of_sqlite_are_those_of_mysql(recorded: Json, observed: Json, same: bool) -> None:
-    assert (rows(recorded, observed, translated=True) == []) is same
+    assert (rows(recorded, observed, OTHER) == []) is same
 
 
 def test_live_rows_are_compared_to_the_letter() -> None:
-    assert rows([["2"]], [[2]], translated=False) != []
+    assert rows([["2"]], [[2]], Asked.PLUGIN) != []
 
 
 def test_counts_and_error_texts_are_mysqls_alone() -> None:
     affected = Query("s", "UPDATE", got={V: {"affected": 1}})
-    assert compared(affected, {"affected": 2}, translated=True) == []
-    assert compared(affected, {"affected": 2}, translated=False) != []
-    assert compared(affected, {"rows": []}, translated=True) != []
+    assert compared(affected, {"affected": 2}, OTHER) == []
+    assert compared(affected, {"affected": 2}, Asked.PLUGIN) != []
+    assert compared(affected, {"rows": []}, OTHER) != []
     error = Query("s", "UPDATE", got={V: {"error": [1062, "Duplicate entry 'a' for key 't.PRIMARY'"]}})
-    assert compared(error, {"error": [1062, "UNIQUE constraint failed"]}, translated=True) == []
+    assert compared(error, {"error": [1062, "UNIQUE constraint failed"]}, OTHER) == []
     holed = Query("s", "UPDATE", got={V: {"error": [1690, ["out of range in '", {"time": 0}, "'"]]}})
-    assert compared(holed, {"error": [1690, "raised"]}, translated=True) == []
-    assert compared(error, {"error": [1205, "database is locked"]}, translated=True) != []
-    assert compared(error, {"affected": 1}, translated=True) != []
+    assert compared(holed, {"error": [1690, "raised"]}, OTHER) == []
+    assert compared(error, {"error": [1205, "database is locked"]}, OTHER) != []
+    assert compared(error, {"affected": 1}, OTHER) != []

@@ -29,6 +29,14 @@ def test_row_without_versions_fits_all() -> None:
     assert row.fits("core:map-011", "5.6.14")
 
 
+def test_row_of_one_target_counts_for_that_alone() -> None:
+    (row,) = listing.parse(ROW.replace("class =", 'targets = ["kvref-mariadb"]\nclass ='))
+    assert row.targets == ("kvref-mariadb",)
+    for target in listing.INNODB_TARGETS:
+        assert all(not row.targets or target in row.targets for row in listing.load(target))
+    assert {name for row in listing.load("kvref-mariadb") for name in row.targets} <= {"kvref-mariadb"}
+
+
 def test_glob_that_fits_nothing_is_named() -> None:
     rows = listing.parse(ROW)
     assert listing.idle(rows, {("core:map-001", "8.0.33"), ("tx:a", "5.6.14")}) == ["tx:* (8.0.33)"]
@@ -50,8 +58,9 @@ def test_malformed_list_is_refused(change: tuple[str, str], complaint: str) -> N
         listing.parse(ROW.replace(*change))
 
 
-def test_no_conversation_is_listed_twice() -> None:
-    rows = listing.load()
+@pytest.mark.parametrize("target", ["", *listing.INNODB_TARGETS])
+def test_no_conversation_is_listed_twice(target: str) -> None:
+    rows = listing.load(target)
     for name in transcripts.SETS:
         for key, conversation in transcripts.load(name).items():
             for version in conversation.versions():
@@ -63,3 +72,4 @@ def test_readme_counts_what_is_listed() -> None:
     """The section of README.md between the two marks is what `listing.page` writes."""
     readme = files(transcripts).joinpath("README.md").read_text(encoding="utf-8")
     assert listing.page() in readme
+    assert listing.innodb_page() in readme

@@ -31,9 +31,14 @@ INTEGER_KEY_NULL: Final = "integer-key-null"
 ADDRESS_OF_NEXT_WORD: Final = "address-of-next-word"
 SHORT_INDEX: Final = "short-index"
 FLUSH_BESIDE_READERS: Final = "flush-beside-readers"
+WELL_FORMED: Final = "well-formed-text"
+
+# Stands among the profiles where kvref over InnoDB takes part.
+INNODB: Final = "innodb"
 
 _FLUSH: Final = re.compile(rb"(?m)^ *flush_all\b")
 _NUMBERED_FLUSH: Final = re.compile(rb"(?<!verbosity 1\r\n)^ *flush_all +[^\r\n]", re.MULTILINE)
+_WRITES: Final = re.compile(rb"\b(?:set|add|replace|append|prepend|cas)\b")
 _RANGE: Final = re.compile(rb"@[<>]")
 
 
@@ -87,6 +92,8 @@ def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = F
             return False
         if FLUSH_BESIDE_READERS in care and len(begun) > 1 and _FLUSH.search(data):
             return False
+        if WELL_FORMED in care and _WRITES.search(data) and not _is_well_formed(data):
+            return False
         # How long a cas number is will be seen when it is sent.
         certain = len(data) if isinstance(step.send, str) else 0
         if ADDRESS_OF_NEXT_WORD in care and told_by_address(data, certain):
@@ -97,6 +104,14 @@ def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = F
 def _names_nothing(word: bytes, delimiter: bytes) -> bool:
     # strtok ends names at any byte of the delimiter; of three bytes the plugin makes no mapping's name.
     return len(word) > 3 and word.startswith(b"@@") and not word[2:].strip(delimiter)
+
+
+def _is_well_formed(data: bytes) -> bool:
+    # In columns of character set utf8 too, which holds no letter of four bytes.
+    try:
+        return max(data.decode("utf-8"), default="") <= "\uffff"
+    except UnicodeDecodeError:
+        return False
 
 
 def sent(step: Talk) -> bytes:

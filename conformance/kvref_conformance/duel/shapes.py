@@ -111,6 +111,8 @@ def _collation(rnd: Random, ground: Ground) -> str | None:
     if chance(rnd, 0.35):
         return None
     charset = weighted(rnd, {"utf8mb4": 4.0, "utf8": 2, "latin1": 2, "ascii": 0.5})
+    if charset == "ascii" and rules.WELL_FORMED in ground.care:
+        charset = "latin1"
     newer = charset == "utf8mb4" and not ground.version.startswith("5.") and chance(rnd, 0.6)
     return rnd.choice(COLLATIONS["newer" if newer else charset])
 

@@ -29,6 +29,8 @@ from kvref_conformance.sql.triggers import CREATE_TRIGGER, create_trigger
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kvref_conformance.sql.tables import Table
+
 # Statements without an effect that the plugin's clients or SQL's rows would show (columns page, section 14: table
 # locks and read_only do not hold the plugin back).
 _WITHOUT_EFFECT: Final = re.compile(
@@ -74,6 +76,10 @@ class Translator:
         other._schema = self._schema.copy()
         other.numbers |= self.numbers
         return other
+
+    def table(self, schema: str, name: str) -> Table | None:
+        """Return a table as its statements made it, None where none did."""
+        return self._schema.tables.get(f"{schema}.{name}")
 
     @property
     def session(self) -> list[str]:

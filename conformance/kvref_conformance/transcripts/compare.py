@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.transcripts.conversation import Query, Sleep, Talk
@@ -21,6 +22,14 @@ ENDS: Final = "the server ends"
 # MySQL's numbers of a connection that broke, and of one that nobody took.
 LOST: Final = frozenset({2003, 2013})
 GARBAGE: Final = {"number": "garbage"}
+
+
+class Asked(Enum):
+    """Who was asked now, which decides what can be compared."""
+
+    PLUGIN = "a plugin"
+    KVREF = "kvref over a database of the recorded version: its SQL answers in the same words"
+    KVREF_OVER_OTHER_SQL = "kvref over another database: its counts of affected rows and error texts are its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +58,23 @@ class Difference:
                 return False
 
 
-def differences(conversation: Conversation, played: Played, version: str, *, translated: bool) -> list[Difference]:
+def differences(conversation: Conversation, played: Played, version: str, asked: Asked) -> list[Difference]:
     """Compare a replay with the recording of a version.
 
     Args:
         conversation: with `got` of that version; a step without one is not compared.
         played: the replay.
         version: key of `got`.
-        translated: kvref over SQLite was asked. SQLite's counts of affected rows and its error texts are not MySQL's,
-            and what MySQL shows as the text of a decimal number is a number. And where the plugin answers a number
-            that it never computed, kvref may answer what it likes.
+        asked: where the plugin answers a number that it never computed, kvref may answer what it likes. Of another
+            SQL, what MySQL shows as the text of a decimal number may be a number.
 
     Returns:
         The differences in order; empty where the replay is the recording.
     """
-    return list(_differences(conversation, played, version, translated=translated))
+    return list(_differences(conversation, played, version, asked))
 
 
-def _differences(conversation: Conversation, played: Played, version: str, *, translated: bool) -> Iterator[Difference]:
+def _differences(conversation: Conversation, played: Played, version: str, asked: Asked) -> Iterator[Difference]:
     port = conversation.port.get(version, "")
     if port != played.port:
         yield Difference(0, port or "open", played.port or "open")
@@ -75,9 +83,10 @@ def _differences(conversation: Conversation, played: Played, version: str, *, tr
         if isinstance(step, Sleep) or version not in step.got:
             continue
         recorded, got = step.got[version], observed.got
-        if translated and (_is_garbage(recorded) or _agree(recorded, got)):
+        other_sql = asked is Asked.KVREF_OVER_OTHER_SQL
+        if (asked is not Asked.PLUGIN and _is_garbage(recorded)) or (other_sql and _agree(recorded, got)):
             continue
-        if translated and isinstance(step, Query):
+        if other_sql and isinstance(step, Query):
             got = _as_mysql(recorded, got)
         hexadecimal = isinstance(step, Talk) and step.hex is not None
         if not matches(recorded, got, cas, Clock(observed.began, observed.ended), hexadecimal=hexadecimal):
@@ -96,7 +105,7 @@ def _is_garbage(recorded: Json) -> bool:
 
 
 def _agree(recorded: Json, got: Json) -> bool:
-    """Tell whether two SQL results say the same of what SQLite cannot say in MySQL's words: counts and errors."""
+    """Tell whether two SQL results say the same of what another SQL has its own words for: counts and errors."""
     match recorded, got:
         case {"affected": _}, {"affected": _}:
             return True
@@ -107,7 +116,7 @@ def _agree(recorded: Json, got: Json) -> bool:
 
 
 def _as_mysql(recorded: Json, got: Json) -> Json:
-    """Put MySQL's types in place of SQLite's in rows."""
+    """Put MySQL's types in place of the other SQL's in rows."""
     if not isinstance(recorded, dict) or not isinstance(got, dict):
         return got
     return {key: _cells(recorded.get(key), value) for key, value in got.items()}

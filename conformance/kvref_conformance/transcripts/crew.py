@@ -15,6 +15,7 @@ from kvref_conformance.transcripts.replay import replay
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kvref_conformance.transcripts.compare import Asked
     from kvref_conformance.transcripts.listing import Row
     from kvref_conformance.transcripts.play import Stage
     from kvref_conformance.transcripts.replay import Outcome, Script
@@ -30,7 +31,7 @@ class Job:
         rows: the list of what does not replay.
         stages: how many at a time.
         open_stage: opens one; what it enters in the stack ends with the job.
-        translated: as of `replay`.
+        asked: as of `replay`.
     """
 
     version: str
@@ -38,7 +39,7 @@ class Job:
     rows: Sequence[Row]
     stages: int
     open_stage: Callable[[ExitStack], Stage]
-    translated: bool
+    asked: Asked
 
 
 def hold(jobs: Sequence[Job], advance: Callable[[str], None]) -> list[Outcome]:
@@ -67,7 +68,7 @@ def hold(jobs: Sequence[Job], advance: Callable[[str], None]) -> list[Outcome]:
 
 def _hold(job: Job, scripts: Iterable[Script]) -> list[Outcome]:
     with ExitStack() as stack:
-        return list(replay(scripts, job.open_stage(stack), job.rows, translated=job.translated))
+        return list(replay(scripts, job.open_stage(stack), job.rows, job.asked))
 
 
 class _Shared:

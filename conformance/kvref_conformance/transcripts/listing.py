@@ -1,4 +1,4 @@
-"""Conversations that do not replay on kvref over SQLite: rows of `not_replayed.toml`, each with a class and a reason.
+"""Conversations that do not replay on kvref: rows of a list for SQLite and one for InnoDB, with a class and a reason.
 
 The list is strict: a conversation that is listed and replays all the same fails the run, as does a row that fits none.
 """
@@ -15,8 +15,11 @@ from kvref_conformance import transcripts
 from kvref_conformance.errors import SuiteError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+SQLITE: Final = "not_replayed.toml"
+INNODB: Final = "not_replayed_innodb.toml"
+INNODB_TARGETS: Final = ("kvref-mysql-8.0", "kvref-mariadb")
 # Of the servers that kvref can be compared with.
 VERSIONS: Final = ("8.0.33", "5.6.14")
 CRASH: Final = "crash"
@@ -25,10 +28,15 @@ LATER: Final = "later"
 CLASSES: Final[Mapping[str, str]] = {
     CRASH: "the plugin, or the whole server, ends; kvref goes on. What comes before that end replays",
     "uninitialised": "the plugin answers memory that nobody wrote",
-    "storage-bytes": "the plugin shows or writes InnoDB's own bytes of a type, which SQLite does not store",
+    "storage-bytes": "the plugin shows or writes InnoDB's own bytes of a type, which SQL does not store",
     "own-process": "the answer tells of the plugin's own process or libraries",
     "no-sqlite-form": "the set-up or what SQL does beside the commands has no form in SQLite",
-    RACE: "two things happen at the same time and SQLite lets either win; these may replay",
+    "sql-acts": "SQL does with a row what the plugin leaves undone: triggers, CHECK, AUTO_INCREMENT, generated columns",
+    "sql-refuses": "the plugin stores what SQL refuses: malformed text, and more than the type holds",
+    "sql-locks": "kvref is a client of SQL: it waits for locks on tables, and keeps no table open for itself",
+    "not-served": "kvref refuses such a table",
+    "other-database": "the database does not take the tables, or its SQL says otherwise",
+    RACE: "two things happen at the same time and either may win; these may replay",
     LATER: "the feature is not built yet; these are not even tried",
 }
 
@@ -42,12 +50,14 @@ class Row:
         versions: recorded versions it holds for; empty: all.
         cause: one of CLASSES.
         reason: what does not replay, and why.
+        targets: names of the targets it holds for; empty: all that the list is of.
     """
 
     conversations: tuple[str, ...]
     versions: tuple[str, ...]
     cause: str
     reason: str
+    targets: tuple[str, ...] = ()
 
     def fits(self, citation: str, version: str) -> bool:
         """Tell whether it lists a conversation for a version."""
@@ -56,17 +66,28 @@ class Row:
         )
 
 
-def load() -> tuple[Row, ...]:
-    """Load the list of the package.
+def load(target: str = "") -> tuple[Row, ...]:
+    """Load a list of the package.
+
+    Args:
+        target: name of kvref over a SQL server; empty: kvref over SQLite.
 
     Raises:
         SuiteError: as `parse`.
     """
-    return parse(files(__package__).joinpath("not_replayed.toml").read_text(encoding="utf-8"))
+    return _of(_list(INNODB if target else SQLITE), target)
 
 
-def parse(text: str) -> tuple[Row, ...]:
-    """Read the list.
+def _list(name: str) -> tuple[Row, ...]:
+    return parse(files(__package__).joinpath(name).read_text(encoding="utf-8"), name)
+
+
+def parse(text: str, name: str = SQLITE) -> tuple[Row, ...]:
+    """Read a list.
+
+    Args:
+        text: TOML.
+        name: of its file, for errors.
 
     Raises:
         SuiteError: no TOML; a row with a field missing, unknown or empty, or of an unknown class.
@@ -74,10 +95,10 @@ def parse(text: str) -> tuple[Row, ...]:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"not_replayed.toml: {error}") from error
+        raise SuiteError(f"{name}: {error}") from error
     if unknown := table.keys() - {"row"}:
-        raise SuiteError(f"not_replayed.toml: unknown {', '.join(sorted(unknown))}; it holds [[row]]")
-    return tuple(_row(entry) for entry in table.get("row", []))
+        raise SuiteError(f"{name}: unknown {', '.join(sorted(unknown))}; it holds [[row]]")
+    return tuple(_row(entry, name) for entry in table.get("row", []))
 
 
 def find(rows: Iterable[Row], citation: str, version: str) -> Row | None:
@@ -103,28 +124,50 @@ def idle(rows: Iterable[Row], recorded: Collection[tuple[str, str]]) -> list[str
 
 def page() -> str:
     """Return the section of README.md that counts and names what is listed, as Markdown."""
-    rows = load()
-    lines = ["| set | version | recorded | replay | listed |", "|---|---|---|---|---|"]
+    return _section(_list(SQLITE), [""])
+
+
+def innodb_page() -> str:
+    """Return the same of kvref over InnoDB, counted by target."""
+    return _section(_list(INNODB), INNODB_TARGETS)
+
+
+def _section(rows: Sequence[Row], listed_for: Sequence[str]) -> str:
+    heads = ["set", "version", "recorded"]
+    for target in listed_for:
+        heads += [f"replay {target}".strip(), "listed"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name in transcripts.SETS:
         for version in VERSIONS:
             citations = [f"{name}:{key}" for key, each in transcripts.load(name).items() if version in each.versions()]
-            listed = sum(find(rows, citation, version) is not None for citation in citations)
-            lines.append(f"| {name} | {version} | {len(citations)} | {len(citations) - listed} | {listed} |")
+            cells = [name, version, str(len(citations))]
+            for target in listed_for:
+                kept = _of(rows, target)
+                listed = sum(find(kept, citation, version) is not None for citation in citations)
+                cells += [str(len(citations) - listed), str(listed)]
+            lines.append(f"| {' | '.join(cells)} |")
     for cause, meaning in CLASSES.items():
-        lines += ["", f"**{cause}**: {meaning}.", ""]
-        lines += [_line(row) for row in rows if row.cause == cause]
+        found = [_line(row) for row in rows if row.cause == cause]
+        lines += ["", f"**{cause}**: {meaning}.", "", *found] if found else []
     return "\n".join(lines) + "\n"
 
 
+def _of(rows: Iterable[Row], target: str) -> tuple[Row, ...]:
+    return tuple(row for row in rows if not row.targets or target in row.targets)
+
+
 def _line(row: Row) -> str:
-    only = f" ({', '.join(row.versions)})" if row.versions else ""
+    only = f" ({', '.join((*row.versions, *row.targets))})" if row.versions or row.targets else ""
     return f"* `{'`, `'.join(row.conversations)}`{only}: {row.reason}"
 
 
-def _row(entry: Mapping[str, Any]) -> Row:
-    fields = entry.keys() - {"versions"}
+def _row(entry: Mapping[str, Any], name: str) -> Row:
+    fields = entry.keys() - {"versions", "targets"}
     if fields != {"conversations", "class", "reason"} or not all(entry.values()):
-        raise SuiteError(f"not_replayed.toml: a row has conversations, class, reason and maybe versions: {dict(entry)}")
+        raise SuiteError(
+            f"{name}: a row has conversations, class, reason and maybe versions and targets: {dict(entry)}"
+        )
     if entry["class"] not in CLASSES:
-        raise SuiteError(f"not_replayed.toml: no class {entry['class']!r}: choose one of {', '.join(CLASSES)}")
-    return Row(tuple(entry["conversations"]), tuple(entry.get("versions", ())), entry["class"], entry["reason"])
+        raise SuiteError(f"{name}: no class {entry['class']!r}: choose one of {', '.join(CLASSES)}")
+    versions, targets = (tuple(entry.get(field, ())) for field in ("versions", "targets"))
+    return Row(tuple(entry["conversations"]), versions, entry["class"], entry["reason"], targets)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import socket
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pymysql
 
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.transcripts.conversation import Query
+from kvref_conformance.transcripts.mysql_database import MySQLDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,14 +29,11 @@ if TYPE_CHECKING:
     from kvref_conformance.transcripts.holes import Json
 
 INSTALL: Final = "INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'"
+INSTALLED: Final = "SELECT 1 FROM information_schema.plugins WHERE plugin_name = 'daemon_memcached'"
 UNINSTALL: Final = "UNINSTALL PLUGIN daemon_memcached"
-SYSTEM_SCHEMAS: Final = ("information_schema", "mysql", "performance_schema", "sys")
 # The port opens 20 ms after INSTALL PLUGIN, and never with a configuration the plugin dislikes.
 PORT_SECONDS: Final = 3.0
 DEATH_SECONDS: Final = 5.0
-# Longer than InnoDB waits for a row lock (50 s). Some statements wait for ever: on 5.6 a DROP DATABASE while one of its
-# tables is mapped (columns:side-020).
-STATEMENT_SECONDS: Final = 70.0
 # How much further on the cas numbers of a used server are: further than a conversation counts.
 CAS_NUMBERS: Final = 1000
 THREADS: Final = 2
@@ -92,12 +90,11 @@ class MySQLStage:
     def __init__(self, machine: Machine, *, used: bool = False) -> None:
         self._machine = machine
         self._options: tuple[str, ...] = ()
-        self._connections: dict[str, Connection[Cursor]] = {}
+        self._database = MySQLDatabase(machine)
         self._reusable = True
         self._used = used
         self._boot(())
-        with closing(machine.connect(STATEMENT_SECONDS)) as connection:
-            self.version = str(_rows(connection, "SELECT VERSION()")[0][0])
+        self.version = str(self._database.query("SELECT VERSION()")[0][0])
 
     def prepare(self, conversation: Conversation) -> str:
         """Set the world up; returns "", "closed" or "server died", the state of the port.
@@ -120,15 +117,7 @@ class MySQLStage:
 
     def _set_up(self, conversation: Conversation) -> str:
         self._reusable = False
-        with closing(self._machine.connect(STATEMENT_SECONDS)) as connection:
-            _remove_schemas(connection)
-            for statement in (*self._machine.config_script(), *conversation.sql):
-                try:
-                    _rows(connection, statement)
-                except pymysql.err.MySQLError as error:
-                    raise SuiteError(
-                        f"{conversation.id}: set-up on {self.version}: {statement!r} failed: {error}"
-                    ) from error
+        self._database.fill(self._machine.config_script(), conversation)
         return self._load()
 
     def connect(self) -> socket.socket:
@@ -137,17 +126,7 @@ class MySQLStage:
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
         """Run a statement; see `play.Stage.execute`."""
-        try:
-            if name not in self._connections:
-                self._connections[name] = self._machine.connect(STATEMENT_SECONDS)
-            with self._connections[name].cursor() as cursor:
-                affected = cursor.execute(statement)
-                if cursor.description is None:
-                    return {"affected": affected}
-                return {"rows": [[_cell(cell) for cell in row] for row in cursor.fetchall()]}
-        except pymysql.err.MySQLError as error:
-            number, text = (*error.args, 0, "")[:2]
-            return {"error": [number, str(text)]}
+        return self._database.execute(name, statement)
 
     def server(self, action: str) -> str:
         """Do `reload`, `restart` or `kill9`; returns "open", "closed" or "server died", the state of the port."""
@@ -172,19 +151,14 @@ class MySQLStage:
 
     def finish(self) -> None:
         """Close the SQL connections."""
-        for connection in self._connections.values():
-            if connection.open:
-                connection.close()
-        self._connections.clear()
+        self._database.close()
 
     def _boot(self, options: tuple[str, ...]) -> None:
         self._machine.boot(options)
         self._options = options
         if not self._used:
             return
-        with closing(self._machine.connect(STATEMENT_SECONDS)) as connection:
-            for statement in self._machine.config_script():
-                _rows(connection, statement)
+        self._database.query(*self._machine.config_script())
         if self._load() == "open":
             self._say(b"set spent 0 0 1\r\nx\r\n" * CAS_NUMBERS)
         if not self._unloaded():
@@ -193,9 +167,8 @@ class MySQLStage:
     def _read_a_row(self) -> None:
         """Read a row of the default mapping over each worker thread; connections go to the threads in turn."""
         try:
-            with closing(self._machine.connect(STATEMENT_SECONDS)) as connection:
-                ((schema, table, key),) = _rows(connection, DEFAULT_MAPPING)
-                ((value,),) = _rows(connection, f"SELECT `{key}` FROM `{schema}`.`{table}` LIMIT 1")  # noqa: S608 - its own mapping
+            ((schema, table, key),) = self._database.query(DEFAULT_MAPPING)
+            ((value,),) = self._database.query(f"SELECT `{key}` FROM `{schema}`.`{table}` LIMIT 1")  # noqa: S608 - its own mapping
         except (pymysql.err.MySQLError, ValueError):
             return  # no such mapping, or no row in it: nothing that could be read
         if re.fullmatch(r"[!-~]{1,250}", str(value)):
@@ -212,9 +185,8 @@ class MySQLStage:
         if self.exit_status() is not None:
             return False
         try:
-            with closing(self._machine.connect(STATEMENT_SECONDS)) as connection:
-                if _rows(connection, "SELECT 1 FROM information_schema.plugins WHERE plugin_name = 'daemon_memcached'"):
-                    _rows(connection, UNINSTALL)
+            if self._database.query(INSTALLED):
+                self._database.query(UNINSTALL)
         except pymysql.err.MySQLError:
             # It died of the unloading: what became of the conversation before was recorded already.
             return False
@@ -225,8 +197,7 @@ class MySQLStage:
 
     def _survives(self, statement: str) -> bool:
         try:
-            with closing(self._machine.connect(STATEMENT_SECONDS)) as connection:
-                _rows(connection, statement)
+            self._database.query(statement)
         except pymysql.err.OperationalError as error:
             deadline = time.monotonic() + DEATH_SECONDS
             while self.exit_status() is None:
@@ -250,22 +221,3 @@ class MySQLStage:
                     return "server died"
             time.sleep(0.02)
         return "closed"
-
-
-def _remove_schemas(connection: Connection[Cursor]) -> None:
-    for (schema,) in _rows(connection, "SELECT schema_name FROM information_schema.schemata"):
-        if schema not in SYSTEM_SCHEMAS:
-            _rows(connection, f"DROP DATABASE `{schema}`")
-    _rows(connection, "CREATE DATABASE test")
-
-
-def _rows(connection: Connection[Cursor], statement: str) -> tuple[tuple[object, ...], ...]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        return tuple(cursor.fetchall())
-
-
-def _cell(cell: object) -> Json:
-    if cell is None or isinstance(cell, int | float | str):
-        return cell
-    return cell.decode("latin-1") if isinstance(cell, bytes) else str(cell)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.transcripts import listing
-from kvref_conformance.transcripts.compare import Difference, differences
+from kvref_conformance.transcripts.compare import Asked, Difference, differences
 from kvref_conformance.transcripts.conversation import Sleep, Talk
 from kvref_conformance.transcripts.play import play
 from kvref_conformance.transcripts.talk import NORMAL, PATIENT, Pace
@@ -79,14 +79,14 @@ class Outcome:
         return self.word in {DIFFERS, UNLISTED}
 
 
-def replay(scripts: Iterable[Script], stage: Stage, rows: Sequence[Row], *, translated: bool) -> Iterator[Outcome]:
+def replay(scripts: Iterable[Script], stage: Stage, rows: Sequence[Row], asked: Asked) -> Iterator[Outcome]:
     """Hold conversations one after another.
 
     Args:
         scripts: each recorded with the stage's version.
         stage: where.
         rows: the list of what does not replay there.
-        translated: the stage's SQL is translated to SQLite's, and it answers briskly.
+        asked: who answers there; kvref does so briskly.
 
     Yields:
         One outcome each.
@@ -96,7 +96,7 @@ def replay(scripts: Iterable[Script], stage: Stage, rows: Sequence[Row], *, tran
         if row is not None and row.cause == listing.LATER:
             yield Outcome(script, stage.version, LISTED, row=row)
         else:
-            yield _held(script, stage, row, translated=translated)
+            yield _held(script, stage, row, asked)
 
 
 def _word(row: Row | None, found: Sequence[Difference], failure: str) -> str:
@@ -107,14 +107,14 @@ def _word(row: Row | None, found: Sequence[Difference], failure: str) -> str:
     return LISTED
 
 
-def _held(script: Script, stage: Stage, row: Row | None, *, translated: bool) -> Outcome:
+def _held(script: Script, stage: Stage, row: Row | None, asked: Asked) -> Outcome:
     began = time.monotonic()
     found: list[Difference] = []
     failure = word = ""
-    for pace in (BRISK, NORMAL) if translated else (NORMAL, PATIENT):
+    for pace in (BRISK, NORMAL) if asked is not Asked.PLUGIN else (NORMAL, PATIENT):
         try:
             played = play(script.conversation, stage, pace)
-            found = differences(script.conversation, played, stage.version, translated=translated)
+            found = differences(script.conversation, played, stage.version, asked)
         except SuiteError as error:
             failure = str(error)
         word = _word(row, found, failure)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sqlite3
 import threading
 from contextlib import closing
@@ -13,10 +12,11 @@ from kvref_conformance.errors import SuiteError
 from kvref_conformance.sql.session import Session, connect
 from kvref_conformance.sql.tables import quote
 from kvref_conformance.sql.translate import Translator
-from kvref_conformance.transcripts.conversation import Talk
+from kvref_conformance.transcripts import kvref_process
+from kvref_conformance.transcripts.kvref_process import KvrefProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import socket
     from pathlib import Path
 
     from kvref_conformance.transcripts.conversation import Conversation
@@ -24,42 +24,16 @@ if TYPE_CHECKING:
 
 # The server's own table, which it counts cas numbers in.
 COUNTERS: Final = "kvref_counters"
-# Options of mysqld that kvref has as settings of the same name, and those that have no meaning here: kvref commits
-# every write at once, and SQLite locks no table's definition.
-SETTINGS: Final = frozenset({"innodb_lock_wait_timeout"})
-MEANINGLESS: Final = frozenset({"innodb_api_bk_commit_interval", "innodb_api_enable_mdl"})
 
 
-class Machine(Protocol):
-    """A `kvref serve` at hand; `kvref.targets.kvref_server` gives one."""
+class Machine(kvref_process.Machine, Protocol):
+    """A `kvref serve` over a SQLite file; `kvref.targets.kvref_server` gives one."""
 
     file: Path
 
-    @property
-    def address(self) -> tuple[str, int]:
-        """Give host and port."""
-
-    def running(self) -> bool:
-        """Tell whether it runs."""
-
-    def start(self, settings: Sequence[str] = ()) -> bool:
-        """Start with settings NAME=VALUE; False when it refuses its configuration."""
-
-    def reload(self) -> bool:
-        """Make it read its configuration again; False when it refuses."""
-
-    def stop(self) -> None:
-        """End it in order."""
-
-    def kill(self) -> None:
-        """Kill it with SIGKILL."""
-
-    def exit_status(self) -> int | None:
-        """Give how it ended by itself, negative for a signal; None while it runs."""
-
 
 class SQLiteStage:
-    """The `play.Stage` of kvref over SQLite; starts the machine at once, whose owner ends it.
+    """The `play.Stage` of kvref over SQLite; the machine's owner ends it.
 
     Args:
         machine: the server.
@@ -74,25 +48,16 @@ class SQLiteStage:
         self._plugin = Translator(version)
         self._plugin_schema = [sql for each in plugin_schema() for sql in self._plugin.translate(each)]
         self._translator = self._plugin.fork()
-        self._options: tuple[str, ...] = ()
-        self._settings: tuple[str, ...] = ()
-        self._serves = machine.start()
+        self._process = KvrefProcess(machine)
 
     def prepare(self, conversation: Conversation) -> str:
-        """Set the world up; returns "" or "closed".
-
-        A reload checks the configuration as a start does: "closed" says that it was refused, and nobody connects then.
+        """Set the world up; returns "" or "closed", see `KvrefProcess.load`.
 
         Raises:
             SuiteError: a statement of the set-up has no form in SQLite or failed, or kvref has no such option.
         """
-        settings = _settings(conversation)
         self._set_up(conversation)
-        if conversation.options != self._options or _asks_for_counters(conversation):
-            self._machine.stop()
-            self._options, self._settings = conversation.options, settings
-        self._serves = self._machine.reload() if self._machine.running() else self._machine.start(settings)
-        return "" if self._serves else "closed"
+        return self._process.load(conversation)
 
     def _set_up(self, conversation: Conversation) -> None:
         self._translator = self._plugin.fork()
@@ -111,10 +76,8 @@ class SQLiteStage:
             connection.execute("COMMIT")
 
     def connect(self) -> socket.socket:
-        """Open a memcached connection; raises OSError where the configuration was refused, as nobody listens then."""
-        if not self._serves:
-            raise ConnectionRefusedError("the configuration was refused")
-        return socket.create_connection(self._machine.address, timeout=5.0)
+        """Open a memcached connection, see `KvrefProcess.connect`."""
+        return self._process.connect()
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
         """Run a statement; see `play.Stage.execute`."""
@@ -124,19 +87,11 @@ class SQLiteStage:
 
     def server(self, action: str) -> str:
         """Do `reload`, `restart` or `kill9`; returns "open" or "closed"."""
-        if action == "reload" and self._machine.running():
-            self._serves = self._machine.reload()
-        else:
-            if action == "kill9":
-                self._machine.kill()
-            else:
-                self._machine.stop()
-            self._serves = self._machine.start(self._settings)
-        return "open" if self._serves else "closed"
+        return self._process.server(action)
 
     def exit_status(self) -> int | None:
         """Give the exit status of a server that died; None while it runs."""
-        return self._machine.exit_status()
+        return self._process.exit_status()
 
     def finish(self) -> None:
         """Close the SQL connections."""
@@ -149,19 +104,6 @@ def plugin_schema() -> list[str]:
     """Give the statements that make the plugin's configuration tables, its demo table and their rows."""
     script = files("kvref_conformance.sql").joinpath("plugin_schema.sql").read_text(encoding="utf-8")
     return [statement for part in script.split(";\n") if (statement := part.strip())]
-
-
-def _settings(conversation: Conversation) -> tuple[str, ...]:
-    options = [(option.removeprefix("--").partition("=")[0], option) for option in conversation.options]
-    if foreign := [option for name, option in options if name not in SETTINGS | MEANINGLESS]:
-        raise SuiteError(f"{conversation.id}: kvref has no setting for {', '.join(foreign)}")
-    return tuple(option.removeprefix("--") for name, option in options if name in SETTINGS)
-
-
-def _asks_for_counters(conversation: Conversation) -> bool:
-    """Tell whether it shows that the plugin was loaded for it: its counters began at 0 then."""
-    sent = (step.send for step in conversation.steps if isinstance(step, Talk))
-    return any(isinstance(text, str) and text.startswith("stats") for text in sent)
 
 
 def _clear(connection: sqlite3.Connection) -> None:

@@ -1,0 +1,121 @@
+"""`kvref serve` in the place of the plugin, whatever it serves from: loaded is started, loaded again is SIGHUP."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.transcripts.conversation import Talk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kvref_conformance.transcripts.conversation import Conversation
+
+# Options of mysqld that kvref has as settings of the same name, and those that have no meaning here: kvref commits
+# every write at once, and keeps no table's definition locked.
+SETTINGS: Final = frozenset({"innodb_lock_wait_timeout"})
+MEANINGLESS: Final = frozenset({"innodb_api_bk_commit_interval", "innodb_api_enable_mdl"})
+
+
+class Machine(Protocol):
+    """A `kvref serve` at hand; `kvref.targets.kvref_server` gives one."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Give host and port."""
+
+    def running(self) -> bool:
+        """Tell whether it runs."""
+
+    def start(self, settings: Sequence[str] = ()) -> bool:
+        """Start with settings NAME=VALUE; False when it refuses its configuration."""
+
+    def reload(self) -> bool:
+        """Make it read its configuration again; False when it refuses."""
+
+    def stop(self) -> None:
+        """End it in order."""
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL."""
+
+    def exit_status(self) -> int | None:
+        """Give how it ended by itself, negative for a signal; None while it runs."""
+
+
+class KvrefProcess:
+    """One server for all conversations.
+
+    Args:
+        machine: started with the first conversation; its owner ends it.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._options: tuple[str, ...] = ()
+        self._settings: tuple[str, ...] = ()
+        self._serves = False
+
+    def load(self, conversation: Conversation) -> str:
+        """Serve the world of a conversation; returns "" or "closed".
+
+        A reload checks the configuration as a start does: "closed" says that it was refused, and nobody connects then.
+
+        Raises:
+            SuiteError: kvref has no such option.
+        """
+        settings = settings_of(conversation)
+        if conversation.options != self._options or _asks_for_counters(conversation):
+            self._machine.stop()
+            self._options, self._settings = conversation.options, settings
+        self._serves = self._machine.reload() if self._machine.running() else self._machine.start(settings)
+        return "" if self._serves else "closed"
+
+    def connect(self) -> socket.socket:
+        """Open a memcached connection; raises OSError where the configuration was refused, as nobody listens then."""
+        if not self._serves:
+            raise ConnectionRefusedError("the configuration was refused")
+        return socket.create_connection(self._machine.address, timeout=5.0)
+
+    def server(self, action: str, again: Callable[[str], None] | None = None) -> str:
+        """Do `reload`, `restart` or `kill9`; returns "open" or "closed".
+
+        Args:
+            action: one of the three.
+            again: restarts or kills the database too, while nothing is served from it.
+        """
+        if action == "reload" and self._machine.running():
+            self._serves = self._machine.reload()
+        else:
+            if action == "kill9":
+                self._machine.kill()
+            else:
+                self._machine.stop()
+            if again is not None and action != "reload":
+                again(action)
+            self._serves = self._machine.start(self._settings)
+        return "open" if self._serves else "closed"
+
+    def exit_status(self) -> int | None:
+        """Give the exit status of a server that died; None while it runs."""
+        return self._machine.exit_status()
+
+
+def settings_of(conversation: Conversation) -> tuple[str, ...]:
+    """Return the settings NAME=VALUE that stand for a conversation's options.
+
+    Raises:
+        SuiteError: kvref has no such option.
+    """
+    options = [(option.removeprefix("--").partition("=")[0], option) for option in conversation.options]
+    if foreign := [option for name, option in options if name not in SETTINGS | MEANINGLESS]:
+        raise SuiteError(f"{conversation.id}: kvref has no setting for {', '.join(foreign)}")
+    return tuple(option.removeprefix("--") for name, option in options if name in SETTINGS)
+
+
+def _asks_for_counters(conversation: Conversation) -> bool:
+    """Tell whether it shows that the plugin was loaded for it: its counters began at 0 then."""
+    sent = (step.send for step in conversation.steps if isinstance(step, Talk))
+    return any(isinstance(text, str) and text.startswith("stats") for text in sent)

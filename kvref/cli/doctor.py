@@ -1,0 +1,84 @@
+"""`kvref doctor`: what is wrong with a configuration, and what its mappings depend on."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from kvref import profiles
+from kvref.doctor.dump import open_dump
+from kvref.doctor.examine import examine
+from kvref.doctor.record import as_record
+from kvref.doctor.show import report_view
+from kvref.doctor.source import open_source
+from kvref.errors import KvrefError
+from kvref_conformance.errors import SuiteError
+
+if TYPE_CHECKING:
+    from kvref.doctor.examine import Report
+    from kvref.profiles import Profile
+
+
+@click.command("doctor")
+@click.argument("dump", metavar="[FILE.sql]", required=False, type=click.Path(path_type=Path))
+@click.option("--store", "dsn", metavar="DSN", help="sqlite:///PATH or mysql://USER@HOST/; it is only read.")
+@click.option("--profile", default="mysql-8.0", show_default=True, metavar="NAME", help="Whose start-up to foresee.")
+@click.option(
+    "--json",
+    "record",
+    metavar="FILE",
+    help="Write the report for machines too; `-`: to standard output, and nothing else.",
+)
+@click.pass_context
+def command(context: click.Context, dump: Path | None, dsn: str | None, profile: str, record: str | None) -> None:
+    """Check every row of containers as the plugin's own start-up would.
+
+    Says which rows are usable, what is wrong with the others and how to mend it, what kvref does differently, what
+    ends mysqld, and which requirements and quirks each mapping depends on. Looks at a store, or at a dump of the schema
+    innodb_memcache and the mapped tables:
+
+    \b
+      mysqldump --databases innodb_memcache test > FILE.sql
+
+    Exit codes: 0 all rows are usable, 1 one is not, 2 it could not be looked at.
+    """
+    if (dump is None) == (dsn is None):
+        raise click.UsageError("name a store with --store DSN, or a dump")
+    facts = _facts(profile)
+    try:
+        with ExitStack() as stack:
+            source = stack.enter_context(open_dump(dump) if dump is not None else open_source(dsn or ""))
+            report = examine(source, facts)
+    except SuiteError as error:
+        raise KvrefError(str(error)) from error
+    _tell(report, record)
+    context.exit(report.exit_code)
+
+
+def _facts(profile: str) -> Profile:
+    able = [name for name in profiles.names() if profiles.load(name).flag("mapping.supported")]
+    if profile not in able:
+        raise KvrefError(f"no profile {profile!r} with mappings: choose one of {', '.join(able)}")
+    return profiles.load(profile)
+
+
+def _tell(report: Report, record: str | None) -> None:
+    if record != "-":
+        console = Console(highlight=False)
+        for part in report_view(report):
+            console.print(part)
+    if record is None:
+        return
+    text = json.dumps(as_record(report), indent=2, ensure_ascii=False)
+    if record == "-":
+        click.echo(text)
+        return
+    try:
+        Path(record).write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise KvrefError(f"cannot write {record}: {error.strerror or error}") from error

@@ -1,0 +1,239 @@
+"""A mysqldump as a source: its tables are made in a SQLite file of a temporary folder, without their rows.
+
+The rows of the configuration tables are the only ones that are read. What SQLite cannot hold of a table (its engine,
+FULLTEXT, triggers of several statements) is read from the text of its CREATE TABLE.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kvref.doctor.dump_text import (
+    NAME,
+    Statement,
+    quoted,
+    split_name,
+    statements,
+    with_full_references,
+    without_expressions,
+)
+from kvref.doctor.source import SQLiteSource, read_file
+from kvref.errors import ConfigError, RowError, StoreError
+from kvref_conformance.sql.session import connect
+from kvref_conformance.sql.translate import Translator, Untranslatable
+
+if TYPE_CHECKING:
+    from kvref.profiles import Profile
+    from kvref.semantics.mapping import Naming
+    from kvref.storage.containers import Container, Table
+    from kvref.storage.details import TableDetails
+    from kvref.storage.sqlite_schema import SQLiteCatalog
+
+CONFIGURATION: Final = "innodb_memcache"
+CONFIG_TABLES: Final = frozenset({"containers", "config_options", "cache_policies"})
+DEFAULT_VERSION: Final = "8.0.33"
+_VERSION: Final = re.compile(r"^-- Server version\s+(5\.\d+\.\d+)(?!\S*MariaDB)", re.MULTILINE)
+_KINDS: Final = {
+    kind: re.compile(pattern, re.IGNORECASE)
+    for kind, pattern in {
+        "use": r"USE\s+(?P<name>`(?:[^`]|``)+`|\S+)",
+        "database": r"CREATE\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>`(?:[^`]|``)+`|\S+)",
+        "table": rf"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{NAME}",
+        "view": rf"CREATE\s[^`(]*?(?:`[^`]*`@`[^`]*`[^`(]*?)?VIEW\s+{NAME}",
+        "trigger": rf"CREATE\s.*?TRIGGER\s+(?P<trigger>`(?:[^`]|``)+`|\S+)\s+\w+\s+\w+\s+ON\s+{NAME}",
+        "rows": rf"(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+{NAME}",
+        "nothing": r"$|SET\b|LOCK\b|UNLOCK\b|DROP\b|COMMIT\b|START\s+TRANSACTION|ALTER\s+(?:TABLE|DATABASE)\b|CHANGE\b",
+    }.items()
+}
+_ENGINE: Final = re.compile(r" \((?P<engine>\w+)\)$")
+_FULLTEXT: Final = re.compile(r"\bFULLTEXT\s+(?:KEY|INDEX)\s+`(?P<name>(?:[^`]|``)+)`", re.IGNORECASE)
+_CHECK: Final = re.compile(r"\bCONSTRAINT\s+`(?P<name>(?:[^`]|``)+)`\s+CHECK\b", re.IGNORECASE)
+_INVISIBLE: Final = re.compile(r"\s+INVISIBLE\b(?=\s*[,)])", re.IGNORECASE)
+
+
+@contextmanager
+def open_dump(path: Path) -> Iterator[DumpSource]:
+    """Read a dump.
+
+    Args:
+        path: of SQL as mysqldump writes it, in UTF-8.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise StoreError(f"dump {path}: {error.strerror or error}") from error
+    with tempfile.TemporaryDirectory(prefix="kvref-") as folder:
+        file = Path(folder) / "dump.sqlite"
+        loaded = Loaded(text, file)
+        with read_file(file) as source:
+            yield DumpSource(path, source, loaded)
+
+
+class Loaded:
+    """What a dump makes, and what it does not.
+
+    Args:
+        text: of the dump.
+        file: the SQLite file to make it in.
+    """
+
+    def __init__(self, text: str, file: Path) -> None:
+        found = _VERSION.search(text)
+        self.translator = Translator(DEFAULT_VERSION if found is None else found[1])
+        self.texts: dict[tuple[str, str], str] = {}
+        self.views: set[tuple[str, str]] = set()
+        self.triggers: dict[tuple[str, str], list[str]] = {}
+        self.unread: dict[tuple[str, str], str] = {}
+        self.whole: set[str] = set()
+        self.skipped: list[str] = []
+        self._database = CONFIGURATION
+        with closing(connect(file, self.translator)) as connection:
+            connection.execute("PRAGMA foreign_keys = OFF")
+            for statement in statements(text, CONFIG_TABLES.__contains__):
+                self._take(statement, connection)
+
+    def _take(self, statement: Statement, connection: sqlite3.Connection) -> None:
+        self._database = statement.database or self._database
+        text = statement.text
+        kind, found = next(
+            ((kind, match) for kind, pattern in _KINDS.items() if (match := pattern.match(text))), ("", None)
+        )
+        if found is None:
+            self.skipped.append(" ".join(text.split())[:60])
+            return
+        if kind in ("use", "database"):
+            self._database = split_name(found["name"], "")[1]
+            self.whole |= {self._database} if kind == "database" else set()
+            return
+        if kind == "nothing":
+            return
+        key = split_name(found["name"], self._database)
+        if kind == "view":
+            self.views.add(key)
+        elif kind == "trigger":
+            self.triggers.setdefault(key, []).append(split_name(found["trigger"], "")[1])
+        elif kind == "table" or key[0] == CONFIGURATION:
+            self._run(kind, key, f"{text[: found.start('name')]}{quoted(*key)}{text[found.end('name') :]}", connection)
+
+    def _run(self, kind: str, key: tuple[str, str], text: str, connection: sqlite3.Connection) -> None:
+        if kind == "table":
+            self.texts[key] = text
+            text = _INVISIBLE.sub("", with_full_references(without_expressions(text), key[0]))
+        try:
+            for translated in self.translator.translate(text):
+                connection.execute(translated)
+        except (Untranslatable, sqlite3.Error) as error:
+            self.unread[key] = str(error).partition("\n")[0][-200:]
+
+
+class DumpSource:
+    """The tables of a dump.
+
+    Args:
+        path: of the dump.
+        source: the SQLite file made of it.
+        loaded: what was made.
+    """
+
+    def __init__(self, path: Path, source: SQLiteSource, loaded: Loaded) -> None:
+        self.name = str(path)
+        self._source = source
+        self._loaded = loaded
+        self.notes = [f"skipped, as no mapping depends on it: {each}" for each in dict.fromkeys(loaded.skipped)]
+        for (schema, name), reason in loaded.unread.items():
+            self.notes.append(f"table {schema}.{name} cannot be read from the dump: {reason}")
+
+    def catalog(self, profile: Profile) -> DumpCatalog:
+        """Return the tables as a profile reads them."""
+        return DumpCatalog(self._source.catalog(profile), self._loaded)
+
+    def details(self, schema: str, name: str) -> TableDetails:
+        """Return what else is known of a table that the catalog has."""
+        details, made = self._source.details(schema, name), self._loaded.translator.table(schema, name)
+        counting = {column.name for column in made.columns if column.auto_increment} if made is not None else set()
+        text = self._loaded.texts.get((schema, name), "")
+        columns = {
+            column.name: replace(column, auto_increment=column.name in counting) for column in details.columns.values()
+        }
+        return replace(
+            details,
+            columns=columns,
+            triggers=tuple(self._loaded.triggers.get((schema, name), ())),
+            checks=tuple(_CHECK.findall(text)),
+            fulltext=tuple(_FULLTEXT.findall(text)),
+        )
+
+    def unseen(self, schema: str, name: str) -> str:
+        """Return why a table that the catalog lacks may be there all the same; "" when it is missing."""
+        if reason := self._loaded.unread.get((schema, name)):
+            return f"table {schema}.{name} cannot be read from the dump: {reason}: look at the server itself (--store)"
+        if schema in self._loaded.whole:
+            return ""
+        return f"the dump has no table {schema}.{name}: dump its database too (mysqldump --databases … {schema})"
+
+
+class DumpCatalog:
+    """The catalog of a dump: SQLite's, and what SQLite cannot hold.
+
+    Args:
+        catalog: of the SQLite file.
+        loaded: what was made of the dump.
+    """
+
+    def __init__(self, catalog: SQLiteCatalog, loaded: Loaded) -> None:
+        self._catalog = catalog
+        self._loaded = loaded
+
+    def containers(self) -> list[Container]:
+        """Return all rows; raises ConfigError where the table is missing."""
+        key = (CONFIGURATION, "containers")
+        if reason := self._loaded.unread.get(key):
+            raise ConfigError(f"containers cannot be read from the dump: {reason}")
+        if key not in self._loaded.texts:
+            raise ConfigError(
+                f"the dump has no table {CONFIGURATION}.containers: mysqldump --databases {CONFIGURATION} … has it"
+            )
+        return self._catalog.containers()
+
+    def options(self) -> dict[str, bytes | None]:
+        """Return the rows of `config_options` by name; raises ConfigError where the table is missing."""
+        return self._catalog.options()
+
+    def has_policies(self) -> bool:
+        """Tell whether `cache_policies` is there and has a row."""
+        return self._catalog.has_policies()
+
+    def naming(self) -> Naming:
+        """Return how names of containers are read and compared."""
+        return self._catalog.naming()
+
+    def table(self, schema: str, name: str) -> Table | None:
+        """Return a table's columns and indexes, None when the dump has no such table.
+
+        Raises:
+            RowError: a view, a table of another engine, or a partitioned one.
+        """
+        key = (schema, name)
+        if key in self._loaded.views:
+            raise RowError(f"{schema}.{name} is a view: only InnoDB tables can be mapped", "view")
+        made = self._loaded.translator.table(schema, name)
+        if made is None or key in self._loaded.unread:
+            return None
+        if odd := _ENGINE.search(made.source):
+            engine = odd["engine"]
+            if engine == "partitioned":
+                text = "is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING"
+                raise RowError(f"{schema}.{name} {text}", "partitioned")
+            text = f"is a table of engine {engine}: only InnoDB tables can be mapped: ALTER TABLE … ENGINE = InnoDB"
+            raise RowError(f"{schema}.{name} {text}", "other-engine")
+        return self._catalog.table(schema, name)

@@ -1,0 +1,191 @@
+"""Judge a configuration: every row as the plugin's own start-up would, by the check that the stores use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvref import profiles
+from kvref.doctor import configuration, features
+from kvref.doctor.subject import Subject
+from kvref.errors import ConfigError, RowError
+from kvref.semantics.mapping import default_name
+from kvref.storage.catalog import read_options
+from kvref.storage.containers import check, table_name
+
+if TYPE_CHECKING:
+    from kvref.doctor.features import Finding
+    from kvref.doctor.source import Source
+    from kvref.profiles import Profile
+    from kvref.semantics.mapping import Mapping
+    from kvref.storage.containers import Container
+
+USABLE: Final = "usable"
+UNUSABLE: Final = "unusable"
+UNSEEN: Final = "not to be seen"
+KVREF: Final = "kvref"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a profile makes of a row.
+
+    Args:
+        state: USABLE, UNUSABLE or UNSEEN.
+        fault: what is wrong and how to mend it; empty where usable.
+        rule: the short name of the fault, see `RowError`.
+        mapping: what the row makes, None where it is not usable.
+    """
+
+    state: str
+    fault: str = ""
+    rule: str = ""
+    mapping: Mapping | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowReport:
+    """One row of `containers`.
+
+    Args:
+        row: as it stands there.
+        verdict: of the profile asked for.
+        default: the row is the default mapping.
+        kvref: the verdict of profile `kvref` where it is another one, else None.
+        findings: what the mapping depends on, or what refuses the row.
+        subject: what the findings are of, None where no profile takes the row.
+    """
+
+    row: Container
+    verdict: Verdict
+    default: bool
+    kvref: Verdict | None
+    findings: tuple[Finding, ...]
+    subject: Subject | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A configuration.
+
+    Args:
+        source: what was looked at.
+        profile: whose start-up.
+        refused: why the endpoint opens no port with it, empty where it does.
+        kvref_refused: the same of profile `kvref`.
+        problems: of options that are missing and whose built-in value is used.
+        default: which row is the default mapping, and why; or why none is.
+        findings: what the configuration as a whole depends on.
+        rows: in the order of their names' collation.
+        notes: what could not be looked at.
+    """
+
+    source: str
+    profile: str
+    refused: str
+    kvref_refused: str
+    problems: tuple[str, ...]
+    default: str
+    findings: tuple[Finding, ...]
+    rows: tuple[RowReport, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 when every row is usable, 1 when one is not, 2 when one could not be looked at and none is bad."""
+        states = {each.verdict.state for each in self.rows}
+        if self.refused or UNUSABLE in states or not self.rows:
+            return 1
+        return 2 if UNSEEN in states else 0
+
+
+def examine(source: Source, profile: Profile) -> Report:
+    """Judge every row.
+
+    Args:
+        source: the tables.
+        profile: whose start-up.
+
+    Raises:
+        ConfigError: there is no table `containers` to look at.
+    """
+    seen = _Seen(source, profile)
+    own = seen if profile.name == KVREF else _Seen(source, profiles.load(KVREF))
+    options = configuration.read(seen.catalog, seen.candidates, seen.chosen, certain=seen.certain)
+    rows = sorted(seen.rows, key=lambda each: seen.candidates.index(each.name))
+    return Report(
+        source.name, profile.name, seen.refused, own.refused, tuple(seen.problems), seen.why(),
+        configuration.findings(options, profile.name), tuple(_report(row, seen, own, options) for row in rows),
+        tuple(source.notes),
+    )  # fmt: skip
+
+
+class _Seen:
+    """A configuration as one profile sees it."""
+
+    def __init__(self, source: Source, profile: Profile) -> None:
+        self.source = source
+        self.profile = profile
+        self.catalog = source.catalog(profile)
+        self.rows = self.catalog.containers()
+        self.verdicts = {row.name: self._judge(row) for row in self.rows}
+        self.candidates = list(default_name(list(self.verdicts), self.catalog.naming().order))
+        self.chosen = next((name for name in self.candidates if self.verdicts[name].state == USABLE), None)
+        count = None if self.chosen is None else self.candidates.index(self.chosen)
+        self.passed = self.candidates[:count]
+        self.certain = all(self.verdicts[name].state != UNSEEN for name in self.passed)
+        self.refused, self.problems = "", list[str]()
+        try:
+            _, _, self.problems = read_options(self.catalog, profile)
+        except ConfigError as error:
+            self.refused = str(error)
+        if not self.refused and self.chosen is None and self.certain:
+            self.refused = "no row of containers can be used"
+
+    def named(self, row: Container) -> tuple[str, str] | None:
+        """Return schema and name of the table that a row names."""
+        return None if row.db_schema is None or row.db_table is None else table_name(row, self.profile)
+
+    def subject(self, row: Container, options: configuration.Options) -> Subject | None:
+        """Return a row's mapping with what is known of it, None where it makes none."""
+        mapping, named = self.verdicts[row.name].mapping, self.named(row)
+        table = None if mapping is None or named is None else self.catalog.table(*named)
+        if mapping is None or named is None or table is None:
+            return None
+        others = tuple(each for each in self.rows if each is not row and self.named(each) == named)
+        details = self.source.details(*named)
+        return Subject(row, mapping, table, details, options.delimiter, options.separator, others)
+
+    def why(self) -> str:
+        """Say which row is the default mapping and why."""
+        unseen = [name for name in self.passed if self.verdicts[name].state == UNSEEN]
+        if self.chosen is None and unseen:
+            return f"not known: {unseen[0]!r} is the first row that may be usable, and cannot be looked at"
+        if self.chosen is None:
+            return "none: no row of containers can be used" if self.rows else "none: containers is empty"
+        if self.chosen == "default":
+            return "'default', by its name"
+        over = ", ".join(f"{name!r} ({self.verdicts[name].state})" for name in self.passed)
+        why = f"{self.chosen!r}, the first usable row in the order of names, as no usable row is named 'default'"
+        return f"{why}; passed over: {over}" if over else why
+
+    def _judge(self, row: Container) -> Verdict:
+        try:
+            return Verdict(USABLE, mapping=check(row, self.catalog, self.profile))
+        except ConfigError as error:
+            rule = error.rule if isinstance(error, RowError) else ""
+            named = self.named(row) if rule == "no-table" else None
+            unseen = "" if named is None else self.source.unseen(*named)
+            return Verdict(UNSEEN, unseen, "unseen") if unseen else Verdict(UNUSABLE, str(error), rule)
+
+
+def _report(row: Container, seen: _Seen, own: _Seen, options: configuration.Options) -> RowReport:
+    verdict, theirs = seen.verdicts[row.name], own.verdicts[row.name]
+    subject = seen.subject(row, options) or own.subject(row, options)
+    findings: tuple[Finding, ...] = ()
+    if verdict.state == UNUSABLE:
+        findings = features.refusal(verdict.rule, seen.profile.name)
+    elif subject is not None:
+        findings = features.of_mapping(subject, seen.profile.name)
+    differs = theirs if (theirs.state, theirs.fault) != (verdict.state, verdict.fault) else None
+    return RowReport(row, verdict, row.name == seen.chosen, differs, findings, subject)

@@ -1,0 +1,147 @@
+"""A report on a terminal: the configuration, then each row with its fault, what ends mysqld, and what it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from kvref.doctor.examine import KVREF, UNUSABLE, USABLE
+from kvref_conformance.spec.terminal import STYLES
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from kvref.doctor.examine import Report, RowReport
+    from kvref.doctor.features import Citation, Finding
+    from kvref.semantics.mapping import Column
+
+_STATES: Final = {USABLE: "bold green", UNUSABLE: "bold red"}
+
+
+def report_view(report: Report) -> Iterator[RenderableType]:
+    """Yield the parts of a report, in the order of reading."""
+    yield Text.assemble(("configuration", "bold"), f" of {report.source}, as profile {report.profile} starts with it")
+    grid = _grid()
+    state = ("cannot be started with", "bold red") if report.refused else ("can be started with", "green")
+    grid.add_row("start", Text.assemble(state, f": {report.refused}" if report.refused else ""))
+    if report.profile != KVREF and report.refused != report.kvref_refused:
+        grid.add_row(KVREF, Text("starts with it" if not report.kvref_refused else report.kvref_refused))
+    grid.add_row("default", Text(report.default))
+    for problem in report.problems:
+        grid.add_row("note", Text(problem))
+    for note in report.notes:
+        grid.add_row("note", Text(note))
+    yield Padding(grid, (0, 0, 0, 2))
+    yield from _crashes(report.findings, "THIS CONFIGURATION")
+    yield from _findings(report.findings)
+    for row in report.rows:
+        yield Text()
+        yield from _row(row)
+    yield Text()
+    yield _summary(report)
+
+
+def _row(report: RowReport) -> Iterator[RenderableType]:
+    row, verdict = report.row, report.verdict
+    head = Text.assemble((repr(row.name), "bold"), " ", (verdict.state, _STATES.get(verdict.state, "bold yellow")))
+    head.append(f"  {row.db_schema}.{row.db_table}" + ("  default mapping" if report.default else ""))
+    yield Rule(head, align="left", style="dim")
+    grid = _grid()
+    if verdict.fault:
+        grid.add_row("fault", Text(_without_name(verdict.fault, row.name), "red"))
+    if report.kvref is not None:
+        grid.add_row(KVREF, Text(_difference(report)))
+    if report.subject is not None:
+        for what, text in _columns(report):
+            grid.add_row(what, Text(text))
+    yield Padding(grid, (0, 0, 0, 2))
+    yield from _crashes(report.findings, "THIS MAPPING")
+    yield from _findings(report.findings)
+
+
+def _difference(report: RowReport) -> str:
+    theirs = report.kvref
+    assert theirs is not None, "there is a difference to tell"
+    if theirs.state == USABLE:
+        return "takes this row"
+    return f"refuses this row: {_without_name(theirs.fault, report.row.name)}"
+
+
+def _columns(report: RowReport) -> Iterator[tuple[str, str]]:
+    subject = report.subject
+    assert subject is not None, "there is a mapping to tell of"
+
+    def shown(column: Column) -> str:
+        details = subject.of(column)
+        return " ".join(part for part in (column.name, details.declared, details.collation) if part)
+
+    mapping = subject.mapping
+    yield "key", f"{shown(mapping.key)}, index {report.row.unique_idx_name_on_key}"
+    yield "value", "; ".join(map(shown, mapping.values))
+    options = {"flags": mapping.flags, "cas": mapping.cas, "expiry": mapping.expiry}
+    yield "options", "; ".join(f"{use} {shown(column) if column else '-'}" for use, column in options.items())
+
+
+def _crashes(findings: tuple[Finding, ...], what: str) -> Iterator[RenderableType]:
+    seen: set[str] = set()
+    for finding in findings:
+        for citation in finding.citations:
+            if citation.ends_the_server and citation.requirement.id not in seen:
+                seen.add(citation.requirement.id)
+                text = Text.assemble((f"{what} ENDS mysqld:", "bold white on red"))
+                text.append(f" {citation.requirement.statement} ({citation.requirement.id})", "bold red")
+                yield Padding(text, (0, 0, 0, 2))
+
+
+def _findings(findings: tuple[Finding, ...]) -> Iterator[RenderableType]:
+    for finding in findings:
+        where = f": {', '.join(finding.where)}" if finding.where else ""
+        yield Padding(Text.assemble((finding.feature.title, "bold"), where), (1, 0, 0, 2))
+        yield Padding(_requirements(finding), (0, 0, 0, 4))
+
+
+def _requirements(finding: Finding) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for _ in range(2):
+        table.add_column(no_wrap=True)
+    table.add_column()
+    for citation in finding.citations:
+        table.add_row(*_cells(citation))
+    for citation in finding.instead:
+        identifier, level, title = _cells(citation)
+        table.add_row(identifier, level, Text.assemble(("kvref only: ", "dim"), title))
+    return table
+
+
+def _cells(citation: Citation) -> tuple[Text, Text, Text]:
+    requirement = citation.requirement
+    title = Text(requirement.title)
+    for deviation in citation.deviations:
+        title.append(f"\ndeviates: {deviation}", "yellow")
+    if citation.defects:
+        title.append(f"  [{', '.join(citation.defects)}]", "bold red" if citation.ends_the_server else "red")
+    return Text(requirement.id), Text(requirement.level, STYLES[requirement.level]), title
+
+
+def _summary(report: Report) -> Text:
+    states = [row.verdict.state for row in report.rows]
+    counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
+    return Text.assemble(
+        (f"rows of containers: {counts or 'none'}", "bold"), "; `kvref spec KV-…` explains a requirement"
+    )
+
+
+def _grid() -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column()
+    return grid
+
+
+def _without_name(fault: str, name: str) -> str:
+    return fault.removeprefix(f"container {name!r}: ")

@@ -1,0 +1,157 @@
+"""What `kvref doctor` looks at: the tables of a SQLite file, of a server, or of a dump; nothing is ever written."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import quote
+
+from kvref import collations
+from kvref.errors import ConfigError, StoreError
+from kvref.storage.details import TableDetails
+from kvref.storage.dsn import MYSQL, without_password
+from kvref.storage.sqlite import SCHEME, path_of
+from kvref.storage.sqlite_details import table_details
+from kvref.storage.sqlite_schema import SQLiteCatalog
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+    from pymysql.cursors import Cursor
+
+    from kvref.profiles import Profile
+    from kvref.storage.containers import Catalog
+
+LOCK_WAIT: Final = 10.0  # seconds
+
+
+class Source(Protocol):
+    """The tables that are looked at."""
+
+    name: str
+    """For people: the DSN without its password, or the file."""
+    notes: list[str]
+    """What could not be looked at, or was left out."""
+
+    def catalog(self, profile: Profile) -> Catalog:
+        """Return the tables as a profile reads them."""
+
+    def details(self, schema: str, name: str) -> TableDetails:
+        """Return what else is known of a table that the catalog has."""
+
+    def unseen(self, schema: str, name: str) -> str:
+        """Return why a table that the catalog lacks may be there all the same; "" when it is missing."""
+
+
+@contextmanager
+def open_source(dsn: str) -> Iterator[Source]:
+    """Open a store to look at it.
+
+    Args:
+        dsn: sqlite:///PATH or mysql://USER@HOST/.
+
+    Raises:
+        ConfigError: no such DSN.
+        StoreError: the file or server cannot be read; also for what fails within the block.
+    """
+    if dsn.startswith(MYSQL):
+        with _mysql(dsn) as server:
+            yield server
+    elif dsn.startswith(SCHEME):
+        with read_file(path_of(dsn)) as file:
+            yield file
+    else:
+        raise ConfigError(f"store {without_password(dsn)!r}: write sqlite:///PATH or mysql://USER@HOST/")
+
+
+@contextmanager
+def read_file(path: Path) -> Iterator[SQLiteSource]:
+    """Open a SQLite file for reading.
+
+    Raises:
+        StoreError: there is none, or it cannot be read; also for what fails within the block.
+    """
+    if not path.is_file():
+        raise StoreError(f"store {path}: there is no such file: `kvref init` creates one")
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=LOCK_WAIT)) as connection:
+            collations.register(connection)
+            connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+            connection.execute("PRAGMA schema_version").fetchone()
+            yield SQLiteSource(f"{SCHEME}{path}", connection)
+    except sqlite3.Error as error:
+        raise StoreError(f"store {path}: {error}") from error
+
+
+class SQLiteSource:
+    """A SQLite file.
+
+    Args:
+        name: for people.
+        connection: for reading, with the collations.
+    """
+
+    def __init__(self, name: str, connection: sqlite3.Connection) -> None:
+        self.name = name
+        self.notes: list[str] = []
+        self._connection = connection
+        self._names: SQLiteCatalog | None = None
+
+    def catalog(self, profile: Profile) -> SQLiteCatalog:
+        """Return the tables as a profile reads them."""
+        self._names = SQLiteCatalog(self._connection, profile)
+        return self._names
+
+    def details(self, schema: str, name: str) -> TableDetails:
+        """Return what else is known of a table that the catalog has."""
+        source = None if self._names is None else self._names.source_of(schema, name)
+        if self._names is None or source is None:
+            return TableDetails()
+        return table_details(self._connection, self._names, source)
+
+    def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - a file hides nothing
+        """Return "": a file hides no table."""
+        return ""
+
+
+@contextmanager
+def _mysql(dsn: str) -> Iterator[Source]:
+    try:
+        import pymysql  # noqa: PLC0415 - an extra
+
+        from kvref.storage.mysql_login import cause, parse  # noqa: PLC0415
+    except ModuleNotFoundError as lack:
+        raise ConfigError(f"store mysql://…: {lack}: install kvref[mysql]") from lack
+    login = parse(dsn)
+    try:
+        with closing(login.connect(LOCK_WAIT)) as connection:
+            yield _MySQLSource(without_password(dsn), connection)
+    except pymysql.err.MySQLError as error:
+        raise StoreError(f"store {without_password(dsn)}: {cause(error)}") from error
+
+
+class _MySQLSource:
+    def __init__(self, name: str, connection: Connection[Cursor]) -> None:
+        self.name = name
+        self.notes: list[str] = []
+        self._connection = connection
+
+    def catalog(self, profile: Profile) -> Catalog:
+        from kvref.storage.mysql_schema import MySQLCatalog  # noqa: PLC0415 - an extra
+
+        return MySQLCatalog(self._connection, profile)
+
+    def details(self, schema: str, name: str) -> TableDetails:
+        from kvref.storage import mysql_details  # noqa: PLC0415 - an extra
+
+        return mysql_details.table_details(self._connection, schema, name)
+
+    def unseen(self, schema: str, name: str) -> str:
+        from kvref.storage import mysql_details  # noqa: PLC0415 - an extra
+
+        refusal = mysql_details.denied(self._connection, schema, name)
+        if not refusal:
+            return ""
+        return f"this account may not look at {schema}.{name}, if it is there ({refusal}): GRANT SELECT on it"

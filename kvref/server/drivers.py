@@ -1,0 +1,55 @@
+"""What a connection and the server ask of a driver, and which driver a store needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from kvref.semantics.mapping import Directory
+from kvref.semantics.ports import Steps
+from kvref.server.driver import TickDriver
+from kvref.storage.sqlite import SQLiteStore
+from kvref.wire.replies import Reply
+
+if TYPE_CHECKING:
+    from kvref.storage.mysql import MySQLStore
+
+
+class Driver(Protocol):
+    """Runs the commands of all connections against one store."""
+
+    @property
+    def dirty(self) -> bool:
+        """Tell whether replies must wait until `when_settled` calls back."""
+
+    def run(self, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
+        """Run a command; None where `done` is called later with the reply."""
+
+    def forget(self, done: Callable[[Reply], None]) -> None:
+        """Drop what waits on behalf of a connection that is gone."""
+
+    def when_settled(self, settled: Callable[[str], None]) -> None:
+        """Call back when the replies may leave, with an empty text or the reason why their writes are lost."""
+
+    def commit(self) -> None:
+        """Commit what is open and tell everyone who waits for it."""
+
+    async def read_directory(self) -> Directory:
+        """Read the configuration tables again."""
+
+    async def close(self) -> None:
+        """Finish what runs."""
+
+
+def driver_for(store: SQLiteStore | MySQLStore, lock_wait: float) -> Driver:
+    """Return the driver of a store, in the running loop.
+
+    Args:
+        store: where rows live.
+        lock_wait: how long a write waits for another writer, in seconds.
+    """
+    if isinstance(store, SQLiteStore):
+        return TickDriver(store, lock_wait)
+    from kvref.server.pooled_driver import PooledDriver  # noqa: PLC0415 - needs an extra
+
+    return PooledDriver(store)

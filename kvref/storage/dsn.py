@@ -1,0 +1,50 @@
+"""From a DSN to the store it names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kvref.errors import ConfigError
+from kvref.profiles import Profile
+from kvref.storage import sqlite
+from kvref.storage.sqlite import SQLiteStore
+
+if TYPE_CHECKING:
+    from kvref.storage.mysql import MySQLStore
+
+MYSQL: Final = "mysql://"
+
+
+def open_store(dsn: str, profile: Profile, lock_wait: float) -> SQLiteStore | MySQLStore:
+    """Open the store of a DSN; a MySQL server is not spoken to yet.
+
+    Args:
+        dsn: sqlite:///PATH or mysql://USER@HOST/.
+        profile: see the stores.
+        lock_wait: how long a write waits for another writer, in seconds.
+
+    Raises:
+        ConfigError: neither, or the extra `mysql` is not installed.
+        StoreError: the file cannot be opened.
+    """
+    if dsn.startswith(MYSQL):
+        return _mysql(dsn, profile, lock_wait)
+    if not dsn.startswith(sqlite.SCHEME):
+        raise ConfigError(f"store {without_password(dsn)!r}: write sqlite:///PATH or mysql://USER@HOST/")
+    return SQLiteStore(sqlite.path_of(dsn), profile)
+
+
+def _mysql(dsn: str, profile: Profile, lock_wait: float) -> MySQLStore:
+    try:
+        from kvref.storage import mysql, mysql_login  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as lack:
+        raise ConfigError(f"store mysql://…: {lack}: install kvref[mysql]") from lack
+    return mysql.MySQLStore(mysql_login.parse(dsn), profile, lock_wait)
+
+
+def without_password(dsn: str) -> str:
+    """Return a DSN as it may be shown."""
+    head, at, tail = dsn.rpartition("@")
+    scheme, slashes, login = head.partition("://")
+    user, colon, _ = login.partition(":")
+    return f"{scheme}{slashes}{user}:…{at}{tail}" if at and colon else dsn

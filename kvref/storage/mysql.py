@@ -1,0 +1,105 @@
+"""The InnoDB store: mapped tables of a MySQL or MariaDB server; `mysql_link.py` is one connection to it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+from weakref import WeakKeyDictionary, WeakSet
+
+from kvref.errors import ConfigError
+from kvref.profiles import Profile
+from kvref.semantics.mapping import Directory, Mapping, Naming
+from kvref.storage.containers import take_over
+from kvref.storage.mysql_link import Link
+from kvref.storage.mysql_login import Login
+from kvref.storage.mysql_statements import Statements
+
+MOST_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
+
+
+class MySQLStore:
+    """The tables of one server.
+
+    Args:
+        login: where it is.
+        profile: decides what is read from the configuration.
+        lock_wait: seconds that a write waits for a row lock.
+    """
+
+    def __init__(self, login: Login, profile: Profile, lock_wait: float) -> None:
+        self.login = login
+        self.profile = profile
+        self.lock_wait = lock_wait
+        self.problems: list[str] = []
+        self.naming = Naming()
+        self._statements: dict[Mapping, Statements] = {}
+        self._mappings: WeakSet[Mapping] = WeakSet()
+        self._shapes: WeakKeyDictionary[Mapping, object] = WeakKeyDictionary()
+
+    def link(self) -> Link:
+        """Open a connection; raises StoreError where the server is not reached."""
+        return Link(self)
+
+    def initialise(self) -> bool:
+        """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
+
+        Raises:
+            StoreError: the server is not reached, or refuses.
+        """
+        with closing(self.link()) as link:
+            return link.create_schema()
+
+    def close(self) -> None:
+        """Do nothing: links are closed by whoever opened them."""
+
+    def read_directory(self) -> Directory:
+        """Read the configuration; `problems` then says which rows cannot be used and why.
+
+        Raises:
+            ConfigError: nothing usable, see `catalog.read_directory`.
+            StoreError: the server is not reached, or refuses.
+        """
+        with closing(self.link()) as link:
+            directory, self.problems = link.read_directory()
+        self.naming = directory.naming
+        self.watch(directory.default)
+        return directory
+
+    def cas_numbers(self) -> Iterator[int]:
+        """Return the counter of cas numbers: from 1 as the plugin has it, or from the microsecond of the start.
+
+        Fewer than a million numbers a second are used, so none comes twice after a restart.
+        """
+        return itertools.count(1 if self.profile["cas.start"] == "one" else time.time_ns() // 1000)
+
+    def watch(self, mapping: Mapping) -> None:
+        """Keep a mapping up to date with its table."""
+        self._mappings.add(mapping)
+
+    def watched(self) -> list[Mapping]:
+        """Return the mappings in use."""
+        return list(self._mappings)
+
+    def take_over(self, seen: list[tuple[Mapping, Mapping | ConfigError]]) -> None:
+        """Bring mappings up to date with what a link saw of their tables."""
+        for mapping, found in seen:
+            take_over(mapping, found)
+        self._statements.clear()
+
+    def has_shape(self, mapping: Mapping, shape: object) -> bool:
+        """Tell whether the mapped columns are described as they were last time; a changed width cuts values."""
+        before = self._shapes.get(mapping)
+        self._shapes[mapping] = shape
+        return before is None or before == shape
+
+    def statements(self, mapping: Mapping) -> Statements:
+        """Return the SQL of a mapping."""
+        found = self._statements.get(mapping)
+        if found is None:
+            if len(self._statements) >= MOST_STATEMENTS:
+                self._statements.clear()
+            found = self._statements[mapping] = Statements(mapping)
+        return found

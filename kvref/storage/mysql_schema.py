@@ -1,0 +1,257 @@
+"""MySQL's tables as the catalog sees them, read from information_schema; and the plugin's configuration schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cmp_to_key
+from importlib.resources import files
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import ER
+from pymysql.cursors import Cursor
+
+from kvref import collations
+from kvref.collations.charsets import CHARSETS, UTF8MB4
+from kvref.errors import ConfigError, RowError
+from kvref.profiles import Profile
+from kvref.semantics.mapping import Column, Naming
+from kvref.storage import forms
+from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.mysql_login import cause
+from kvref.storage.sqlite_types import column_of
+
+SCHEMA: Final = "innodb_memcache"
+_STATEMENT: Final = re.compile(r";\s*\n")
+
+
+def quote(identifier: str) -> str:
+    """Return an identifier quoted for SQL; a hostile name stays a name."""
+    if "\0" in identifier:
+        raise ConfigError(f"{identifier!r} is no name MySQL can hold: it contains NUL")
+    return "`" + identifier.replace("`", "``") + "`"
+
+
+def create(connection: Connection[Cursor]) -> bool:
+    """Create the plugin's schema with its demo rows, unless `containers` is there; tell whether that was needed."""
+    with connection.cursor() as cursor:
+        if cursor.execute(
+            "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", (SCHEMA,)
+        ):
+            return False
+        script = files(__package__).joinpath("mysql_schema.sql").read_text(encoding="utf-8")
+        for statement in _STATEMENT.split(script.strip().removesuffix(";")):
+            cursor.execute(statement)
+    return True
+
+
+class MySQLCatalog:
+    """Read the configuration tables and the mapped tables' shape from one connection.
+
+    Args:
+        connection: of `Login.connect`.
+        profile: decides how types are read.
+    """
+
+    def __init__(self, connection: Connection[Cursor], profile: Profile) -> None:
+        self._connection = connection
+        self._profile = profile
+        self._tables: dict[tuple[str, str], Table | None] = {}
+
+    def containers(self) -> list[Container]:
+        """Return all rows of `containers`; raises ConfigError where table or columns are missing."""
+        columns = ", ".join(map(quote, CONTAINER_COLUMNS))
+        # Else a mapping could be made of a row that its writer takes back.
+        wait = " LOCK IN SHARE MODE" if self._profile.flag("store.reads_uncommitted") else ""
+        rows = self._configuration(f"SELECT {columns} FROM {SCHEMA}.containers{wait}", "containers")  # noqa: S608 - constant
+        return [Container(_text(row[0]) or "", *map(_text, row[1:])) for row in rows if row[0] is not None]
+
+    def options(self) -> dict[str, bytes | None]:
+        """Return the rows of `config_options`, values as bytes of their column's character set.
+
+        Raises:
+            ConfigError: the table is missing.
+        """
+        rows = self._configuration(f"SELECT name, value FROM {SCHEMA}.config_options", "config_options")  # noqa: S608
+        column, _ = self._text_column("config_options", "value")
+        charset = UTF8MB4 if column is None else column.charset
+        return {
+            _text(name) or "": None if value is None else charset.encode(_text(value) or "") for name, value in rows
+        }
+
+    def naming(self) -> Naming:
+        """Return how names of containers are read and compared.
+
+        Raises:
+            ConfigError: `containers` is no InnoDB table.
+        """
+        ((engine,),) = self._rows(
+            "SELECT engine FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", SCHEMA
+        )
+        if (_text(engine) or "").lower() != "innodb":
+            raise ConfigError(f"configuration table {SCHEMA}.containers is of engine {engine}: make it an InnoDB table")
+        column, collation = self._text_column("containers", "name")
+        charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
+        known = collations.COLLATIONS.get(collation.lower().replace("utf8mb3_", "utf8_"))
+        if known is None:
+            return Naming(charset, width)
+        order = collations.order(known)
+        return Naming(charset, width, order.folded, cmp_to_key(order.compare))
+
+    def has_policies(self) -> bool:
+        """Tell whether `cache_policies` is there and has a row."""
+        try:
+            rows = self._configuration(f"SELECT 1 FROM {SCHEMA}.cache_policies LIMIT 1", "cache_policies")  # noqa: S608
+        except ConfigError:
+            return False
+        return bool(rows)
+
+    def referenced(self, schema: str, name: str) -> bool:
+        """Tell whether a foreign key of any table refers to this one."""
+        return bool(
+            self._rows(
+                "SELECT 1 FROM information_schema.referential_constraints"
+                " WHERE unique_constraint_schema = %s AND referenced_table_name = %s LIMIT 1",
+                schema,
+                name,
+            )
+        )
+
+    def table(self, schema: str, name: str) -> Table | None:
+        """Return a table's columns and unique indexes, None when there is no such table; read once.
+
+        Raises:
+            ConfigError: a view, a table of another engine, or a partitioned one: the plugin opens InnoDB tables only.
+        """
+        if (schema, name) not in self._tables:
+            self._tables[schema, name] = self._table(schema, name)
+        return self._tables[schema, name]
+
+    def _table(self, schema: str, name: str) -> Table | None:
+        source = f"{quote(schema)}.{quote(name)}"
+        found = self._rows(
+            "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables"
+            " WHERE table_schema = %s AND table_name = %s",
+            schema,
+            name,
+        )
+        # To information_schema other blanks and capitals are the same name.
+        exact = [row[2:] for row in found if (_text(row[0]), _text(row[1])) == (schema, name)]
+        if not exact:
+            return None
+        kind, engine = map(_text, exact[0])
+        if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
+            what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
+            mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
+            rule = "view" if kind != "BASE TABLE" else "other-engine"
+            raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
+        if self._rows(
+            "SELECT 1 FROM information_schema.partitions"
+            " WHERE table_schema = %s AND table_name = %s AND partition_name IS NOT NULL LIMIT 1",
+            schema,
+            name,
+        ):
+            raise RowError(
+                f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
+            )
+        described = self._rows(
+            "SELECT column_name, column_type, character_set_name, is_nullable, extra"
+            " FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
+            schema,
+            name,
+        )
+        columns: dict[str, Column] = {}
+        unusable: dict[str, str] = {}
+        generated: dict[str, str] = {}
+        for column, declared, charset, _, extra in (map(_text, row) for row in described):
+            assert column is not None
+            assert declared is not None
+            usable = self._column(column, declared, charset)
+            if extra and extra.upper().endswith((" GENERATED", "PERSISTENT")):
+                unusable[column] = f"{declared} (generated)"
+                generated[column] = extra.upper()
+            elif usable is None:
+                unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
+            else:
+                columns[column] = usable
+        unique, partial = self._unique_indexes(source)
+        not_null = frozenset(_text(row[0]) or "" for row in described if _text(row[3]) == "NO")
+        clustered = next(
+            (n for i, n in unique.items() if i == "PRIMARY" or (i not in partial and not_null.issuperset(n))), ()
+        )
+        virtual = frozenset(each for each, extra in generated.items() if extra.startswith("VIRTUAL"))
+        order = tuple(_text(row[0]) or "" for row in described)
+        return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered, not_null)
+
+    def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
+        if charset is not None and charset not in CHARSETS:
+            return None
+        column = column_of(name, declared, "", self._profile, CHARSETS[charset or "utf8mb4"])
+        # MySQL holds the numbers that SQLite does not.
+        return replace(column, form=None) if column is not None and column.form is forms.UNSIGNED else column
+
+    def _unique_indexes(self, source: str) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+        """Return the columns of each, and which are on the beginning of a column: those serve too (index-012)."""
+        found: dict[str, list[str | None]] = {}
+        partial: set[str] = set()
+        for row in self._named_rows(f"SHOW INDEX FROM {source}"):
+            if not row["Non_unique"]:
+                found.setdefault(str(row["Key_name"]), []).append(row["Column_name"])
+                if row["Sub_part"] is not None:
+                    partial.add(str(row["Key_name"]))
+        # An expression has no name: nothing finds a row by the column with it.
+        whole = {
+            index: tuple(str(name) for name in names if name is not None)
+            for index, names in found.items()
+            if None not in names
+        }
+        return whole, partial
+
+    def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
+        rows = self._rows(
+            "SELECT column_name, column_type, character_set_name, collation_name FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = %s AND column_name = %s",
+            SCHEMA,
+            table,
+            wanted,
+        )
+        if not rows:
+            return None, ""
+        name, declared, charset, collation = map(_text, rows[0])
+        return self._column(name or "", declared or "", charset), collation or ""
+
+    def _rows(self, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return list(cursor.fetchall())
+
+    def _named_rows(self, sql: str) -> Iterable[dict[str, Any]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            names = [each[0] for each in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def _configuration(self, sql: str, table: str) -> list[tuple[Any, ...]]:
+        try:
+            return self._rows(sql)
+        except pymysql.err.MySQLError as error:
+            if error.args[0] in _MISSING:
+                raise ConfigError(
+                    f"configuration table {SCHEMA}.{table}: {cause(error)}: create the tables with `kvref init`"
+                ) from error
+            if error.args[0] in _DENIED:
+                raise ConfigError(f"configuration table {SCHEMA}.{table}: {cause(error)}: GRANT it") from error
+            raise
+
+
+_MISSING: Final = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
+_DENIED: Final = (1044, 1142, 1143, 1227)
+
+
+def _text(cell: object) -> str | None:
+    if cell is None:
+        return None
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)

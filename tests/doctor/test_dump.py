@@ -1,0 +1,151 @@
+"""A dump is read without a server: what matters is made, what does not is passed over, and what is missing is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kvref.cli import main
+from kvref.doctor.dump_text import Statement, split_name, statements, with_full_references, without_expressions
+
+CONTAINERS = (
+    "`name` varchar(50) NOT NULL", "`db_schema` varchar(250) NOT NULL", "`db_table` varchar(250) NOT NULL",
+    "`key_columns` varchar(250) NOT NULL", "`value_columns` varchar(250) DEFAULT NULL",
+    "`flags` varchar(250) NOT NULL DEFAULT '0'", "`cas_column` varchar(250) DEFAULT NULL",
+    "`expire_time_column` varchar(250) DEFAULT NULL", "`unique_idx_name_on_key` varchar(250) NOT NULL", "PRIMARY KEY (`name`)",
+)  # fmt: skip
+CONFIGURATION = f"""
+CREATE TABLE `containers` ({", ".join(CONTAINERS)}) ENGINE=InnoDB DEFAULT CHARSET=latin1;
+CREATE TABLE `config_options` (`name` varchar(50) NOT NULL, `value` varchar(50), PRIMARY KEY (`name`)) ENGINE=InnoDB;
+INSERT INTO `config_options` VALUES ('separator','|'),('table_map_delimiter','.');
+CREATE TABLE `cache_policies` (`policy_name` varchar(40) NOT NULL, PRIMARY KEY (`policy_name`)) ENGINE=InnoDB;
+INSERT INTO `cache_policies` VALUES ('cache_policy');
+"""
+
+
+def row(name: str, table: str, value: str = "v", index: str = "PRIMARY") -> str:
+    schema, _, only = table.partition(".")
+    return f"INSERT INTO `containers` VALUES ('{name}','{schema}','{only}','k','{value}','0','0','0','{index}');\n"
+
+
+def record(folder: Path, text: str, *arguments: str) -> dict[str, Any]:
+    (folder / "x.sql").write_text(text)
+    result = CliRunner().invoke(main, ["doctor", str(folder / "x.sql"), "--json", "-", *arguments])
+    found: dict[str, Any] = json.loads(result.stdout)
+    assert found["exit_code"] == result.exit_code
+    return found
+
+
+def texts(dump: str) -> list[str]:
+    return [each.text for each in statements(dump, {"containers"}.__contains__) if each.text]
+
+
+@pytest.mark.parametrize(
+    ("dump", "read"),
+    [
+        ("A 1;\n-- ; no\nB 2 # ;\n;", ["A 1", "B 2"]),
+        ("A ';' \"';\" `;``;`; B", ["A ';' \"';\" `;``;`", "B"]),
+        (r"A 'it\'s;' 'it''s;'; B '\\';", [r"A 'it\'s;' 'it''s;'", r"B '\\'"]),
+        ("A /* ; */ 1; /*!50003 B*/ /*!50017 C*/ 2;", ["A   1", "B    C  2"]),
+        ("/*M!999999\\- enable the sandbox mode */\n/*M!100616 SET A=1 */;", ["SET A=1"]),
+        ("DELIMITER ;;\nA; B;;\nDELIMITER ;\nC;", ["A; B", "C"]),
+        ("INSERT INTO `t` VALUES ('a;b','\\';'),(1);\nINSERT INTO `containers` VALUES (1);", ["INSERT INTO `containers` VALUES (1)"]),
+        ("INSERT INTO `d`.`t` VALUES (';');INSERT IGNORE INTO containers VALUES (2);", ["INSERT IGNORE INTO containers VALUES (2)"]),
+        ("A -- comment\n-1;", ["A  \n-1"]),
+        ("A 'not closed; B;", ["A 'not closed", "B"]),
+    ],
+)  # fmt: skip
+def test_statements(dump: str, read: list[str]) -> None:
+    assert texts(dump) == read
+
+
+def test_what_mysqldump_says_of_the_database() -> None:
+    found = list(statements("-- Host: localhost    Database: shop\nA;B;", bool))
+    assert found == [Statement("A", "shop"), Statement("B")]
+
+
+def test_names() -> None:
+    assert split_name("`a``b` . `c.d`", "x") == ("a`b", "c.d")
+    assert split_name("t", "x") == ("x", "t")
+    assert (
+        with_full_references("a 'REFERENCES t' REFERENCES `p` (`x`)", "d")
+        == "a 'REFERENCES t' REFERENCES `d`.`p` (`x`)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("g int GENERATED ALWAYS AS (f(')', (1))) VIRTUAL, h int", "g int GENERATED ALWAYS AS (NULL) VIRTUAL, h int"),
+        ("g int AS (1) STORED", "g int AS (NULL) STORED"),
+        ("CONSTRAINT `c` CHECK ((a > 0) and (b = '(')), x int", "CONSTRAINT `c` CHECK (1), x int"),
+        ("`CHECK (` int, 'AS (' int", "`CHECK (` int, 'AS (' int"),
+    ],
+)
+def test_expressions_are_left_out(given: str, made: str) -> None:
+    assert without_expressions(given) == made
+
+
+def test_single_databases_dumped_one_after_the_other(tmp_path: Path) -> None:
+    found = record(
+        tmp_path,
+        f"-- Host: localhost    Database: innodb_memcache\n{CONFIGURATION}{row('a', 'shop.t')}{row('b', 'shop.gone')}"
+        "-- Host: localhost    Database: shop\nCREATE TABLE `t` (`k` varchar(9) NOT NULL, `v` text, PRIMARY KEY (`k`));\n"
+        "INSERT INTO `t` VALUES ('a','b;');\nCREATE PROCEDURE p() SELECT 1;\nLOCK TABLES `t` WRITE;\nUNLOCK TABLES;",
+    )
+    states = {each["name"]: each["state"] for each in found["rows"]}
+    assert states == {"a": "usable", "b": "not to be seen"}
+    assert found["exit_code"] == 2
+    assert found["notes"] == ["skipped, as no mapping depends on it: CREATE PROCEDURE p() SELECT 1"]
+
+
+def test_a_whole_database_has_no_other_tables(tmp_path: Path) -> None:
+    dump = f"CREATE DATABASE `innodb_memcache`;\nUSE `innodb_memcache`;\n{CONFIGURATION}{row('a', 'shop.gone')}CREATE DATABASE `shop`;"
+    found = record(tmp_path, dump)
+    assert found["rows"][0]["fault"] == "container 'a': there is no table shop.gone: create it or correct the row"
+    assert found["exit_code"] == 1
+
+
+def test_a_table_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    dump = (
+        f"{CONFIGURATION}{row('a', 'shop.odd')}{row('b', 'shop.t')}USE `shop`;"
+        "CREATE TABLE `odd` (`k` varchar(9) COLLATE cp1251_bin NOT NULL, `v` text, PRIMARY KEY (`k`));"
+        "CREATE TABLE `other` (`k` NOTHING KNOWN HERE (;"
+        "CREATE TABLE `t` (`k` varchar(9) NOT NULL, `v` text, `h` int /*!80023 INVISIBLE */, PRIMARY KEY (`k`));"
+    )
+    found = record(tmp_path, dump)
+    assert [each["state"] for each in found["rows"]] == ["not to be seen", "usable"]
+    assert "shop.odd cannot be read from the dump" in found["rows"][0]["fault"]
+    assert [note.split(" cannot")[0] for note in found["notes"]] == ["table shop.odd", "table shop.other"]
+    assert "unmapped-nullable" in {each["feature"] for each in found["rows"][1]["findings"]}
+
+
+def test_what_sqlite_does_not_hold(tmp_path: Path) -> None:
+    dump = (
+        f"{CONFIGURATION}{row('part', 'shop.t', index='u')}{row('whole', 'shop.t', index='w')}USE `shop`;"
+        "CREATE TABLE `t` (`id` int NOT NULL AUTO_INCREMENT, `k` varchar(9) NOT NULL, `v` text, PRIMARY KEY (`id`),"
+        " UNIQUE KEY `u` (`k`(3)), UNIQUE KEY `w` (`k`), FULLTEXT KEY `f` (`v`),"
+        " CONSTRAINT `c` CHECK ((char_length(`k`) > 1)));"
+        "DELIMITER ;;\n/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`b`*/ /*!50003 TRIGGER `r` BEFORE INSERT ON `t` FOR EACH ROW"
+        " BEGIN SET @a = 1; SET @b = 2; END */;;\nDELIMITER ;"
+    )
+    part, whole = record(tmp_path, dump)["rows"]
+    assert (part["state"], whole["state"]) == ("usable", "usable")  # [index-012]
+    found = {each["feature"]: each["where"] for each in whole["findings"]}
+    assert (found["fulltext"], found["checks"], found["triggers"]) == (["f"], ["c"], ["r"])
+
+
+def test_no_dump(tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    missing = run(main, ["doctor", str(tmp_path / "none.sql")])
+    assert (missing.exit_code, "No such file" in missing.output) == (2, True)
+    (tmp_path / "bytes.sql").write_bytes(bytes(range(256)) * 9)
+    for text in ("", "SELECT 1;"):
+        (tmp_path / "text.sql").write_text(text)
+        for name in ("text.sql", "bytes.sql"):
+            found = run(main, ["doctor", str(tmp_path / name)])
+            assert (found.exit_code, "the dump has no table innodb_memcache.containers" in found.output) == (2, True)

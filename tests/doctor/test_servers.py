@@ -1,0 +1,186 @@
+"""Live servers, and dumps that mysqldump 8.0.33 makes of them: the same is said of both."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from click.testing import CliRunner, Result
+from doctor.rows import BAD, COLUMNS, MYSQL, NOT_NULL, PLAIN
+from doctor.shop import CLEAN_UP, ENDS, FAULTS, FOUND, STATEMENTS
+from live import missing_skips, target_or_skip
+from serving import ask
+
+from kvref import targets
+from kvref.addresses import parse_address
+from kvref.cli import main
+from kvref.targets.artifacts import zip_file
+from kvref.targets.builds import MYSQL_8_0_ZIP
+from kvref.targets.progress import QUIET
+from kvref.targets.sql_server import SQLServer
+from kvref.targets.unpack import extract
+
+pytestmark = pytest.mark.live
+
+
+def doctor(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["doctor", *arguments])
+
+
+def record(*arguments: str) -> dict[str, Any]:
+    result = doctor(*arguments, "--json", "-")
+    found: dict[str, Any] = json.loads(result.stdout)
+    assert found["exit_code"] == result.exit_code
+    return found
+
+
+def sql(database: SQLServer, *statements: str) -> None:
+    with closing(database.connect()) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with ExitStack() as stack:
+        with missing_skips():
+            server = stack.enter_context(targets.sql_server(request.param))
+        assert CliRunner().invoke(main, ["init", "--store", server.dsn]).exit_code == 0
+        yield server
+
+
+@pytest.fixture
+def shop(database: SQLServer) -> Iterator[SQLServer]:
+    sql(database, *STATEMENTS)
+    yield database
+    sql(database, *CLEAN_UP)
+
+
+@pytest.fixture(scope="module")
+def mysqldump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mysqldump")
+    with missing_skips():
+        extract(zip_file(MYSQL_8_0_ZIP, QUIET), ("bin/mysqldump", "lib/private/*"), folder, QUIET)
+    return folder / "bin" / "mysqldump"
+
+
+def dumped(program: Path, server: SQLServer, folder: Path, *arguments: str) -> str:
+    command = [
+        str(program),
+        "--no-defaults",
+        "--user=root",
+        "--column-statistics=0",
+        f"--socket={server.socket}",
+        *arguments,
+    ]
+    made = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    (folder / "dump.sql").write_bytes(made.stdout)
+    return str(folder / "dump.sql")
+
+
+def hold(found: dict[str, Any]) -> None:
+    """Check what is said of the shop."""
+    assert found["exit_code"] == 1
+    assert found["default"] == "'aaa', the first usable row in the order of names, as no usable row is named 'default'"
+    rows = {row["name"]: row for row in found["rows"]}
+    assert {name for name, row in rows.items() if row["state"] == "unusable"} == set(FAULTS)
+    for name, fault in FAULTS.items():
+        assert fault in rows[name]["fault"].lower()
+    for name, features in FOUND.items():
+        assert rows[name]["state"] == "usable"
+        assert features <= {finding["feature"] for finding in rows[name]["findings"]}, name
+        assert rows[name]["ends_mysqld"] == ENDS[name]
+
+
+def test_a_server(shop: SQLServer) -> None:
+    hold(record("--store", shop.dsn))
+    shown = " ".join(doctor("--store", shop.dsn).stdout.split())
+    assert "'items' usable shop.items" in shown
+    assert "THIS MAPPING ENDS mysqld: `prepend` on an integer column ends the server. (KV-TYPE-036)" in shown
+    assert "triggers: t1" in shown
+
+
+def test_a_server_whose_rows_are_all_good(database: SQLServer) -> None:
+    assert record("--store", database.dsn)["exit_code"] == 0
+
+
+def test_a_dump_is_told_as_its_server(shop: SQLServer, mysqldump: Path, tmp_path: Path) -> None:
+    here = record("--store", shop.dsn)
+    dump = record(dumped(mysqldump, shop, tmp_path, "--databases", "innodb_memcache", "test", "shop"))
+    hold(dump)
+    assert dump["notes"] == []
+    for one, other in zip(here["rows"], dump["rows"], strict=True):
+        assert (one["name"], one["state"], one["rule"]) == (other["name"], other["state"], other["rule"])
+        assert [each["feature"] for each in one["findings"]] == [each["feature"] for each in other["findings"]]
+
+
+def test_a_dump_of_the_configuration_only(shop: SQLServer, mysqldump: Path, tmp_path: Path) -> None:
+    found = record(
+        dumped(mysqldump, shop, tmp_path, "innodb_memcache", "containers", "config_options", "cache_policies")
+    )
+    states = {row["name"]: row["state"] for row in found["rows"]}
+    assert states.pop("null") == "unusable"  # what needs no table to be seen
+    assert set(states.values()) == {"not to be seen"}
+    assert "the dump has no table test.demo_test: dump its database too" in found["rows"][0]["fault"]
+    assert found["default"].startswith("not known: 'aaa'")
+
+
+def test_an_account_that_may_not_look(database: SQLServer) -> None:
+    sql(database, "CREATE USER 'kv'@'%' IDENTIFIED BY 'pä55'")
+    dsn = f"mysql://kv@{database.host}:{database.port}/"
+    try:
+        refused = doctor("--store", dsn)
+        assert (refused.exit_code, "1045 Access denied for user 'kv'" in refused.output) == (2, True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("KVREF_MYSQL_PASSWORD", "pä55")
+            denied = doctor("--store", dsn)
+            assert denied.exit_code == 2
+            assert "configuration table innodb_memcache.containers: 1142 " in denied.output
+            assert "GRANT it" in denied.output
+            sql(database, "GRANT SELECT ON innodb_memcache.* TO 'kv'@'%'")
+            found = record("--store", dsn)
+            assert (found["exit_code"], found["rows"][0]["state"]) == (2, "not to be seen")
+            assert "this account may not look at test.demo_test, if it is there (1142 " in found["rows"][0]["fault"]
+            sql(database, "GRANT SELECT ON test.demo_test TO 'kv'@'%'")
+            assert record("--store", dsn)["exit_code"] == 0
+    finally:
+        sql(database, "DROP USER 'kv'@'%'")
+
+
+def test_a_server_without_the_schema_or_none_at_all(database: SQLServer) -> None:
+    sql(database, "RENAME TABLE innodb_memcache.containers TO innodb_memcache.away")
+    try:
+        missing = doctor("--store", database.dsn)
+        assert (missing.exit_code, "create the tables with `kvref init`" in missing.output) == (2, True)
+    finally:
+        sql(database, "RENAME TABLE innodb_memcache.away TO innodb_memcache.containers")
+    unreachable = doctor("--store", "mysql://root@127.0.0.1:1/")
+    assert (unreachable.exit_code, "2003 Can't connect" in unreachable.output) == (2, True)
+
+
+def test_the_plugin_takes_just_the_rows_that_are_usable() -> None:
+    with target_or_skip("mysql-8.0-plugin") as target:
+        assert target.sql is not None
+        connection = pymysql.connect(unix_socket=str(target.socket), user="root", autocommit=True)
+        with closing(connection), connection.cursor() as cursor:
+            for statement in (*STATEMENTS, *MYSQL):
+                cursor.execute(statement)
+            for number, (change, *_) in enumerate(BAD):
+                given = {**PLAIN, **change}
+                # The plugin's own table has NOT NULL columns, and no row holds NULL in them.
+                if all(given[column] is not None for column in NOT_NULL):
+                    words = [f"bad{number}", *(given[column] for column in COLUMNS)]
+                    cursor.execute(f"INSERT INTO innodb_memcache.containers VALUES ({', '.join(['%s'] * 9)})", words)
+        found = {row["name"]: row for row in record("--store", target.sql)["rows"]}
+        where = parse_address(target.memcached())
+        with socket.create_connection((where.host, where.port), timeout=10) as client:
+            taken = {name for name in found if ask(client, b"bind %s\r\n" % name.encode()) == b"SUCCEED\r\n"}
+    assert len(found) > 30
+    assert {name for name, row in found.items() if row["state"] == "usable"} == taken

@@ -1,0 +1,81 @@
+"""The SQL of one mapping over InnoDB: what is quoted, what a cell's literal is, which index is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvref.collations.charsets import CHARSETS
+from kvref.semantics.mapping import Column, Kind, Mapping
+from kvref.semantics.ports import Cell, Row
+from kvref.storage import forms
+from kvref.storage.containers import Container
+from kvref.storage.mysql_statements import Statements, literal
+
+KEY = Column("k", Kind.TEXT, 8, cuts=True, charset=CHARSETS["latin1"])
+ROW = Container("m", "test", "t", "k", "v", "f", "c", "0", "uk")
+
+
+def statements(**others: object) -> Statements:
+    columns = {"flags": Column("f", Kind.INTEGER), "cas": None, "expiry": None, **others}
+    mapping = Mapping("m", "test", "t", "`test`.`t`", KEY, (Column("v`", Kind.BYTES),), **columns, row=ROW)  # type: ignore[arg-type]
+    return Statements(mapping)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "text"),
+    [
+        (KEY, "é", "_latin1 X'e9'"),
+        (KEY, b"\xe9'", "_latin1 X'e927'"),
+        (Column("k", Kind.TEXT, charset=CHARSETS["utf8"]), "é", "_utf8mb3 X'c3a9'"),
+        (Column("v", Kind.BYTES), b"\0'", "X'0027'"),
+        (Column("v", Kind.BYTES), b"", "X''"),
+        (Column("v", Kind.INTEGER), -5, "-5"),
+        (Column("v", Kind.INTEGER), None, "NULL"),
+    ],
+)
+def test_a_literal_is_the_bytes_in_the_columns_character_set(column: Column, cell: Cell, text: str) -> None:
+    assert literal(column, cell) == text
+
+
+def test_reads_name_the_index() -> None:
+    sql = statements()
+    head = "SELECT `k`, `v```, `f` FROM `test`.`t` FORCE INDEX (`uk`) WHERE `k`"
+    assert sql.lookup("a", lock=False) == f"{head} = _latin1 X'61'"
+    assert sql.lookup("a", lock=True) == f"{head} = _latin1 X'61' FOR UPDATE"
+    assert sql.scan([(">", "a"), ("<=", "c")], 5) == (
+        f"{head} > _latin1 X'61' AND `k` <= _latin1 X'63' ORDER BY `k` LIMIT 5"
+    )
+    assert sql.scan([], 5).endswith("FORCE INDEX (`uk`) WHERE TRUE ORDER BY `k` LIMIT 5")
+
+
+def test_writes() -> None:
+    sql = statements(unmapped=("o`",))
+    row = Row("a", (b"x",), 3, None, None)
+    assert sql.insert(row, clear_unmapped=False) == (
+        "INSERT INTO `test`.`t` (`k`, `v```, `f`) VALUES (_latin1 X'61', X'78', 3)"
+    )
+    assert sql.insert(row, clear_unmapped=True) == (
+        "INSERT INTO `test`.`t` (`k`, `v```, `f`, `o```) VALUES (_latin1 X'61', X'78', 3, NULL)"
+    )
+    assert sql.update("b", row, clear_unmapped=True) == (
+        "UPDATE `test`.`t` FORCE INDEX (`uk`) SET `k` = _latin1 X'61', `v``` = X'78', `f` = 3, `o``` = NULL"
+        " WHERE `k` = _latin1 X'62'"
+    )
+    assert sql.remove("b") == "DELETE FROM `test`.`t` WHERE `k` = _latin1 X'62'"
+
+
+def test_rows() -> None:
+    assert statements().row(("a", b"x", None)) == Row("a", (b"x",), None, None, None)
+
+
+def test_null_is_not_written_where_sql_would_put_something_else() -> None:
+    sql = statements(unmapped=("id",), not_null=frozenset({"id", "f"}))
+    assert sql.refusal(Row("a", (b"x",), 3, None, None), clear_unmapped=True) == "1048 Column 'id' cannot be null"
+    assert sql.refusal(Row("a", (b"x",), 3, None, None), clear_unmapped=False) is None
+    assert sql.refusal(Row("a", (b"x",), None, None, None), clear_unmapped=False) == "1048 Column 'f' cannot be null"
+
+
+def test_sql_gets_no_padding() -> None:
+    charset = CHARSETS["utf8mb4"]
+    column = Column("k", Kind.TEXT, 4, cuts=True, charset=charset, form=forms.text(charset, 16))
+    assert literal(column, "ab" + " " * 14) == "_utf8mb4 X'6162'"

@@ -1,0 +1,193 @@
+"""SQL servers without the plugin: what they answer, what outlives a kill, what is left of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pymysql
+import pytest
+from live import sql_server_or_skip
+
+from kvref import targets
+from kvref.errors import TargetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref.targets import SQLServer
+
+    Run = Callable[..., Any]
+
+pytestmark = pytest.mark.live
+
+VERSIONS = {"mariadb": "MariaDB", "mysql-8.0": "8.0.33", "mysql-9.7": "9.7."}
+EVERY = pytest.mark.parametrize("name", VERSIONS)
+
+
+def rows(server: SQLServer, query: str) -> tuple[tuple[Any, ...], ...]:
+    """Ask over TCP, as a client that was given the DSN."""
+    parts = urlsplit(server.dsn)
+    assert parts.hostname is not None
+    where = pymysql.connect(host=parts.hostname, port=parts.port or 0, user=parts.username, autocommit=True)
+    with closing(where) as connection, connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchall()
+
+
+@EVERY
+def test_it_answers_sql_over_tcp_and_its_socket(name: str) -> None:
+    with sql_server_or_skip(name, ["--max-connections=17"]) as server:
+        assert server.dsn == f"mysql://root@{server.host}:{server.port}/"
+        assert rows(server, "SELECT VERSION(), @@port") == ((server.version, server.port),)
+        assert VERSIONS[name] in server.version
+        asked = "SELECT @@default_storage_engine, @@innodb_flush_log_at_trx_commit, @@max_connections, @@bind_address"
+        assert rows(server, asked) == (("InnoDB", 1, 17, "127.0.0.1"),)
+        assert rows(server, "SELECT CURRENT_USER()") == (("root@localhost",),)
+        with closing(pymysql.connect(unix_socket=str(server.socket), user="root")) as connection:
+            assert connection.get_server_info().endswith(server.version)
+        with pytest.raises(TargetError, match=f"{name} runs already, pid .*: stop or kill it first"):
+            server.start()
+
+
+def test_the_schema_of_the_plugin_is_there_and_the_plugin_is_not() -> None:
+    with sql_server_or_skip("mysql-8.0") as server:
+        mapping = "SELECT db_schema, db_table FROM innodb_memcache.containers WHERE name = 'aaa'"
+        assert rows(server, mapping) == (("test", "demo_test"),)
+        assert rows(server, "SELECT c2 FROM test.demo_test") == (("HELLO, HELLO",),)
+        assert rows(server, "SHOW PLUGINS")
+        assert "daemon_memcached" not in {row[0] for row in rows(server, "SHOW PLUGINS")}
+
+
+@EVERY
+def test_what_was_committed_outlives_a_kill(name: str) -> None:
+    with sql_server_or_skip(name, ["--max-connections=17"]) as server, sql_server_or_skip(name) as other:
+        assert (server.port, server.socket) != (other.port, other.socket)
+        for each in ("CREATE DATABASE shop", "CREATE TABLE shop.items (k INT PRIMARY KEY)"):
+            rows(server, each)
+        rows(server, "INSERT INTO shop.items VALUES (1)")
+        with closing(server.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("INSERT INTO shop.items VALUES (2)")
+            server.kill()
+        assert not server.running()
+        with pytest.raises(pymysql.err.OperationalError):
+            pymysql.connect(host=server.host, port=server.port, user="root", defer_connect=True).connect()
+        server.start()
+        assert rows(server, "SELECT k FROM shop.items") == ((1,),)
+        assert rows(server, "SELECT @@port, @@max_connections") == ((server.port, 17),)
+        assert rows(other, "SHOW DATABASES LIKE 'shop'") == ()
+
+
+@EVERY
+def test_one_that_was_stopped_or_ended_by_itself_is_started_again(name: str) -> None:
+    with sql_server_or_skip(name) as server:
+        rows(server, "CREATE DATABASE shop")
+        server.stop()
+        server.start()
+        assert server.exit_status() is None
+        rows(server, "SHUTDOWN")
+        deadline = time.monotonic() + 60
+        while server.running() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert server.exit_status() == 0
+        server.start()
+        assert rows(server, "SHOW DATABASES LIKE 'shop'") == (("shop",),)
+
+
+def test_a_start_that_failed_may_be_repeated() -> None:
+    with sql_server_or_skip("mariadb") as server:
+        server.kill()
+        with closing(socket.create_server((server.host, server.port))):
+            with pytest.raises(TargetError, match=r"mysqld exited with status 1 while(?s:.*)Address already in use"):
+                server.start()
+            assert server.exit_status() == 1
+        server.start()
+        assert rows(server, "SELECT VERSION()") == ((server.version,),)
+
+
+@EVERY
+def test_a_refused_option_is_explained_and_leaves_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    explained = pytest.raises(TargetError, match=r"mysqld exited with status \d+ while(?s:.*)no-such-option")
+    with explained, sql_server_or_skip(name, ["--no-such-option"]):
+        pytest.fail("it started")
+    assert not list(tmp_path.glob("kvref-*"))
+
+
+def number_of(folder: Path) -> tuple[int, int]:
+    """Give what a folder is known by, wherever it is mounted: device and inode."""
+    found = folder.stat()
+    return found.st_dev, found.st_ino
+
+
+def processes_in(number: tuple[int, int]) -> list[int]:
+    """Find the processes whose working directory is that folder, which is a server's data folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(FileNotFoundError, PermissionError, ProcessLookupError):
+            if number_of(process / "cwd") == number:
+                found.append(int(process.name))
+    return found
+
+
+OWNER = """
+import sys, time
+from kvref import targets
+with targets.sql_server(sys.argv[1]) as server:
+    print(server.socket.parent, flush=True)
+    time.sleep(60)
+"""
+
+
+@EVERY
+def test_nothing_is_left_of_it(name: str, tmp_path: Path) -> None:
+    with sql_server_or_skip(name) as server:
+        folder, number = server.socket.parent, number_of(server.socket.parent / "data")
+        assert len(processes_in(number)) == 1
+    assert not folder.exists()
+    assert not processes_in(number)
+
+    with subprocess.Popen([sys.executable, "-c", OWNER, name], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        folder = Path(owner.stdout.readline().strip())
+        number = number_of(folder / "data")
+        assert len(processes_in(number)) == 1
+        # What is mounted for one server is not seen by others.
+        assert str(folder) not in Path("/proc/self/mountinfo").read_text()
+        os.kill(owner.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while (folder.exists() or processes_in(number)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not folder.exists()
+    assert not processes_in(number)
+
+
+def test_up_says_that_it_has_no_memcached(kvref: Run, kvref_json: Run, available: Callable[[str], None]) -> None:
+    available("mariadb")
+    up = kvref_json("up", "mariadb")
+    assert (up["address"], up["profile"], up["store"]) == (None, None, None)
+    parts = urlsplit(up["sql"])
+    assert parts.hostname is not None
+    for where in ({"unix_socket": up["socket"]}, {"host": parts.hostname, "port": parts.port}):
+        with closing(pymysql.connect(user="root", **where)) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT VERSION()")
+            assert cursor.fetchall() == ((up["version"],),)
+    shown = kvref("status").stdout
+    assert f"mariadb running: version {up['version']}, pid {up['pid']}\n  sql      {up['sql']}\n" in shown
+    target = next(each.target for each in targets.status() if each.name == "mariadb")
+    assert target is not None
+    with pytest.raises(TargetError, match="mariadb answers SQL and no memcached command: use mysql://root@127"):
+        _ = target.port
+    assert kvref_json("down", "mariadb") == [{"name": "mariadb", "was_running": True}]
+    assert not Path(up["folder"]).exists()
