@@ -20,7 +20,8 @@ from kvref.storage import catalog
 from kvref.storage.containers import Container, checked
 from kvref.storage.mysql_login import cause
 from kvref.storage.mysql_schema import MySQLCatalog, create
-from kvref.storage.mysql_statements import Statements, from_sql
+from kvref.storage.mysql_statements import Statements
+from kvref.storage.rows import REFERENCED, from_sql
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.storage")
 
 DUPLICATE: Final = f"{ER.DUP_ENTRY} "
-REFERENCED: Final = "other tables refer to it"
 IGNORED: Final = "the table ignored the write (a trigger took it back)"
 _LOST: Final = (2006, 2013, 2055, 1053, 1927, 3169, 4031)
 _STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR)
@@ -239,8 +239,6 @@ class Link:
             mapping, problem = None, cause(error)
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
-        else:
-            self._store.watch(mapping)
         return mapping
 
     def _say(self, sql: str) -> list[tuple[Any, ...]]:

@@ -20,9 +20,9 @@ from kvref.errors import ConfigError, RowError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
 from kvref.storage import forms
+from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
 from kvref.storage.mysql_login import cause
-from kvref.storage.sqlite_types import column_of
 
 SCHEMA: Final = "innodb_memcache"
 _STATEMENT: Final = re.compile(r";\s*\n")
