@@ -68,7 +68,8 @@ class MySQLDatabase:
                 try:
                     _rows(connection, statement)
                 except pymysql.err.MySQLError as error:
-                    raise SuiteError(f"{conversation.id}: set-up: {statement!r} failed: {error}") from error
+                    where = f"{conversation.id}: set-up on {connection.get_server_info()}"
+                    raise SuiteError(f"{where}: {statement!r} failed: {error}") from error
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
         """Run a statement; see `play.Stage.execute`."""
