@@ -14,6 +14,7 @@ from kvref.profiles import Profile
 from kvref.semantics.mapping import Directory, Mapping, Naming
 from kvref.semantics.ports import LoadMapping, Operation, Recheck
 from kvref.storage.containers import take_over
+from kvref.storage.mysql_known import KnownTables
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_login import Login
 from kvref.storage.mysql_statements import Statements
@@ -35,6 +36,7 @@ class MySQLStore:
         self.lock_wait = lock_wait
         self.problems: list[str] = []
         self.naming = Naming()
+        self.known = KnownTables()
         self.statements = PerMapping(Statements)
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._shapes: WeakKeyDictionary[Mapping, object] = WeakKeyDictionary()

@@ -10,6 +10,7 @@ from pymysql.cursors import Cursor
 from pymysql.err import MySQLError
 
 from kvref.storage.details import ColumnDetails, TableDetails
+from kvref.storage.mysql_known import OF_THE_CLIENT
 from kvref.storage.mysql_login import cause
 from kvref.storage.mysql_schema import quote
 
@@ -33,7 +34,6 @@ _CHILDREN: Final = """
 SELECT DISTINCT CONCAT(constraint_schema, '.', table_name), delete_rule
 FROM information_schema.referential_constraints
 WHERE unique_constraint_schema = %s AND referenced_table_name = %s"""
-_OF_THE_CLIENT: Final = 2000  # numbers from here on: the connection is lost
 _DENIED: Final = (ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR)
 
 
@@ -93,7 +93,7 @@ def denied(connection: Connection[Cursor], schema: str, name: str) -> str:
     except MySQLError as error:
         if error.args[0] in _DENIED:
             return cause(error)
-        if error.args[0] >= _OF_THE_CLIENT:
+        if error.args[0] in OF_THE_CLIENT:
             raise
     return ""
 

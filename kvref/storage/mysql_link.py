@@ -114,7 +114,7 @@ class Link:
 
     def look(self, mappings: list[Mapping]) -> list[tuple[Mapping, Mapping | ConfigError]]:
         """Check the rows of mappings again, against the tables as they are now."""
-        seen = MySQLCatalog(self._connection, self._store.profile)
+        seen = self._catalog()
         try:
             return [(mapping, checked(mapping, seen, self._store.profile)) for mapping in mappings]
         except pymysql.err.MySQLError as error:
@@ -128,7 +128,7 @@ class Link:
             StoreError: the server failed.
         """
         try:
-            return catalog.read_directory(MySQLCatalog(self._connection, self._store.profile), self._store.profile)
+            return catalog.read_directory(self._catalog(), self._store.profile)
         except pymysql.err.MySQLError as error:
             raise StoreError(cause(error)) from error
 
@@ -214,9 +214,8 @@ class Link:
         mapping, sql = operation.mapping, self._store.statements(operation.mapping)
         row = mapping.row
         assert isinstance(row, Container)
-        if operation.on_reference == "table-kept" and MySQLCatalog(self._connection, self._store.profile).referenced(
-            row.db_schema or "", row.db_table or ""
-        ):
+        kept = operation.on_reference == "table-kept"
+        if kept and self._catalog().referenced(row.db_schema or "", row.db_table or ""):
             return REFERENCED
         refusal = self._write(sql.clear)
         if refusal is not None and refusal != IGNORED and operation.on_reference == "rows-kept":
@@ -227,9 +226,7 @@ class Link:
 
     def _load(self, name: str) -> Mapping | None:
         try:
-            mapping, problem = catalog.find(
-                MySQLCatalog(self._connection, self._store.profile), self._store.profile, self._store.naming, name
-            )
+            mapping, problem = catalog.find(self._catalog(), self._store.profile, self._store.naming, name)
         except ConfigError as error:
             mapping, problem = None, str(error)
         except pymysql.err.OperationalError as error:
@@ -240,6 +237,9 @@ class Link:
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         return mapping
+
+    def _catalog(self) -> MySQLCatalog:
+        return MySQLCatalog(self._connection, self._store.profile, self._store.known)
 
     def _say(self, sql: str) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:

@@ -22,6 +22,7 @@ from kvref.semantics.mapping import Column, Naming
 from kvref.storage import forms
 from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.mysql_known import KnownTables
 from kvref.storage.mysql_login import cause
 
 SCHEMA: Final = "innodb_memcache"
@@ -54,11 +55,13 @@ class MySQLCatalog:
     Args:
         connection: of `Login.connect`.
         profile: decides how types are read.
+        known: tables that were read before with this profile.
     """
 
-    def __init__(self, connection: Connection[Cursor], profile: Profile) -> None:
+    def __init__(self, connection: Connection[Cursor], profile: Profile, known: KnownTables | None = None) -> None:
         self._connection = connection
         self._profile = profile
+        self._known = known or KnownTables()
         self._tables: dict[tuple[str, str], Table | None] = {}
 
     def containers(self) -> list[Container]:
@@ -127,11 +130,13 @@ class MySQLCatalog:
             ConfigError: a view, a table of another engine, or a partitioned one: the plugin opens InnoDB tables only.
         """
         if (schema, name) not in self._tables:
-            self._tables[schema, name] = self._table(schema, name)
+            source = f"{quote(schema)}.{quote(name)}"
+            self._tables[schema, name] = self._known.table(
+                self._connection, source, lambda: self._table(schema, name, source)
+            )
         return self._tables[schema, name]
 
-    def _table(self, schema: str, name: str) -> Table | None:
-        source = f"{quote(schema)}.{quote(name)}"
+    def _table(self, schema: str, name: str, source: str) -> Table | None:
         found = self._rows(
             "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables"
             " WHERE table_schema = %s AND table_name = %s",
