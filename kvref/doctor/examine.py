@@ -176,6 +176,8 @@ class _Seen:
             rule = error.rule if isinstance(error, RowError) else ""
             named = self.named(row) if rule == "no-table" else None
             unseen = "" if named is None else self.source.unseen(*named)
+            if rule == "unseen":
+                unseen = str(error)
             return Verdict(UNSEEN, unseen, "unseen") if unseen else Verdict(UNUSABLE, str(error), rule)
 
 

@@ -33,6 +33,7 @@ class MySQLStore:
         self.login = login
         self.profile = profile
         self.lock_wait = lock_wait
+        self.patience = login.patience(lock_wait)
         self.problems: list[str] = []
         self.naming = Naming()
         self._statements: dict[Mapping, Statements] = {}

@@ -36,7 +36,10 @@ def quote(identifier: str) -> str:
 
 
 def create(connection: Connection[Cursor]) -> bool:
-    """Create the plugin's schema with its demo rows, unless `containers` is there; tell whether that was needed."""
+    """Create the plugin's schema with its demo rows, unless `containers` is there; tell whether that was needed.
+
+    Each table comes with its rows or not at all, `containers` last: what failed half-way is gone on with.
+    """
     with connection.cursor() as cursor:
         if cursor.execute(
             "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", (SCHEMA,)
@@ -141,6 +144,7 @@ class MySQLCatalog:
         # To information_schema other blanks and capitals are the same name.
         exact = [row[2:] for row in found if (_text(row[0]), _text(row[1])) == (schema, name)]
         if not exact:
+            self._refuse_hidden(schema, name)
             return None
         kind, engine = map(_text, exact[0])
         if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
@@ -185,6 +189,19 @@ class MySQLCatalog:
         virtual = frozenset(each for each, extra in generated.items() if extra.startswith("VIRTUAL"))
         order = tuple(_text(row[0]) or "" for row in described)
         return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered, not_null)
+
+    def _refuse_hidden(self, schema: str, name: str) -> None:
+        """Raise RowError where information_schema shows no table because the account may not see it."""
+        if "\0" in schema + name:
+            return  # no table is called so
+        try:
+            self._rows(f"SELECT 1 FROM {quote(schema)}.{quote(name)} LIMIT 0")  # noqa: S608 - quoted
+        except pymysql.err.MySQLError as error:
+            if error.args[0] in _DENIED:
+                what = f"this account may not look at {schema}.{name}, if it is there ({cause(error)})"
+                raise RowError(f"{what}: GRANT SELECT on it", "unseen") from error
+            if error.args[0] >= _OF_THE_CLIENT:
+                raise
 
     def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
         if charset is not None and charset not in CHARSETS:
@@ -248,7 +265,11 @@ class MySQLCatalog:
 
 
 _MISSING: Final = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
-_DENIED: Final = (1044, 1142, 1143, 1227)
+_OF_THE_CLIENT: Final = 2000  # numbers from here on: the connection is lost
+_DENIED: Final = (
+    ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR,
+    ER.SPECIFIC_ACCESS_DENIED_ERROR,
+)  # fmt: skip
 
 
 def _text(cell: object) -> str | None:
