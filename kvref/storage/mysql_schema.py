@@ -16,7 +16,7 @@ from pymysql.cursors import Cursor
 
 from kvref import collations
 from kvref.collations.charsets import CHARSETS, UTF8MB4
-from kvref.errors import ConfigError, RowError
+from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
 from kvref.storage import forms
@@ -65,7 +65,12 @@ class MySQLCatalog:
         self._tables: dict[tuple[str, str], Table | None] = {}
 
     def containers(self) -> list[Container]:
-        """Return all rows of `containers`; raises ConfigError where table or columns are missing."""
+        """Return all rows of `containers`.
+
+        Raises:
+            ConfigError: table or columns are missing.
+            StoreError: the account may not read it.
+        """
         columns = ", ".join(map(quote, CONTAINER_COLUMNS))
         # Else a mapping could be made of a row that its writer takes back.
         wait = " LOCK IN SHARE MODE" if self._profile.flag("store.reads_uncommitted") else ""
@@ -260,7 +265,8 @@ class MySQLCatalog:
                     f"configuration table {SCHEMA}.{table}: {cause(error)}: create the tables with `kvref init`"
                 ) from error
             if error.args[0] in _DENIED:
-                raise ConfigError(f"configuration table {SCHEMA}.{table}: {cause(error)}: GRANT it") from error
+                # Not as if it were missing: what stands in it may be another delimiter than the built-in one.
+                raise StoreError(f"configuration table {SCHEMA}.{table}: {cause(error)}: GRANT it") from error
             raise
 
 
