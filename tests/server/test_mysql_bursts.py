@@ -12,8 +12,8 @@ from contextlib import ExitStack
 
 import pytest
 from database import database_or_skip, sql
-from serving import Served, serving
 from server.writers import Writer, differences
+from serving import Served, serving
 
 from kvref.targets import SQLServer
 
@@ -23,7 +23,7 @@ CLIENTS = 4
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(120 + 30 * BURSTS)]
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb", "mysql-9.7"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         sql(server, "DELETE FROM test.demo_test")
@@ -32,6 +32,11 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 def rows(database: SQLServer) -> dict[str, str]:
     return dict(sql(database, "SELECT c1, c2 FROM test.demo_test"))
+
+
+def tell(database: SQLServer, victim: str, acknowledged: int, unknown: int) -> None:
+    figures = f"{acknowledged} writes acknowledged, none lost, {unknown} unknown"
+    print(f"{database.version}: {BURSTS} kills of {victim}, {figures}")  # noqa: T201 - for `pytest -rP`
 
 
 def burst(stack: ExitStack, served: Served, number: int) -> list[Writer]:
@@ -74,9 +79,7 @@ def test_the_database_is_killed(database: SQLServer) -> None:
             acknowledged += sum(writer.acknowledged for writer in writers)
             unknown += sum(writer.unknown is not None for writer in writers)
             sql(database, "DELETE FROM test.demo_test")
-    print(
-        f"{database.version}: {BURSTS} kills of the database, {acknowledged} writes acknowledged, none lost, {unknown} unknown"
-    )
+    tell(database, "the database", acknowledged, unknown)
 
 
 def test_kvref_is_killed(database: SQLServer) -> None:
@@ -95,6 +98,4 @@ def test_kvref_is_killed(database: SQLServer) -> None:
         acknowledged += sum(writer.acknowledged for writer in writers)
         unknown += sum(writer.unknown is not None for writer in writers)
         sql(database, "DELETE FROM test.demo_test")
-    print(
-        f"{database.version}: {BURSTS} kills of kvref, {acknowledged} writes acknowledged, none lost, {unknown} unknown"
-    )
+    tell(database, "kvref", acknowledged, unknown)
