@@ -23,7 +23,7 @@ CLIENTS = 4
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(120 + 30 * BURSTS)]
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb", "mysql-9.7"])
+@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         sql(server, "DELETE FROM test.demo_test")

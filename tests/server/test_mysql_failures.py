@@ -97,43 +97,44 @@ def test_connections_killed_in_the_middle_of_commands(database: SQLServer, serve
         assert ask(client, b"set n 0 0 1\r\n0\r\n") == b"STORED\r\n"
         with ThreadPoolExecutor(6) as pool:
             counts = [pool.submit(count, served.connect()) for _ in range(6)]
-            until, killed = time.monotonic() + 2, 0
+            until, killed = time.monotonic() + 1.2, 0
             while time.monotonic() < until:
                 killed += kill_connections(database)
             stop.set()
             acknowledged, unknown, _ = map(sum, zip(*(each.result() for each in counts), strict=True))
         ((value,),) = sql(database, "SELECT c2 FROM test.demo_test WHERE c1 = 'n'")
-        assert killed > 20
+        assert killed > 10
         assert acknowledged > 20
         assert acknowledged <= int(value) <= acknowledged + unknown
         assert ask(client, b"incr n 1\r\n") == b"%d\r\n" % (int(value) + 1)
 
 
-@pytest.mark.parametrize(
-    ("said", "how", "answer", "added"),
-    [
-        (b"UPDATE", "before", b"1\r\n", 1),
-        (b"UPDATE", "after", b"1\r\n", 1),
-        (b"FOR UPDATE", "after", b"1\r\n", 1),
-        (b"UPDATE `test`", "silence", b"SERVER_ERROR no answer from the database within 2 s\r\n", 0),
-        (b"\x03COMMIT", "before", UNKNOWN, 0),
-        (b"\x03COMMIT", "after", UNKNOWN, 1),
-        (b"\x03COMMIT", "silence", UNKNOWN, 0),
-    ],
-)
-def test_an_increment_whose_connection_is_cut_counts_once_or_says_that_it_may(
-    database: SQLServer, said: bytes, how: str, answer: bytes, added: int
-) -> None:
-    with proxy_to(database.host, database.port) as proxy:
+def test_an_increment_whose_connection_is_cut_counts_once_or_says_that_it_may(database: SQLServer) -> None:
+    hangs = b"SERVER_ERROR no answer from the database within 2 s\r\n"
+    value = 0
+    with ExitStack() as stack:
+        proxy = stack.enter_context(proxy_to(database.host, database.port))
         where = dsn(database, port=proxy.port)
-        with serving(where, "--set", "innodb_lock_wait_timeout=1") as served, served.connect() as client:
-            assert ask(client, b"set n 0 0 1\r\n0\r\n") == b"STORED\r\n"
+        served = stack.enter_context(serving(where, "--set", "innodb_lock_wait_timeout=1"))
+        client = stack.enter_context(served.connect())
+        assert ask(client, b"set n 0 0 1\r\n0\r\n") == b"STORED\r\n"
+        # The byte in front of a statement is 3; a statement before the commit is tried again on another connection.
+        for said, how, answer, added in (
+            (b"\x03UPDATE", "before", b"", 1),
+            (b"\x03UPDATE", "after", b"", 1),
+            (b"FOR UPDATE", "after", b"", 1),
+            (b"\x03UPDATE", "silence", hangs, 0),
+            (b"\x03COMMIT", "before", UNKNOWN, 0),
+            (b"\x03COMMIT", "after", UNKNOWN, 1),
+            (b"\x03COMMIT", "silence", UNKNOWN, 0),
+        ):
             proxy.trap(said, how)
-            assert answer in ask(client, b"incr n 1\r\n")
-            if how == "after":
-                time.sleep(0.1)  # the server may still be at it
-            assert sql(database, "SELECT c2 FROM test.demo_test WHERE c1 = 'n'") == [(str(added),)]
-            assert ask(client, b"incr n 1\r\n") == b"%d\r\n" % (added + 1)
+            value += added
+            assert (answer or b"%d\r\n" % value) in ask(client, b"incr n 1\r\n"), (said, how)
+            time.sleep(0.1)  # the server may still be at it
+            assert sql(database, "SELECT c2 FROM test.demo_test WHERE c1 = 'n'") == [(str(value),)], (said, how)
+            value += 1
+            assert ask(client, b"incr n 1\r\n") == b"%d\r\n" % value
     sql(database, "DELETE FROM test.demo_test WHERE c1 = 'n'")
 
 
