@@ -24,7 +24,6 @@ _log = logging.getLogger("kvref.storage")
 
 PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
 PORT: Final = 3306
-CONNECT_SECONDS: Final = 10
 MOST_CONNECTIONS: Final = 16
 ANSWER_SECONDS: Final = 10
 _NAMES: Final = (
@@ -54,7 +53,7 @@ class Login:
         socket: UNIX socket, instead of host and port; "" for none.
         tls: how the server proves who it is, None: TLS is not used.
         connections: at most so many at once.
-        timeout: seconds that an answer may take, besides the wait for a lock.
+        timeout: seconds that a connection may take, and an answer besides the wait for a lock.
         text: the DSN, for messages.
     """
 
@@ -87,7 +86,7 @@ class Login:
             return pymysql.connect(
                 host=self.host or None, port=self.port,
                 user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
-                client_flag=CLIENT.FOUND_ROWS, connect_timeout=CONNECT_SECONDS, read_timeout=patience,
+                client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=patience,
                 write_timeout=patience, ssl=self.tls, ssl_disabled=self.tls is None,
                 # A table that DDL or LOCK TABLES holds is waited for no longer than a row.
                 init_command=(
