@@ -283,9 +283,9 @@ class Link:
             return f"no answer from the database within {self._store.patience:g} s"
         return cause(error)
 
-    def _failure(self, error: pymysql.err.MySQLError) -> KvrefError:
+    def _failure(self, error: pymysql.err.MySQLError) -> StoreError:
         failure = self._translated(error)
-        return failure if isinstance(failure, KvrefError) else StoreError(cause(error))
+        return failure if isinstance(failure, StoreError) else StoreError(cause(error))
 
     def _translated(self, error: pymysql.err.MySQLError) -> Exception:
         number = error.args[0] if error.args else 0

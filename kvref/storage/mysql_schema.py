@@ -118,11 +118,12 @@ class MySQLCatalog:
         return bool(rows)
 
     def referenced(self, schema: str, name: str) -> bool:
-        """Tell whether a foreign key of any table refers to this one."""
+        """Tell whether a foreign key of any table refers to this one, as far as the account sees them."""
         return bool(
             self._rows(
-                "SELECT 1 FROM information_schema.referential_constraints"
-                " WHERE unique_constraint_schema = %s AND referenced_table_name = %s LIMIT 1",
+                # MariaDB shows those in referential_constraints to accounts with a right on the whole schema only.
+                "SELECT 1 FROM information_schema.key_column_usage"
+                " WHERE referenced_table_schema = %s AND referenced_table_name = %s LIMIT 1",
                 schema,
                 name,
             )

@@ -93,6 +93,24 @@ def test_foreign_keys_as_the_plugin_answers(database: SQLServer, profile: str, f
         assert sql(database, "SELECT k FROM test.parent ORDER BY k") == [(key,) for key in left]
 
 
+def test_foreign_keys_that_the_account_may_just_see(database: SQLServer) -> None:
+    sql(
+        database,
+        "CREATE USER 'kv'@'%'",
+        "GRANT SELECT ON innodb_memcache.* TO 'kv'@'%'",
+        *[f"GRANT SELECT, INSERT, UPDATE, DELETE ON test.{table} TO 'kv'@'%'" for table in ("parent", "demo_test")],
+        "GRANT REFERENCES ON test.cascade_child TO 'kv'@'%'",
+        "DELETE FROM test.restrict_child",
+    )
+    dsn = f"mysql://kv@{database.host}:{database.port}/"
+    try:
+        with serving(dsn, "--profile", "mysql-5.6") as served, served.connect() as client:
+            assert ask(client, b"bind parent\r\nflush_all\r\n") == b"SUCCEED\r\n" + NOT_FLUSHED
+        assert sql(database, "SELECT k FROM test.cascade_child") == [("s",)]
+    finally:
+        sql(database, "DROP USER 'kv'@'%'")
+
+
 @pytest.mark.parametrize("profile", ["kvref", *PLUGIN])
 def test_triggers_fire(database: SQLServer, profile: str) -> None:
     # The plugin fires none (columns:trig-*): what a table's triggers do begins with kvref.
