@@ -110,7 +110,6 @@ def test_connections_killed_in_the_middle_of_commands(database: SQLServer, serve
 
 
 def test_an_increment_whose_connection_is_cut_counts_once_or_says_that_it_may(database: SQLServer) -> None:
-    hangs = b"SERVER_ERROR no answer from the database within 2 s\r\n"
     value = 0
     with ExitStack() as stack:
         proxy = stack.enter_context(proxy_to(database.host, database.port))
@@ -123,10 +122,9 @@ def test_an_increment_whose_connection_is_cut_counts_once_or_says_that_it_may(da
             (b"\x03UPDATE", "before", b"", 1),
             (b"\x03UPDATE", "after", b"", 1),
             (b"FOR UPDATE", "after", b"", 1),
-            (b"\x03UPDATE", "silence", hangs, 0),
             (b"\x03COMMIT", "before", UNKNOWN, 0),
             (b"\x03COMMIT", "after", UNKNOWN, 1),
-            (b"\x03COMMIT", "silence", UNKNOWN, 0),
+            (b"\x03COMMIT", "silence", b"no answer from the database within 2 s: " + UNKNOWN, 0),
         ):
             proxy.trap(said, how)
             value += added

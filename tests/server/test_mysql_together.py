@@ -16,7 +16,7 @@ from serving import Served, ask, serving
 from kvref.targets import SQLServer
 
 pytestmark = pytest.mark.live
-ROUNDS = 45
+ROUNDS = 30
 
 
 @pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
