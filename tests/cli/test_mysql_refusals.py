@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,7 +15,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from database import database_or_skip, map_table, sql
+from live import missing_skips
 
+from kvref import targets
 from kvref.cli import main
 from kvref.targets import SQLServer
 from kvref.targets.ports import free_port
@@ -200,6 +203,9 @@ def certificate(folder: Path, name: str, *, of: str = "", host: str = "IP:127.0.
 @pytest.mark.live
 @pytest.mark.parametrize("name", ["mysql-8.0", "mariadb"])
 def test_tls(name: str, tmp_path: Path) -> None:
+    with missing_skips():
+        if shutil.which("openssl") is None:
+            raise targets.MissingError("'openssl' is not installed: apt-get install openssl")
     ca, other = certificate(tmp_path, "ca"), certificate(tmp_path, "other")
     certificate(tmp_path, "server", of="ca")
     tmp_path.chmod(0o755)
