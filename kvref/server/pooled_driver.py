@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kvref.errors import StoreError
 from kvref.semantics.mapping import Directory
-from kvref.semantics.ports import LockWaitError, Operation, Recheck, Steps
+from kvref.semantics.ports import LockWaitError, Operation, Steps
 from kvref.storage.mysql import MySQLStore
 from kvref.storage.mysql_link import AgainError, Link, LostError
 from kvref.wire.replies import Reply, ServerError
@@ -169,8 +169,7 @@ class PooledDriver:
             while True:
                 try:
                     answer = await self._in_thread(link.execute, operation)
-                    if isinstance(operation, Recheck):
-                        self.store.take_over(answer)
+                    self.store.heed(operation, answer)
                 except LockWaitError:
                     operation = steps.throw(LockWaitError)
                     continue

@@ -6,18 +6,19 @@ import itertools
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Final
+from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Directory, Mapping, Naming
+from kvref.semantics.ports import LoadMapping, Operation, Recheck
 from kvref.storage.containers import take_over
+from kvref.storage.mysql_known import KnownTables
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_login import Login
 from kvref.storage.mysql_statements import Statements
-
-MOST_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
+from kvref.storage.rows import PerMapping
 
 
 class MySQLStore:
@@ -36,7 +37,8 @@ class MySQLStore:
         self.patience = login.patience(lock_wait)
         self.problems: list[str] = []
         self.naming = Naming()
-        self._statements: dict[Mapping, Statements] = {}
+        self.known = KnownTables()
+        self.statements = PerMapping(Statements)
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._shapes: WeakKeyDictionary[Mapping, object] = WeakKeyDictionary()
 
@@ -80,6 +82,13 @@ class MySQLStore:
         """Keep a mapping up to date with its table."""
         self._mappings.add(mapping)
 
+    def heed(self, operation: Operation, answer: Any) -> None:
+        """Remember what an answer of a link says about mappings, in the thread of all commands."""
+        if isinstance(operation, Recheck):
+            self.take_over(answer)
+        elif isinstance(operation, LoadMapping) and answer is not None:
+            self.watch(answer)
+
     def watched(self) -> list[Mapping]:
         """Return the mappings in use."""
         return list(self._mappings)
@@ -88,19 +97,10 @@ class MySQLStore:
         """Bring mappings up to date with what a link saw of their tables."""
         for mapping, found in seen:
             take_over(mapping, found)
-        self._statements.clear()
+        self.statements.clear()
 
     def has_shape(self, mapping: Mapping, shape: object) -> bool:
         """Tell whether the mapped columns are described as they were last time; a changed width cuts values."""
         before = self._shapes.get(mapping)
         self._shapes[mapping] = shape
         return before is None or before == shape
-
-    def statements(self, mapping: Mapping) -> Statements:
-        """Return the SQL of a mapping."""
-        found = self._statements.get(mapping)
-        if found is None:
-            if len(self._statements) >= MOST_STATEMENTS:
-                self._statements.clear()
-            found = self._statements[mapping] = Statements(mapping)
-        return found

@@ -20,7 +20,8 @@ from kvref.storage import catalog
 from kvref.storage.containers import Container, checked
 from kvref.storage.mysql_login import cause, hangs
 from kvref.storage.mysql_schema import MySQLCatalog, create
-from kvref.storage.mysql_statements import Statements, from_sql
+from kvref.storage.mysql_statements import Statements
+from kvref.storage.rows import REFERENCED, from_sql
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.storage")
 
 DUPLICATE: Final = f"{ER.DUP_ENTRY} "
-REFERENCED: Final = "other tables refer to it"
 IGNORED: Final = "the table ignored the write (a trigger took it back)"
 _LOST: Final = [(number,) for number in (2006, 2013, 2055, 1053, 1927, 3169, 4031)]
 _STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR, ER.TABLE_DEF_CHANGED)
@@ -70,8 +70,9 @@ class Link:
             if store.profile.flag("store.reads_uncommitted"):
                 self._say("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
         except pymysql.err.MySQLError as error:
-            self._connection.close()
-            raise self._failure(error) from error
+            failure = self._failure(error)
+            self.close()
+            raise failure from error
 
     def execute(self, operation: ports.Operation) -> Any:
         """Answer one operation.
@@ -124,7 +125,7 @@ class Link:
 
     def look(self, mappings: list[Mapping]) -> list[tuple[Mapping, Mapping | ConfigError]]:
         """Check the rows of mappings again, against the tables as they are now."""
-        seen = MySQLCatalog(self._connection, self._store.profile)
+        seen = self._catalog()
         try:
             return [(mapping, checked(mapping, seen, self._store.profile)) for mapping in mappings]
         except pymysql.err.MySQLError as error:
@@ -138,7 +139,7 @@ class Link:
             StoreError: the server failed.
         """
         try:
-            return catalog.read_directory(MySQLCatalog(self._connection, self._store.profile), self._store.profile)
+            return catalog.read_directory(self._catalog(), self._store.profile)
         except pymysql.err.MySQLError as error:
             raise self._failure(error) from error
 
@@ -241,9 +242,8 @@ class Link:
         mapping, sql = operation.mapping, self._store.statements(operation.mapping)
         row = mapping.row
         assert isinstance(row, Container)
-        if operation.on_reference == "table-kept" and MySQLCatalog(self._connection, self._store.profile).referenced(
-            row.db_schema or "", row.db_table or ""
-        ):
+        kept = operation.on_reference == "table-kept"
+        if kept and self._catalog().referenced(row.db_schema or "", row.db_table or ""):
             return REFERENCED
         refusal = self._write(sql.clear)
         if refusal is not None and refusal != IGNORED and operation.on_reference == "rows-kept":
@@ -254,9 +254,7 @@ class Link:
 
     def _load(self, name: str) -> Mapping | None:
         try:
-            mapping, problem = catalog.find(
-                MySQLCatalog(self._connection, self._store.profile), self._store.profile, self._store.naming, name
-            )
+            mapping, problem = catalog.find(self._catalog(), self._store.profile, self._store.naming, name)
         except ConfigError as error:
             mapping, problem = None, str(error)
         except pymysql.err.OperationalError as error:
@@ -266,9 +264,10 @@ class Link:
             mapping, problem = None, cause(error)
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
-        else:
-            self._store.watch(mapping)
         return mapping
+
+    def _catalog(self) -> MySQLCatalog:
+        return MySQLCatalog(self._connection, self._store.profile, self._store.known)
 
     def _say(self, sql: str) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:

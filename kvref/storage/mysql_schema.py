@@ -20,9 +20,10 @@ from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
 from kvref.storage import forms
+from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.mysql_known import OF_THE_CLIENT, KnownTables
 from kvref.storage.mysql_login import cause
-from kvref.storage.sqlite_types import column_of
 
 SCHEMA: Final = "innodb_memcache"
 _STATEMENT: Final = re.compile(r";\s*\n")
@@ -57,11 +58,13 @@ class MySQLCatalog:
     Args:
         connection: of `Login.connect`.
         profile: decides how types are read.
+        known: tables that were read before with this profile.
     """
 
-    def __init__(self, connection: Connection[Cursor], profile: Profile) -> None:
+    def __init__(self, connection: Connection[Cursor], profile: Profile, known: KnownTables | None = None) -> None:
         self._connection = connection
         self._profile = profile
+        self._known = known or KnownTables()
         self._tables: dict[tuple[str, str], Table | None] = {}
 
     def containers(self) -> list[Container]:
@@ -136,11 +139,13 @@ class MySQLCatalog:
             ConfigError: a view, a table of another engine, or a partitioned one: the plugin opens InnoDB tables only.
         """
         if (schema, name) not in self._tables:
-            self._tables[schema, name] = self._table(schema, name)
+            source = f"{quote(schema)}.{quote(name)}"
+            self._tables[schema, name] = self._known.table(
+                self._connection, source, lambda: self._table(schema, name, source)
+            )
         return self._tables[schema, name]
 
-    def _table(self, schema: str, name: str) -> Table | None:
-        source = f"{quote(schema)}.{quote(name)}"
+    def _table(self, schema: str, name: str, source: str) -> Table | None:
         found = self._rows(
             "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables"
             " WHERE table_schema = %s AND table_name = %s",
@@ -206,7 +211,7 @@ class MySQLCatalog:
             if error.args[0] in _DENIED:
                 what = f"this account may not look at {schema}.{name}, if it is there ({cause(error)})"
                 raise RowError(f"{what}: GRANT SELECT on it", "unseen") from error
-            if error.args[0] >= _OF_THE_CLIENT:
+            if error.args[0] in OF_THE_CLIENT:
                 raise
 
     def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
@@ -272,7 +277,6 @@ class MySQLCatalog:
 
 
 _MISSING: Final = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
-_OF_THE_CLIENT: Final = 2000  # numbers from here on: the connection is lost
 _DENIED: Final = (
     ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR,
     ER.SPECIFIC_ACCESS_DENIED_ERROR,

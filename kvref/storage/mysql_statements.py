@@ -12,9 +12,9 @@ from pymysql.constants import ER
 
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row
-from kvref.semantics.values import to_number
 from kvref.storage.containers import Container
 from kvref.storage.mysql_schema import quote
+from kvref.storage.rows import from_sql, row_of
 
 NULL: Final = "NULL"
 
@@ -85,14 +85,7 @@ class Statements:
 
     def row(self, cells: tuple[Cell, ...]) -> Row:
         """Return the row that `lookup` found."""
-        shown = from_sql(self._mapped, cells)
-        mapping, count = self.mapping, len(self.mapping.values)
-        options = iter(shown[1 + count :])
-        flags, cas, expiry = (
-            None if column is None else _number(next(options))
-            for column in (mapping.flags, mapping.cas, mapping.expiry)
-        )
-        return Row(shown[0], shown[1 : 1 + count], flags, cas, expiry)
+        return row_of(self.mapping, from_sql(self._mapped, cells))
 
     def _names(self, columns: tuple[Column, ...]) -> str:
         return ", ".join(quote(column.name) for column in columns)
@@ -124,15 +117,3 @@ def literal(column: Column, cell: Cell) -> str:
     if isinstance(shown, bytes):
         return f"X'{shown.hex()}'"
     return f"_utf8mb4 X'{shown.encode().hex()}'" if isinstance(shown, str) else repr(shown)
-
-
-def from_sql(columns: tuple[Column, ...], cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
-    """Return cells of SQL as the wire has them."""
-    return tuple(
-        cell if cell is None or column.form is None else column.form.from_sql(cell)
-        for column, cell in zip(columns, cells, strict=True)
-    )
-
-
-def _number(cell: Cell) -> int | None:
-    return None if cell is None else to_number(cell)

@@ -22,16 +22,15 @@ from kvref.semantics.mapping import Directory, Mapping, Naming
 from kvref.semantics.values import to_bytes
 from kvref.storage import catalog
 from kvref.storage.containers import check_again
+from kvref.storage.rows import REFERENCED, PerMapping, from_sql
 from kvref.storage.sqlite_counter import reserved_numbers
 from kvref.storage.sqlite_schema import SQLiteCatalog, create
-from kvref.storage.sqlite_statements import Statements, from_sql
+from kvref.storage.sqlite_statements import Statements
 
 _log = logging.getLogger("kvref.storage")
 
 SCHEME: Final = "sqlite:///"
 OPEN_WAIT: Final = 10.0  # seconds to wait for another process while opening
-MOST_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
-REFERENCED: Final = "other tables refer to it"
 IGNORED: Final = "the table ignored the write (a trigger or ON CONFLICT IGNORE)"
 
 
@@ -73,7 +72,7 @@ class SQLiteStore:
         self.path = path
         self.profile = profile
         self.problems: list[str] = []
-        self._statements: dict[Mapping, Statements] = {}
+        self._sql = PerMapping(Statements)
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._schema_version = 0
         self._naming = Naming()
@@ -126,7 +125,7 @@ class SQLiteStore:
         Raises:
             ConfigError: nothing usable, see `catalog.read_directory`.
         """
-        self._statements.clear()
+        self._sql.clear()
         directory, self.problems = catalog.read_directory(self._catalog, self.profile)
         self._naming = directory.naming
         self._mappings.add(directory.default)
@@ -148,7 +147,7 @@ class SQLiteStore:
         except sqlite3.Error as error:
             raise self._translated(error) from error
         if version != self._schema_version:
-            self._statements.clear()
+            self._sql.clear()
             for mapping in list(self._mappings):
                 check_again(mapping, self._catalog, self.profile)
             self._schema_version = version
@@ -292,14 +291,6 @@ class SQLiteStore:
             if not self._connection.in_transaction:
                 raise  # ON CONFLICT ROLLBACK took the whole tick with it
             return 0, str(error)
-
-    def _sql(self, mapping: Mapping) -> Statements:
-        statements = self._statements.get(mapping)
-        if statements is None:
-            if len(self._statements) >= MOST_STATEMENTS:
-                self._statements.clear()
-            statements = self._statements[mapping] = Statements(mapping)
-        return statements
 
     def _load(self, name: str) -> Mapping | None:
         try:

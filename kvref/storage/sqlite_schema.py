@@ -17,8 +17,8 @@ from kvref.collations.charsets import UTF8MB4
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
+from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
-from kvref.storage.sqlite_types import column_of
 
 CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
 VIRTUAL: Final = 2  # PRAGMA table_xinfo, column `hidden`; 3 is a stored generated column

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kvref.semantics.mapping import Column, Mapping
 from kvref.semantics.ports import Cell, Row
-from kvref.semantics.values import to_number
 from kvref.storage.forms import READS_ZERO, UNSIGNED
+from kvref.storage.rows import row_of
 from kvref.storage.sqlite_schema import quote
 
 
@@ -80,13 +80,7 @@ class Statements:
                 if shown[at] is not None:
                     shown[at] = from_sql(shown[at])
             cells = tuple(shown)
-        mapping, count = self.mapping, len(self.mapping.values)
-        options = iter(cells[1 + count :])
-        flags, cas, expiry = (
-            None if column is None else _number(next(options))
-            for column in (mapping.flags, mapping.cas, mapping.expiry)
-        )
-        return Row(cells[0], cells[1 : 1 + count], flags, cas, expiry)
+        return row_of(self.mapping, cells)
 
     def parameters(self, row: Row) -> list[Cell]:
         """Return the parameters of `insert` and, in front of the key, of `update`."""
@@ -101,15 +95,3 @@ class Statements:
             if parameters[at] is not None:
                 parameters[at] = to_sql(parameters[at])
         return parameters
-
-
-def from_sql(columns: tuple[Column, ...], cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
-    """Return cells of SQL as the wire has them."""
-    return tuple(
-        cell if cell is None or column.form is None else column.form.from_sql(cell)
-        for column, cell in zip(columns, cells, strict=True)
-    )
-
-
-def _number(cell: Cell) -> int | None:
-    return None if cell is None else to_number(cell)

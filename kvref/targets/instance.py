@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kvref.errors import TargetError
 from kvref.targets import mysqld
+from kvref.targets.restartable import Restartable
 from kvref.targets.run import Run
 
 if TYPE_CHECKING:
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
     from pymysql.cursors import Cursor
 
     from kvref.targets.mysqld import Build
-    from kvref.targets.process import Process
     from kvref.targets.progress import Progress
 
 # MySQL takes 3 to 6 s from SIGTERM to its end, longer on a busy machine.
 _PATIENCE = 60.0
 
 
-class Instance:
+class Instance(Restartable):
     """A server on a fresh data folder, not yet started.
 
     name: of its target, for errors.
@@ -40,8 +40,7 @@ class Instance:
         self._name = name
         self._build = build
         self._options = tuple(options)
-        self._process: Process | None = None
-        self._run = Run.create()
+        super().__init__(Run.create(), _PATIENCE)
         try:
             self.server = mysqld.lay_out(self._run, build, progress, port)
         except BaseException:
@@ -60,24 +59,6 @@ class Instance:
             # One that ended at once is remembered too, so that the next start puts it away.
             self._process = next(iter(self._run.processes), None)
 
-    def running(self) -> bool:
-        """Tell whether it runs."""
-        return self._process is not None and self._process.alive()
-
-    def stop(self) -> None:
-        """Ask it to end and wait until it has; its data stay."""
-        self._end(_PATIENCE)
-
-    def kill(self) -> None:
-        """Kill it with SIGKILL; its data stay as they are."""
-        self._end(0)
-
-    def exit_status(self) -> int | None:
-        """Give how it ended by itself: an exit code, or the negative number of the signal; None while it runs."""
-        if self._process is None or self._process.alive():
-            return None
-        return self._process.exit_status(self._run.folder, patience=1.0)
-
     def connect(self, patience: float | None = None) -> Connection[Cursor]:
         """Open a SQL connection as root with autocommit; raises pymysql's errors.
 
@@ -89,8 +70,3 @@ class Instance:
         """Kill it and remove its folder."""
         self._run.stop(0)
         self._process = None
-
-    def _end(self, patience: float) -> None:
-        if self._process is not None:
-            self._run.end(self._process, patience)
-            self._process = None

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.errors import TargetError
 from kvref.targets.ports import LOOPBACK, ask_version, free_port
+from kvref.targets.restartable import Restartable
 from kvref.targets.run import Run
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _ACCEPTED: Final = "configuration reloaded"
 _REFUSED: Final = "configuration not reloaded"
 
 
-class KvrefServer:
+class KvrefServer(Restartable):
     """One `kvref serve` at a time; made by `kvref_server`.
 
     run: the folder of the file and the log.
@@ -47,10 +48,9 @@ class KvrefServer:
     """
 
     def __init__(self, run: Run, options: Sequence[str], store: str | None) -> None:
-        self._run = run
+        super().__init__(run, _STOP_SECONDS)
         self._options = options
         self._port = free_port()
-        self._process: Process | None = None
         self.file: Path = run.folder / "kvref.sqlite"
         self._store = store or f"sqlite:///{self.file}"
 
@@ -58,10 +58,6 @@ class KvrefServer:
     def address(self) -> tuple[str, int]:
         """Give host and port."""
         return LOOPBACK, self._port
-
-    def running(self) -> bool:
-        """Tell whether it runs."""
-        return self._process is not None and self._process.alive()
 
     def start(self, settings: Sequence[str] = ()) -> bool:
         """Start on the store as it is, a new one if there is no file; False when it refuses the configuration and ends.
@@ -95,29 +91,10 @@ class KvrefServer:
                 time.sleep(0.001)
         raise TargetError(f"kvref serve did not reload within {_RELOAD_SECONDS:g} s\n{self._run.last_words(process)}")
 
-    def stop(self) -> None:
-        """Ask it to end and wait until it has."""
-        self._end(_STOP_SECONDS)
-
-    def kill(self) -> None:
-        """Kill it with SIGKILL."""
-        self._end(0)
-
-    def exit_status(self) -> int | None:
-        """Give how it ended by itself: an exit code, or the negative number of the signal; None while it runs."""
-        if self._process is None or self._process.alive():
-            return None
-        return self._process.exit_status(self._run.folder, patience=1.0)
-
     def _running(self) -> Process:
         if self._process is None or not self.running():
             raise TargetError("kvref serve does not run: start it first")
         return self._process
-
-    def _end(self, patience: float) -> None:
-        if self._process is not None:
-            self._run.end(self._process, patience)
-            self._process = None
 
 
 @contextmanager

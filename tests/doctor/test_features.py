@@ -17,8 +17,7 @@ from kvref_conformance.deviations import defects
 ROOT = Path(__file__).parents[2]
 TABLE = features.load()
 MAPPING = [name for name in profiles.names() if profiles.load(name).flag("mapping.supported")]
-# What no requirement states: the plugin's words for it are a fact, containers.bytes_among_several; an account's lack.
-WITHOUT_REQUIREMENT = {"bytes-among-several", "unseen"}
+WITHOUT_REQUIREMENT = {"unseen"}  # it says nothing of the row
 
 
 def names(scope: str) -> set[str]:

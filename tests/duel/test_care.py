@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from importlib.resources import files
 
 import pytest
 
 from kvref_conformance.duel import care
+from kvref_conformance.duel.generate import script_of, world_of
+from kvref_conformance.duel.shapes import Ground
 from kvref_conformance.transcripts.conversation import Talk
 
 ROWS = tomllib.loads(files("kvref_conformance.duel").joinpath("care.toml").read_text())["care"]
@@ -94,3 +97,16 @@ def test_flush_all_waits_for_the_other_connections() -> None:
     read, flush, close = Talk("b", "get a\r\n"), Talk("a", "flush_all\r\n"), Talk("b", close=True)
     assert not care.are_safe([read, flush], rule)
     assert care.are_safe([read, close, flush], rule)
+
+
+def test_nothing_is_counted_where_a_table_is_open_ended() -> None:
+    ground = Ground("8.0.33", frozenset({care.OPEN_END}))
+    counted = {True: 0, False: 0}
+    for number in range(0, 400, 20):
+        world = world_of(1, number, ground)
+        closed = all(each.table.is_closed for each in world.usable if each.table)
+        for place in range(number, number + 20):
+            said = [step.send for step in script_of(1, place, 30, ground, world).steps if isinstance(step, Talk)]
+            counted[closed] += sum(len(re.findall(r"(?:incr|decr) \S+ \S", str(text))) for text in said)
+    assert counted[True] > 20
+    assert counted[False] == 0

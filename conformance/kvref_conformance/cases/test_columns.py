@@ -23,6 +23,7 @@ PLAIN = Shape("k VARCHAR(32) PRIMARY KEY, x VARCHAR(10), y VARCHAR(10)", values=
 STRICT = Shape(f"k VARCHAR(32) PRIMARY KEY, x VARCHAR(10) NOT NULL, y VARCHAR(10) NOT NULL, {OPTIONS}", values="x,y")
 NUMBERS = Shape(f"k VARCHAR(32) PRIMARY KEY, x INT, y INT, {OPTIONS}", values="x,y")
 MIXED = Shape(f"k VARCHAR(32) PRIMARY KEY, x VARCHAR(10), y INT, z VARCHAR(10), {OPTIONS}", values="x,y,z")
+BYTES = Shape(f"k VARCHAR(32) PRIMARY KEY, x VARCHAR(10), y VARBINARY(10), {OPTIONS}", values="x,y")
 ALONE = Shape(TEXTS, values="x")
 NAMES = [f"v{n}" for n in range(1, 31)]
 THIRTY = Shape(
@@ -259,6 +260,15 @@ LISTS = (
         sql("SELECT x, f, y FROM {t}", ("a", 7, "b")),
         shows("{k}", "a|7|b"),
         shape=Shape(TEXTS, values="x,f,y"),
+    ),
+    case("bytes-among-several", "KV-COL-043", unknown("{m}"), stored("{k}", "x"), shape=BYTES, bind="m1"),
+    case(
+        "bytes-among-several-kept",
+        "KV-COL-044",
+        stored("{k}", "one|two"),
+        sql("SELECT x, HEX(y) FROM {t} WHERE k = '{k}'", ("one", "74776F")),
+        shows("{k}", "one|two"),
+        shape=BYTES,
     ),
 )
 

@@ -60,7 +60,12 @@ class Speaker:
             return self._store(bound)
         if kind == "arithmetic":
             return [self._arithmetic(bound)]
-        return [self._delete(bound)] if kind == "delete" else [self._rnd.choice(ODD_LINES)]
+        return [self._delete(bound) if kind == "delete" else self._odd()]
+
+    def _odd(self) -> bytes:
+        line = self._rnd.choice(ODD_LINES)
+        # With words too many it may count all the same.
+        return b"incr\r\n" if "arithmetic" in self._barred and line.startswith((b"incr", b"decr")) else line
 
     def _word(self, bound: Container, prefixed: float = 0.4, *, ranges: bool = False) -> bytes:
         target = self.meant(bound)

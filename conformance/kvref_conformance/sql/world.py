@@ -25,8 +25,10 @@ PREFIX: Final = "kvc_"
 USUAL: Final = Setup()
 # A row in each own table whose value is the table's name here.
 WHERE: Final = "kvc-where"
-# A reload by signal is not over when the command returns; an endpoint that never shows it is judged as it is.
-SEEN_SECONDS: Final = 3.0
+# A reload by signal is not over when the command returns. An endpoint that has not shown it after so many seconds is
+# judged as it is, and does not keep the later cases waiting as long.
+SEEN_SECONDS: Final = 20.0
+UNSEEN_SECONDS: Final = 1.0
 
 
 class World:
@@ -64,6 +66,7 @@ class World:
         self._changed = False
         self._shapes: dict[Shape, dict[str, str]] = {}
         self._null_flags = False
+        self._shows_reloads = True
         # Sorts behind every name of a setup, so that it is never the default mapping.
         self._marker = (f"zz{tag}", "t1")
 
@@ -119,8 +122,11 @@ class World:
             f"UPDATE {self.database.containers} SET db_table = '{self.names[self._marker[1]]}' WHERE name = '{name}'"  # noqa: S608 - own names
         )
         reload()
-        deadline = time.monotonic() + SEEN_SECONDS
-        while time.monotonic() < deadline and not self._shows_marker():
+        deadline = time.monotonic() + (SEEN_SECONDS if self._shows_reloads else UNSEEN_SECONDS)
+        while not self._shows_marker():
+            if time.monotonic() > deadline:
+                self._shows_reloads = False
+                return
             time.sleep(0.02)
 
     def shaped(self, shape: Shape) -> dict[str, str]:

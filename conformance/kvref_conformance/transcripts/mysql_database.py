@@ -62,13 +62,15 @@ class MySQLDatabase:
             SuiteError: a statement failed.
         """
         with closing(self._server.connect(STATEMENT_SECONDS)) as connection:
+            ((version,),) = _rows(connection, "SELECT VERSION()")
             schemas = [schema for (schema,) in _rows(connection, SCHEMAS) if schema not in SYSTEM_SCHEMAS]
             drops = [f"DROP DATABASE `{schema}`" for schema in schemas]
             for statement in (*drops, "CREATE DATABASE test", *script, *conversation.sql):
                 try:
                     _rows(connection, statement)
                 except pymysql.err.MySQLError as error:
-                    raise SuiteError(f"{conversation.id}: set-up: {statement!r} failed: {error}") from error
+                    where = f"{conversation.id}: set-up on {version}"
+                    raise SuiteError(f"{where}: {statement!r} failed: {error}") from error
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
         """Run a statement; see `play.Stage.execute`."""

@@ -1,4 +1,4 @@
-"""Declared types of SQLite columns, as MySQL spells them, to mapped columns: tables, and one function for each kind.
+"""Declared types of columns, as MySQL spells them, to mapped columns: tables, and one function for each kind.
 
 SQLite's grammar takes no list in a type: `v "ENUM('x','y')"` is written in quotes. INTEGER is SQLite's, 64 bits wide;
 MySQL's own is INT. A column's character set is that of its collation where that is one of MySQL's, else the

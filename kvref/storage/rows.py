@@ -1,0 +1,62 @@
+"""What every store does alike: cells of SQL to rows of the wire, statements kept for each mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+from kvref.semantics.mapping import Column, Mapping
+from kvref.semantics.ports import Cell, Row
+from kvref.semantics.values import to_number
+
+REFERENCED: Final = "other tables refer to it"
+MOST_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
+
+S = TypeVar("S")
+
+
+class PerMapping(Generic[S]):
+    """Keep what is made of a mapping, for the mappings in use.
+
+    Args:
+        make: makes it.
+    """
+
+    def __init__(self, make: Callable[[Mapping], S]) -> None:
+        self._make = make
+        self._made: dict[Mapping, S] = {}
+
+    def __call__(self, mapping: Mapping) -> S:
+        """Return what was made of a mapping, or make it."""
+        found = self._made.get(mapping)
+        if found is None:
+            if len(self._made) >= MOST_STATEMENTS:
+                self._made.clear()
+            found = self._made[mapping] = self._make(mapping)
+        return found
+
+    def clear(self) -> None:
+        """Forget all: the tables changed."""
+        self._made.clear()
+
+
+def from_sql(columns: tuple[Column, ...], cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    """Return cells of SQL as the wire has them."""
+    return tuple(
+        cell if cell is None or column.form is None else column.form.from_sql(cell)
+        for column, cell in zip(columns, cells, strict=True)
+    )
+
+
+def row_of(mapping: Mapping, cells: tuple[Cell, ...]) -> Row:
+    """Return the row of cells of the wire, in the order key, values, then flags, cas and expiry where mapped."""
+    values = 1 + len(mapping.values)
+    options = iter(cells[values:])
+    flags, cas, expiry = (
+        None if column is None else _number(next(options)) for column in (mapping.flags, mapping.cas, mapping.expiry)
+    )
+    return Row(cells[0], cells[1:values], flags, cas, expiry)
+
+
+def _number(cell: Cell) -> int | None:
+    return None if cell is None else to_number(cell)
