@@ -19,6 +19,7 @@ class Proxy:
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
         self._trap: tuple[bytes, str] | None = None
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -29,9 +30,14 @@ class Proxy:
 
     def close(self) -> None:
         """Cut everything."""
+        _cut(self._listener)
         self._listener.close()
         for each in self._open:
             _cut(each)
+        for thread in self._threads:
+            thread.join(timeout=10)
+        for each in self._open:
+            each.close()
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -39,8 +45,9 @@ class Proxy:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(self._target)
                 self._open += [client, server]
-                threading.Thread(target=self._forward, args=(client, server), daemon=True).start()
-                threading.Thread(target=self._back, args=(server, client), daemon=True).start()
+                for work, ends in ((self._forward, (client, server)), (self._back, (server, client))):
+                    self._threads.append(threading.Thread(target=work, args=ends, daemon=True))
+                    self._threads[-1].start()
 
     def _forward(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
