@@ -175,7 +175,7 @@ class _Seen:
         except ConfigError as error:
             rule = error.rule if isinstance(error, RowError) else ""
             named = self.named(row) if rule == "no-table" else None
-            unseen = "" if named is None else self.source.unseen(*named)
+            unseen = str(error) if rule == "unseen" else "" if named is None else self.source.unseen(*named)
             return Verdict(UNSEEN, unseen, "unseen") if unseen else Verdict(UNUSABLE, str(error), rule)
 
 

@@ -148,10 +148,5 @@ class _MySQLSource:
 
         return mysql_details.table_details(self._connection, schema, name)
 
-    def unseen(self, schema: str, name: str) -> str:
-        from kvref.storage import mysql_details  # noqa: PLC0415 - an extra
-
-        refusal = mysql_details.denied(self._connection, schema, name)
-        if not refusal:
-            return ""
-        return f"this account may not look at {schema}.{name}, if it is there ({refusal}): GRANT SELECT on it"
+    def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - the catalog says so
+        return ""

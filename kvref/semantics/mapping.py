@@ -77,6 +77,7 @@ class Mapping:
         values: one or more value columns in the order of the list.
         flags: the flags column, None where not in use; likewise cas and expiry.
         unmapped: the table's other columns.
+        columns: the table's columns, mapped or not.
         behind: for each value column, the columns that follow it in InnoDB's record.
         secondary: the key's index is not the primary key.
         blind: no key finds a row (an index of more columns than the key, which one profile takes).
@@ -95,6 +96,7 @@ class Mapping:
     cas: Column | None
     expiry: Column | None
     unmapped: tuple[str, ...] = ()
+    columns: frozenset[str] = frozenset()
     behind: tuple[tuple[Column, ...], ...] = ()
     secondary: bool = False
     blind: bool = False

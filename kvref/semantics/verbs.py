@@ -46,7 +46,7 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
     except LockWaitError:
         reply = (
             r.ServerError(LOCK_WAIT)
-            if session.rules.lock_wait_is_error
+            if session.rules.lock_wait_is_error or isinstance(command, c.Get)
             else _failed(session, command, r.Status.NOT_FOUND)
         )
     session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)

@@ -102,7 +102,7 @@ class PooledDriver:
     ) -> None:
         reply: Reply
         try:
-            async with self._places:
+            async with self._place():
                 reply = await self._reply(begin, steps, operation)
         except (StoreError, AgainError) as error:
             reply = ServerError(str(error))
@@ -116,22 +116,37 @@ class PooledDriver:
     async def _reply(self, begin: Callable[[], Steps], steps: Steps, operation: Operation) -> Reply:
         error: AgainError | LostError | None = None
         for _ in range(TRIES):
-            if error is not None:
-                steps.close()
-                await self._look()
-                steps = begin()
-                try:
-                    operation = steps.send(None)
-                except StopIteration as stop:
-                    reply: Reply = stop.value
-                    return reply
             try:
+                if error is not None:
+                    steps.close()
+                    await self._look()
+                    steps = begin()
+                    try:
+                        operation = steps.send(None)
+                    except StopIteration as stop:
+                        reply: Reply = stop.value
+                        return reply
                 async with self._link() as link:
                     return await self._all(link, steps, operation)
             except (AgainError, LostError) as caught:
                 error = caught
         assert error is not None
         raise error
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self.store.patience):
+                await self._places.acquire()
+        except TimeoutError as error:
+            most = self.store.login.connections
+            raise StoreError(
+                f"none of {most} connections to the database became free within {self.store.patience:g} s"
+            ) from error
+        try:
+            yield
+        finally:
+            self._places.release()
 
     @asynccontextmanager
     async def _link(self) -> AsyncIterator[Link]:
@@ -142,7 +157,10 @@ class PooledDriver:
             if link.in_transaction:
                 await self._in_thread(link.roll_back)
             if link.lost:
-                await self._in_thread(link.close)
+                # What ended it, such as a restart, has most likely ended those that wait for use too.
+                lost, self._idle = [link, *self._idle], []
+                for each in lost:
+                    await self._in_thread(each.close)
             else:
                 self._idle.append(link)
 
@@ -167,7 +185,7 @@ class PooledDriver:
 
     async def _look_behind(self) -> None:
         try:
-            async with self._places:
+            async with self._place():
                 await self._look()
         except (StoreError, AgainError) as error:
             _log.warning("cannot look at the mapped tables: %s", error)

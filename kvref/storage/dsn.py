@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import ConfigError
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
 
 MYSQL: Final = "mysql://"
+_IN_QUERY: Final = re.compile(r"([?&](?:password|passwd|pwd)=)[^&]*", re.IGNORECASE)
 
 
 def open_store(dsn: str, profile: Profile, lock_wait: float) -> SQLiteStore | MySQLStore:
@@ -43,8 +45,11 @@ def _mysql(dsn: str, profile: Profile, lock_wait: float) -> MySQLStore:
 
 
 def without_password(dsn: str) -> str:
-    """Return a DSN as it may be shown."""
+    """Return a DSN as it may be shown: without what stands, or may be meant, as a password in it."""
+    dsn = _IN_QUERY.sub(r"\1…", dsn)
     head, at, tail = dsn.rpartition("@")
-    scheme, slashes, login = head.partition("://")
-    user, colon, _ = login.partition(":")
-    return f"{scheme}{slashes}{user}:…{at}{tail}" if at and colon else dsn
+    scheme, slashes, login = (head or tail).partition("://")
+    user, colon, word = login.partition(":")
+    if not at and word.rstrip("/").isdecimal():
+        return dsn  # a port
+    return f"{scheme}{slashes}{user}:…{at}{tail if at else ''}" if colon else dsn

@@ -34,6 +34,7 @@ class MySQLStore:
         self.login = login
         self.profile = profile
         self.lock_wait = lock_wait
+        self.patience = login.patience(lock_wait)
         self.problems: list[str] = []
         self.naming = Naming()
         self.known = KnownTables()

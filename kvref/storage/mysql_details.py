@@ -5,14 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from pymysql.connections import Connection
-from pymysql.constants import ER
 from pymysql.cursors import Cursor
-from pymysql.err import MySQLError
 
 from kvref.storage.details import ColumnDetails, TableDetails
-from kvref.storage.mysql_known import OF_THE_CLIENT
-from kvref.storage.mysql_login import cause
-from kvref.storage.mysql_schema import quote
 
 _COLUMNS: Final = """
 SELECT column_name, CAST(column_type AS CHAR), COALESCE(character_set_name, ''), COALESCE(collation_name, ''),
@@ -34,7 +29,6 @@ _CHILDREN: Final = """
 SELECT DISTINCT CONCAT(constraint_schema, '.', table_name), delete_rule
 FROM information_schema.referential_constraints
 WHERE unique_constraint_schema = %s AND referenced_table_name = %s"""
-_DENIED: Final = (ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR)
 
 
 def table_details(connection: Connection[Cursor], schema: str, name: str) -> TableDetails:
@@ -77,25 +71,6 @@ def table_details(connection: Connection[Cursor], schema: str, name: str) -> Tab
         referred_by=tuple(child for child, _ in children),
         cascading=tuple(child for child, rule in children if rule == "CASCADE"),
     )
-
-
-def denied(connection: Connection[Cursor], schema: str, name: str) -> str:
-    """Return the server's words where the account may not read a table, which then need not be missing; else "".
-
-    Raises:
-        MySQLError: the connection is lost.
-    """
-    if "\0" in schema + name:
-        return ""  # no table is called so
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT 1 FROM {quote(schema)}.{quote(name)} LIMIT 0")  # noqa: S608 - quoted
-    except MySQLError as error:
-        if error.args[0] in _DENIED:
-            return cause(error)
-        if error.args[0] in OF_THE_CLIENT:
-            raise
-    return ""
 
 
 def _generated(extra: str) -> str:

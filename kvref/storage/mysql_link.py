@@ -18,7 +18,7 @@ from kvref.semantics import ports
 from kvref.semantics.mapping import Directory, Mapping
 from kvref.storage import catalog
 from kvref.storage.containers import Container, checked
-from kvref.storage.mysql_login import cause
+from kvref.storage.mysql_login import cause, hangs
 from kvref.storage.mysql_schema import MySQLCatalog, create
 from kvref.storage.mysql_statements import Statements
 from kvref.storage.rows import REFERENCED, from_sql
@@ -30,8 +30,9 @@ _log = logging.getLogger("kvref.storage")
 
 DUPLICATE: Final = f"{ER.DUP_ENTRY} "
 IGNORED: Final = "the table ignored the write (a trigger took it back)"
-_LOST: Final = (2006, 2013, 2055, 1053, 1927, 3169, 4031)
-_STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR)
+_LOST: Final = [(number,) for number in (2006, 2013, 2055, 1053, 1927, 3169, 4031)]
+_STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR, ER.TABLE_DEF_CHANGED)
+UNKNOWN: Final = "it is not known whether it was written"
 # What a table says to a row that it does not take: a constraint, a type, a trigger.
 _REFUSED: Final = (
     ER.BAD_NULL_ERROR, ER.DUP_ENTRY, ER.WARN_DATA_OUT_OF_RANGE, ER.WARN_DATA_TRUNCATED, ER.TRUNCATED_WRONG_VALUE,
@@ -64,11 +65,14 @@ class Link:
         self._connection = store.login.connect(store.lock_wait)
         self.in_transaction = False
         self.lost = False
-        if store.profile.flag("store.reads_uncommitted"):
-            try:
+        try:
+            ((self._longest,),) = self._say("SELECT @@max_allowed_packet")
+            if store.profile.flag("store.reads_uncommitted"):
                 self._say("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
-            except pymysql.err.MySQLError as error:
-                raise StoreError(cause(error)) from error
+        except pymysql.err.MySQLError as error:
+            failure = self._failure(error)
+            self.close()
+            raise failure from error
 
     def execute(self, operation: ports.Operation) -> Any:
         """Answer one operation.
@@ -92,14 +96,21 @@ class Link:
             raise LostError(str(error)) from error
 
     def commit(self) -> None:
-        """Make the transaction durable; raises StoreError where it may not be."""
+        """Make the transaction durable.
+
+        Raises:
+            StoreError: the server refused, or gave no answer: then the text says that the outcome is not known.
+        """
         self.in_transaction = False
         try:
             self._connection.commit()
-        except (pymysql.err.MySQLError, OSError) as error:
+        except pymysql.err.MySQLError as error:
+            gone = self._is_lost(error)
             self.lost = True
-            text = cause(error) if isinstance(error, pymysql.err.MySQLError) else str(error)
-            raise StoreError(f"commit failed: {text}") from error
+            raise StoreError(f"commit: {self._words(error)}{f': {UNKNOWN}' if gone else ''}") from error
+        except OSError as error:
+            self.lost = True
+            raise StoreError(f"commit: {error}: {UNKNOWN}") from error
 
     def roll_back(self) -> None:
         """Give the transaction up; a connection that cannot even do that counts as lost."""
@@ -118,7 +129,7 @@ class Link:
         try:
             return [(mapping, checked(mapping, seen, self._store.profile)) for mapping in mappings]
         except pymysql.err.MySQLError as error:
-            raise self._translated(error) from error
+            raise self._failure(error) from error
 
     def read_directory(self) -> tuple[Directory, list[str]]:
         """Read the configuration, and one sentence for each row that cannot be used.
@@ -130,14 +141,14 @@ class Link:
         try:
             return catalog.read_directory(self._catalog(), self._store.profile)
         except pymysql.err.MySQLError as error:
-            raise StoreError(cause(error)) from error
+            raise self._failure(error) from error
 
     def create_schema(self) -> bool:
         """Create the configuration tables where they are missing; tell whether that was needed."""
         try:
             return create(self._connection)
         except pymysql.err.MySQLError as error:
-            raise self._translated(error) from error
+            raise self._failure(error) from error
 
     def close(self) -> None:
         """Close the connection; what is open is rolled back by the server."""
@@ -153,10 +164,7 @@ class Link:
             case ports.Insert(mapping, row, clear_unmapped):
                 return self._insert(mapping, row, clear_unmapped=clear_unmapped)
             case ports.Update(mapping, key, row, clear_unmapped):
-                sql = self._store.statements(mapping)
-                return sql.refusal(row, clear_unmapped=clear_unmapped) or self._write(
-                    sql.update(key, row, clear_unmapped=clear_unmapped)
-                )
+                return self._update(mapping, key, row, clear_unmapped=clear_unmapped)
             case ports.Remove(mapping, key):
                 return self._write(self._store.statements(mapping).remove(key))
             case ports.Clear():
@@ -191,6 +199,8 @@ class Link:
 
     def _insert(self, mapping: Mapping, row: ports.Row, *, clear_unmapped: bool) -> str | None:
         sql = self._store.statements(mapping)
+        if clear_unmapped:
+            self._look_beside(mapping, sql)
         refusal = sql.refusal(row, clear_unmapped=clear_unmapped)
         if refusal is not None:
             return refusal
@@ -201,7 +211,25 @@ class Link:
             raise AgainError(refusal or "")
         return refusal
 
+    def _update(self, mapping: Mapping, key: ports.Cell, row: ports.Row, *, clear_unmapped: bool) -> str | None:
+        sql = self._store.statements(mapping)
+        if clear_unmapped:
+            self._look_beside(mapping, sql)
+        refusal = sql.refusal(row, clear_unmapped=clear_unmapped)
+        return refusal or self._write(sql.update(key, row, clear_unmapped=clear_unmapped))
+
+    def _look_beside(self, mapping: Mapping, sql: Statements) -> None:
+        # Until the transaction ends the table's columns stay; invisible ones are not in the description.
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql.beside)
+            if not mapping.columns.issuperset(each[0] for each in cursor.description or ()):
+                raise AgainError(f"the columns of {mapping.source} changed")
+
     def _write(self, sql: str) -> str | None:
+        size = len(sql.encode()) + 1  # the byte in front of it says that it is SQL
+        if size > self._longest:
+            # The server would hang up instead of an answer.
+            return f"{ER.NET_PACKET_TOO_LARGE} max_allowed_packet is {self._longest}, this statement has {size} bytes"
         try:
             with self._connection.cursor() as cursor:
                 return None if cursor.execute(sql) else IGNORED
@@ -246,12 +274,25 @@ class Link:
             cursor.execute(sql)
             return list(cursor.fetchall())
 
+    def _is_lost(self, error: pymysql.err.MySQLError) -> bool:
+        return error.args[:1] in _LOST or not self._connection.open
+
+    def _words(self, error: pymysql.err.MySQLError) -> str:
+        if hangs(error):
+            return f"no answer from the database within {self._store.patience:g} s"
+        return cause(error)
+
+    def _failure(self, error: pymysql.err.MySQLError) -> StoreError:
+        failure = self._translated(error)
+        return failure if isinstance(failure, StoreError) else StoreError(cause(error))
+
     def _translated(self, error: pymysql.err.MySQLError) -> Exception:
         number = error.args[0] if error.args else 0
-        text = cause(error)
-        if number in _LOST or not self._connection.open:
+        text = self._words(error)
+        if self._is_lost(error):
             self.lost, self.in_transaction = True, False
-            return LostError(text)
+            # One that hangs would hang again.
+            return StoreError(text) if hangs(error) else LostError(text)
         self.roll_back()
         if number == ER.LOCK_WAIT_TIMEOUT:
             return ports.LockWaitError(text)

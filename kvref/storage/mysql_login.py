@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import ssl
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +14,24 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pymysql
 from pymysql.connections import Connection
-from pymysql.constants import CLIENT, FIELD_TYPE
+from pymysql.constants import CLIENT, CR, FIELD_TYPE
 from pymysql.cursors import Cursor
 
 from kvref.errors import ConfigError, StoreError
 from kvref.storage.dsn import MYSQL, without_password
 
+_log = logging.getLogger("kvref.storage")
+
 PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
 PORT: Final = 3306
-CONNECT_SECONDS: Final = 10
 MOST_CONNECTIONS: Final = 16
-_FORM: Final = "write mysql://USER@HOST[:PORT]/[?unix_socket=PATH&password_file=PATH&ssl_ca=PATH&connections=N]"
+ANSWER_SECONDS: Final = 10
+_NAMES: Final = (
+    "unix_socket", "password_file", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity", "connections", "timeout",
+)  # fmt: skip
+_FORM: Final = f"write mysql://USER@HOST[:PORT]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
+_LONGEST_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
+_LONGEST_PATIENCE: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
 _INTEGERS: Final = (
     FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG, FIELD_TYPE.LONGLONG, FIELD_TYPE.YEAR,
 )  # fmt: skip
@@ -41,8 +51,9 @@ class Login:
         user: account.
         password: from the environment or a file.
         socket: UNIX socket, instead of host and port; "" for none.
-        tls: PyMySQL's ssl arguments, empty for none.
+        tls: how the server proves who it is, None: TLS is not used.
         connections: at most so many at once.
+        timeout: seconds that a connection may take, and an answer besides the wait for a lock.
         text: the DSN, for messages.
     """
 
@@ -51,9 +62,14 @@ class Login:
     user: str
     password: str
     socket: str
-    tls: dict[str, str]
+    tls: ssl.SSLContext | None
     connections: int
+    timeout: int
     text: str
+
+    def patience(self, lock_wait: float) -> float:
+        """Return after how many seconds without an answer the server counts as hanging."""
+        return min(max(1.0, lock_wait) + self.timeout, _LONGEST_PATIENCE)
 
     def connect(self, lock_wait: float) -> Connection[Cursor]:
         """Open a connection in the state that every statement of the store expects.
@@ -64,20 +80,24 @@ class Login:
         Raises:
             StoreError: the server is not reached, or refuses; the text is its cause and never holds the password.
         """
-        where: dict[str, Any] = {"unix_socket": self.socket} if self.socket else {"host": self.host, "port": self.port}
+        where: dict[str, Any] = {"unix_socket": self.socket} if self.socket else {}
+        patience, locks = self.patience(lock_wait), max(1, round(lock_wait))
         try:
             return pymysql.connect(
+                host=self.host or None, port=self.port,
                 user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
-                client_flag=CLIENT.FOUND_ROWS, connect_timeout=CONNECT_SECONDS,
-                ssl=self.tls or None, ssl_disabled=not self.tls,
+                client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=patience,
+                write_timeout=patience, ssl=self.tls, ssl_disabled=self.tls is None,
+                # A table that DDL or LOCK TABLES holds is waited for no longer than a row.
                 init_command=(
                     f"SET SESSION sql_mode = '{_MODE}', time_zone = '+00:00',"
-                    f" innodb_lock_wait_timeout = {max(1, round(lock_wait))}"
+                    f" innodb_lock_wait_timeout = {locks}, lock_wait_timeout = {min(locks, _LONGEST_TABLE_WAIT)}"
                 ),
                 **where,
             )  # fmt: skip
         except pymysql.err.MySQLError as error:
-            raise StoreError(f"store {self.text}: {cause(error)}") from error
+            why = f"no answer within {patience:g} s" if hangs(error) else cause(error)
+            raise StoreError(f"store {self.text}: {why}") from error
         except OSError as error:
             raise StoreError(f"store {self.text}: {error}") from error
 
@@ -86,6 +106,11 @@ def cause(error: pymysql.err.MySQLError) -> str:
     """Return the server's words for an error, its number in front."""
     number, text = (*error.args, "", "")[:2]
     return f"{number} {text}".strip()
+
+
+def hangs(error: BaseException) -> bool:
+    """Tell whether an error is that of a server that gave no answer in time."""
+    return isinstance(error.__context__, TimeoutError) and error.args[:1] != (CR.CR_CONN_HOST_ERROR,)
 
 
 def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
@@ -107,19 +132,20 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
             " or into a file named by ?password_file=PATH"
         )
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := given.keys() - {"unix_socket", "password_file", "ssl_ca", "ssl_cert", "ssl_key", "connections"}:
-        raise ConfigError(f"store {dsn!r}: unknown {', '.join(sorted(unknown))}: {_FORM}")
+    shown = without_password(dsn)
+    if unknown := given.keys() - set(_NAMES):
+        raise ConfigError(f"store {shown!r}: unknown {', '.join(sorted(unknown))}: {_FORM}")
     socket = given.get("unix_socket", "")
     if not parts.username or not (parts.hostname or socket):
-        raise ConfigError(f"store {dsn!r}: {_FORM}")
+        raise ConfigError(f"store {shown!r}: {_FORM}")
     try:
         port = parts.port or PORT
     except ValueError as error:
-        raise ConfigError(f"store {dsn!r}: {error}: {_FORM}") from error
-    tls = {name.removeprefix("ssl_"): given[name] for name in ("ssl_ca", "ssl_cert", "ssl_key") if name in given}
+        raise ConfigError(f"store {shown!r}: {error}: {_FORM}") from error
     return Login(
-        parts.hostname or "", port, unquote(parts.username), _password(dsn, given, environment), socket, tls,
-        _connections(dsn, given), dsn,
+        parts.hostname or "", port, unquote(parts.username), _password(dsn, given, environment), socket,
+        _tls(dsn, given), _number(dsn, given, "connections", MOST_CONNECTIONS, 1000),
+        _number(dsn, given, "timeout", ANSWER_SECONDS, 86400), dsn,
     )  # fmt: skip
 
 
@@ -128,13 +154,41 @@ def _password(dsn: str, given: dict[str, str], environment: Mapping[str, str]) -
     if path is None:
         return environment.get(PASSWORD, "")
     try:
-        return Path(path).read_text(encoding="utf-8").rstrip("\n")
+        password = Path(path).read_text(encoding="utf-8").rstrip("\n")
+        mode = Path(path).stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"store {dsn!r}: password_file: {error}") from error
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        # A container's secret is mounted so, and nobody else is in there.
+        _log.warning("password_file %s: other users of this machine may read it: chmod 600 it", path)
+    return password
 
 
-def _connections(dsn: str, given: dict[str, str]) -> int:
-    text = given.get("connections", str(MOST_CONNECTIONS))
-    if not text.isdecimal() or not 1 <= int(text) <= 1000:
-        raise ConfigError(f"store {dsn!r}: connections={text}: from 1 to 1000")
+def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
+    ca, cert, key, identity = (given.get(f"ssl_{name}") for name in ("ca", "cert", "key", "verify_identity"))
+    if ca is None:
+        if cert is key is identity is None:
+            return None
+        raise ConfigError(f"store {dsn!r}: name the CA of the server's certificate too, ssl_ca=PATH")
+    if identity not in (None, "0", "1"):
+        raise ConfigError(f"store {dsn!r}: ssl_verify_identity={identity}: 1, or 0 for a certificate of no host name")
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except OSError as error:
+        raise ConfigError(f"store {dsn!r}: ssl_ca={ca}: {error}") from error
+    context.check_hostname = identity != "0"
+    # The certificates that servers make for themselves lack what RFC 5280 asks of them.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if cert is not None:
+        try:
+            context.load_cert_chain(cert, key)
+        except OSError as error:
+            raise ConfigError(f"store {dsn!r}: ssl_cert={cert}, ssl_key={key}: {error}") from error
+    return context
+
+
+def _number(dsn: str, given: dict[str, str], name: str, default: int, most: int) -> int:
+    text = given.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= most):
+        raise ConfigError(f"store {dsn!r}: {name}={text}: from 1 to {most}")
     return int(text)

@@ -16,13 +16,13 @@ from pymysql.cursors import Cursor
 
 from kvref import collations
 from kvref.collations.charsets import CHARSETS, UTF8MB4
-from kvref.errors import ConfigError, RowError
+from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
 from kvref.storage import forms
 from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
-from kvref.storage.mysql_known import KnownTables
+from kvref.storage.mysql_known import OF_THE_CLIENT, KnownTables
 from kvref.storage.mysql_login import cause
 
 SCHEMA: Final = "innodb_memcache"
@@ -37,7 +37,10 @@ def quote(identifier: str) -> str:
 
 
 def create(connection: Connection[Cursor]) -> bool:
-    """Create the plugin's schema with its demo rows, unless `containers` is there; tell whether that was needed."""
+    """Create the plugin's schema with its demo rows, unless `containers` is there; tell whether that was needed.
+
+    Each table comes with its rows or not at all, `containers` last: what failed half-way is gone on with.
+    """
     with connection.cursor() as cursor:
         if cursor.execute(
             "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", (SCHEMA,)
@@ -65,7 +68,12 @@ class MySQLCatalog:
         self._tables: dict[tuple[str, str], Table | None] = {}
 
     def containers(self) -> list[Container]:
-        """Return all rows of `containers`; raises ConfigError where table or columns are missing."""
+        """Return all rows of `containers`.
+
+        Raises:
+            ConfigError: table or columns are missing.
+            StoreError: the account may not read it.
+        """
         columns = ", ".join(map(quote, CONTAINER_COLUMNS))
         # Else a mapping could be made of a row that its writer takes back.
         wait = " LOCK IN SHARE MODE" if self._profile.flag("store.reads_uncommitted") else ""
@@ -113,11 +121,12 @@ class MySQLCatalog:
         return bool(rows)
 
     def referenced(self, schema: str, name: str) -> bool:
-        """Tell whether a foreign key of any table refers to this one."""
+        """Tell whether a foreign key of any table refers to this one, as far as the account sees them."""
         return bool(
             self._rows(
-                "SELECT 1 FROM information_schema.referential_constraints"
-                " WHERE unique_constraint_schema = %s AND referenced_table_name = %s LIMIT 1",
+                # MariaDB shows those in referential_constraints to accounts with a right on the whole schema only.
+                "SELECT 1 FROM information_schema.key_column_usage"
+                " WHERE referenced_table_schema = %s AND referenced_table_name = %s LIMIT 1",
                 schema,
                 name,
             )
@@ -146,6 +155,7 @@ class MySQLCatalog:
         # To information_schema other blanks and capitals are the same name.
         exact = [row[2:] for row in found if (_text(row[0]), _text(row[1])) == (schema, name)]
         if not exact:
+            self._refuse_hidden(schema, name)
             return None
         kind, engine = map(_text, exact[0])
         if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
@@ -190,6 +200,19 @@ class MySQLCatalog:
         virtual = frozenset(each for each, extra in generated.items() if extra.startswith("VIRTUAL"))
         order = tuple(_text(row[0]) or "" for row in described)
         return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered, not_null)
+
+    def _refuse_hidden(self, schema: str, name: str) -> None:
+        """Raise RowError where information_schema shows no table because the account may not see it."""
+        if "\0" in schema + name:
+            return  # no table is called so
+        try:
+            self._rows(f"SELECT 1 FROM {quote(schema)}.{quote(name)} LIMIT 0")  # noqa: S608 - quoted
+        except pymysql.err.MySQLError as error:
+            if error.args[0] in _DENIED:
+                what = f"this account may not look at {schema}.{name}, if it is there ({cause(error)})"
+                raise RowError(f"{what}: GRANT SELECT on it", "unseen") from error
+            if error.args[0] in OF_THE_CLIENT:
+                raise
 
     def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
         if charset is not None and charset not in CHARSETS:
@@ -248,12 +271,16 @@ class MySQLCatalog:
                     f"configuration table {SCHEMA}.{table}: {cause(error)}: create the tables with `kvref init`"
                 ) from error
             if error.args[0] in _DENIED:
-                raise ConfigError(f"configuration table {SCHEMA}.{table}: {cause(error)}: GRANT it") from error
+                # Not as if it were missing: what stands in it may be another delimiter than the built-in one.
+                raise StoreError(f"configuration table {SCHEMA}.{table}: {cause(error)}: GRANT it") from error
             raise
 
 
 _MISSING: Final = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
-_DENIED: Final = (1044, 1142, 1143, 1227)
+_DENIED: Final = (
+    ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR,
+    ER.SPECIFIC_ACCESS_DENIED_ERROR,
+)  # fmt: skip
 
 
 def _text(cell: object) -> str | None:

@@ -38,6 +38,7 @@ class Statements:
         self._indexed = f"{mapping.source} FORCE INDEX ({quote(mapping.row.unique_idx_name_on_key or '')})"
         self._select = f"SELECT {self._names(self._mapped)} FROM {self._indexed}"  # noqa: S608 - identifiers are quoted
         self.clear = f"DELETE FROM {mapping.source}"  # noqa: S608
+        self.beside = f"SELECT * FROM {mapping.source} LIMIT 0"  # noqa: S608
         self.keys = f"SELECT {self._key} FROM {mapping.source}"  # noqa: S608
 
     def lookup(self, key: Cell, *, lock: bool) -> str:

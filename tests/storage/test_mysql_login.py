@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from kvref.storage.mysql_login import PASSWORD, parse
 def test_tcp() -> None:
     login = parse("mysql://us%40er@db.example:3307/?connections=4", {PASSWORD: "s3cret"})
     assert (login.user, login.host, login.port, login.socket) == ("us@er", "db.example", 3307, "")
-    assert (login.password, login.connections, login.tls) == ("s3cret", 4, {})
+    assert (login.password, login.connections, login.tls, login.patience(50)) == ("s3cret", 4, None, 60)
     assert "s3cret" not in login.text
 
 
@@ -24,9 +25,20 @@ def test_socket_and_password_file(tmp_path: Path) -> None:
     assert (login.host, login.socket, login.password, login.port) == ("", "/run/db.sock", "päss ", 3306)
 
 
-def test_tls() -> None:
-    login = parse("mysql://root@db/?ssl_ca=/ca.pem&ssl_cert=/c.pem&ssl_key=/k.pem", {})
-    assert login.tls == {"ca": "/ca.pem", "cert": "/c.pem", "key": "/k.pem"}
+def test_a_password_file_that_others_may_read_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret\n")
+    for mode, said in ((0o600, []), (0o640, [f"password_file {secret}: other users of this machine may read it"])):
+        secret.chmod(mode)
+        caplog.clear()
+        assert parse(f"mysql://root@db/?password_file={secret}", {}).password == "s3cret"
+        assert [line.partition(": chmod")[0] for line in caplog.messages] == said
+
+
+def test_the_patience_fits_a_socket() -> None:
+    login = parse("mysql://root@db/?timeout=86400", {})
+    with socket.socket() as some:
+        some.settimeout(login.patience(1 << 30))
 
 
 @pytest.mark.parametrize(
@@ -39,6 +51,16 @@ def test_tls() -> None:
         ("mysql://root@db:99999/", "Port out of range"),
         ("mysql://root@db/?sslca=x", "unknown sslca"),
         ("mysql://root@db/?connections=0", "connections=0: from 1 to 1000"),
+        ("mysql://root@db/?connections=²", "connections=²: from 1 to 1000"),
+        ("mysql://root@db/?timeout=0", "timeout=0: from 1 to 86400"),
+        ("mysql://root@db/?password=hidden", r"store 'mysql://root@db/\?password=…': unknown password: write"),
+        ("mysql://root:hidden", r"store 'mysql://root:…': write mysql://USER@HOST"),
+        ("mysql://root:hid@den@db/?x=1", r"store 'mysql://root:…@db/\?x=1': others can read a command line"),
+        ("mysql://root:hidden/part@db/", "write mysql://USER@HOST"),
+        ("mysql://root@db/?ssl_ca=/no/such/file", "ssl_ca=/no/such/file: .*No such file"),
+        ("mysql://root@db/?ssl_ca=/dev/null", "ssl_ca=/dev/null: .*no certificate"),
+        ("mysql://root@db/?ssl_cert=/c.pem", "name the CA of the server's certificate too, ssl_ca=PATH"),
+        ("mysql://root@db/?ssl_ca=x&ssl_verify_identity=no", "ssl_verify_identity=no: 1, or 0 for"),
         ("mysql://root@db/?password_file=/no/such/file", "password_file: .*No such file"),
     ],
 )

@@ -1,0 +1,226 @@
+"""A MySQL store that cannot be served: each command says why and how to mend it, and starts nothing."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from database import database_or_skip, map_table, sql
+from live import missing_skips
+
+from kvref import targets
+from kvref.cli import main
+from kvref.targets import SQLServer
+from kvref.targets.ports import free_port
+
+SECRET = "hidden-from-all"  # a password: of nobody, and never shown
+COMMANDS = {
+    "serve": ["serve", "--listen", "127.0.0.1:0", "--set", "innodb_lock_wait_timeout=1", "--store"],
+    "init": ["init", "--store"],
+    "doctor": ["doctor", "--store"],
+}
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+EACH = pytest.mark.parametrize("command", COMMANDS)
+
+
+@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param) as server:
+        sql(server, f"CREATE USER 'kv'@'%' IDENTIFIED BY 'not {SECRET}'", "GRANT ALL ON *.* TO 'kv'@'%'")
+        yield server
+
+
+def refused(command: str, dsn: str, code: int = 2, password: str = SECRET) -> str:
+    """Run a command that must refuse; return what it says."""
+    result = run(command, dsn, password)
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert SECRET not in result.output
+    if code == 2:
+        assert result.stdout == ""
+    # A terminal's lines are short.
+    return " ".join(result.output.split())
+
+
+def run(command: str, dsn: str, password: str = SECRET) -> Result:
+    result = CliRunner().invoke(main, [*COMMANDS[command], dsn], env={"KVREF_MYSQL_PASSWORD": password})
+    gc.collect()  # PyMySQL leaves the socket of a refused connection to it, which warns
+    return result
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("dsn", "said"),
+    [
+        ("mysql://kv@127.0.0.1:1/", "store mysql://kv@127.0.0.1:1/: 2003 Can't connect to MySQL server on '127.0.0.1'"),
+        ("mysql://kv@no-such-host.invalid/", "2003 Can't connect to MySQL server on 'no-such-host.invalid'"),
+        ("mysql://kv@/?unix_socket=/no/such.sock", "store mysql://kv@/?unix_socket=/no/such.sock: 2003 Can't connect"),
+        ("mysql://kv@db/?password_file=/no/such/file", "password_file: [Errno 2] No such file or directory"),
+        ("mysql://kv@db/?ssl_ca=/no/such/file", "ssl_ca=/no/such/file: [Errno 2] No such file or directory"),
+        (f"mysql://kv:{SECRET}@db/", "put the password into KVREF_MYSQL_PASSWORD, or into a file named by"),
+        (f"mysql://kv@db/?password={SECRET}", "unknown password: write mysql://USER@HOST[:PORT]/"),
+        ("mysql://kv@db/shop", "store 'mysql://kv@db/shop': write mysql://USER@HOST[:PORT]/"),
+    ],
+)
+def test_dsns_that_lead_nowhere(command: str, dsn: str, said: str) -> None:
+    assert said in refused(command, dsn)
+
+
+@EACH
+@pytest.mark.live
+def test_wrong_credentials(database: SQLServer, command: str) -> None:
+    for user in ("kv", "nobody"):
+        said = refused(command, f"mysql://{user}@{database.host}:{database.port}/")
+        assert f"1045 Access denied for user '{user}'@" in said
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("command", ["serve", "doctor"])
+def test_a_missing_schema(database: SQLServer, command: str) -> None:
+    sql(database, "RENAME TABLE innodb_memcache.containers TO test.containers")
+    try:
+        assert "create the tables with `kvref init`" in refused(command, database.dsn, password="")
+    finally:
+        sql(database, "RENAME TABLE test.containers TO innodb_memcache.containers")
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("ENGINE = MyISAM", "`test`.`odd` is a table of engine MyISAM: only InnoDB tables can be mapped"),
+        ("PARTITION BY KEY () PARTITIONS 2", "`test`.`odd` is partitioned: the plugin cannot open such a table"),
+        ("", "there is no table test.odd: create it or correct the row"),
+    ],
+)
+def test_no_row_that_can_be_served(database: SQLServer, options: str, said: str) -> None:
+    map_table(database, "odd", "v", "k VARCHAR(9) PRIMARY KEY", "v VARCHAR(9)")
+    sql(database, "UPDATE innodb_memcache.containers SET db_table = 'none' WHERE name = 'aaa'")
+    sql(database, f"ALTER TABLE test.odd {options}" if options else "DROP TABLE test.odd")
+    try:
+        for command, code in (("serve", 2), ("doctor", 1)):
+            assert said in refused(command, database.dsn, code, password="")
+    finally:
+        sql(
+            database,
+            "DELETE FROM innodb_memcache.containers WHERE name = 'odd'",
+            "UPDATE innodb_memcache.containers SET db_table = 'demo_test'",
+            "DROP TABLE IF EXISTS test.odd",
+        )
+
+
+@pytest.mark.live
+def test_init_goes_on_with_what_failed_half_way(database: SQLServer) -> None:
+    tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'innodb_memcache' ORDER BY 1"
+    rows = [sql(database, f"SELECT * FROM innodb_memcache.{name}") for (name,) in sql(database, tables)]
+    sql(
+        database,
+        "DROP DATABASE innodb_memcache",
+        "DROP TABLE test.demo_test",
+        "CREATE USER 'half'@'%'",
+        "GRANT CREATE, INSERT, SELECT ON innodb_memcache.* TO 'half'@'%'",
+    )
+    dsn = f"mysql://half@{database.host}:{database.port}/"
+    assert "1044 Access denied for user 'half'@'%' to database 'test'" in refused("init", dsn, password="")
+    sql(database, "GRANT CREATE, INSERT, SELECT ON test.* TO 'half'@'%'")
+    assert run("init", dsn, "").output == f"{dsn}: created the configuration tables and demo rows\n"
+    assert [sql(database, f"SELECT * FROM innodb_memcache.{name}") for (name,) in sql(database, tables)] == rows
+    assert sql(database, "SELECT c1, c2 FROM test.demo_test") == [("AA", "HELLO, HELLO")]
+    assert run("init", dsn, "").output == f"{dsn}: nothing to do, they are there\n"
+    sql(database, "DROP USER 'half'@'%'")
+
+
+def test_a_host_that_never_answers() -> None:
+    with ExitStack() as stack:
+        silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        # Once its queue is full no connection is made any more, as behind a firewall.
+        full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.settimeout(0)
+            with suppress(BlockingIOError):
+                waiting.connect(full.getsockname())
+        for host, said in (
+            (silent, "no answer within 2 s"),
+            (full, "2003 Can't connect to MySQL server on '127.0.0.1'"),
+        ):
+            port = free_port()
+            command = [f"127.0.0.1:{port}" if each == "127.0.0.1:0" else each for each in COMMANDS["serve"]]
+            command.append(f"mysql://kv@127.0.0.1:{host.getsockname()[1]}/?timeout=1")
+            begun = time.monotonic()
+            process = stack.enter_context(
+                subprocess.Popen([sys.executable, "-m", "kvref", *command], stderr=subprocess.PIPE, text=True)
+            )
+            while process.poll() is None:
+                with pytest.raises(ConnectionRefusedError):
+                    socket.create_connection(("127.0.0.1", port))
+                time.sleep(0.1)
+            assert time.monotonic() - begun < 20
+            assert process.stderr is not None
+            assert (process.returncode, said in process.stderr.read()) == (2, True)
+
+
+def certificate(folder: Path, name: str, *, of: str = "", host: str = "IP:127.0.0.1") -> Path:
+    """Make a certificate and its key, NAME.pem and NAME.key, signed by another one or, a CA, by itself."""
+    made = folder / f"{name}.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        f"/CN={name}",
+    ]
+    if of:
+        command += [
+            "-CA",
+            str(folder / f"{of}.pem"),
+            "-CAkey",
+            str(folder / f"{of}.key"),
+            "-addext",
+            f"subjectAltName={host}",
+        ]
+    subprocess.run([*command, "-keyout", folder / f"{name}.key", "-out", made], check=True, capture_output=True)
+    (folder / f"{name}.key").chmod(0o644)
+    return made
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", ["mysql-8.0", "mariadb"])
+def test_tls(name: str, tmp_path: Path) -> None:
+    with missing_skips():
+        if shutil.which("openssl") is None:
+            raise targets.MissingError("'openssl' is not installed: apt-get install openssl")
+    ca, other = certificate(tmp_path, "ca"), certificate(tmp_path, "other")
+    certificate(tmp_path, "server", of="ca")
+    tmp_path.chmod(0o755)
+    options = [f"--ssl-ca={ca}", f"--ssl-cert={tmp_path / 'server.pem'}", f"--ssl-key={tmp_path / 'server.key'}"]
+    with database_or_skip(name, options) as server:
+        sql(server, f"CREATE USER 'kv'@'%' IDENTIFIED BY '{SECRET}' REQUIRE SSL", "GRANT ALL ON *.* TO 'kv'@'%'")
+        dsn = f"mysql://kv@127.0.0.1:{server.port}/"
+        good = run("doctor", f"{dsn}?ssl_ca={ca}")
+        assert good.exit_code == 0, good.output
+        assert "certificate verify failed" in refused("doctor", f"{dsn}?ssl_ca={other}")
+        named = f"mysql://kv@localhost:{server.port}/?ssl_ca={ca}"
+        assert "Hostname mismatch, certificate is not valid for 'localhost'" in refused("doctor", named)
+        assert run("doctor", f"{named}&ssl_verify_identity=0").exit_code == 0
+        assert "1045 Access denied" in refused("doctor", dsn)
+    with database_or_skip(name, ["--skip-ssl"]) as server:
+        for command in COMMANDS:
+            said = refused(command, f"mysql://root@127.0.0.1:{server.port}/?ssl_ca={ca}")
+            assert "SSL is required but the server doesn't support it" in said

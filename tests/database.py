@@ -1,0 +1,48 @@
+"""A SQL server with the plugin's schema on it, for tests of kvref over InnoDB."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+from live import sql_server_or_skip
+
+from kvref.targets import SQLServer
+
+
+@contextmanager
+def database_or_skip(name: str, options: Sequence[str] = ()) -> Iterator[SQLServer]:
+    """Start a private SQL server, see `sql_server_or_skip`, and give it the configuration tables and the demo table."""
+    with sql_server_or_skip(name, options) as server:
+        assert kvref("init", "--store", server.dsn).returncode == 0
+        yield server
+
+
+def kvref(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of kvref to its end, in an environment of its own where one is given."""
+    command = [sys.executable, "-m", "kvref", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment or None)
+
+
+def sql(database: SQLServer, *statements: str) -> list[tuple[Any, ...]]:
+    """Run statements as root, each a transaction of its own, and return what the last one found."""
+    with closing(database.connect(60)) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
+def map_table(database: SQLServer, name: str, values: str, *columns: str, index: str = "PRIMARY") -> None:
+    """Create InnoDB table test.NAME, whose first column is the key, and a container of the same name.
+
+    values: the row's value_columns. columns: as CREATE TABLE has them, with constraints behind them.
+    """
+    key = columns[0].split()[0]
+    sql(
+        database,
+        f"CREATE TABLE test.{name} ({', '.join(columns)}) ENGINE = InnoDB",
+        f"INSERT INTO innodb_memcache.containers VALUES ('{name}', 'test', '{name}', '{key}', '{values}', '0', '0', '0', '{index}')",
+    )

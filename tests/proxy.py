@@ -1,0 +1,91 @@
+"""A TCP proxy in front of a real server that cuts a connection at a chosen moment, or goes silent."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+class Proxy:
+    """Forward each connection; `trap` decides at what a client says, once, how its connection ends.
+
+    Args:
+        target: host and port of the server.
+    """
+
+    def __init__(self, target: tuple[str, int]) -> None:
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._trap: tuple[bytes, str] | None = None
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def trap(self, said: bytes, how: str) -> None:
+        """End the next connection whose client says this: `before` or `after` the server hears it, or in `silence`."""
+        self._trap = (said, how)
+
+    def close(self) -> None:
+        """Cut everything."""
+        _cut(self._listener)
+        self._listener.close()
+        for each in self._open:
+            _cut(each)
+        for thread in self._threads:
+            thread.join(timeout=10)
+        for each in self._open:
+            each.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(self._target)
+                self._open += [client, server]
+                for work, ends in ((self._forward, (client, server)), (self._back, (server, client))):
+                    self._threads.append(threading.Thread(target=work, args=ends, daemon=True))
+                    self._threads[-1].start()
+
+    def _forward(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := client.recv(1 << 16):
+                trap = self._trap
+                if trap is None or trap[0] not in data:
+                    server.sendall(data)
+                    continue
+                self._trap = None
+                if trap[1] == "after":
+                    # Its answer must not reach the client.
+                    _cut(client)
+                    server.sendall(data)
+                    server.shutdown(socket.SHUT_WR)
+                    return
+                if trap[1] == "silence":
+                    continue
+                break
+        _cut(client)
+        _cut(server)
+
+    def _back(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(1 << 16):
+                client.sendall(data)
+        _cut(client)
+
+
+def _cut(each: socket.socket) -> None:
+    with suppress(OSError):
+        each.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def proxy_to(host: str, port: int) -> Iterator[Proxy]:
+    """Start a proxy for the block."""
+    proxy = Proxy((host, port))
+    try:
+        yield proxy
+    finally:
+        proxy.close()

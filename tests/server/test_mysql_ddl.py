@@ -1,0 +1,144 @@
+"""Tables that are altered, renamed, emptied of room: what the next command answers, and the one after the repair."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+from database import database_or_skip, map_table, sql
+from serving import ask, serving
+
+from kvref.targets import SQLServer
+
+pytestmark = pytest.mark.live
+# No more room than the tables of the system have taken, and a little.
+SMALL = ("--innodb-data-file-path=ibdata1:12M:autoextend:max:20M",)
+STORED = b"STORED\r\n"
+
+
+@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param, SMALL) as server:
+        yield server
+
+
+@pytest.fixture
+def shop(database: SQLServer) -> Iterator[None]:
+    """Map test.shop with two columns beside the mapped ones."""
+    map_table(database, "shop", "v", "k VARCHAR(9) NOT NULL", "v VARCHAR(9)", "w INT DEFAULT 7", "PRIMARY KEY (k)")
+    yield
+    sql(database, "DELETE FROM innodb_memcache.containers WHERE name = 'shop'", "DROP TABLE IF EXISTS test.shop")
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_table_that_no_longer_fits_and_fits_again(database: SQLServer) -> None:
+    with serving(database.dsn) as served, served.connect() as client:
+        assert ask(client, b"set @@shop.a 0 0 3\r\nabc\r\n") == STORED
+        for broken, cause, mended in (
+            ("RENAME COLUMN v TO u", "has no value column 'v': its columns are k, u, w", "RENAME COLUMN u TO v"),
+            ("RENAME COLUMN k TO u", "has no key column 'k'", "RENAME COLUMN u TO k"),
+            ("DROP COLUMN v", "has no value column 'v'", "ADD COLUMN v VARCHAR(9) DEFAULT 'abc' AFTER k"),
+            ("DROP PRIMARY KEY", "'PRIMARY' is no unique index of table `test`.`shop`", "ADD PRIMARY KEY (k)"),
+            ("RENAME TO test.away", "there is no table test.shop: create it or correct the row", ""),
+        ):
+            sql(database, f"ALTER TABLE test.shop {broken}")
+            for command in (
+                b"get a\r\n",
+                b"set a 0 0 3\r\nabc\r\n",
+                b"incr a 1\r\n",
+                b"delete a\r\n",
+                b"flush_all\r\n",
+            ):
+                answer = ask(client, command).decode()
+                assert answer.startswith("SERVER_ERROR container 'shop': "), (broken, command, answer)
+                assert cause in answer
+            sql(database, f"ALTER TABLE test.shop {mended}" if mended else "RENAME TABLE test.away TO test.shop")
+            assert ask(client, b"get a\r\n") == b"VALUE a 0 3\r\nabc\r\nEND\r\n", broken
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_narrower_column_refuses_what_it_would_cut(database: SQLServer) -> None:
+    with serving(database.dsn) as served, served.connect() as client:
+        assert ask(client, b"set @@shop.a 0 0 3\r\nabc\r\n") == STORED
+        sql(database, "ALTER TABLE test.shop MODIFY v VARCHAR(3)")
+        assert ask(client, b"set a 0 0 4\r\nabcd\r\n") == b"SERVER_ERROR object too large for cache\r\n"
+        assert ask(client, b"get a\r\n") == b"VALUE a 0 3\r\nabc\r\nEND\r\n"
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize(("profile", "left"), [("mysql-8.0", None), ("mysql-5.6", None), ("kvref", 5)])
+def test_a_column_added_beside_the_mapped_ones_counts_at_once(
+    database: SQLServer, profile: str, left: int | None
+) -> None:
+    # The plugin writes NULL into every column that it does not map (columns:type-180).
+    with serving(database.dsn, "--profile", profile) as served, served.connect() as client:
+        assert ask(client, b"set @@shop.a 0 0 1\r\n1\r\n") == STORED
+        for number, write in enumerate((b"set a 0 0 1\r\n1\r\n", b"incr a 1\r\n", b"set b 0 0 1\r\n1\r\n")):
+            sql(database, f"ALTER TABLE test.shop ADD COLUMN x{number} INT DEFAULT 5")
+            assert ask(client, write) in (STORED, b"2\r\n")
+            key = write.split()[1].decode()
+            assert sql(database, f"SELECT x{number} FROM test.shop WHERE k = '{key}'") == [(left,)]
+
+
+@pytest.mark.usefixtures("shop")
+def test_columns_that_select_does_not_show(database: SQLServer) -> None:
+    sql(
+        database,
+        "ALTER TABLE test.shop ADD COLUMN hidden INT DEFAULT 5 INVISIBLE, ADD COLUMN twice INT AS (w * 2) STORED",
+    )
+    with serving(database.dsn, "--profile", "mysql-8.0") as served, served.connect() as client:
+        assert ask(client, b"set @@shop.a 0 0 1\r\n1\r\nincr a 1\r\n") == STORED + b"2\r\n"
+        assert sql(database, "SELECT w, hidden FROM test.shop") == [(None, None)]
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_table_altered_again_and_again_while_it_is_used(database: SQLServer) -> None:
+    with serving(database.dsn, "--profile", "mysql-8.0") as served, ExitStack() as stack:
+        clients = [stack.enter_context(served.connect()) for _ in range(4)]
+        for client in clients:
+            assert ask(client, b"set @@shop.n 0 0 1\r\n0\r\n") == STORED
+        until = time.monotonic() + 1.2
+
+        def count(number: int) -> int:
+            counted = 0
+            while time.monotonic() < until:
+                answer = ask(clients[number], b"incr n 1\r\n")
+                counted += answer.strip().isdigit()
+                assert answer.strip().isdigit() or answer.startswith(b"SERVER_ERROR "), answer
+            return counted
+
+        with ThreadPoolExecutor(4) as pool:
+            counts = [pool.submit(count, number) for number in range(4)]
+            altered = 0
+            while time.monotonic() < until:
+                sql(database, f"ALTER TABLE test.shop ADD COLUMN x{altered} INT")
+                time.sleep(0.02)
+                sql(database, f"ALTER TABLE test.shop DROP COLUMN x{altered}")
+                time.sleep(0.02)
+                altered += 1
+            total = sum(each.result() for each in counts)
+        assert sql(database, "SELECT v FROM test.shop WHERE k = 'n'") == [(str(total),)]
+        assert (altered > 3, total > 20) == (True, True)
+
+
+def test_a_table_that_is_full(database: SQLServer) -> None:
+    sql(database, "SET GLOBAL innodb_file_per_table = 0")
+    map_table(database, "full", "v", "k VARCHAR(9) PRIMARY KEY", "v LONGTEXT")
+    sql(database, "SET GLOBAL innodb_file_per_table = 1")
+    with serving(database.dsn) as served, served.connect() as client:
+        assert ask(client, b"bind full\r\n") == b"SUCCEED\r\n"
+        for number in range(60):
+            answer = ask(client, b"set k%d 0 0 300000\r\n%s\r\n" % (number, b"x" * 300_000))
+            if answer != STORED:
+                break
+        assert answer == b"SERVER_ERROR 1114 The table 'full' is full\r\n"
+        assert ask(client, b"get k%d\r\n" % number) == b"END\r\n"
+        assert sql(database, "SELECT COUNT(*) FROM test.full") == [(number,)]
+        assert len(ask(client, b"get k0\r\n")) > 300_000
+        if "MariaDB" in database.version:
+            return  # it has no room for the undo log either, not even to drop the table
+        sql(database, "DROP TABLE test.full")
+        assert ask(client, b"set @@aaa.k 0 0 1\r\nx\r\n") == STORED

@@ -1,0 +1,239 @@
+"""What fails between kvref and its database: each command ends with an answer that is true, and the next one works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+
+import pymysql
+import pytest
+from database import database_or_skip, map_table, sql
+from proxy import proxy_to
+from server.writers import UNKNOWN
+from serving import Served, ask, serving
+
+from kvref.targets import SQLServer
+
+pytestmark = pytest.mark.live
+HELLO = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+PATIENCE = 2.0  # seconds: 1 for a lock, 1 for an answer
+OPTIONS = ("--max-allowed-packet=1M",)
+
+
+@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param, OPTIONS) as server:
+        sql(server, "CREATE USER 'kv'@'%'", "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO 'kv'@'%'")
+        yield server
+
+
+def dsn(database: SQLServer, *, port: int | None = None, connections: int = 8) -> str:
+    return f"mysql://kv@{database.host}:{port or database.port}/?timeout=1&connections={connections}"
+
+
+@pytest.fixture
+def served(database: SQLServer) -> Iterator[Served]:
+    with serving(dsn(database), "--set", "innodb_lock_wait_timeout=1") as running:
+        yield running
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
+
+
+def kill_connections(database: SQLServer) -> int:
+    found = sql(database, "SELECT id FROM information_schema.processlist WHERE user = 'kv'")
+    for (number,) in found:
+        with suppress(pymysql.err.OperationalError):  # gone already
+            sql(database, f"KILL {number}")
+    return len(found)
+
+
+def together(served: Served, clients: int, data: bytes) -> list[bytes]:
+    """Ask on so many connections at once."""
+
+    def one(client: socket.socket) -> bytes:
+        with client:
+            return ask(client, data)
+
+    with ThreadPoolExecutor(clients) as pool:
+        return list(pool.map(one, [served.connect() for _ in range(clients)]))
+
+
+@pytest.mark.parametrize("how", ["killed", "idle for too long"])
+def test_connections_that_the_server_closed_while_nobody_used_them(database: SQLServer, how: str) -> None:
+    if how != "killed":
+        sql(database, "SET GLOBAL wait_timeout = 1")
+    try:
+        with serving(dsn(database)) as served, served.connect() as client:
+            together(served, 8, b"get AA\r\n" * 20)
+            if how == "killed":
+                assert kill_connections(database) > 1
+            else:
+                time.sleep(2.2)
+            assert ask(client, b"set n 0 0 1\r\n1\r\nincr n 1\r\nget AA\r\n") == b"STORED\r\n2\r\n" + HELLO
+    finally:
+        sql(database, "SET GLOBAL wait_timeout = 28800", "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
+
+
+def test_connections_killed_in_the_middle_of_commands(database: SQLServer, served: Served) -> None:
+    stop = threading.Event()
+
+    def count(client: socket.socket) -> tuple[int, int, int]:
+        acknowledged = unknown = refused = 0
+        with client:
+            while not stop.is_set():
+                answer = ask(client, b"incr n 1\r\n")
+                acknowledged += answer.strip().isdigit()
+                unknown += UNKNOWN in answer
+                refused += answer.startswith(b"SERVER_ERROR") and UNKNOWN not in answer
+        return acknowledged, unknown, refused
+
+    with served.connect() as client:
+        assert ask(client, b"set n 0 0 1\r\n0\r\n") == b"STORED\r\n"
+        with ThreadPoolExecutor(6) as pool:
+            counts = [pool.submit(count, served.connect()) for _ in range(6)]
+            until, killed = time.monotonic() + 1.2, 0
+            while time.monotonic() < until:
+                killed += kill_connections(database)
+            stop.set()
+            acknowledged, unknown, _ = map(sum, zip(*(each.result() for each in counts), strict=True))
+        ((value,),) = sql(database, "SELECT c2 FROM test.demo_test WHERE c1 = 'n'")
+        assert killed > 10
+        assert acknowledged > 20
+        assert acknowledged <= int(value) <= acknowledged + unknown
+        assert ask(client, b"incr n 1\r\n") == b"%d\r\n" % (int(value) + 1)
+
+
+def test_an_increment_whose_connection_is_cut_counts_once_or_says_that_it_may(database: SQLServer) -> None:
+    value = 0
+    with ExitStack() as stack:
+        proxy = stack.enter_context(proxy_to(database.host, database.port))
+        where = dsn(database, port=proxy.port)
+        served = stack.enter_context(serving(where, "--set", "innodb_lock_wait_timeout=1"))
+        client = stack.enter_context(served.connect())
+        assert ask(client, b"set n 0 0 1\r\n0\r\n") == b"STORED\r\n"
+        # The byte in front of a statement is 3; a statement before the commit is tried again on another connection.
+        for said, how, answer, added in (
+            (b"\x03UPDATE", "before", b"", 1),
+            (b"\x03UPDATE", "after", b"", 1),
+            (b"FOR UPDATE", "after", b"", 1),
+            (b"\x03COMMIT", "before", UNKNOWN, 0),
+            (b"\x03COMMIT", "after", UNKNOWN, 1),
+            (b"\x03COMMIT", "silence", b"no answer from the database within 2 s: " + UNKNOWN, 0),
+        ):
+            proxy.trap(said, how)
+            value += added
+            assert (answer or b"%d\r\n" % value) in ask(client, b"incr n 1\r\n"), (said, how)
+            time.sleep(0.1)  # the server may still be at it
+            assert sql(database, "SELECT c2 FROM test.demo_test WHERE c1 = 'n'") == [(str(value),)], (said, how)
+            value += 1
+            assert ask(client, b"incr n 1\r\n") == b"%d\r\n" % value
+    sql(database, "DELETE FROM test.demo_test WHERE c1 = 'n'")
+
+
+@contextmanager
+def stopped(database: SQLServer) -> Iterator[None]:
+    ((file,),) = sql(database, "SELECT @@pid_file")
+    process = int(Path(file).read_text())
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def test_a_server_that_hangs(database: SQLServer) -> None:
+    two = dsn(database, connections=2)
+    with serving(two, "--set", "innodb_lock_wait_timeout=1") as served, served.connect() as client:
+        assert ask(client, b"set n 0 0 1\r\n0\r\n") == b"STORED\r\n"
+        with stopped(database):
+            begun = time.monotonic()
+            answers = together(served, 5, b"incr n 1\r\n")
+            # The last ones wait for a connection, then for an answer.
+            assert PATIENCE - 0.5 < time.monotonic() - begun < 2 * PATIENCE + 1.5
+        assert all(
+            answer.startswith(b"SERVER_ERROR ")
+            and (b"no answer" in answer or b"none of 2 connections to the database became free" in answer)
+            for answer in answers
+        )
+        assert ask(client, b"incr n 1\r\nget AA\r\n") == b"1\r\n" + HELLO
+    sql(database, "DELETE FROM test.demo_test WHERE c1 = 'n'")
+
+
+def test_a_table_that_ddl_holds(database: SQLServer, served: Served) -> None:
+    locked = b"SERVER_ERROR lock wait timeout\r\n"
+    with closing(database.connect(30)) as other, other.cursor() as cursor, served.connect() as client:
+        cursor.execute("LOCK TABLES test.demo_test WRITE")
+        assert together(served, 3, b"get AA\r\n") == [locked] * 3
+        assert together(served, 2, b"set AA 0 0 1\r\nx\r\n") == [locked] * 2
+        cursor.execute("UNLOCK TABLES")
+        assert ask(client, b"get AA\r\n") == HELLO
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT COUNT(*) FROM test.demo_test")
+        alter = threading.Thread(target=sql, args=(database, "ALTER TABLE test.demo_test COMMENT 'new'"))
+        alter.start()
+        time.sleep(0.2)
+        assert ask(client, b"get AA\r\n") == locked
+        cursor.execute("COMMIT")
+        alter.join(timeout=30)
+        assert ask(client, b"get AA\r\n") == HELLO
+
+
+def test_a_deadlock_is_tried_again(database: SQLServer, served: Served) -> None:
+    map_table(database, "knot", "v", "k VARCHAR(9) PRIMARY KEY", "v VARCHAR(9)")
+    sql(database, "INSERT INTO test.knot VALUES ('a', '1'), ('z', '1')")
+    with (
+        closing(database.connect(30)) as other,
+        other.cursor() as cursor,
+        served.connect() as client,
+        ExitStack() as end,
+    ):
+        end.callback(
+            sql, database, "DELETE FROM innodb_memcache.containers WHERE name = 'knot'", "DROP TABLE test.knot"
+        )
+        assert ask(client, b"bind knot\r\n") == b"SUCCEED\r\n"
+        ((before,),) = sql(
+            database, "SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'"
+        )
+        cursor.execute("BEGIN")
+        # The server gives up the transaction that changed less, which is to be kvref's.
+        cursor.executemany("INSERT INTO test.demo_test (c1) VALUES (%s)", [(f"more{n}",) for n in range(50)])
+        cursor.execute("UPDATE test.knot SET v = '2' WHERE k = 'z'")
+        client.sendall(b"flush_all\r\n")  # locks a, waits for z
+        time.sleep(0.3)
+        cursor.execute("UPDATE test.knot SET v = '2' WHERE k = 'a'")
+        cursor.execute("COMMIT")
+        assert ask(client, b"") == b"OK\r\n"
+        ((after,),) = sql(database, "SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'")
+        assert (after - before, sql(database, "SELECT * FROM test.knot")) == (1, [])
+
+
+def test_a_statement_that_is_killed(database: SQLServer, served: Served) -> None:
+    with closing(database.connect(30)) as other, other.cursor() as cursor, served.connect() as client:
+        cursor.execute("BEGIN")
+        cursor.execute("UPDATE test.demo_test SET c2 = 'mine' WHERE c1 = 'AA'")
+        client.sendall(b"set AA 0 0 1\r\nx\r\n")
+        time.sleep(0.3)
+        ((number,),) = sql(
+            database, "SELECT id FROM information_schema.processlist WHERE user = 'kv' AND info LIKE '%FOR UPDATE'"
+        )
+        sql(database, f"KILL QUERY {number}")
+        assert ask(client, b"").startswith(b"SERVER_ERROR 1317 Query execution was interrupted")
+        cursor.execute("ROLLBACK")
+        assert ask(client, b"get AA\r\n") == HELLO
+
+
+def test_a_value_that_no_packet_holds(database: SQLServer, served: Served) -> None:
+    map_table(database, "large", "v", "k VARCHAR(9) PRIMARY KEY", "v LONGTEXT")
+    with served.connect() as client:
+        assert ask(client, b"bind large\r\nset a 0 0 400000\r\n" + b"x" * 400_000 + b"\r\n") == b"SUCCEED\r\nSTORED\r\n"
+        for verb in (b"set", b"append"):
+            answer = ask(client, verb + b" a 0 0 600000\r\n" + b"x" * 600_000 + b"\r\n")
+            assert answer.startswith(b"SERVER_ERROR 1153 max_allowed_packet is 1048576, this statement has ")
+        assert len(ask(client, b"get a\r\n")) == 400_000 + len(b"VALUE a 0 400000\r\n\r\nEND\r\n")
+    sql(database, "DELETE FROM innodb_memcache.containers WHERE name = 'large'", "DROP TABLE test.large")
