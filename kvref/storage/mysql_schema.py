@@ -21,6 +21,7 @@ from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
 from kvref.storage import forms
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.mysql_indexes import indexes
 from kvref.storage.mysql_login import cause
 from kvref.storage.sqlite_types import column_of
 
@@ -177,14 +178,19 @@ class MySQLCatalog:
                 unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
             else:
                 columns[column] = usable
-        unique, partial = self._unique_indexes(source)
+        shown = indexes(self._named_rows(f"SHOW INDEX FROM {source}"))
+        unique, partial = shown.unique, shown.partial
         not_null = frozenset(_text(row[0]) or "" for row in described if _text(row[3]) == "NO")
         clustered = next(
             (n for i, n in unique.items() if i == "PRIMARY" or (i not in partial and not_null.issuperset(n))), ()
         )
-        virtual = frozenset(each for each, extra in generated.items() if extra.startswith("VIRTUAL"))
-        order = tuple(_text(row[0]) or "" for row in described)
-        return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered, not_null)
+        virtual = {each for each, extra in generated.items() if extra.startswith("VIRTUAL")}
+        virtual |= {f"the expression of index {name}" for name in shown.of_expressions}
+        return Table(
+            source, columns, unusable, unique, frozenset(generated), frozenset(virtual),
+            order=tuple(_text(row[0]) or "" for row in described),
+            clustered=clustered, descending=shown.descending, not_null=not_null,
+        )  # fmt: skip
 
     def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
         if charset is not None and charset not in CHARSETS:
@@ -192,23 +198,6 @@ class MySQLCatalog:
         column = column_of(name, declared, "", self._profile, CHARSETS[charset or "utf8mb4"])
         # MySQL holds the numbers that SQLite does not.
         return replace(column, form=None) if column is not None and column.form is forms.UNSIGNED else column
-
-    def _unique_indexes(self, source: str) -> tuple[dict[str, tuple[str, ...]], set[str]]:
-        """Return the columns of each, and which are on the beginning of a column: those serve too (index-012)."""
-        found: dict[str, list[str | None]] = {}
-        partial: set[str] = set()
-        for row in self._named_rows(f"SHOW INDEX FROM {source}"):
-            if not row["Non_unique"]:
-                found.setdefault(str(row["Key_name"]), []).append(row["Column_name"])
-                if row["Sub_part"] is not None:
-                    partial.add(str(row["Key_name"]))
-        # An expression has no name: nothing finds a row by the column with it.
-        whole = {
-            index: tuple(str(name) for name in names if name is not None)
-            for index, names in found.items()
-            if None not in names
-        }
-        return whole, partial
 
     def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
         rows = self._rows(

@@ -48,10 +48,11 @@ class Statements:
         """Return the SELECT of further columns of the row that `lookup` found."""
         return f"SELECT {self._names(columns)} FROM {self._indexed}{self._where(key)}"  # noqa: S608
 
-    def scan(self, bounds: Sequence[tuple[str, Cell]], limit: int) -> str:
+    def scan(self, bounds: Sequence[tuple[str, Cell]], limit: int, *, descending: bool = False) -> str:
         """Return the SELECT of a range; `bounds` are comparisons of the key."""
         where = " AND ".join(f"{self._key} {sign} {literal(self.mapping.key, cell)}" for sign, cell in bounds)
-        return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {self._key} LIMIT {limit}"
+        order = f"{self._key} DESC" if descending else self._key
+        return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
 
     def refusal(self, row: Row, *, clear_unmapped: bool) -> str | None:
         """Return why a row cannot be written: NULL in a NOT NULL column; None where nothing speaks against it.
