@@ -16,6 +16,7 @@ from pymysql.cursors import Cursor
 
 from kvref import collations
 from kvref.collations.charsets import CHARSETS, UTF8MB4
+from kvref.collations.other_charsets import OTHER_CHARSETS
 from kvref.errors import ConfigError, RowError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
@@ -76,12 +77,11 @@ class MySQLCatalog:
         Raises:
             ConfigError: the table is missing.
         """
-        rows = self._configuration(f"SELECT name, value FROM {SCHEMA}.config_options", "config_options")  # noqa: S608
-        column, _ = self._text_column("config_options", "value")
-        charset = UTF8MB4 if column is None else column.charset
-        return {
-            _text(name) or "": None if value is None else charset.encode(_text(value) or "") for name, value in rows
-        }
+        rows = self._configuration(
+            f"SELECT name, CAST(value AS BINARY) FROM {SCHEMA}.config_options",  # noqa: S608 - constant
+            "config_options",
+        )
+        return {_text(name) or "": value for name, value in rows}
 
     def naming(self) -> Naming:
         """Return how names of containers are read and compared.
@@ -96,6 +96,8 @@ class MySQLCatalog:
             raise ConfigError(f"configuration table {SCHEMA}.containers is of engine {engine}: make it an InnoDB table")
         column, collation = self._text_column("containers", "name")
         charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
+        if charset.name in OTHER_CHARSETS:
+            charset = UTF8MB4
         known = collations.COLLATIONS.get(collation.lower().replace("utf8mb3_", "utf8_"))
         if known is None:
             return Naming(charset, width)
@@ -193,9 +195,10 @@ class MySQLCatalog:
         )  # fmt: skip
 
     def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
-        if charset is not None and charset not in CHARSETS:
+        known = {**OTHER_CHARSETS, **CHARSETS}.get(charset or "utf8mb4")
+        if known is None:
             return None
-        column = column_of(name, declared, "", self._profile, CHARSETS[charset or "utf8mb4"])
+        column = column_of(name, declared, "", self._profile, known)
         # MySQL holds the numbers that SQLite does not.
         return replace(column, form=None) if column is not None and column.form is forms.UNSIGNED else column
 

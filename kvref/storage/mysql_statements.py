@@ -38,7 +38,7 @@ class Statements:
         self._indexed = f"{mapping.source} FORCE INDEX ({quote(mapping.row.unique_idx_name_on_key or '')})"
         self._select = f"SELECT {self._names(self._mapped)} FROM {self._indexed}"  # noqa: S608 - identifiers are quoted
         self.clear = f"DELETE FROM {mapping.source}"  # noqa: S608
-        self.keys = f"SELECT {self._key} FROM {mapping.source}"  # noqa: S608
+        self.keys = f"SELECT {self._names((mapping.key,))} FROM {mapping.source}"  # noqa: S608
 
     def lookup(self, key: Cell, *, lock: bool) -> str:
         """Return the SELECT of one row, which takes the row's lock if asked to."""
@@ -95,7 +95,11 @@ class Statements:
         return Row(shown[0], shown[1 : 1 + count], flags, cas, expiry)
 
     def _names(self, columns: tuple[Column, ...]) -> str:
-        return ", ".join(quote(column.name) for column in columns)
+        # Text as its bytes: the connection's character set may lack them, or they are none (the plugin wrote them).
+        return ", ".join(
+            f"CAST({quote(column.name)} AS BINARY)" if column.kind is Kind.TEXT else quote(column.name)
+            for column in columns
+        )
 
     def _where(self, key: Cell) -> str:
         return f" WHERE {self._key} = {literal(self.mapping.key, key)}"

@@ -131,9 +131,9 @@ def _set(declared: Declared) -> Column | None:
 
 def _characters(declared: Declared) -> Column:
     fixed = "VAR" not in declared.word
-    unit = declared.charset.unit or 1
-    width = declared.number(0, 1 if fixed else 0) * unit or None
-    form = forms.text(declared.charset, width if width and fixed and declared.pads else 0)
+    characters, unit = declared.number(0, 1 if fixed else 0), declared.charset.unit or 1
+    form = forms.text(declared.charset, characters * declared.charset.room if fixed and declared.pads else 0)
+    width = characters * (1 if declared.charset.varies else unit) or None
     return Column(declared.name, Kind.TEXT, width, cuts=True, charset=declared.charset, form=form)
 
 

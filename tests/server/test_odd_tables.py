@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from live import sql_server_or_skip
@@ -117,3 +119,48 @@ def test_no_setting_of_the_server_changes_what_a_command_does(database: SQLServe
     finally:
         sql(database, f"SET GLOBAL {name} = {before!r}")
     assert sql(database, "SELECT k FROM test.t") == []
+
+
+# What is sent as key and as value, and what a VARCHAR(4) keeps: four characters, or those in front of a malformed one.
+TEXTS = [
+    ("cp1251", b"k\xff\x98xyz", b"k\xff\x98x"),
+    ("koi8r", b"\xc0\xc1", b"\xc0\xc1"),
+    ("gbk", b"\xb0\xa1\xb0\xa2\xb0\xa3xy\xb0\xa1", b"\xb0\xa1\xb0\xa2\xb0\xa3x"),
+    ("gbk", b"k\xb0\xa1\xff", b"k\xb0\xa1"),
+    ("big5", b"k\xa4@\x80", b"k\xa4@"),
+    ("sjis", b"\x83A\xb1\x80", b"\x83A\xb1"),
+    ("euckr", b"\xb0\xa1\x80", b"\xb0\xa1"),
+    ("ujis", b"\x8e\xb1\x8f\xb0\xa1\xb0\xa1k\xff", b"\x8e\xb1\x8f\xb0\xa1\xb0\xa1k"),
+    ("gb2312", b"\xb0\xa1\x81@", b"\xb0\xa1"),
+    ("utf16", b"\xd8=\xde\x02kkllmmnn", b"\xd8=\xde\x02kkllmm"),
+    ("utf16le", b"=\xd8\x02\xdekkl", b"=\xd8\x02\xdekk"),
+    ("utf32", b"\0\0\0k\0\x01\xf6\x02\0\x11\0\0", b"\0\0\0k\0\x01\xf6\x02"),
+]
+
+
+@pytest.mark.parametrize(("charset", "sent", "kept"), TEXTS)
+def test_text_of_another_character_set(database: SQLServer, charset: str, sent: bytes, kept: bytes) -> None:
+    text = f"VARCHAR(4) CHARACTER SET {charset}"
+    key, shown = (sent, kept) if b"\0" not in sent else (b"kkkk", b"kkkk") if charset != "utf32" else (b"", b"")
+    make(database, text if key else "VARCHAR(4)", "PRIMARY KEY (k)", value=text)
+    lines = b"set %b 0 0 %d\r\n%b\r\nget %b\r\n" % (key or b"k", len(sent), sent, key or b"k")
+    answer = b"STORED\r\nVALUE %b 0 %d\r\n%b\r\nEND\r\n" % (key or b"k", len(kept), kept)
+    assert held(database, lines) == answer
+    assert sql(database, "SELECT HEX(k), HEX(v) FROM test.t") == [((shown or b"k").hex().upper(), kept.hex().upper())]
+
+
+def test_malformed_text_that_the_plugin_left_is_read(database: SQLServer) -> None:
+    make(database, "VARCHAR(9)", "PRIMARY KEY (k)", value="TEXT CHARACTER SET utf8mb4")
+    sql(database, "DROP TABLE IF EXISTS test.u", "CREATE TABLE test.u LIKE test.t")
+    sql(database, "ALTER TABLE test.u MODIFY v TEXT CHARACTER SET latin1")
+    sql(database, "INSERT INTO test.u (k, v) VALUES ('a', X'76FFFE')", "ALTER TABLE test.t DISCARD TABLESPACE")
+    with closing(database.connect()) as connection, connection.cursor() as cursor:
+        # SQL writes no such text; a file without its description is taken as it is.
+        cursor.execute("FLUSH TABLES test.u FOR EXPORT")
+        cursor.execute("SELECT @@datadir")
+        ((folder,),) = cursor.fetchall()
+        shutil.copy(Path(folder, "test", "u.ibd"), Path(folder, "test", "t.ibd"))
+    sql(database, "ALTER TABLE test.t IMPORT TABLESPACE", "DROP TABLE test.u")
+    assert held(database, b"get a\r\nincr a 1\r\nget a\r\n", "mysql-8.0") == (
+        b"VALUE a 0 3\r\nv\xff\xfe\r\nEND\r\n1\r\n" + items("a").replace(b"\r\na\r", b"\r\n1\r")
+    )
