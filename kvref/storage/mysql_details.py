@@ -9,7 +9,7 @@ from pymysql.constants import ER
 from pymysql.cursors import Cursor
 from pymysql.err import MySQLError
 
-from kvref.storage.details import ColumnDetails, TableDetails
+from kvref.storage.details import ACTING, ColumnDetails, TableDetails
 from kvref.storage.mysql_login import cause
 from kvref.storage.mysql_schema import quote
 
@@ -30,7 +30,7 @@ _PARENTS: Final = """
 SELECT DISTINCT CONCAT(unique_constraint_schema, '.', referenced_table_name)
 FROM information_schema.referential_constraints WHERE constraint_schema = %s AND table_name = %s"""
 _CHILDREN: Final = """
-SELECT DISTINCT CONCAT(constraint_schema, '.', table_name), delete_rule
+SELECT DISTINCT CONCAT(constraint_schema, '.', table_name), delete_rule, update_rule
 FROM information_schema.referential_constraints
 WHERE unique_constraint_schema = %s AND referenced_table_name = %s"""
 _OF_THE_CLIENT: Final = 2000  # numbers from here on: the connection is lost
@@ -74,8 +74,8 @@ def table_details(connection: Connection[Cursor], schema: str, name: str) -> Tab
         checks,
         fulltext,
         parents,
-        referred_by=tuple(child for child, _ in children),
-        cascading=tuple(child for child, rule in children if rule == "CASCADE"),
+        referred_by=tuple(child for child, *_ in children),
+        cascading=tuple(child for child, *rules in children if not set(ACTING).isdisjoint(rules)),
     )
 
 
