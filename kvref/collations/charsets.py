@@ -16,7 +16,7 @@ class Charset:
 
     Args:
         name: MySQL's, in lower case.
-        unit: bytes of each character; 0 where they differ.
+        unit: bytes of each character, or of the shortest where they vary; 0: UTF-8.
         checked: the plugin looks for malformed bytes (not in character sets of one byte: coll-033).
     """
 
@@ -24,6 +24,8 @@ class Charset:
         self.name = name
         self.unit = unit
         self.checked = checked
+        self.room = unit or 1  # bytes for which a CHAR has room, for each character
+        self.varies = False  # characters of one set differ in bytes, and it is not UTF-8
 
     def decode(self, data: bytes) -> str:
         """Return bytes as text.
@@ -36,6 +38,11 @@ class Charset:
     def encode(self, text: str) -> bytes:
         """Return text as bytes; a character that the set lacks becomes `?`, as MySQL converts it."""
         return text.encode("utf-8", "surrogateescape")
+
+    def letters(self, data: bytes) -> list[bytes]:
+        """Return the characters of text whose bytes are kept, up to the first that is none."""
+        unit = self.unit or 1
+        return [data[at : at + unit] for at in range(0, len(data), unit)]
 
     def malformed_at(self, data: bytes) -> int | None:
         """Return the position of the first byte that is no text, None where all are."""

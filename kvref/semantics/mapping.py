@@ -80,6 +80,7 @@ class Mapping:
         columns: the table's columns, mapped or not.
         behind: for each value column, the columns that follow it in InnoDB's record.
         secondary: the key's index is not the primary key.
+        descending: the key's index is.
         blind: no key finds a row (an index of more columns than the key, which one profile takes).
         not_null: columns that hold no NULL, where the store has to see to it that none is written.
         row: the containers row as the store read it.
@@ -99,6 +100,7 @@ class Mapping:
     columns: frozenset[str] = frozenset()
     behind: tuple[tuple[Column, ...], ...] = ()
     secondary: bool = False
+    descending: bool = False
     blind: bool = False
     not_null: frozenset[str] = frozenset()
     row: object = None

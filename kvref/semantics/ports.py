@@ -69,7 +69,7 @@ class ReadAlong:
 class Scan:
     """Read up to `limit` rows between two keys in ascending key order; answered with a list of Row.
 
-    None: no bound there.
+    None: no bound there. `descending`: in that order, and between keys as it has them: `low` is the first.
     """
 
     mapping: Mapping
@@ -78,6 +78,13 @@ class Scan:
     high: Cell
     high_inclusive: bool
     limit: int
+    descending: bool = False
+
+    def bounds(self) -> list[tuple[str, Cell]]:
+        """Return its ends as comparisons with the key, in SQL's signs."""
+        after, before = ("<", ">") if self.descending else (">", "<")
+        ends = ((after, self.low, self.low_inclusive), (before, self.high, self.high_inclusive))
+        return [(f"{sign}{'=' if inclusive else ''}", cell) for sign, cell, inclusive in ends if cell is not None]
 
 
 @dataclass(slots=True)

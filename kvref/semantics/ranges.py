@@ -67,6 +67,8 @@ def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_o
     except RefusedError:
         return []
     lossy = session.rules.lossy_ranges
+    # To the plugin a key is greater when it comes later in the index (seen on 8.0.33).
+    descending = lossy and mapping.descending
     if lossy and mapping.secondary:
         high = None  # range-063: only the primary key's cursor compares it
     # range-032, range-049: only the first row.
@@ -77,7 +79,7 @@ def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_o
     size = 0
     while True:
         page = 1 if first_only else PAGE
-        rows: list[Row] = yield Scan(mapping, low, low_inclusive, high, high_inclusive, page)
+        rows: list[Row] = yield Scan(mapping, low, low_inclusive, high, high_inclusive, page, descending)
         for row in rows:
             if not session.expired(row, now):
                 shown = _shown(session, mapping.key, row)

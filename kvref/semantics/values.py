@@ -205,13 +205,18 @@ def _cut(column: Column, cell: str | bytes) -> str | bytes:
     if not column.cuts:
         return cell
     counted = _counted(column, cell)[: column.width]
+    if isinstance(counted, list):
+        return b"".join(counted)
     return counted.encode("utf-8", "surrogatepass") if isinstance(cell, bytes) and isinstance(counted, str) else counted
 
 
-def _counted(column: Column, cell: str | bytes) -> str | bytes:
+def _counted(column: Column, cell: str | bytes) -> str | bytes | list[bytes]:
     """Return a cell in the units that its column's width counts: UTF-8 with surrogates is kept as bytes."""
-    if isinstance(cell, bytes) and column.kind is Kind.TEXT and column.cuts and column.charset.unit == 0:
-        return cell.decode("utf-8", "surrogatepass")
+    if isinstance(cell, bytes) and column.kind is Kind.TEXT and column.cuts:
+        if column.charset.varies:
+            return column.charset.letters(cell)
+        if column.charset.unit == 0:
+            return cell.decode("utf-8", "surrogatepass")
     return cell
 
 

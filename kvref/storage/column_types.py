@@ -131,9 +131,10 @@ def _set(declared: Declared) -> Column | None:
 
 def _characters(declared: Declared) -> Column:
     fixed = "VAR" not in declared.word
-    unit = declared.charset.unit or 1
-    width = declared.number(0, 1 if fixed else 0) * unit or None
-    form = forms.text(declared.charset, width if width and fixed and declared.pads else 0)
+    characters, charset = declared.number(0, 1 if fixed else 0), declared.charset
+    form = forms.text(charset, characters * charset.room if fixed and declared.pads else 0)
+    bounded = fixed or bool(declared.arguments)  # SQLite takes VARCHAR without a width
+    width = characters * (1 if charset.varies else charset.unit or 1) if bounded else None
     return Column(declared.name, Kind.TEXT, width, cuts=True, charset=declared.charset, form=form)
 
 

@@ -52,6 +52,7 @@ class Table:
         virtual: those of the generated ones that are computed when read.
         order: all columns as they stand in the table.
         clustered: the columns of InnoDB's clustered index, which come first in its record.
+        descending: unique indexes whose first column is.
         not_null: columns whose NULL SQL would replace or refuse.
     """
 
@@ -63,6 +64,7 @@ class Table:
     virtual: frozenset[str] = frozenset()
     order: tuple[str, ...] = ()
     clustered: tuple[str, ...] = ()
+    descending: frozenset[str] = frozenset()
     not_null: frozenset[str] = frozenset()
 
 
@@ -121,14 +123,15 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         _check_several(where, table, values)
     if key in values and profile["containers.key_as_value"] == "refused":
         raise RowError(f"{where}: the key column {key.name} cannot be a value column too", "key-among-values")
-    indexed = _indexed(where, table, key, row.unique_idx_name_on_key or "", profile)
+    index = _indexed(where, table, key, row.unique_idx_name_on_key or "", profile)
+    indexed = table.unique[index]
     flags, cas, expiry = _option_columns(where, table, row, (key, *values), profile)
     mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
     unmapped = tuple(n for n in (*table.columns, *table.unusable) if n not in mapped and n not in table.generated)
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
         columns=frozenset(table.order), behind=tuple(_behind(table, column) for column in values),
-        secondary=indexed != table.clustered, blind=indexed != (key.name,),
+        secondary=indexed != table.clustered, descending=index in table.descending, blind=indexed != (key.name,),
         not_null=table.not_null, row=row,
     )  # fmt: skip
 
@@ -263,22 +266,23 @@ def _nearly(name: str, columns: tuple[str, ...]) -> str:
     return "" if meant is None else f": write {meant!r}, without blanks, quotes or other letter case"
 
 
-def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile) -> tuple[str, ...]:
-    columns = {name.lower(): columns for name, columns in table.unique.items()}.get(index.lower())
-    if columns is None:
+def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile) -> str:
+    named = next((name for name in table.unique if name.lower() == index.lower()), None)
+    if named is None:
         known = ", ".join(table.unique) or "none"
         raise RowError(
             f"{where}: {index!r} is no unique index of table {table.source} (unique indexes: {known}):"
             f" the index on key column must be a unique index",
             "no-unique-index",
         )
+    columns = table.unique[named]
     starts = columns[0] == key.name and columns == table.unique.get("PRIMARY")
     if columns != (key.name,) and not (starts and profile["containers.composite_primary"] == "blind"):
         raise RowError(
             f"{where}: index {index} is on {', '.join(columns)}: it must be on the key column {key.name} only",
             "index-of-others",
         )
-    return columns
+    return named
 
 
 def _option_column(where: str, table: Table, name: str | None, what: str) -> Column | None:

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
+
+ACTING: Final = ("CASCADE", "SET NULL")  # what a foreign key does to its own table's rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class TableDetails:
         fulltext: names of FULLTEXT indexes.
         refers_to: tables that its foreign keys refer to.
         referred_by: tables whose foreign keys refer to it.
-        cascading: those of them with ON DELETE CASCADE.
+        cascading: those of them that do something then: ON DELETE or ON UPDATE CASCADE or SET NULL.
     """
 
     columns: dict[str, ColumnDetails] = field(default_factory=dict)

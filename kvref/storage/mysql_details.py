@@ -7,7 +7,7 @@ from typing import Final
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from kvref.storage.details import ColumnDetails, TableDetails
+from kvref.storage.details import ACTING, ColumnDetails, TableDetails
 
 _COLUMNS: Final = """
 SELECT column_name, CAST(column_type AS CHAR), COALESCE(character_set_name, ''), COALESCE(collation_name, ''),
@@ -26,7 +26,7 @@ _PARENTS: Final = """
 SELECT DISTINCT CONCAT(unique_constraint_schema, '.', referenced_table_name)
 FROM information_schema.referential_constraints WHERE constraint_schema = %s AND table_name = %s"""
 _CHILDREN: Final = """
-SELECT DISTINCT CONCAT(constraint_schema, '.', table_name), delete_rule
+SELECT DISTINCT CONCAT(constraint_schema, '.', table_name), delete_rule, update_rule
 FROM information_schema.referential_constraints
 WHERE unique_constraint_schema = %s AND referenced_table_name = %s"""
 
@@ -68,8 +68,8 @@ def table_details(connection: Connection[Cursor], schema: str, name: str) -> Tab
         checks,
         fulltext,
         parents,
-        referred_by=tuple(child for child, _ in children),
-        cascading=tuple(child for child, rule in children if rule == "CASCADE"),
+        referred_by=tuple(child for child, *_ in children),
+        cascading=tuple(child for child, *rules in children if not set(ACTING).isdisjoint(rules)),
     )
 
 

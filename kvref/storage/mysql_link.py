@@ -187,15 +187,8 @@ class Link:
 
     def _scan(self, operation: ports.Scan) -> list[ports.Row]:
         sql = self._store.statements(operation.mapping)
-        bounds = [
-            (f"{sign}{'=' if inclusive else ''}", cell)
-            for sign, cell, inclusive in (
-                (">", operation.low, operation.low_inclusive),
-                ("<", operation.high, operation.high_inclusive),
-            )
-            if cell is not None
-        ]
-        return [sql.row(cells) for cells in self._say(sql.scan(bounds, operation.limit))]
+        asked = sql.scan(operation.bounds(), operation.limit, descending=operation.descending)
+        return [sql.row(cells) for cells in self._say(asked)]
 
     def _insert(self, mapping: Mapping, row: ports.Row, *, clear_unmapped: bool) -> str | None:
         sql = self._store.statements(mapping)

@@ -16,12 +16,14 @@ from pymysql.cursors import Cursor
 
 from kvref import collations
 from kvref.collations.charsets import CHARSETS, UTF8MB4
+from kvref.collations.other_charsets import OTHER_CHARSETS
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
 from kvref.storage import forms
 from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.mysql_indexes import indexes
 from kvref.storage.mysql_known import OF_THE_CLIENT, KnownTables
 from kvref.storage.mysql_login import cause
 
@@ -86,12 +88,11 @@ class MySQLCatalog:
         Raises:
             ConfigError: the table is missing.
         """
-        rows = self._configuration(f"SELECT name, value FROM {SCHEMA}.config_options", "config_options")  # noqa: S608
-        column, _ = self._text_column("config_options", "value")
-        charset = UTF8MB4 if column is None else column.charset
-        return {
-            _text(name) or "": None if value is None else charset.encode(_text(value) or "") for name, value in rows
-        }
+        rows = self._configuration(
+            f"SELECT name, CAST(value AS BINARY) FROM {SCHEMA}.config_options",  # noqa: S608 - constant
+            "config_options",
+        )
+        return {_text(name) or "": value for name, value in rows}
 
     def naming(self) -> Naming:
         """Return how names of containers are read and compared.
@@ -106,6 +107,8 @@ class MySQLCatalog:
             raise ConfigError(f"configuration table {SCHEMA}.containers is of engine {engine}: make it an InnoDB table")
         column, collation = self._text_column("containers", "name")
         charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
+        if charset.name in OTHER_CHARSETS:
+            charset = UTF8MB4
         known = collations.COLLATIONS.get(collation.lower().replace("utf8mb3_", "utf8_"))
         if known is None:
             return Naming(charset, width)
@@ -192,14 +195,19 @@ class MySQLCatalog:
                 unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
             else:
                 columns[column] = usable
-        unique, partial = self._unique_indexes(source)
+        shown = indexes(self._named_rows(f"SHOW INDEX FROM {source}"))
+        unique, partial = shown.unique, shown.partial
         not_null = frozenset(_text(row[0]) or "" for row in described if _text(row[3]) == "NO")
         clustered = next(
             (n for i, n in unique.items() if i == "PRIMARY" or (i not in partial and not_null.issuperset(n))), ()
         )
-        virtual = frozenset(each for each, extra in generated.items() if extra.startswith("VIRTUAL"))
-        order = tuple(_text(row[0]) or "" for row in described)
-        return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered, not_null)
+        virtual = {each for each, extra in generated.items() if extra.startswith("VIRTUAL")}
+        virtual |= {f"the expression of index {name}" for name in shown.of_expressions}
+        return Table(
+            source, columns, unusable, unique, frozenset(generated), frozenset(virtual),
+            order=tuple(_text(row[0]) or "" for row in described),
+            clustered=clustered, descending=shown.descending, not_null=not_null,
+        )  # fmt: skip
 
     def _refuse_hidden(self, schema: str, name: str) -> None:
         """Raise RowError where information_schema shows no table because the account may not see it."""
@@ -215,28 +223,12 @@ class MySQLCatalog:
                 raise
 
     def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
-        if charset is not None and charset not in CHARSETS:
+        known = {**OTHER_CHARSETS, **CHARSETS}.get(charset or "utf8mb4")
+        if known is None:
             return None
-        column = column_of(name, declared, "", self._profile, CHARSETS[charset or "utf8mb4"])
+        column = column_of(name, declared, "", self._profile, known)
         # MySQL holds the numbers that SQLite does not.
         return replace(column, form=None) if column is not None and column.form is forms.UNSIGNED else column
-
-    def _unique_indexes(self, source: str) -> tuple[dict[str, tuple[str, ...]], set[str]]:
-        """Return the columns of each, and which are on the beginning of a column: those serve too (index-012)."""
-        found: dict[str, list[str | None]] = {}
-        partial: set[str] = set()
-        for row in self._named_rows(f"SHOW INDEX FROM {source}"):
-            if not row["Non_unique"]:
-                found.setdefault(str(row["Key_name"]), []).append(row["Column_name"])
-                if row["Sub_part"] is not None:
-                    partial.add(str(row["Key_name"]))
-        # An expression has no name: nothing finds a row by the column with it.
-        whole = {
-            index: tuple(str(name) for name in names if name is not None)
-            for index, names in found.items()
-            if None not in names
-        }
-        return whole, partial
 
     def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
         rows = self._rows(

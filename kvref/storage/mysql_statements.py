@@ -39,7 +39,7 @@ class Statements:
         self._select = f"SELECT {self._names(self._mapped)} FROM {self._indexed}"  # noqa: S608 - identifiers are quoted
         self.clear = f"DELETE FROM {mapping.source}"  # noqa: S608
         self.beside = f"SELECT * FROM {mapping.source} LIMIT 0"  # noqa: S608
-        self.keys = f"SELECT {self._key} FROM {mapping.source}"  # noqa: S608
+        self.keys = f"SELECT {self._names((mapping.key,))} FROM {mapping.source}"  # noqa: S608
 
     def lookup(self, key: Cell, *, lock: bool) -> str:
         """Return the SELECT of one row, which takes the row's lock if asked to."""
@@ -49,10 +49,11 @@ class Statements:
         """Return the SELECT of further columns of the row that `lookup` found."""
         return f"SELECT {self._names(columns)} FROM {self._indexed}{self._where(key)}"  # noqa: S608
 
-    def scan(self, bounds: Sequence[tuple[str, Cell]], limit: int) -> str:
+    def scan(self, bounds: Sequence[tuple[str, Cell]], limit: int, *, descending: bool = False) -> str:
         """Return the SELECT of a range; `bounds` are comparisons of the key."""
         where = " AND ".join(f"{self._key} {sign} {literal(self.mapping.key, cell)}" for sign, cell in bounds)
-        return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {self._key} LIMIT {limit}"
+        order = f"{self._key} DESC" if descending else self._key
+        return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
 
     def refusal(self, row: Row, *, clear_unmapped: bool) -> str | None:
         """Return why a row cannot be written: NULL in a NOT NULL column; None where nothing speaks against it.
@@ -88,7 +89,11 @@ class Statements:
         return row_of(self.mapping, from_sql(self._mapped, cells))
 
     def _names(self, columns: tuple[Column, ...]) -> str:
-        return ", ".join(quote(column.name) for column in columns)
+        # Text as its bytes: the connection's character set may lack them, or they are none (the plugin wrote them).
+        return ", ".join(
+            f"CAST({quote(column.name)} AS BINARY)" if column.kind is Kind.TEXT else quote(column.name)
+            for column in columns
+        )
 
     def _where(self, key: Cell) -> str:
         return f" WHERE {self._key} = {literal(self.mapping.key, key)}"

@@ -243,18 +243,10 @@ class SQLiteStore:
 
     def _scan(self, operation: ports.Scan) -> list[ports.Row]:
         sql = self._sql(operation.mapping)
-        bounds = [
-            (f"{sign}{'=' if inclusive else ''}", sql.key(cell))
-            for sign, cell, inclusive in (
-                (">", operation.low, operation.low_inclusive),
-                ("<", operation.high, operation.high_inclusive),
-            )
-            if cell is not None
-        ]
-        parameters = [*(cell for _, cell in bounds), operation.limit]
-        return [
-            sql.row(cells) for cells in self._connection.execute(sql.scan([sign for sign, _ in bounds]), parameters)
-        ]
+        bounds = operation.bounds()
+        asked = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
+        parameters = [*(sql.key(cell) for _, cell in bounds), operation.limit]
+        return [sql.row(cells) for cells in self._connection.execute(asked, parameters)]
 
     def _begin(self) -> None:
         if self._lost:

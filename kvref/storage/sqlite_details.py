@@ -7,11 +7,10 @@ import sqlite3
 from typing import Any, Final
 
 from kvref import collations
-from kvref.storage.details import ColumnDetails, TableDetails
+from kvref.storage.details import ACTING, ColumnDetails, TableDetails
 from kvref.storage.sqlite_schema import VIRTUAL, SQLiteCatalog, quote
 
 _TEXT: Final = re.compile(r"CHAR|TEXT|ENUM|SET|CLOB", re.IGNORECASE)
-_CASCADE: Final = "CASCADE"
 
 
 def table_details(connection: sqlite3.Connection, catalog: SQLiteCatalog, source: str) -> TableDetails:
@@ -47,20 +46,24 @@ def table_details(connection: sqlite3.Connection, catalog: SQLiteCatalog, source
         "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name", (source,)
     )
     references = _references(connection)
-    theirs = [(child, action) for child, parent, action in references if parent.lower() == source.lower()]
+    theirs = [(child, actions) for child, parent, actions in references if parent.lower() == source.lower()]
     return TableDetails(
         columns,
         triggers=tuple(name for (name,) in triggers),
         refers_to=tuple(dict.fromkeys(parent for child, parent, _ in references if child == source)),
         referred_by=tuple(dict.fromkeys(child for child, _ in theirs)),
-        cascading=tuple(dict.fromkeys(child for child, action in theirs if action == _CASCADE)),
+        cascading=tuple(dict.fromkeys(child for child, actions in theirs if not actions.isdisjoint(ACTING))),
     )
 
 
-def _references(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """Return child, parent and what ON DELETE does, of every foreign key of the file."""
+def _references(connection: sqlite3.Connection) -> list[tuple[str, str, frozenset[str]]]:
+    """Return child, parent and what ON UPDATE and ON DELETE do, of every foreign key of the file."""
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    return [(name, row[2], row[6].upper()) for name in names for row in _pragma(connection, "foreign_key_list", name)]
+    return [
+        (name, row[2], frozenset((row[5].upper(), row[6].upper())))
+        for name in names
+        for row in _pragma(connection, "foreign_key_list", name)
+    ]
 
 
 def _pragma(connection: sqlite3.Connection, name: str, argument: str) -> list[tuple[Any, ...]]:

@@ -142,7 +142,10 @@ class SQLiteCatalog:
         # InnoDB's rule: without a primary key the first unique index without NULLs takes its place.
         candidates = (names for name, names in unique.items() if name == "PRIMARY" or not_null.issuperset(names))
         clustered = next(candidates, ())
-        return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered)
+        return Table(
+            source, columns, unusable, unique, frozenset(generated), virtual, order, clustered,
+            self._descending(source),
+        )  # fmt: skip
 
     def source_of(self, schema: str, name: str) -> str | None:
         """Return SQLite's name of a table, None when there is no such table."""
@@ -173,6 +176,14 @@ class SQLiteCatalog:
                     # Index names are global in SQLite: MySQL's name may stand behind the table's.
                     found[index.removeprefix(f"{source}.")] = tuple(columns)
         return found
+
+    def _descending(self, source: str) -> frozenset[str]:
+        """Return the unique indexes whose first column is descending."""
+        return frozenset(
+            "PRIMARY" if origin == "pk" else index.removeprefix(f"{source}.")
+            for _, index, unique, origin, _ in self._pragma("index_list", source)
+            if unique and self._pragma("index_xinfo", index)[0][3]
+        )
 
     def _serves(self, source: str, index: str, column: str) -> bool:
         """Tell whether a look-up by the column can use the index: one of another collation holds other rows equal."""

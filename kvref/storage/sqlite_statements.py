@@ -62,10 +62,11 @@ class Statements:
         names = ", ".join(f"{quote(self.mapping.source)}.{quote(column.name)}" for column in columns)
         return f"SELECT {names}{self._along}"
 
-    def scan(self, signs: list[str]) -> str:
+    def scan(self, signs: list[str], *, descending: bool = False) -> str:
         """Return the SELECT of a range; `signs` are the comparisons of the key, one parameter each."""
         where = " AND ".join(f"{self._key} {sign} ?" for sign in signs)
-        return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {self._key} LIMIT ?"
+        order = f"{self._key} DESC" if descending else self._key
+        return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT ?"
 
     def key(self, cell: Cell) -> Cell:
         """Return a key as SQL has it: the parameter of every WHERE."""

@@ -45,6 +45,7 @@ def test_what_the_plugin_takes_for_an_integer(declared: str, low: int, high: int
         ("VARCHAR(32)", "BINARY", "utf8mb4", 32), ("varchar (32)", "NOCASE", "utf8mb4", 32),
         ("CHARACTER VARYING(9)", "utf8_bin", "utf8", 9), ("CHAR", "latin1_swedish_ci", "latin1", 1),
         ("CHAR(4)", "UCS2_GENERAL_CI", "ucs2", 8), ("VARCHAR", "BINARY", "utf8mb4", None),
+        ("VARCHAR(0)", "BINARY", "utf8mb4", 0), ("CHAR(0)", "latin1_bin", "latin1", 0),
         ("TEXT", "ascii_bin", "ascii", 65535), ("TINYTEXT", "BINARY", "utf8mb4", 255), ("TEXT(7)", "BINARY", "utf8mb4", 7),
     ],
 )  # fmt: skip
