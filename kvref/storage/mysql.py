@@ -101,5 +101,6 @@ class MySQLStore:
         if found is None:
             if len(self._statements) >= MOST_STATEMENTS:
                 self._statements.clear()
-            found = self._statements[mapping] = Statements(mapping)
+            refuses = self.profile["table.fulltext"] == "refuses-rows"
+            found = self._statements[mapping] = Statements(mapping, refuses_hidden=refuses)
         return found

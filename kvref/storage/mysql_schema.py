@@ -25,6 +25,8 @@ from kvref.storage.mysql_login import cause
 from kvref.storage.sqlite_types import column_of
 
 SCHEMA: Final = "innodb_memcache"
+# MariaDB's of Unicode 14; what Unicode 9 has too it weighs as MySQL's utf8mb4_0900 do.
+_UCA_1400: Final = re.compile(r"utf8mb4_uca1400_(nopad_)?(ai_ci|as_ci|as_cs)")
 _STATEMENT: Final = re.compile(r";\s*\n")
 
 
@@ -95,7 +97,7 @@ class MySQLCatalog:
             raise ConfigError(f"configuration table {SCHEMA}.containers is of engine {engine}: make it an InnoDB table")
         column, collation = self._text_column("containers", "name")
         charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
-        known = collations.COLLATIONS.get(collation.lower().replace("utf8mb3_", "utf8_"))
+        known = _known(collation.lower().replace("utf8mb3_", "utf8_"))
         if known is None:
             return Naming(charset, width)
         order = collations.order(known)
@@ -115,6 +117,17 @@ class MySQLCatalog:
             self._rows(
                 "SELECT 1 FROM information_schema.referential_constraints"
                 " WHERE unique_constraint_schema = %s AND referenced_table_name = %s LIMIT 1",
+                schema,
+                name,
+            )
+        )
+
+    def counts(self, schema: str, name: str) -> bool:
+        """Tell whether a table has an AUTO_INCREMENT column, whose counter TRUNCATE would set back (more:empty-004)."""
+        return bool(
+            self._rows(
+                "SELECT 1 FROM information_schema.columns"
+                " WHERE table_schema = %s AND table_name = %s AND extra LIKE '%%auto_increment%%' LIMIT 1",
                 schema,
                 name,
             )
@@ -166,7 +179,7 @@ class MySQLCatalog:
         columns: dict[str, Column] = {}
         unusable: dict[str, str] = {}
         generated: dict[str, str] = {}
-        for column, declared, charset, _, extra in (map(_text, row) for row in described):
+        for column, declared, charset, nullable, extra in (map(_text, row) for row in described):
             assert column is not None
             assert declared is not None
             usable = self._column(column, declared, charset)
@@ -176,15 +189,18 @@ class MySQLCatalog:
             elif usable is None:
                 unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
             else:
-                columns[column] = usable
-        unique, partial = self._unique_indexes(source)
+                columns[column] = replace(usable, nullable=nullable == "YES")
+        unique, beginnings, hidden = self._indexes(source)
         not_null = frozenset(_text(row[0]) or "" for row in described if _text(row[3]) == "NO")
         clustered = next(
-            (n for i, n in unique.items() if i == "PRIMARY" or (i not in partial and not_null.issuperset(n))), ()
+            (n for i, n in unique.items() if i == "PRIMARY" or (i not in beginnings and not_null.issuperset(n))), ()
         )
         virtual = frozenset(each for each, extra in generated.items() if extra.startswith("VIRTUAL"))
         order = tuple(_text(row[0]) or "" for row in described)
-        return Table(source, columns, unusable, unique, frozenset(generated), virtual, order, clustered, not_null)
+        return Table(
+            source, columns, unusable, unique, frozenset(generated), virtual, order, clustered, not_null, hidden,
+            beginnings,
+        )  # fmt: skip
 
     def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
         if charset is not None and charset not in CHARSETS:
@@ -193,22 +209,27 @@ class MySQLCatalog:
         # MySQL holds the numbers that SQLite does not.
         return replace(column, form=None) if column is not None and column.form is forms.UNSIGNED else column
 
-    def _unique_indexes(self, source: str) -> tuple[dict[str, tuple[str, ...]], set[str]]:
-        """Return the columns of each, and which are on the beginning of a column: those serve too (index-012)."""
+    def _indexes(self, source: str) -> tuple[dict[str, tuple[str, ...]], dict[str, int], bool]:
+        """Return the columns of each unique one, how much of a column some of them hold, and whether one is FULLTEXT.
+
+        Those on the beginning of a column serve too (index-012).
+        """
         found: dict[str, list[str | None]] = {}
-        partial: set[str] = set()
+        beginnings: dict[str, int] = {}
+        hidden = False
         for row in self._named_rows(f"SHOW INDEX FROM {source}"):
+            hidden = hidden or row["Index_type"] == "FULLTEXT"
             if not row["Non_unique"]:
                 found.setdefault(str(row["Key_name"]), []).append(row["Column_name"])
                 if row["Sub_part"] is not None:
-                    partial.add(str(row["Key_name"]))
+                    beginnings[str(row["Key_name"])] = int(row["Sub_part"])
         # An expression has no name: nothing finds a row by the column with it.
         whole = {
             index: tuple(str(name) for name in names if name is not None)
             for index, names in found.items()
             if None not in names
         }
-        return whole, partial
+        return whole, beginnings, hidden
 
     def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
         rows = self._rows(
@@ -249,6 +270,13 @@ class MySQLCatalog:
 
 _MISSING: Final = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
 _DENIED: Final = (1044, 1142, 1143, 1227)
+
+
+def _known(collation: str) -> collations.Collation | None:
+    match = _UCA_1400.fullmatch(collation)
+    if match is None:
+        return collations.COLLATIONS.get(collation)
+    return replace(collations.COLLATIONS[f"utf8mb4_0900_{match[2]}"], pads=match[1] is None)
 
 
 def _text(cell: object) -> str | None:

@@ -30,8 +30,15 @@ OPTIONS: Final[Mapping[str, Sequence[str]]] = {
         "--sql-mode=NO_ENGINE_SUBSTITUTION", "--explicit-defaults-for-timestamp=OFF", "--innodb-strict-mode=OFF",
     ),
 }  # fmt: skip
+# MariaDB's nearest to utf8mb4_0900_ai_ci, the default of 8.0.33.
+MARIADB_0900: Final = "--collation-server=utf8mb4_uca1400_nopad_ai_ci"
 # Of MySQL; a conversation may set it, for kvref and for SQL alike.
 LOCK_WAIT: Final = "innodb_lock_wait_timeout=50"
+
+
+def options(version: str, *, mariadb: bool) -> Sequence[str]:
+    """Return the options of a server that shall take a version's tables."""
+    return (*OPTIONS[version], MARIADB_0900) if mariadb and version == "8.0.33" else OPTIONS[version]
 
 
 class Database(Protocol):
