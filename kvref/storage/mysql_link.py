@@ -69,7 +69,7 @@ class Link:
         try:
             if store.profile.flag("store.reads_uncommitted"):
                 self._say("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
-            if not store.profile.flag("store.checks_act") and "MariaDB" in self._connection.server_version:
+            if not store.profile.flag("store.checks_act") and "MariaDB" in str(self._say("SELECT VERSION()")):
                 self._say("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
         except pymysql.err.MySQLError as error:
             raise StoreError(cause(error)) from error

@@ -83,6 +83,7 @@ def test_the_lines_are_header_verdicts_footer(tmp_path: Path) -> None:
         "profile": "kvref",
         "profile_reason": "as asked for",
         "sql": None,
+        "database": None,
         "seed": 7,
         "examples": 60,
         "platform": "here",

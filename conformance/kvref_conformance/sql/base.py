@@ -72,7 +72,7 @@ class Database(ABC):
         """Close the connection."""
 
     def over_sql(self) -> str:
-        """Return mysql or mariadb of a server without the plugin, which an endpoint can reach through SQL only; or ""."""
+        """Return mysql or mariadb of a server without the plugin, which an endpoint reaches through SQL; else ""."""
         return "" if self.engine != "mysql" or self.has_plugin() else self.product().partition(" ")[0].lower()
 
     def insert(self, table: str, row: Row) -> None:
