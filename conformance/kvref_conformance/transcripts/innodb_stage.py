@@ -74,6 +74,7 @@ class InnoDBStage:
         self._server = database
         self._database = MySQLDatabase(database)
         self._process = KvrefProcess(machine)
+        self._held: Conversation | None = None
         self._schema = ["CREATE DATABASE innodb_memcache", *plugin_schema()]
 
     def prepare(self, conversation: Conversation) -> str:
@@ -83,6 +84,10 @@ class InnoDBStage:
             SuiteError: a statement of the set-up failed, or kvref has no such option.
         """
         settings = settings_of(conversation) or (LOCK_WAIT,)
+        if conversation is self._held:
+            # It went another way: a command that was too slow for it must not run in the tables made anew.
+            self._process.stop()
+        self._held = conversation
         try:
             self._set_up(conversation, settings)
         except SuiteError:
