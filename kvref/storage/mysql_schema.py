@@ -146,7 +146,7 @@ class MySQLCatalog:
     def _table(self, schema: str, name: str) -> Table | None:
         source = f"{quote(schema)}.{quote(name)}"
         found = self._rows(
-            "SELECT table_schema, table_name, table_type, engine, create_options FROM information_schema.tables"
+            "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables"
             " WHERE table_schema = %s AND table_name = %s",
             schema,
             name,
@@ -155,14 +155,18 @@ class MySQLCatalog:
         exact = [row[2:] for row in found if (_text(row[0]), _text(row[1])) == (schema, name)]
         if not exact:
             return None
-        kind, engine, options = map(_text, exact[0])
+        kind, engine = map(_text, exact[0])
         if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
             what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
             mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
             rule = "view" if kind != "BASE TABLE" else "other-engine"
             raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
-        # Not from information_schema.partitions: MariaDB 10.11.19 ended with signal 11 in that now and then.
-        if "partitioned" in (options or "").split():
+        if self._rows(
+            "SELECT 1 FROM information_schema.partitions"
+            " WHERE table_schema = %s AND table_name = %s AND partition_name IS NOT NULL LIMIT 1",
+            schema,
+            name,
+        ):
             raise RowError(
                 f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
             )
