@@ -98,8 +98,7 @@ class InnoDBStage:
 
     def _set_up(self, conversation: Conversation, settings: Sequence[str]) -> None:
         if self._server.exit_status() is not None:
-            # MariaDB 10.11.14 ends with a segmentation fault now and then.
-            self._server.start()
+            self._server.start()  # it died of the conversation before
         for setting in settings:
             self._database.query(f"SET GLOBAL {setting}")
         self._database.fill(self._schema, conversation)
