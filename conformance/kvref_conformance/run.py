@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # The MySQL whose defaults count where the endpoint is no MySQL.
 NEWEST = "8.0.33"
+NO_SQL = "none: what needs --sql is not judged"
 
 
 @dataclass
@@ -65,13 +66,15 @@ class Run:
         if not options.endpoint:
             raise CannotJudge("no endpoint: give --endpoint HOST:PORT")
         target = endpoint.find(options.endpoint, options.profile)
-        rows = deviations.load(target.profile.name)
         tag = new_tag()
         world = _world(target, options, tag)
+        database = world.database if world is not None else None
+        rows = deviations.load(target.profile.name, "" if database is None else database.over_sql())
         judge = Judge(target, rows, world, _flush_reason(target, world), tag)
         dead = rows.without_case((case.id, case.requirements) for case in all_cases())
         complaints = [f"deviations/{target.profile.name}.toml: {subject} matches no case" for subject in dead]
-        header = Header.of(target, options.sql, options.seed, options.examples)
+        product = database.product() if database is not None else None
+        header = Header.of(target, options.sql, product, options.seed, options.examples)
         folder = Path(options.report) if options.report else None
         return cls(judge, Tally(complaints=complaints), header, folder, options.examples, options.seed)
 
@@ -81,7 +84,7 @@ class Run:
         return [
             f"endpoint: {target.where}, VERSION {target.version}",
             f"profile: {target.profile.name} ({target.reason})",
-            f"sql: {self.header.sql or 'none: what needs --sql is not judged'}",
+            f"sql: {f'{self.header.sql}: {self.header.database}' if self.header.sql else NO_SQL}",
             f"machine: {self.examples} examples, seed {self.seed}",
         ]
 

@@ -39,7 +39,11 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 @click.option(
     "--target", metavar="NAME", help="Boot a private instance of a target and judge it; see `kvref target list`."
 )
-@click.option("--profile", metavar="NAME", help="Facts to judge it by; by default the endpoint is asked.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="Facts to judge it by, and to answer by where kvref is booted for it; by default the endpoint is asked.",
+)
 @click.option("--reload", metavar="COMMAND", help="Shell command that makes it read its configuration tables again.")
 @click.option("--report", metavar="DIR", default="kvref-report", show_default=True, help="Where the report goes.")
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="Random conversations of the machine.")
@@ -58,9 +62,11 @@ def command(context: click.Context, /, address: str | None, target: str | None, 
         raise KvrefError("--sql and --reload belong to an endpoint: give its HOST:PORT")
     if options["profile"] not in {None, "auto", *profiles.names()}:
         raise KvrefError(f"no profile {options['profile']!r}: choose auto, {', '.join(profiles.names())}")
+    name, profile = target or EMBEDDED, options["profile"]
     # A target without a profile is not booted in vain.
-    catalogue.profile_of(target or EMBEDDED)
-    with targets.Terminal() as progress, targets.running(target or EMBEDDED, progress=progress) as booted:
+    catalogue.profile_of(name)
+    chosen = () if profile in {None, "auto"} else catalogue.options_for(name, str(profile))
+    with targets.Terminal() as progress, targets.running(name, chosen, progress) as booted:
         said = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
         click.echo(f"{said}, {booted.memcached()}")
         context.exit(run_suite(booted.memcached(), _filled_in(options, booted)))

@@ -114,7 +114,7 @@ def _sides(
 def _kvref(name: str, profile: str, version: str, stack: ExitStack) -> Stage:
     if name == EMBEDDED:
         return SQLiteStage(stack.enter_context(targets.kvref_server(profile)), version)
-    options = innodb_stage.OPTIONS[version]
+    options = innodb_stage.options(version, mariadb=name == "kvref-mariadb")
     return InnoDBStage(*stack.enter_context(targets.kvref_over_sql(name, profile, options)), version)
 
 

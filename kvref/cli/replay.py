@@ -139,7 +139,8 @@ def _over_sql(name: str, profile: str, scripts: Sequence[Script]) -> Job:
     version = str(profiles.load(profile)["identity.version"])
 
     def open_stage(stack: ExitStack) -> Stage:
-        servers = stack.enter_context(targets.kvref_over_sql(name, profile, innodb_stage.OPTIONS[version]))
+        options = innodb_stage.options(version, mariadb=name == "kvref-mariadb")
+        servers = stack.enter_context(targets.kvref_over_sql(name, profile, options))
         return InnoDBStage(*servers, version)
 
     asked = Asked.KVREF if (name, version) == SAME_SQL else Asked.KVREF_OVER_OTHER_SQL

@@ -47,6 +47,7 @@ class Column:
         high: largest integer it holds.
         charset: of its text. Cells are str where that is UTF-8, else the bytes in this character set.
         form: how the store keeps it, None where as it is.
+        nullable: it may hold NULL.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Column:
     high: int = 0
     charset: Charset = UTF8MB4
     form: Form | None = None
+    nullable: bool = False
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -83,6 +85,8 @@ class Mapping:
         descending: the key's index is.
         blind: no key finds a row (an index of more columns than the key, which one profile takes).
         not_null: columns that hold no NULL, where the store has to see to it that none is written.
+        hidden: the table has a column that nobody sees, of a FULLTEXT index.
+        beginning: a key finds the row whose key column begins with it, so many characters long; 0: whole keys.
         row: the containers row as the store read it.
         fault: why the table no longer fits, empty while it does.
     """
@@ -103,6 +107,8 @@ class Mapping:
     descending: bool = False
     blind: bool = False
     not_null: frozenset[str] = frozenset()
+    hidden: bool = False
+    beginning: int = 0
     row: object = None
     fault: str = ""
 

@@ -231,7 +231,7 @@ def _integer(column: Column, data: bytes, rules: Rules, what: str) -> int:
     if not is_number(column, data):
         raise RefusedError(Status.NOT_STORED)
     number = leading_number(data)
-    if what == "key" and rules.signed_keys:
+    if what == "key" and rules.signed_keys and not column.nullable:
         number = _signed_64(number)
     return wrapped(column, number)
 

@@ -54,6 +54,8 @@ class Table:
         clustered: the columns of InnoDB's clustered index, which come first in its record.
         descending: unique indexes whose first column is.
         not_null: columns whose NULL SQL would replace or refuse.
+        hidden: a FULLTEXT index keeps its document ids in a column that nobody sees.
+        beginnings: of unique indexes on the beginning of a column how many characters they hold, by name.
     """
 
     source: str
@@ -66,6 +68,8 @@ class Table:
     clustered: tuple[str, ...] = ()
     descending: frozenset[str] = frozenset()
     not_null: frozenset[str] = frozenset()
+    hidden: bool = False
+    beginnings: dict[str, int] = field(default_factory=dict)
 
 
 class Catalog(Protocol):
@@ -125,6 +129,7 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         raise RowError(f"{where}: the key column {key.name} cannot be a value column too", "key-among-values")
     index = _indexed(where, table, key, row.unique_idx_name_on_key or "", profile)
     indexed = table.unique[index]
+    beginning = table.beginnings.get(index, 0) if profile["store.index_on_beginning"] == "beginning" else 0
     flags, cas, expiry = _option_columns(where, table, row, (key, *values), profile)
     mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
     unmapped = tuple(n for n in (*table.columns, *table.unusable) if n not in mapped and n not in table.generated)
@@ -132,7 +137,7 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
         columns=frozenset(table.order), behind=tuple(_behind(table, column) for column in values),
         secondary=indexed != table.clustered, descending=index in table.descending, blind=indexed != (key.name,),
-        not_null=table.not_null, row=row,
+        not_null=table.not_null, hidden=table.hidden, beginning=beginning, row=row,
     )  # fmt: skip
 
 

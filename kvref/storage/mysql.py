@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -38,7 +39,8 @@ class MySQLStore:
         self.problems: list[str] = []
         self.naming = Naming()
         self.known = KnownTables()
-        self.statements = PerMapping(Statements)
+        refuses = profile["table.fulltext"] == "refuses-rows"
+        self.statements = PerMapping(partial(Statements, refuses_hidden=refuses))
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._shapes: WeakKeyDictionary[Mapping, object] = WeakKeyDictionary()
 

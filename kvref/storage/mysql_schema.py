@@ -28,6 +28,8 @@ from kvref.storage.mysql_known import OF_THE_CLIENT, KnownTables
 from kvref.storage.mysql_login import cause
 
 SCHEMA: Final = "innodb_memcache"
+# MariaDB's of Unicode 14; what Unicode 9 has too it weighs as MySQL's utf8mb4_0900 do.
+_UCA_1400: Final = re.compile(r"utf8mb4_uca1400_(nopad_)?(ai_ci|as_ci|as_cs)")
 _STATEMENT: Final = re.compile(r";\s*\n")
 
 
@@ -109,7 +111,7 @@ class MySQLCatalog:
         charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
         if charset.name in OTHER_CHARSETS:
             charset = UTF8MB4
-        known = collations.COLLATIONS.get(collation.lower().replace("utf8mb3_", "utf8_"))
+        known = _known(collation.lower().replace("utf8mb3_", "utf8_"))
         if known is None:
             return Naming(charset, width)
         order = collations.order(known)
@@ -130,6 +132,17 @@ class MySQLCatalog:
                 # MariaDB shows those in referential_constraints to accounts with a right on the whole schema only.
                 "SELECT 1 FROM information_schema.key_column_usage"
                 " WHERE referenced_table_schema = %s AND referenced_table_name = %s LIMIT 1",
+                schema,
+                name,
+            )
+        )
+
+    def counts(self, schema: str, name: str) -> bool:
+        """Tell whether a table has an AUTO_INCREMENT column, whose counter TRUNCATE would set back (more:empty-004)."""
+        return bool(
+            self._rows(
+                "SELECT 1 FROM information_schema.columns"
+                " WHERE table_schema = %s AND table_name = %s AND extra LIKE '%%auto_increment%%' LIMIT 1",
                 schema,
                 name,
             )
@@ -184,7 +197,7 @@ class MySQLCatalog:
         columns: dict[str, Column] = {}
         unusable: dict[str, str] = {}
         generated: dict[str, str] = {}
-        for column, declared, charset, _, extra in (map(_text, row) for row in described):
+        for column, declared, charset, nullable, extra in (map(_text, row) for row in described):
             assert column is not None
             assert declared is not None
             usable = self._column(column, declared, charset)
@@ -194,19 +207,21 @@ class MySQLCatalog:
             elif usable is None:
                 unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
             else:
-                columns[column] = usable
+                columns[column] = replace(usable, nullable=nullable == "YES")
         shown = indexes(self._named_rows(f"SHOW INDEX FROM {source}"))
-        unique, partial = shown.unique, shown.partial
+        unique = shown.unique
         not_null = frozenset(_text(row[0]) or "" for row in described if _text(row[3]) == "NO")
         clustered = next(
-            (n for i, n in unique.items() if i == "PRIMARY" or (i not in partial and not_null.issuperset(n))), ()
+            (n for i, n in unique.items() if i == "PRIMARY" or (i not in shown.beginnings and not_null.issuperset(n))),
+            (),
         )
         virtual = {each for each, extra in generated.items() if extra.startswith("VIRTUAL")}
         virtual |= {f"the expression of index {name}" for name in shown.of_expressions}
         return Table(
             source, columns, unusable, unique, frozenset(generated), frozenset(virtual),
             order=tuple(_text(row[0]) or "" for row in described),
-            clustered=clustered, descending=shown.descending, not_null=not_null,
+            clustered=clustered, descending=shown.descending, not_null=not_null, hidden=shown.hidden,
+            beginnings=shown.beginnings,
         )  # fmt: skip
 
     def _refuse_hidden(self, schema: str, name: str) -> None:
@@ -273,6 +288,13 @@ _DENIED: Final = (
     ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR,
     ER.SPECIFIC_ACCESS_DENIED_ERROR,
 )  # fmt: skip
+
+
+def _known(collation: str) -> collations.Collation | None:
+    match = _UCA_1400.fullmatch(collation)
+    if match is None:
+        return collations.COLLATIONS.get(collation)
+    return replace(collations.COLLATIONS[f"utf8mb4_0900_{match[2]}"], pads=match[1] is None)
 
 
 def _text(cell: object) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from functools import cmp_to_key
 from importlib.resources import files
 from typing import Any, Final
@@ -124,7 +125,7 @@ class SQLiteCatalog:
         primary: dict[int, str] = {}
         generated: dict[str, int] = {}
         described = self._pragma("table_xinfo", source)
-        for _, column, declared, _, _, position, hidden in described:
+        for _, column, declared, not_empty, _, position, hidden in described:
             usable = column_of(column, declared, collation[column], self._profile)
             if hidden:
                 unusable[column] = f"{declared} (generated)"
@@ -132,7 +133,7 @@ class SQLiteCatalog:
             elif usable is None:
                 unusable[column] = declared
             else:
-                columns[column] = usable
+                columns[column] = replace(usable, nullable=not (not_empty or position))
             if position:
                 primary[position] = column
         unique = {"PRIMARY": tuple(primary[n] for n in sorted(primary))} if primary else {}

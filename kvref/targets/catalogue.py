@@ -53,3 +53,8 @@ def profile_of(name: str) -> str:
         judged = ", ".join(each.name for each in _RECIPES if each.profile is not None)
         raise TargetError(f"the target {name} answers SQL and no memcached command: choose {judged}")
     return profile
+
+
+def options_for(name: str, profile: str) -> tuple[str, ...]:
+    """Give the options with which a target answers as a profile: kvref chooses; others are what they are."""
+    return ("--profile", profile) if isinstance(recipe(name), KvrefSQLite | KvrefInnoDB) else ()

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _SOCKET_PATH_BYTES = 107
 _SOCKET = "sql.sock"
 _DATA = "data"
+_TEMPORARY = "tmp"
 _START_SECONDS = 60.0
 _LAST_LINES = 10
 
@@ -132,6 +133,7 @@ def lay_out(run: Run, build: Build, progress: Progress, port: int | None = None)
         limit = f"longer than the {_SOCKET_PATH_BYTES} bytes of a unix socket"
         raise TargetError(f"{server.socket} is {limit}: set TMPDIR to a shorter folder")
     shutil.copytree(_template(build, program, progress), run.folder / _DATA)
+    (run.folder / _TEMPORARY).mkdir()
     return server
 
 
@@ -155,6 +157,9 @@ def _command(server: Server) -> list[str]:
         "--no-defaults",
         f"--basedir={server.program.base}",
         f"--datadir={folder / _DATA}",
+        # A server that starts removes temporary tables from its folder for them, whoever uses them: in one that is
+        # shared MariaDB ends with signal 11, or says `6 Error on delete of '#sql-temptable-…'`.
+        f"--tmpdir={folder / _TEMPORARY}",
         f"--socket={folder / _SOCKET}",
         f"--pid-file={folder / 'mysqld.pid'}",
         *network,

@@ -84,6 +84,19 @@ def test_every_row_of_the_suite_matches_a_case(profile: str) -> None:
     assert deviations.load(profile).without_case((case.id, case.requirements) for case in all_cases()) == []
 
 
+@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
+@pytest.mark.parametrize("database", ["mysql", "mariadb"])
+def test_an_endpoint_over_sql_has_the_rows_of_its_profile_and_its_own(profile: str, database: str) -> None:
+    rows = deviations.load(profile, database)
+    assert rows.rows.keys() > deviations.load(profile).rows.keys()
+    assert rows.of("triggers-do-not-fire", ())
+    assert rows.without_case((case.id, case.requirements) for case in all_cases()) == []
+
+
+def test_a_profile_that_is_kept_over_sql_too_has_no_rows_for_it() -> None:
+    assert deviations.load("kvref", "mysql").rows == {}
+
+
 def test_our_own_server_and_memcached_have_no_documented_deviation() -> None:
     assert deviations.load("kvref").rows == {}
     assert deviations.load("memcached").rows == {}

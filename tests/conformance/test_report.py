@@ -29,6 +29,7 @@ HEADER = Header(
     profile="kvref",
     profile_reason="as asked for",
     sql=None,
+    database=None,
     seed=7,
     examples=60,
     platform="here",
@@ -82,6 +83,7 @@ def test_the_lines_are_header_verdicts_footer(tmp_path: Path) -> None:
         "profile": "kvref",
         "profile_reason": "as asked for",
         "sql": None,
+        "database": None,
         "seed": 7,
         "examples": 60,
         "platform": "here",
@@ -150,7 +152,7 @@ def test_a_password_is_not_reported() -> None:
         class profile:  # noqa: N801 - stands for an attribute
             name = "kvref"
 
-    header = Header.of(Anywhere(), "mysql://root:secret@h:3306/", 1, 1)  # type: ignore[arg-type]
+    header = Header.of(Anywhere(), "mysql://root:secret@h:3306/", "MySQL 8.0.33", 1, 1)  # type: ignore[arg-type]
     assert header.sql == "mysql://root:***@h:3306/"
 
 

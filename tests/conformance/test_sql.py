@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from live import target_or_skip
 
 from kvref_conformance import endpoint
 from kvref_conformance.case import Setup, Shape
@@ -43,7 +44,26 @@ def test_a_sqlite_file_is_named_with_three_or_four_slashes(store: Path, slashes:
     database = connect(f"{slashes}{store}", "8.0.33")
     assert database.query("SELECT name FROM innodb_memcache.containers") == [("aaa",)]
     assert not database.has_plugin()
+    assert database.over_sql() == ""
+    assert database.product() == f"SQLite {sqlite3.sqlite_version}"
     database.close()
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("target", "product", "over_sql"),
+    [
+        ("mysql-8.0-plugin", "MySQL 8.0.33", ""),
+        ("kvref-mysql-8.0", "MySQL 8.0.33", "mysql"),
+        ("kvref-mariadb", "MariaDB 10.", "mariadb"),
+    ],
+)
+def test_a_server_without_the_plugin_is_reached_through_sql(target: str, product: str, over_sql: str) -> None:
+    with target_or_skip(target) as booted:
+        assert booted.sql is not None
+        with closing(connect(booted.sql, "8.0.33")) as database:
+            assert database.product().startswith(product)
+            assert database.over_sql() == over_sql
 
 
 def test_a_relative_sqlite_file_is_found(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,6 +160,27 @@ def test_an_account_that_lacks_a_privilege(database: SQLServer) -> None:
         sql(database, "DROP USER 'kv'@'%'")
 
 
+def test_flush_all_of_the_plugin_is_a_truncate_where_the_account_may(database: SQLServer) -> None:
+    sql(
+        database,
+        "CREATE USER 'kv'@'%' IDENTIFIED BY ''",
+        "GRANT SELECT ON innodb_memcache.* TO 'kv'@'%'",
+        "GRANT SELECT, DELETE ON test.demo_test TO 'kv'@'%'",
+        "CREATE TABLE test.deleted (k VARCHAR(32))",
+        "CREATE TRIGGER test.fires BEFORE DELETE ON test.demo_test FOR EACH ROW INSERT INTO test.deleted VALUES (OLD.c1)",
+    )
+    again = "INSERT INTO test.demo_test VALUES ('AA', 'HELLO, HELLO', 8, 0, 0)"
+    try:
+        with serving(f"mysql://kv@{database.host}:{database.port}/", "--profile", "mysql-8.0") as served:
+            for fired in ([("AA",)], []):
+                with served.connect() as client:
+                    assert ask(client, b"flush_all\r\nget AA\r\n") == b"OK\r\nEND\r\n"
+                assert sql(database, "SELECT k FROM test.deleted") == fired
+                sql(database, again, "DELETE FROM test.deleted", "GRANT DROP ON test.demo_test TO 'kv'@'%'")
+    finally:
+        sql(database, "DROP TRIGGER test.fires", "DROP TABLE test.deleted", "DROP USER 'kv'@'%'")
+
+
 def test_a_server_that_goes_and_comes_back(database: SQLServer, served: Served) -> None:
     with served.connect() as client:
         assert ask(client, b"set kept 0 0 1\r\nx\r\n") == b"STORED\r\n"

@@ -48,6 +48,23 @@ def test_reads_name_the_index() -> None:
     assert sql.scan([], 5).endswith("FORCE INDEX (`uk`) WHERE TRUE ORDER BY `k` LIMIT 5")
 
 
+def test_a_key_finds_the_row_that_begins_with_it() -> None:
+    sql = statements(beginning=3)
+    assert sql.lookup("abc", lock=True).endswith(" WHERE LEFT(`k`, 3) = _latin1 X'616263' FOR UPDATE")
+    assert sql.remove("abcd").endswith(" WHERE `k` = _latin1 X'61626364'")
+
+
+def test_a_hidden_column_is_refused_where_the_profile_does() -> None:
+    row = Row("a", (b"x",), 3, None, None)
+    for hidden, refuses, text in (
+        (True, True, "1048 Column 'FTS_DOC_ID' cannot be null"),
+        (True, False, None),
+        (False, True, None),
+    ):
+        sql = Statements(statements(hidden=hidden).mapping, refuses_hidden=refuses)
+        assert sql.refusal(row, clear_unmapped=False) == text
+
+
 def test_writes() -> None:
     sql = statements(unmapped=("o`",))
     row = Row("a", (b"x",), 3, None, None)

@@ -15,6 +15,7 @@ from live import target_or_skip
 
 from kvref import targets
 from kvref.errors import TargetError
+from kvref.targets import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,12 @@ def test_two_at_once_do_not_meet() -> None:
     for each in (one, other):
         assert not Path(f"/proc/{each.pid}").exists()
         assert not each.folder.exists()
+
+
+def test_kvref_is_booted_to_answer_as_a_profile_and_a_plugin_is_what_it_is() -> None:
+    assert catalogue.options_for("mysql-5.6-plugin", "mysql-8.0") == ()
+    with targets.running("kvref-sqlite", catalogue.options_for("kvref-sqlite", "mysql-5.6")) as target:
+        assert target.version == "5.6.14"
 
 
 def test_it_ends_with_a_failing_block() -> None:

@@ -18,6 +18,7 @@ SAMPLE = (
     "core:runtime-023", "core:runtime-027", "core:runtime-047", "columns:type-185", "columns:coll-011",
     "columns:cont-225", "columns:side-004", "columns:side-005", "columns:side-014", "columns:flush-004",
     "columns:cas-004", "columns:idx-016", "more:clock-001", "more:life-011", "more:bound-018", "more:beside-003",
+    "columns:flush-009", "columns:flush-011", "columns:side-044", "core:name-005", "more:index-012",
 )  # fmt: skip
 
 
@@ -27,7 +28,7 @@ def replay(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("database", ["mysql-8.0", "mariadb"])
+@pytest.mark.parametrize("database", ["mysql-8.0", "mariadb", "mysql-9.7"])
 def test_sample_replays_over_innodb(database: str) -> None:
     with sql_server_or_skip(database):
         pass  # what the machine lacks is a reason to skip

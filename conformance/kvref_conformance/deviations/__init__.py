@@ -1,9 +1,10 @@
 """Known deviations: where an endpoint is recorded to break a requirement. A row must fail, and fail as recorded.
 
-One file a profile. `extends` takes the rows of another profile over, `without` drops some of them by case or
-requirement. A row names a case (or a requirement, for every case of it) and holds the recorded exchanges in the
-template language of the cases; a case that passes, or breaks in another way than recorded, fails the run. What must
-never be sent, and what a case shows as a quirk, stands in `defects.toml` (`defects.py`).
+One file a profile; PROFILE-over-DATABASE.toml is about an endpoint that reaches its tables through SQL. `extends` takes
+the rows of another file over, `without` drops some of them by case or requirement. A row names a case (or a
+requirement, for every case of it) and holds the recorded exchanges in the template language of the cases; a case that
+passes, or breaks in another way than recorded, fails the run. What must never be sent, and what a case shows as a
+quirk, stands in `defects.toml` (`defects.py`).
 """
 
 from __future__ import annotations
@@ -65,13 +66,19 @@ class Deviations:
         return sorted(self.rows.keys() - known)
 
 
-def load(profile: str) -> Deviations:
+def load(profile: str, over_sql: str = "") -> Deviations:
     """Load the rows of a profile; a profile without a file has none.
+
+    Args:
+        profile: name of the profile.
+        over_sql: the database that the endpoint reaches through SQL, where the plugin acts behind SQL's back:
+            mysql or mariadb. A profile without a file for it has its usual rows.
 
     Raises:
         SuiteError: as `parse`.
     """
-    return parse(profile, _text)
+    over = f"{profile}-over-{over_sql}"
+    return parse(over if _text(over) else profile, _text)
 
 
 def _text(profile: str) -> str:
@@ -83,7 +90,7 @@ def parse(profile: str, text_of: Callable[[str], str]) -> Deviations:
     """Read the deviation file of a profile.
 
     Args:
-        profile: name of the profile.
+        profile: name of the profile, or of another file here.
         text_of: gives the TOML text of a profile's file, empty where there is none.
 
     Raises:

@@ -28,6 +28,7 @@ class Header:
         profile: facts it was judged by.
         profile_reason: how the profile was chosen.
         sql: DSN of the view behind, without a password; None without one.
+        database: what is behind, such as `MySQL 8.0.33`; None without a view.
         seed: of the machine.
         examples: random conversations of the machine.
         platform: where the suite ran.
@@ -41,13 +42,14 @@ class Header:
     profile: str
     profile_reason: str
     sql: str | None
+    database: str | None
     seed: int
     examples: int
     platform: str
     started: str
 
     @classmethod
-    def of(cls, target: Endpoint, sql: str | None, seed: int, examples: int) -> Header:
+    def of(cls, target: Endpoint, sql: str | None, database: str | None, seed: int, examples: int) -> Header:
         """Describe a run that begins now."""
         return cls(
             format=FORMAT,
@@ -57,6 +59,7 @@ class Header:
             profile=target.profile.name,
             profile_reason=target.reason,
             sql=_without_password(sql),
+            database=database,
             seed=seed,
             examples=examples,
             platform=f"{platform.platform()}, Python {platform.python_version()}",

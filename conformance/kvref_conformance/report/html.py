@@ -44,7 +44,7 @@ def write(path: Path, header: Header, tally: Tally) -> None:
 def _about(header: Header) -> list[tuple[str, str]]:
     return [
         ("profile", f"{header.profile} ({header.profile_reason})"),
-        ("sql", header.sql or "none"),
+        ("sql", f"{header.sql}: {header.database}" if header.sql else "none"),
         ("machine", f"{header.examples} examples, seed {header.seed}"),
         ("suite", f"{header.suite}, report format {header.format}"),
         ("started", header.started),

@@ -52,6 +52,10 @@ class Database(ABC):
         """Return the names of the tables that begin so."""
 
     @abstractmethod
+    def product(self) -> str:
+        """Return what it is and which version, such as `MySQL 8.0.33`."""
+
+    @abstractmethod
     def has_plugin(self) -> bool:
         """Tell whether the C plugin is active in this server."""
 
@@ -66,6 +70,10 @@ class Database(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the connection."""
+
+    def over_sql(self) -> str:
+        """Return mysql or mariadb of a server without the plugin, which an endpoint reaches through SQL; else ""."""
+        return "" if self.engine != "mysql" or self.has_plugin() else self.product().partition(" ")[0].lower()
 
     def insert(self, table: str, row: Row) -> None:
         """Insert a row of texts, numbers and NULL."""

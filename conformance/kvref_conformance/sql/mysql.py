@@ -76,6 +76,12 @@ class MySql(Database):
         rows = self.query("SELECT table_name FROM information_schema.tables WHERE table_schema = 'test'")
         return [str(name) for (name,) in rows if str(name).startswith(prefix)]
 
+    def product(self) -> str:
+        """Return `MySQL 8.0.33` or `MariaDB 10.11.14`."""
+        [[version]] = self.query("SELECT VERSION()")
+        number, _, more = str(version).partition("-")
+        return f"{'MariaDB' if more.startswith('MariaDB') else 'MySQL'} {number}"
+
     def has_plugin(self) -> bool:
         """Tell whether daemon_memcached is active."""
         states = self.query(

@@ -69,6 +69,10 @@ class Sqlite(Database):
         names = [str(name).removeprefix(TABLES) for (name,) in rows]
         return [name for name in names if name.startswith(prefix)]
 
+    def product(self) -> str:
+        """Return `SQLite 3.40.1`."""
+        return f"SQLite {sqlite3.sqlite_version}"
+
     def has_plugin(self) -> bool:
         """Tell that no C plugin is behind a SQLite file."""
         return False

@@ -30,8 +30,15 @@ OPTIONS: Final[Mapping[str, Sequence[str]]] = {
         "--sql-mode=NO_ENGINE_SUBSTITUTION", "--explicit-defaults-for-timestamp=OFF", "--innodb-strict-mode=OFF",
     ),
 }  # fmt: skip
+# MariaDB's nearest to utf8mb4_0900_ai_ci, the default of 8.0.33.
+MARIADB_0900: Final = "--collation-server=utf8mb4_uca1400_nopad_ai_ci"
 # Of MySQL; a conversation may set it, for kvref and for SQL alike.
 LOCK_WAIT: Final = "innodb_lock_wait_timeout=50"
+
+
+def options(version: str, *, mariadb: bool) -> Sequence[str]:
+    """Return the options of a server that shall take a version's tables."""
+    return (*OPTIONS[version], MARIADB_0900) if mariadb and version == "8.0.33" else OPTIONS[version]
 
 
 class Database(Protocol):
@@ -67,6 +74,7 @@ class InnoDBStage:
         self._server = database
         self._database = MySQLDatabase(database)
         self._process = KvrefProcess(machine)
+        self._held: Conversation | None = None
         self._schema = ["CREATE DATABASE innodb_memcache", *plugin_schema()]
 
     def prepare(self, conversation: Conversation) -> str:
@@ -76,6 +84,10 @@ class InnoDBStage:
             SuiteError: a statement of the set-up failed, or kvref has no such option.
         """
         settings = settings_of(conversation) or (LOCK_WAIT,)
+        if conversation is self._held:
+            # It went another way: a command that was too slow for it must not run in the tables made anew.
+            self._process.stop()
+        self._held = conversation
         try:
             self._set_up(conversation, settings)
         except SuiteError:
@@ -86,8 +98,7 @@ class InnoDBStage:
 
     def _set_up(self, conversation: Conversation, settings: Sequence[str]) -> None:
         if self._server.exit_status() is not None:
-            # MariaDB 10.11.14 ends with a segmentation fault now and then.
-            self._server.start()
+            self._server.start()  # it died of the conversation before
         for setting in settings:
             self._database.query(f"SET GLOBAL {setting}")
         self._database.fill(self._schema, conversation)

@@ -73,6 +73,10 @@ class KvrefProcess:
         self._serves = self._machine.reload() if self._machine.running() else self._machine.start(settings)
         return "" if self._serves else "closed"
 
+    def stop(self) -> None:
+        """End the server, and with it the commands that nobody waits for any more; `load` starts it again."""
+        self._machine.stop()
+
     def connect(self) -> socket.socket:
         """Open a memcached connection; raises OSError where the configuration was refused, as nobody listens then."""
         if not self._serves:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SQLITE: Final = "not_replayed.toml"
 INNODB: Final = "not_replayed_innodb.toml"
-INNODB_TARGETS: Final = ("kvref-mysql-8.0", "kvref-mariadb")
+INNODB_TARGETS: Final = ("kvref-mysql-8.0", "kvref-mariadb", "kvref-mysql-9.7")
 # Of the servers that kvref can be compared with.
 VERSIONS: Final = ("8.0.33", "5.6.14")
 CRASH: Final = "crash"

@@ -26,8 +26,8 @@ DIFFERS: Final = "differs"
 UNLISTED: Final = "replays though listed"
 WORDS: Final = (SAME, LISTED, DIFFERS, UNLISTED)
 
-# kvref answers in one piece and at once, so short silences tell the end of an answer; what differs at this pace is
-# held again at a slower pace before it counts.
+# kvref answers in one piece and at once, so short silences tell the end of an answer. What differs at this pace is held
+# again at slower paces before it counts, as is what is listed and does not: a slow answer looks like one that waits.
 BRISK: Final = Pace(first=0.2, quiet=0.05, whole=0.003, broken=0.03)
 
 SAMPLE_STEP: Final = 12
@@ -111,14 +111,14 @@ def _held(script: Script, stage: Stage, row: Row | None, asked: Asked) -> Outcom
     began = time.monotonic()
     found: list[Difference] = []
     failure = word = ""
-    for pace in (BRISK, NORMAL) if asked is not Asked.PLUGIN else (NORMAL, PATIENT):
+    for pace in (BRISK, NORMAL, PATIENT) if asked is not Asked.PLUGIN else (NORMAL, PATIENT):
         try:
             played = play(script.conversation, stage, pace)
             found = differences(script.conversation, played, stage.version, asked)
         except SuiteError as error:
             failure = str(error)
         word = _word(row, found, failure)
-        if word != DIFFERS or failure:
+        if word not in {DIFFERS, UNLISTED} or failure:
             break
     return Outcome(script, stage.version, word, tuple(found), row, time.monotonic() - began, failure)
 

@@ -1,0 +1,109 @@
+"""What `kvref conform` and `kvref replay` said of kvref over each database: a record, and README's table made of it.
+
+    python -m kvref_conformance.results DIR README.md
+
+reads DIR/TARGET/PROFILE/report.jsonl and DIR/TARGET/replay.json as `.ci/results` makes them, writes `over_sql.json`
+beside this file and fills README between MARKS. Numbers are taken over as they are: nothing is judged here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.transcripts import listing
+from kvref_conformance.transcripts.replay import LISTED, SAME
+from kvref_conformance.verdict import DEVIATES, HOLDS, UNSUPPORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PATH: Final = Path(__file__).with_name("over_sql.json")
+PROFILES: Final = ("kvref", "mysql-8.0")
+MARKS: Final = ("<!-- results: written by .ci/results -->\n", "<!-- end of results -->\n")
+HEADS: Final = (
+    "kvref over",
+    *(f"suite, `{profile}`" for profile in PROFILES),
+    *(f"transcripts of {version}" for version in listing.VERSIONS),
+)
+# What a run says of its cases or conversations, and the column of the record it is counted in.
+NOT_TRIED: Final = "not tried"
+COLUMNS: Final = ("as wanted", "documented", "otherwise", NOT_TRIED)
+
+Counts = dict[str, int]
+Record = dict[str, dict[str, Any]]
+
+
+def collect(folder: Path) -> Record:
+    """Read the reports of a run.
+
+    Args:
+        folder: with a folder for each target.
+
+    Returns:
+        By target: `database`, and COLUMNS counted by what was run.
+
+    Raises:
+        SuiteError: a report is missing, or a run was cut off.
+    """
+    return {target.name: _target(target) for target in sorted(folder.iterdir()) if target.is_dir()}
+
+
+def _target(folder: Path) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for profile in PROFILES:
+        lines = [json.loads(line) for line in _read(folder / profile / "report.jsonl").splitlines()]
+        if not lines or lines[-1]["kind"] != "footer":
+            raise SuiteError(f"{folder / profile}: the report has no end: run it again")
+        row["database"] = lines[0]["database"]
+        row[f"suite {profile}"] = _suite(lines[-1]["totals"])
+    replayed = json.loads(_read(folder / "replay.json"))["conversations"]
+    for version in listing.VERSIONS:
+        row[f"transcripts {version}"] = _replay([each for each in replayed if each["version"] == version])
+    return row
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SuiteError(f"{path}: {error.strerror}: run .ci/results") from error
+
+
+def _suite(totals: Mapping[str, int]) -> Counts:
+    otherwise = sum(totals.values()) - totals[HOLDS] - totals[DEVIATES] - totals[UNSUPPORTED]
+    return dict(zip(COLUMNS, (totals[HOLDS], totals[DEVIATES], otherwise, totals[UNSUPPORTED]), strict=True))
+
+
+def _replay(outcomes: list[dict[str, Any]]) -> Counts:
+    later = sum(each.get("class") == listing.LATER for each in outcomes)
+    words = Counter(each["outcome"] for each in outcomes)
+    listed = words[LISTED] - later
+    otherwise = len(outcomes) - words[SAME] - words[LISTED]
+    return dict(zip(COLUMNS, (words[SAME], listed, otherwise, later), strict=True))
+
+
+def table(record: Record) -> str:
+    """Return the table of README: `as wanted / documented / otherwise` in each cell."""
+    lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
+    for row in record.values():
+        runs = [counts for name, counts in row.items() if name != "database"]
+        cells = [" / ".join(str(counts[column]) for column in COLUMNS if column != NOT_TRIED) for counts in runs]
+        lines.append(f"| {' | '.join([row['database'], *cells])} |")
+    return "\n".join(lines) + "\n"
+
+
+def filled(page: str, record: Record) -> str:
+    """Return a page with the table between MARKS.
+
+    Raises:
+        SuiteError: a mark is missing.
+    """
+    before, begin, rest = page.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    if not begin or not end:
+        raise SuiteError(f"the page has no lines {MARKS[0].strip()} and {MARKS[1].strip()}")
+    return f"{before}{begin}\n{table(record)}\n{end}{after}"
