@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LETTERS: Final = tuple(stored(f"{{k}}{letter}", letter.upper()) for letter in "abcde")
 ABCD = tuple(stored(letter, letter.upper()) for letter in "abcd")
 ONE = Shape(f"k VARCHAR(32) CHARACTER SET utf8 PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
+TURNED = Shape(f"k VARCHAR(32) NOT NULL, v VARCHAR(40), {OPTIONS}, PRIMARY KEY (k DESC)")
 NUMBERED = Shape(f"k INT PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 
 
@@ -152,6 +153,24 @@ CASES = (
         rows("@>9", "10", "20"),
         rows("@<=2", "-5", "2"),
         shape=NUMBERED,
+    ),
+    case(
+        "range-along-a-descending-index",
+        "KV-RANGE-030",
+        *ABCD,
+        rows("@>c", "b", "a"),
+        rows("@<=b", "d", "c", "b"),
+        rows("@<=a@>c", "b", "a"),
+        rows("@>=a@<d"),
+        shape=TURNED,
+    ),
+    case(
+        "range-over-a-descending-index",
+        "KV-RANGE-031",
+        *ABCD,
+        rows("@>b", "c", "d"),
+        rows("@>=a@<c", "a", "b"),
+        shape=TURNED,
     ),
 )
 
