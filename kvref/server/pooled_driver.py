@@ -24,8 +24,10 @@ from kvref.wire.replies import Reply, ServerError
 _log = logging.getLogger("kvref.server")
 
 TRIES: Final = 4
-# Seconds between two looks at the mapped tables for DDL that no statement fails of.
+# Seconds between two looks at the mapped tables for DDL that no statement fails of; beside the commands, or after a
+# pause before the first one, which would else be answered from what the tables were long ago.
 LOOK_EVERY: Final = 1.0
+PAUSE: Final = 2.0
 
 
 class PooledDriver:
@@ -58,7 +60,9 @@ class PooledDriver:
         Returns:
             The reply, or None when `done` will be called.
         """
-        if self._due() and self._looking is None:
+        since = self._loop.time() - self._looked
+        paused = AgainError("the tables may have changed in a pause") if since > PAUSE else None
+        if paused is None and since > LOOK_EVERY and self._looking is None:
             self._looking = self._loop.create_task(self._look_behind())
         steps = begin()
         try:
@@ -66,7 +70,7 @@ class PooledDriver:
         except StopIteration as stop:
             reply: Reply = stop.value
             return reply
-        self._commands[done] = self._loop.create_task(self._carry_out(begin, steps, operation, done))
+        self._commands[done] = self._loop.create_task(self._carry_out(begin, steps, operation, done, paused))
         return None
 
     def forget(self, done: Callable[[Reply], None]) -> None:
@@ -98,12 +102,17 @@ class PooledDriver:
         return await self._loop.run_in_executor(self._threads, call, *arguments)
 
     async def _carry_out(
-        self, begin: Callable[[], Steps], steps: Steps, operation: Operation, done: Callable[[Reply], None]
+        self,
+        begin: Callable[[], Steps],
+        steps: Steps,
+        operation: Operation,
+        done: Callable[[Reply], None],
+        stale: AgainError | None,
     ) -> None:
         reply: Reply
         try:
             async with self._place():
-                reply = await self._reply(begin, steps, operation)
+                reply = await self._reply(begin, steps, operation, stale)
         except (StoreError, AgainError) as error:
             reply = ServerError(str(error))
         except Exception:  # noqa: BLE001 - logged whole
@@ -113,8 +122,9 @@ class PooledDriver:
         if self._commands.pop(done, None) is not None:
             done(reply)
 
-    async def _reply(self, begin: Callable[[], Steps], steps: Steps, operation: Operation) -> Reply:
-        error: AgainError | LostError | None = None
+    async def _reply(
+        self, begin: Callable[[], Steps], steps: Steps, operation: Operation, error: AgainError | LostError | None
+    ) -> Reply:
         for _ in range(TRIES):
             try:
                 if error is not None:
@@ -179,9 +189,6 @@ class PooledDriver:
         if link.in_transaction:
             await self._in_thread(link.commit)
         return reply
-
-    def _due(self) -> bool:
-        return self._loop.time() - self._looked > LOOK_EVERY
 
     async def _look_behind(self) -> None:
         try:

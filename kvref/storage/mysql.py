@@ -42,7 +42,7 @@ class MySQLStore:
         refuses = profile["table.fulltext"] == "refuses-rows"
         self.statements = PerMapping(partial(Statements, refuses_hidden=refuses))
         self._mappings: WeakSet[Mapping] = WeakSet()
-        self._shapes: WeakKeyDictionary[Mapping, object] = WeakKeyDictionary()
+        self._shapes: WeakKeyDictionary[Mapping, dict[str, object]] = WeakKeyDictionary()
 
     def link(self) -> Link:
         """Open a connection; raises StoreError where the server is not reached."""
@@ -101,8 +101,9 @@ class MySQLStore:
             take_over(mapping, found)
         self.statements.clear()
 
-    def has_shape(self, mapping: Mapping, shape: object) -> bool:
-        """Tell whether the mapped columns are described as they were last time; a changed width cuts values."""
-        before = self._shapes.get(mapping)
-        self._shapes[mapping] = shape
+    def has_shape(self, mapping: Mapping, part: str, shape: object) -> bool:
+        """Tell whether a part of a table is described as it was last time; a changed width cuts values."""
+        shapes = self._shapes.setdefault(mapping, {})
+        before = shapes.get(part)
+        shapes[part] = shape
         return before is None or before == shape

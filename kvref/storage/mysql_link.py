@@ -184,7 +184,7 @@ class Link:
     def _lookup(self, mapping: Mapping, sql: Statements, key: ports.Cell, *, lock: bool) -> ports.Row | None:
         with self._connection.cursor() as cursor:
             cursor.execute(sql.lookup(key, lock=lock))
-            if not self._store.has_shape(mapping, cursor.description):
+            if not self._store.has_shape(mapping, "mapped", cursor.description):
                 raise AgainError(f"the columns of {mapping.source} changed")
             row = cursor.fetchone()
         return None if row is None else sql.row(row)
@@ -219,8 +219,9 @@ class Link:
         # Until the transaction ends the table's columns stay; invisible ones are not in the description.
         with self._connection.cursor() as cursor:
             cursor.execute(sql.beside)
-            if not mapping.columns.issuperset(each[0] for each in cursor.description or ()):
-                raise AgainError(f"the columns of {mapping.source} changed")
+            names = [each[0] for each in cursor.description or ()]
+        if not self._store.has_shape(mapping, "beside", names) or not mapping.columns.issuperset(names):
+            raise AgainError(f"the columns of {mapping.source} changed")
 
     def _write(self, sql: str) -> str | None:
         size = len(sql.encode()) + 1  # the byte in front of it says that it is SQL

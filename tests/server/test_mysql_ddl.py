@@ -11,6 +11,7 @@ import pytest
 from database import database_or_skip, map_table, sql
 from serving import ask, serving
 
+from kvref.server.pooled_driver import PAUSE
 from kvref.targets import SQLServer
 
 pytestmark = pytest.mark.live
@@ -81,6 +82,26 @@ def test_a_column_added_beside_the_mapped_ones_counts_at_once(
             assert ask(client, write) in (STORED, b"2\r\n")
             key = write.split()[1].decode()
             assert sql(database, f"SELECT x{number} FROM test.shop WHERE k = '{key}'") == [(left,)]
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_column_dropped_beside_the_mapped_ones_counts_at_once(database: SQLServer) -> None:
+    # Where NULL may not go the plugin writes nothing (columns:type-185).
+    sql(database, "ALTER TABLE test.shop ADD COLUMN x INT NOT NULL DEFAULT 5")
+    with serving(database.dsn, "--profile", "mysql-8.0") as served, served.connect() as client:
+        assert ask(client, b"set @@shop.a 0 0 1\r\n1\r\n") == b"NOT_STORED\r\n"
+        sql(database, "ALTER TABLE test.shop DROP COLUMN x")
+        assert ask(client, b"set a 0 0 1\r\n1\r\n") == STORED
+
+
+@pytest.mark.usefixtures("shop")
+def test_what_changed_in_a_pause_counts_at_once(database: SQLServer) -> None:
+    sql(database, "ALTER TABLE test.shop ADD COLUMN x INT NOT NULL DEFAULT 5")
+    with serving(database.dsn, "--profile", "mysql-8.0") as served, served.connect() as client:
+        assert ask(client, b"set @@shop.a 0 0 1\r\n1\r\n") == b"NOT_STORED\r\n"
+        sql(database, "ALTER TABLE test.shop MODIFY COLUMN x INT NULL")
+        time.sleep(PAUSE + 0.1)
+        assert ask(client, b"set a 0 0 1\r\n1\r\n") == STORED
 
 
 @pytest.mark.usefixtures("shop")
