@@ -56,7 +56,7 @@ class Shape:
 
 
 def draw_shape(rnd: Random, name: str, ground: Ground, *, closed: bool) -> Shape:
-    """Draw a table that a container can map, with rows; `closed`: its last column is an integer that is never NULL."""
+    """Draw a table that a container can map, with rows; `closed`: as `Table.is_closed` has it."""
     key = replace(_key(rnd, ground), name="k")
     count = weighted(rnd, {1: 5.0, 2: 3, 3: 2, 4: 1, 5: 0.5, 6: 0.5})
     values = [
@@ -74,7 +74,7 @@ def draw_shape(rnd: Random, name: str, ground: Ground, *, closed: bool) -> Shape
         rnd.shuffle(columns)
     if closed:
         last = columns.pop(columns.index(rnd.choice([*options.values()])))
-        columns.append(replace(last, nullable=False))
+        columns.append(replace(last, type=last.type.replace("TINYINT", "INT"), nullable=False))
     if rules.UNSIGNED_NOT_NULL in ground.care:
         columns = [column if column is key else _readable(column) for column in columns]
     table = _indexed(rnd, Table(name, tuple(columns), primary="k"), ground)

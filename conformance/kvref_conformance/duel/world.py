@@ -95,8 +95,12 @@ class Table:
 
     @property
     def is_closed(self) -> bool:
-        """Tell whether the last column is an integer that is never NULL."""
-        return self.columns[-1].kind == "integer" and not self.columns[-1].nullable
+        """Tell whether the last column is an integer of two bytes or more that is never NULL: nothing reads on behind it.
+
+        One byte may be a blank to strtoull: 9 to 13, 32.
+        """
+        last = self.columns[-1]
+        return last.kind == "integer" and not last.type.startswith("TINYINT") and not last.nullable
 
     def column(self, name: str) -> Column:
         """Return a column by name."""
