@@ -95,7 +95,7 @@ class Table:
 
     @property
     def is_closed(self) -> bool:
-        """Tell whether the last column is an integer of two bytes or more that is never NULL: nothing reads on behind it.
+        """Tell whether the last column is an integer of two bytes or more, never NULL: nothing reads on behind it.
 
         One byte may be a blank to strtoull: 9 to 13, 32.
         """
