@@ -69,8 +69,8 @@ class Link:
         self.lost = False
         try:
             ((self._longest,),) = self._say("SELECT @@max_allowed_packet")
-            if store.profile.flag("store.reads_uncommitted"):
-                self._say("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+            self._dirty = store.profile.flag("store.reads_uncommitted")
+            self._say(f"SET SESSION TRANSACTION ISOLATION LEVEL READ {'UNCOMMITTED' if self._dirty else 'COMMITTED'}")
             if not store.profile.flag("store.checks_act") and "MariaDB" in str(self._say("SELECT VERSION()")):
                 self._say("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
         except pymysql.err.MySQLError as error:
@@ -89,7 +89,8 @@ class Link:
         """
         try:
             if ports.takes_lock(operation) and not self.in_transaction:
-                self._say("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+                if self._dirty:
+                    self._say("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
                 self._say("START TRANSACTION")
                 self.in_transaction = True
             return self._answer(operation)
