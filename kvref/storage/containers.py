@@ -127,8 +127,7 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         _check_several(where, table, values)
     if key in values and profile["containers.key_as_value"] == "refused":
         raise RowError(f"{where}: the key column {key.name} cannot be a value column too", "key-among-values")
-    index = _indexed(where, table, key, row.unique_idx_name_on_key or "", profile)
-    indexed = table.unique[index]
+    index, indexed = _indexed(where, table, key, row.unique_idx_name_on_key or "", profile)
     beginning = table.beginnings.get(index, 0) if profile["store.index_on_beginning"] == "beginning" else 0
     flags, cas, expiry = _option_columns(where, table, row, (key, *values), profile)
     mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
@@ -271,7 +270,8 @@ def _nearly(name: str, columns: tuple[str, ...]) -> str:
     return "" if meant is None else f": write {meant!r}, without blanks, quotes or other letter case"
 
 
-def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile) -> str:
+def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile) -> tuple[str, tuple[str, ...]]:
+    """Return the index as the table calls it, and its columns."""
     named = next((name for name in table.unique if name.lower() == index.lower()), None)
     if named is None:
         known = ", ".join(table.unique) or "none"
@@ -287,7 +287,7 @@ def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile
             f"{where}: index {index} is on {', '.join(columns)}: it must be on the key column {key.name} only",
             "index-of-others",
         )
-    return named
+    return named, columns
 
 
 def _option_column(where: str, table: Table, name: str | None, what: str) -> Column | None:

@@ -122,11 +122,14 @@ def test_triggers_fire(database: SQLServer, profile: str) -> None:
         assert ask(client, b"get n\r\nadd m 0 0 1\r\n1\r\nflush_all\r\n") == MISS + STORED + OK
     seen = [what for (what,) in sql(database, "SELECT what FROM test.audit")]
     updates = 1 if profile == "kvref" else 2  # a text that is no number counts as 0 for the plugin
-    assert seen == ["insert k", *["update k"] * updates, "delete k", "insert m", "delete m"]
+    flushed = [] if profile == "mysql-8.0" else ["delete m"]  # its flush_all is a TRUNCATE (columns:flush-009)
+    assert seen == ["insert k", *["update k"] * updates, "delete k", "insert m", *flushed]
 
 
 @pytest.mark.parametrize("profile", ["kvref", *PLUGIN])
 def test_checks_hold(database: SQLServer, profile: str) -> None:
+    # As the plugin passes them by; MySQL has no such switch.
+    off = profile != "kvref" and "MariaDB" in database.version
     with serving(database.dsn, "--profile", profile) as served, served.connect() as client:
         assert ask(client, b"set @@checked.k 0 0 1\r\na\r\n") == STORED
         for write in (b"set k 0 0 1\r\ny\r\n", b"set n 0 0 1\r\ny\r\n", b"prepend k 0 0 1\r\nz\r\n"):
@@ -136,6 +139,7 @@ def test_checks_hold(database: SQLServer, profile: str) -> None:
                 assert refused.startswith(b"SERVER_ERROR " + number)
                 assert b"short" in refused
             else:
-                assert refused == NOT_STORED
-        assert ask(client, b"get k\r\nget n\r\n") == b"VALUE k 0 1\r\na\r\n" + MISS * 2
-    assert sql(database, "SELECT * FROM test.checked") == [("k", "a")]
+                assert refused == (STORED if off else NOT_STORED)
+    assert sql(database, "SELECT * FROM test.checked ORDER BY k") == (
+        [("k", "zy"), ("n", "y")] if off else [("k", "a")]
+    )

@@ -106,7 +106,7 @@ def compares_bounds_by_bytes() -> None:
 @mutant
 def takes_any_index() -> None:
     """A row of `containers` may name an index that is not unique, on any column, or none at all."""
-    put(containers, "_indexed", lambda where, table, key, index, profile: (key.name,))
+    put(containers, "_indexed", lambda where, table, key, index, profile: (index, (key.name,)))
 
 
 @mutant
