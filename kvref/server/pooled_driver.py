@@ -2,7 +2,7 @@
 
 A command's operations are carried out in order; what they wrote is committed before the reply leaves. Where the
 database says that what a command saw is out of date (deadlock, a row that came up meanwhile, DDL, a lost connection
-before the commit) the command begins anew: nothing of it was kept.
+before the commit) the command begins anew: nothing of it was kept. Why threads: bench/README.md.
 """
 
 from __future__ import annotations
