@@ -67,7 +67,7 @@ def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_o
     except RefusedError:
         return []
     lossy = session.rules.lossy_ranges
-    # To the plugin a key is greater when it comes later in the index (seen on 8.0.33).
+    # To the plugin a key is greater when it comes later in the index (more:index-013).
     descending = lossy and mapping.descending
     if lossy and mapping.secondary:
         high = None  # range-063: only the primary key's cursor compares it
