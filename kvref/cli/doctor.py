@@ -61,7 +61,7 @@ def command(context: click.Context, dump: Path | None, dsn: str | None, profile:
 
 
 def _facts(profile: str) -> Profile:
-    able = [name for name in profiles.names() if profiles.load(name).flag("mapping.supported")]
+    able = profiles.with_mappings()
     if profile not in able:
         raise KvrefError(f"no profile {profile!r} with mappings: choose one of {', '.join(able)}")
     return profiles.load(profile)

@@ -16,22 +16,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from kvref import profiles, targets
+from kvref.cli.kvref_stage import EMBEDDED, open_kvref
 from kvref.errors import KvrefError
 from kvref_conformance.duel import known, report
 from kvref_conformance.duel.care import INNODB, care_for
 from kvref_conformance.duel.exchange import Side
 from kvref_conformance.duel.run import Run
 from kvref_conformance.duel.shapes import Ground
-from kvref_conformance.transcripts import innodb_stage
-from kvref_conformance.transcripts.innodb_stage import InnoDBStage
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
-from kvref_conformance.transcripts.sqlite_stage import SQLiteStage
 
 if TYPE_CHECKING:
     from kvref_conformance.duel.run import Found, Tally
-    from kvref_conformance.transcripts.play import Stage
 
-EMBEDDED: Final = "kvref-sqlite"
 # What the tables of two kvref servers look like where no MySQL takes part, by profile.
 VERSIONS: Final = {"mysql-5.6": "5.6.14"}
 NEWEST: Final = "8.0.33"
@@ -105,17 +101,10 @@ def _sides(
         profile = wanted.pop(0) if len(wanted) > 1 else wanted[0]
         console.print(f"starting {name} --profile {profile}", markup=False)
         said = f"kvref {profile}" if name == EMBEDDED else f"{name} {profile}"
-        sides.append(Side(said, _kvref(name, profile, version, stack)))
+        sides.append(Side(said, open_kvref(name, profile, version, stack)))
     taking_part = {*plugins, *wanted, *given}
     care = care_for({*taking_part, INNODB} if {*names}.intersection(targets.over_sql()) else taking_part)
     return (sides[0], sides[1]), Ground(version, care), taking_part
-
-
-def _kvref(name: str, profile: str, version: str, stack: ExitStack) -> Stage:
-    if name == EMBEDDED:
-        return SQLiteStage(stack.enter_context(targets.kvref_server(profile)), version)
-    options = innodb_stage.options(version, mariadb=name == "kvref-mariadb")
-    return InnoDBStage(*stack.enter_context(targets.kvref_over_sql(name, profile, options)), version)
 
 
 class _Watch:

@@ -18,18 +18,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kvref import profiles, targets
+from kvref.cli.kvref_stage import EMBEDDED, open_kvref
 from kvref.errors import KvrefError
 from kvref.targets import catalogue
 from kvref_conformance import transcripts
 from kvref_conformance.errors import CannotJudge, SuiteError
-from kvref_conformance.transcripts import innodb_stage, listing, show
+from kvref_conformance.transcripts import listing, show
 from kvref_conformance.transcripts.compare import Asked
 from kvref_conformance.transcripts.crew import Job, hold
-from kvref_conformance.transcripts.innodb_stage import InnoDBStage
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 from kvref_conformance.transcripts.replay import Script, recorded_with, sample
 from kvref_conformance.transcripts.running_plugin import RunningPlugin
-from kvref_conformance.transcripts.sqlite_stage import SQLiteStage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,32 +118,21 @@ def _jobs(
         host, port = addresses[0].rsplit(":", 1)
         return [_running(RunningPlugin((host, int(port)), sql), scripts)]
     if target is not None and over_sql:
-        return [_over_sql(target, name, scripts) for name in chosen or PROFILES]
+        return [_kvref(target, name, scripts) for name in chosen or PROFILES]
     if target is not None:
         return [_private(target, scripts)]
-    return [_embedded(name, scripts) for name in chosen or PROFILES]
+    return [_kvref(EMBEDDED, name, scripts) for name in chosen or PROFILES]
 
 
-def _embedded(profile: str, scripts: Sequence[Script]) -> Job:
+def _kvref(name: str, profile: str, scripts: Sequence[Script]) -> Job:
     version = str(profiles.load(profile)["identity.version"])
 
     def open_stage(stack: ExitStack) -> Stage:
-        return SQLiteStage(stack.enter_context(targets.kvref_server(profile)), version)
+        return open_kvref(name, profile, version, stack)
 
-    chosen = recorded_with(scripts, version)
-    return Job(version, chosen, listing.load(), EMBEDDED_STAGES, open_stage, Asked.KVREF_OVER_OTHER_SQL)
-
-
-def _over_sql(name: str, profile: str, scripts: Sequence[Script]) -> Job:
-    version = str(profiles.load(profile)["identity.version"])
-
-    def open_stage(stack: ExitStack) -> Stage:
-        options = innodb_stage.options(version, mariadb=name == "kvref-mariadb")
-        servers = stack.enter_context(targets.kvref_over_sql(name, profile, options))
-        return InnoDBStage(*servers, version)
-
+    rows, stages = (listing.load(), EMBEDDED_STAGES) if name == EMBEDDED else (listing.load(name), LIVE_STAGES)
     asked = Asked.KVREF if (name, version) == SAME_SQL else Asked.KVREF_OVER_OTHER_SQL
-    return Job(version, recorded_with(scripts, version), listing.load(name), LIVE_STAGES, open_stage, asked)
+    return Job(version, recorded_with(scripts, version), rows, stages, open_stage, asked)
 
 
 def _private(name: str, scripts: Sequence[Script]) -> Job:

@@ -55,8 +55,8 @@ def command(listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...]) 
     settings = parse(list(pairs))
     facts = profiles.load(profile)
     if not facts.flag("mapping.supported"):
-        able = [name for name in profiles.names() if profiles.load(name).flag("mapping.supported")]
-        raise KvrefError(f"profile {profile!r} has no mappings to serve: choose one of {', '.join(able)}")
+        able = ", ".join(profiles.with_mappings())
+        raise KvrefError(f"profile {profile!r} has no mappings to serve: choose one of {able}")
     store = open_store(dsn or _new_file(), facts, lock_wait(facts, settings))
     try:
         _serve(store, address, facts, settings, new=dsn is None)

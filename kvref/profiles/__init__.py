@@ -6,6 +6,6 @@ profile that values are inherited from.
 
 from __future__ import annotations
 
-from kvref.profiles.schema import Fact, Profile, load, names
+from kvref.profiles.schema import Fact, Profile, load, names, with_mappings
 
-__all__ = ["Fact", "Profile", "load", "names"]
+__all__ = ["Fact", "Profile", "load", "names", "with_mappings"]

@@ -72,6 +72,11 @@ def names() -> list[str]:
     )
 
 
+def with_mappings() -> list[str]:
+    """Return the names of the profiles that have mappings: those that can be served."""
+    return [name for name in names() if load(name).flag("mapping.supported")]
+
+
 @cache
 def load(name: str) -> Profile:
     """Load one profile.

@@ -61,8 +61,7 @@ class PooledDriver:
             The reply, or None when `done` will be called.
         """
         since = self._loop.time() - self._looked
-        paused = AgainError("the tables may have changed in a pause") if since > PAUSE else None
-        if paused is None and since > LOOK_EVERY and self._looking is None:
+        if LOOK_EVERY < since <= PAUSE and self._looking is None:
             self._looking = self._loop.create_task(self._look_behind())
         steps = begin()
         try:
@@ -70,7 +69,7 @@ class PooledDriver:
         except StopIteration as stop:
             reply: Reply = stop.value
             return reply
-        self._commands[done] = self._loop.create_task(self._carry_out(begin, steps, operation, done, paused))
+        self._commands[done] = self._loop.create_task(self._carry_out(begin, steps, operation, done, since > PAUSE))
         return None
 
     def forget(self, done: Callable[[Reply], None]) -> None:
@@ -86,8 +85,7 @@ class PooledDriver:
 
     async def read_directory(self) -> Directory:
         """Read the configuration, see `MySQLStore.read_directory`."""
-        directory: Directory = await self._in_thread(self.store.read_directory)
-        return directory
+        return self.store.adopt(await self._in_thread(self.store.look_up_directory))
 
     async def close(self) -> None:
         """Wait for the commands that run, then close the connections."""
@@ -107,7 +105,7 @@ class PooledDriver:
         steps: Steps,
         operation: Operation,
         done: Callable[[Reply], None],
-        stale: AgainError | None,
+        stale: bool,
     ) -> None:
         reply: Reply
         try:
@@ -122,12 +120,12 @@ class PooledDriver:
         if self._commands.pop(done, None) is not None:
             done(reply)
 
-    async def _reply(
-        self, begin: Callable[[], Steps], steps: Steps, operation: Operation, error: AgainError | LostError | None
-    ) -> Reply:
-        for _ in range(TRIES):
+    async def _reply(self, begin: Callable[[], Steps], steps: Steps, operation: Operation, stale: bool) -> Reply:
+        tried = 0
+        while True:
+            tried += 1
             try:
-                if error is not None:
+                if stale:
                     steps.close()
                     await self._look()
                     steps = begin()
@@ -138,10 +136,10 @@ class PooledDriver:
                         return reply
                 async with self._link() as link:
                     return await self._all(link, steps, operation)
-            except (AgainError, LostError) as caught:
-                error = caught
-        assert error is not None
-        raise error
+            except (AgainError, LostError):
+                if tried == TRIES:
+                    raise
+                stale = True
 
     @asynccontextmanager
     async def _place(self) -> AsyncIterator[None]:

@@ -67,8 +67,16 @@ class MySQLStore:
             ConfigError: nothing usable, see `catalog.read_directory`.
             StoreError: the server is not reached, or refuses.
         """
+        return self.adopt(self.look_up_directory())
+
+    def look_up_directory(self) -> tuple[Directory, list[str]]:
+        """Read the configuration and change nothing here, so that any thread may; raises as `read_directory`."""
         with closing(self.link()) as link:
-            directory, self.problems = link.read_directory()
+            return link.read_directory()
+
+    def adopt(self, read: tuple[Directory, list[str]]) -> Directory:
+        """Take over what `look_up_directory` returned, in the thread of all commands."""
+        directory, self.problems = read
         self.naming = directory.naming
         self.watch(directory.default)
         return directory

@@ -197,9 +197,7 @@ class Link:
 
     def _insert(self, mapping: Mapping, row: ports.Row, *, clear_unmapped: bool) -> str | None:
         sql = self._store.statements(mapping)
-        if clear_unmapped:
-            self._look_beside(mapping, sql)
-        refusal = sql.refusal(row, clear_unmapped=clear_unmapped)
+        refusal = self._refusal(mapping, row, clear_unmapped=clear_unmapped)
         if refusal is not None:
             return refusal
         refusal = self._write(sql.insert(row, clear_unmapped=clear_unmapped))
@@ -210,11 +208,14 @@ class Link:
         return refusal
 
     def _update(self, mapping: Mapping, key: ports.Cell, row: ports.Row, *, clear_unmapped: bool) -> str | None:
+        update = self._store.statements(mapping).update(key, row, clear_unmapped=clear_unmapped)
+        return self._refusal(mapping, row, clear_unmapped=clear_unmapped) or self._write(update)
+
+    def _refusal(self, mapping: Mapping, row: ports.Row, *, clear_unmapped: bool) -> str | None:
         sql = self._store.statements(mapping)
         if clear_unmapped:
             self._look_beside(mapping, sql)
-        refusal = sql.refusal(row, clear_unmapped=clear_unmapped)
-        return refusal or self._write(sql.update(key, row, clear_unmapped=clear_unmapped))
+        return sql.refusal(row, clear_unmapped=clear_unmapped)
 
     def _look_beside(self, mapping: Mapping, sql: Statements) -> None:
         # Until the transaction ends the table's columns stay; invisible ones are not in the description.

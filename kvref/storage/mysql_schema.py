@@ -238,7 +238,8 @@ class MySQLCatalog:
                 raise
 
     def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
-        known = {**OTHER_CHARSETS, **CHARSETS}.get(charset or "utf8mb4")
+        name_of_set = charset or "utf8mb4"
+        known = CHARSETS.get(name_of_set) or OTHER_CHARSETS.get(name_of_set)
         if known is None:
             return None
         column = column_of(name, declared, "", self._profile, known)

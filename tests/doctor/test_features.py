@@ -16,7 +16,7 @@ from kvref_conformance.deviations import defects
 
 ROOT = Path(__file__).parents[2]
 TABLE = features.load()
-MAPPING = [name for name in profiles.names() if profiles.load(name).flag("mapping.supported")]
+MAPPING = profiles.with_mappings()
 WITHOUT_REQUIREMENT = {"unseen"}  # it says nothing of the row
 
 
