@@ -36,6 +36,11 @@ class Isolation:
         return self.level == READ_UNCOMMITTED
 
     @property
+    def batches(self) -> bool:
+        """Tell whether a transaction outlives its command."""
+        return self.read_batch or not self.direct
+
+    @property
     def keeps_snapshot(self) -> bool:
         """Tell whether the reads of a batch see one moment."""
         first = READ_COMMITTED if self.one_snapshot else REPEATABLE_READ

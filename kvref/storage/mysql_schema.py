@@ -79,8 +79,12 @@ class MySQLCatalog:
             StoreError: the account may not read it.
         """
         columns = ", ".join(map(quote, CONTAINER_COLUMNS))
-        # Else a mapping could be made of a row that its writer takes back.
-        wait = " LOCK IN SHARE MODE" if self._profile.flag("store.reads_uncommitted") else ""
+        wait = ""
+        if self._profile["containers.locked_row"] == "waited-for":
+            wait = " LOCK IN SHARE MODE"
+        else:
+            # Whatever the connection reads else: no mapping is made of a row that its writer may take back.
+            self._rows("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         rows = self._configuration(f"SELECT {columns} FROM {SCHEMA}.containers{wait}", "containers")  # noqa: S608 - constant
         return [Container(_text(row[0]) or "", *map(_text, row[1:])) for row in rows if row[0] is not None]
 
