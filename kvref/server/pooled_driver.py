@@ -241,19 +241,19 @@ class PooledDriver:
         Raises:
             AgainError, LostError: begin the command anew.
         """
-        link = transaction.link
-        if link is not None and link.lost:
-            await self._release(transaction)
-        if transaction.acknowledged and not transaction.open:
-            transaction.written = transaction.acknowledged = False
-            return DeadlockError("deadlock") if isinstance(error, CycleError) else TransactionLostError(str(error))
-        if not isinstance(error, AgainError | LostError):
-            return error
-        if not transaction.acknowledged:
+        lost = transaction.acknowledged and not transaction.open
+        again = isinstance(error, AgainError | LostError)
+        if lost or (again and not transaction.acknowledged):
             await self._finish(transaction, RollBack())
-        if not last:
+        if not transaction.open:
+            await self._release(transaction)  # who begins anew looks at the tables first, for which it needs a link
+        if again and not lost and not last:
             raise error
-        return DeadlockError("deadlock") if isinstance(error, CycleError) else StoreError(str(error))
+        if isinstance(error, CycleError):
+            return DeadlockError("deadlock")
+        if lost:
+            return TransactionLostError(str(error))
+        return StoreError(str(error)) if isinstance(error, AgainError) else error
 
     async def _finish(self, transaction: Transaction, how: Commit | RollBack) -> str | None:
         """End the transaction; returns why it could not be committed."""
