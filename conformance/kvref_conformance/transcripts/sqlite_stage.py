@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from kvref_conformance.transcripts.holes import Json
 
 # What no reader of a SQLite file can be shown.
-READS_UNCOMMITTED: Final = re.compile(
-    r"SET (?:SESSION )?TRANSACTION ISOLATION LEVEL READ UNCOMMITTED\b", re.IGNORECASE
-)
+READS_UNCOMMITTED: Final = re.compile(r"SET (?:SESSION )?TRANSACTION ISOLATION LEVEL READ UNCOMMITTED\b", re.IGNORECASE)
 # The server's own table, which it counts cas numbers in.
 COUNTERS: Final = "kvref_counters"
 
