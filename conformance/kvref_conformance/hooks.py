@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @pytest.hookspec(firstresult=True)
-def kvref_restart(settings: Mapping[str, int]) -> str | None:
+def pytest_kvref_restart(settings: Mapping[str, int]) -> str | None:
     """Start the endpoint again with these settings and no others, at the same address and on the same data.
 
     Args:

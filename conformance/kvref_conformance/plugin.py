@@ -71,7 +71,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if session.config.option.collectonly:
         return
     try:
-        run = Run.start(session.config.option, lambda settings: session.config.hook.kvref_restart(settings=settings))
+        run = Run.start(
+            session.config.option, lambda settings: session.config.hook.pytest_kvref_restart(settings=settings)
+        )
     except (CannotJudge, CaseFailed, SuiteError) as error:
         pytest.exit(f"cannot judge: {error}", returncode=verdict.COULD_NOT_JUDGE)
     session.config.stash[RUN] = run

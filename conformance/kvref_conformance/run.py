@@ -60,7 +60,7 @@ class Run:
 
         Args:
             options: pytest's, with those of the plugin.
-            restart: the hook `kvref_restart`, asked where there is no --restart.
+            restart: the hook `pytest_kvref_restart`, asked where there is no --restart.
 
         Raises:
             CannotJudge: an option, the endpoint or the database is unusable.

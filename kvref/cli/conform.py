@@ -81,13 +81,13 @@ def command(context: click.Context, /, address: str | None, target: str | None, 
 
 
 class Restarts:
-    """Answers the suite's hook `kvref_restart` (`kvref_conformance/hooks.py`) for a target that was booted for it."""
+    """Answers the suite's hook `pytest_kvref_restart` (`kvref_conformance/hooks.py`) for a target that was booted for it."""
 
     def __init__(self, booted: targets.Private) -> None:
         self._booted = booted
 
     @pytest.hookimpl
-    def kvref_restart(self, settings: Mapping[str, int]) -> str:
+    def pytest_kvref_restart(self, settings: Mapping[str, int]) -> str:
         """Start the target again; "" when it answers, or why it refuses the settings."""
         try:
             self._booted.restart(settings)

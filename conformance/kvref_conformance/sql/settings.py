@@ -26,7 +26,7 @@ class Settings:
 
     Args:
         address: the endpoint.
-        restart: as the hook `kvref_restart`.
+        restart: as the hook `pytest_kvref_restart`.
         reconnect: opens the SQL connection anew, which a server closes that is started again.
     """
 
