@@ -53,7 +53,7 @@ IDLE_WORDS = {
     "long-key": say("get {k:251}\r\n", "CLIENT_ERROR bad command line format\r\n"),
     "unknown-mapping-get": say("get @@{k}none.{k}9\r\n", "END\r\n"),
     "unknown-mapping-bind": say("bind {k}none\r\n", "NOT_FOUND\r\n"),
-    "same-mapping-get": say("get @@{m1}\r\n", "VALUE @@{m1} 0 {#w1}\r\n{w1}\r\nEND\r\n"),
+    "same-mapping-get": say("get @@{m1}\r\n", "VALUE @@{m1} 0 <number>\r\n<text>\r\nEND\r\n"),
     "same-mapping-bind": say("bind {m1}\r\n", "SUCCEED\r\n"),
     "miss": nothing("none"),
     "hit": reads(1, "x"),
