@@ -53,6 +53,16 @@ CHAPTERS: Final = (
     "default_mapping",
     "reload",
     "tables_changed",
+    "write_batch",
+    "batch_ends",
+    "failed_write",
+    "read_batch",
+    "isolation",
+    "locks",
+    "lock_wait",
+    "idle_commit",
+    "binlog",
+    "batch_settings",
 )
 
 
