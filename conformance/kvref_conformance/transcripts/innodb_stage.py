@@ -32,8 +32,8 @@ OPTIONS: Final[Mapping[str, Sequence[str]]] = {
 }  # fmt: skip
 # MariaDB's nearest to utf8mb4_0900_ai_ci, the default of 8.0.33.
 MARIADB_0900: Final = "--collation-server=utf8mb4_uca1400_nopad_ai_ci"
-# Of MySQL; a conversation may set it, for kvref and for SQL alike.
-LOCK_WAIT: Final = "innodb_lock_wait_timeout=50"
+# The one setting that is MySQL's own, for kvref and for SQL alike.
+LOCK_WAIT: Final = "innodb_lock_wait_timeout="
 
 
 def options(version: str, *, mariadb: bool) -> Sequence[str]:
@@ -83,23 +83,24 @@ class InnoDBStage:
         Raises:
             SuiteError: a statement of the set-up failed, or kvref has no such option.
         """
-        settings = settings_of(conversation) or (LOCK_WAIT,)
+        shared = [each for each in settings_of(conversation) if each.startswith(LOCK_WAIT)] or [f"{LOCK_WAIT}50"]
+        self._process.settle()
         if conversation is self._held:
             # It went another way: a command that was too slow for it must not run in the tables made anew.
             self._process.stop()
         self._held = conversation
         try:
-            self._set_up(conversation, settings)
+            self._set_up(conversation, shared)
         except SuiteError:
             if self._server.exit_status() is None:
                 raise
-            self._set_up(conversation, settings)
+            self._set_up(conversation, shared)
         return self._process.load(conversation)
 
-    def _set_up(self, conversation: Conversation, settings: Sequence[str]) -> None:
+    def _set_up(self, conversation: Conversation, shared: Sequence[str]) -> None:
         if self._server.exit_status() is not None:
             self._server.start()  # it died of the conversation before
-        for setting in settings:
+        for setting in shared:
             self._database.query(f"SET GLOBAL {setting}")
         self._database.fill(self._schema, conversation)
 
