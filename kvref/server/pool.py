@@ -32,7 +32,7 @@ class Pool:
         self._store = store
         self._isolation = isolation
         self._loop = asyncio.get_running_loop()
-        most = store.login.connections
+        most = store.login.most(batches=isolation.batches)
         self._threads = ThreadPoolExecutor(most + _MORE_THREADS, thread_name_prefix="kvref-mysql")
         # Batches may hold every place: what looks at tables beside them needs a connection that none of them holds.
         self.most = most - 1 if isolation.batches else most

@@ -1,7 +1,7 @@
 """One connection to a MySQL or MariaDB server: its transaction, and its errors to what a command does about them.
 
-It blocks; the driver runs it in a thread. The first operation that takes a lock, or with batches of reads any, begins a
-transaction; other reads are statements of their own.
+It blocks; the driver runs it in a thread. The first operation that takes a lock, or a read of a batch of reads, begins
+a transaction; other reads are statements of their own.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Link:
 
     def _begins(self, operation: ports.Operation) -> bool:
         reads = isinstance(operation, ports.Lookup | ports.Scan | ports.ReadAlong)
-        return ports.takes_lock(operation) or (reads and self._isolation.read_batch)
+        return ports.takes_lock(operation) or (reads and self._isolation.reads_begin)
 
     def _take_level(self) -> None:
         level = _session_level(self._isolation)

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from kvref_conformance.transcripts.kvref_process import Machine
 
 # What another server needs to take the tables of a version as that version took them, where it can. And a write that
-# outlives the process is enough here: no conversation cuts the power.
-DURABLE: Final = ("--innodb_flush_log_at_trx_commit=2", "--skip-log-bin", "--innodb-doublewrite=OFF")
+# outlives the process is enough here: no conversation cuts the power. 200 clients have an open batch at once.
+DURABLE: Final = (
+    "--innodb_flush_log_at_trx_commit=2", "--skip-log-bin", "--innodb-doublewrite=OFF", "--max-connections=400",
+)  # fmt: skip
 OPTIONS: Final[Mapping[str, Sequence[str]]] = {
     "8.0.33": DURABLE,
     "5.6.14": (
