@@ -6,6 +6,7 @@ from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Lookup, Row, Steps
 from kvref.semantics.ranges import Range, parse, scan
 from kvref.semantics.session import Session, UnfitError
+from kvref.semantics.through import cached
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 from kvref.wire.grammar import BAD_FORMAT
@@ -16,6 +17,12 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
     items: list[r.Item] = []
     size = 0
     for position, word in enumerate(command.words, 1):
+        hit = yield from cached(session, word, now)
+        if hit is not None:
+            session.shared.counters.got(word, hits=1, misses=False)
+            items.append(hit)
+            size += hit.size
+            continue
         last = position == len(command.words) and not command.refused
         key = yield from _key(session, word)
         found: list[r.Item] = []

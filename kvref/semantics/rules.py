@@ -52,6 +52,11 @@ class Rules:
     answers_missing_key: bool
     bounds_append: bool
     reload_silences: bool
+    cache_holds_rows: bool
+    cache_ends_sums: bool
+    cache_cuts_append: bool
+    cache_expires_from_start: bool
+    cache_shifts_time: bool
 
 
 def rules(profile: Profile) -> Rules:
@@ -99,4 +104,9 @@ def rules(profile: Profile) -> Rules:
         answers_missing_key=profile["arith.missing_key"] == "garbage",
         bounds_append=profile["text.value_limit"] == "setting",
         reload_silences=profile["reload.open_connections"] == "silent",
+        cache_holds_rows=profile["cache.holds"] == "what-was-committed",
+        cache_ends_sums=profile["cache.sum"] == "with-line-end",
+        cache_cuts_append=profile["cache.append"] == "cuts-two-bytes",
+        cache_expires_from_start=profile["cache.expiry"] == "from-start",
+        cache_shifts_time=profile["cache.table_time"] == "shifted-by-uptime",
     )

@@ -10,8 +10,10 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kvref.semantics.cache import Cache
 from kvref.semantics.keys import Switch, mapping_name, split_word
 from kvref.semantics.mapping import Directory, Mapping
+from kvref.semantics.pending import Pending
 from kvref.semantics.ports import Cell, LoadMapping, Lookup, Operation, Recheck, Row
 from kvref.semantics.rules import Rules
 from kvref.semantics.stats import Counters
@@ -38,6 +40,7 @@ class Shared:
         counters: what `stats` reports.
         process: rows of `stats` that only the server knows (pid, uptime, connections).
         item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
+        cache: the memory cache.
     """
 
     rules: Rules
@@ -46,6 +49,7 @@ class Shared:
     counters: Counters
     process: Callable[[], dict[str, str]] = field(default=dict)
     item_size_max: int = 1 << 20
+    cache: Cache = field(default_factory=Cache)
 
 
 class Session:
@@ -54,6 +58,7 @@ class Session:
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
         self.rules = shared.rules
+        self.pending = Pending(shared.cache)
         self._bound: Mapping | None = None
         self._started = False  # a command has needed a mapping: from then on the one in force answers to its name
         # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kvref.semantics import arithmetic, change, retrieve, store
 from kvref.semantics.ports import LockWaitError, Steps
 from kvref.semantics.session import Session, UnfitError
 from kvref.semantics.stats import report
+from kvref.semantics.through import Verb, through
 from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 
 LOCK_WAIT: Final = "lock wait timeout"
-_VERBS: Final[dict[type, Callable[[Session, Any, int], Steps]]] = {
+_VERBS: Final[dict[type, Verb]] = {
     c.Get: retrieve.get,
     c.Store: store.store,
     c.Arithmetic: arithmetic.arithmetic,
@@ -36,8 +36,15 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
     verb = _VERBS.get(type(command))
     if verb is None:
         return _without_rows(session, command)
+    reply = yield from through(session, command, now, verb, _in_table)
+    session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
+    return reply
+
+
+def _in_table(verb: Verb, session: Session, command: c.Command, now: int) -> Steps:
     try:
         reply = yield from verb(session, command, now)
+        session.pending.committed()
     except RefusedError as refused:
         reply = refused.reply
     except UnfitError as unfit:
@@ -49,7 +56,6 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
             if session.rules.lock_wait_is_error or isinstance(command, c.Get)
             else _failed(session, command, r.Status.NOT_FOUND)
         )
-    session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from kvref.addresses import Address
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
+from kvref.semantics.cache import Cache
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.semantics.stats import Counters
@@ -61,9 +62,11 @@ class Server:
         self.connections: set[Connection] = set()
         self.most_connections = 0
         self.text_rules = text_rules(profile, settings["item_size_max"])
+        numbers = store.cas_numbers()
+        cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
         self.shared = Shared(
-            rules(profile), store.read_directory(), store.cas_numbers(), Counters(), self.process_rows,
-            settings["item_size_max"],
+            rules(profile), store.read_directory(), numbers, Counters(), self.process_rows,
+            settings["item_size_max"], cache,
         )  # fmt: skip
         self.driver: Driver
         self._reloading: asyncio.Task[None] | None = None
@@ -104,6 +107,7 @@ class Server:
     async def _reload(self) -> None:
         try:
             self.shared.directory.replace(await self.driver.read_directory())
+            self.shared.cache.restart(int(time.time()))
         except (ConfigError, StoreError) as error:
             _log.error("configuration not reloaded, the old one stays in force: %s", error)
             return
@@ -159,4 +163,5 @@ class Server:
             "auth_enabled_sasl": "no",
             "item_size_max": str(self.settings["item_size_max"]),
             "tcp_backlog": str(BACKLOG),
+            **self.shared.cache.rows(),
         }
