@@ -17,13 +17,14 @@ from kvref.addresses import Address
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.cache import Cache
+from kvref.semantics.policies import Policy
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.semantics.stats import Counters
 from kvref.server.connection import Connection
 from kvref.server.drivers import Driver, driver_for
 from kvref.storage.sqlite import SQLiteStore
-from kvref.wire.rules import text_rules
+from kvref.wire.rules import TextRules, text_rules
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -61,13 +62,13 @@ class Server:
         self.started = time.time()
         self.connections: set[Connection] = set()
         self.most_connections = 0
-        self.text_rules = text_rules(profile, settings["item_size_max"])
         numbers = store.cas_numbers()
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
         self.shared = Shared(
             rules(profile), store.read_directory(), numbers, Counters(), self.process_rows,
             settings["item_size_max"], cache,
         )  # fmt: skip
+        self.text_rules = self._grammar()
         self.driver: Driver
         self._reloading: asyncio.Task[None] | None = None
 
@@ -108,11 +109,16 @@ class Server:
         try:
             self.shared.directory.replace(await self.driver.read_directory())
             self.shared.cache.restart(int(time.time()))
+            self.text_rules = self._grammar()
         except (ConfigError, StoreError) as error:
             _log.error("configuration not reloaded, the old one stays in force: %s", error)
             return
         self._report()
         _log.info("configuration reloaded")
+
+    def _grammar(self) -> TextRules:
+        fills = self.shared.directory.policies.set in (Policy.CACHE, Policy.BOTH)
+        return text_rules(self.profile, self.settings["item_size_max"], for_cache=fills)
 
     def _report(self) -> None:
         directory = self.shared.directory

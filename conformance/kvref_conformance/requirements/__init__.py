@@ -51,6 +51,7 @@ CHAPTERS: Final = (
     "containers",
     "configuration",
     "reload",
+    "cache_policies",
     "machine",
 )
 TEXTS: Final = ("title", "statement", "level")
