@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from kvref_conformance.conversation import Exchange
     from kvref_conformance.deviations import Deviation, Deviations
     from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.sql.settings import Settings
     from kvref_conformance.sql.world import World
+
+ENGINES = {"plugin": "MySQL with daemon_memcached"}
 
 
 class Judge:
@@ -29,16 +32,24 @@ class Judge:
         world: the suite's own tables; None without --sql.
         flush_reason: why flush_all must not be sent; empty when it may.
         tag: letters and digits that no other run uses; every key begins with them.
+        settings: brings the endpoint to run with other settings; None without --sql.
     """
 
     def __init__(
-        self, endpoint: Endpoint, deviations: Deviations, world: World | None, flush_reason: str, tag: str
+        self,
+        endpoint: Endpoint,
+        deviations: Deviations,
+        world: World | None,
+        flush_reason: str,
+        tag: str,
+        settings: Settings | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.deviations = deviations
         self.world = world
         self.tag = tag
         self.keys: list[str] = []
+        self.settings = settings
         self._flush_reason = flush_reason
         self._catalogue = requirements.load()
 
@@ -92,8 +103,8 @@ class Judge:
             return UNSUPPORTED, f"profile {profile.name} has no mappings"
         if case.needs_sql() and self.world is None:
             return NOT_JUDGED, "needs --sql DSN: the suite makes its own tables and looks at them"
-        if case.engine and self.world is not None and self.world.database.engine != case.engine:
-            return NOT_JUDGED, f"needs {case.engine} behind the endpoint"
+        if case.engine and self.world is not None and not self.world.database.is_engine(case.engine):
+            return NOT_JUDGED, f"needs {ENGINES.get(case.engine, case.engine)} behind the endpoint"
         if case.flushes and self._flush_reason:
             return NOT_JUDGED, self._flush_reason
         return None
@@ -101,6 +112,8 @@ class Judge:
     def _hold(self, case: Case, conversation: Conversation) -> tuple[str, str]:
         row = self.deviations.of(case.id, case.requirements)
         try:
+            if self.settings is not None:
+                self.settings.bring(case.settings)
             if self.world is not None:
                 self.world.configure(case.setup)
                 if case.shape is not None:

@@ -52,6 +52,10 @@ class Rules:
     answers_missing_key: bool
     bounds_append: bool
     reload_silences: bool
+    failure_discards: bool
+    switch_keeps_count: bool
+    counts_each_key: bool
+    write_renews_snapshot: bool
     cache_holds_rows: bool
     cache_ends_sums: bool
     cache_cuts_append: bool
@@ -104,6 +108,10 @@ def rules(profile: Profile) -> Rules:
         answers_missing_key=profile["arith.missing_key"] == "garbage",
         bounds_append=profile["text.value_limit"] == "setting",
         reload_silences=profile["reload.open_connections"] == "silent",
+        failure_discards=profile["batch.failed_write"] == "discards",
+        switch_keeps_count=profile.flag("batch.switch_keeps_count"),
+        counts_each_key=profile["batch.multiget_counts"] == "keys",
+        write_renews_snapshot=profile["isolation.first_write"] == "renews",
         cache_holds_rows=profile["cache.holds"] == "what-was-committed",
         cache_ends_sums=profile["cache.sum"] == "with-line-end",
         cache_cuts_append=profile["cache.append"] == "cuts-two-bytes",

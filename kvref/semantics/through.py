@@ -17,7 +17,7 @@ from kvref.semantics.mapping import Mapping
 from kvref.semantics.policies import Policy
 from kvref.semantics.ports import Lookup, Operation, Steps
 from kvref.semantics.session import Session
-from kvref.semantics.values import RefusedError, to_bytes
+from kvref.semantics.values import to_bytes
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 from kvref.wire.grammar import BAD_FORMAT
@@ -42,18 +42,16 @@ def through(session: Session, command: c.Command, now: int, verb: Verb, in_table
         command: what the client asked.
         now: UNIX time in whole seconds.
         verb: what the command is in the table.
-        in_table: called with a verb, session, command and time; returns its steps, whose errors are replies.
+        in_table: called with a verb, session, command and time; returns its steps, whose errors are replies and whose
+            writes count in the batch.
     """
     policy = session.shared.directory.policies.of(command)
     if policy is Policy.TABLE:
         return (yield from in_table(verb, session, command, now))
     if policy is Policy.OFF:
         return _answer_of_nothing(command)
-    try:
-        if policy is Policy.CACHE:
-            return (yield from _in_cache(session, command, now))
-    except RefusedError as refused:
-        return refused.reply
+    if policy is Policy.CACHE:
+        return (yield from in_table(_in_cache, session, command, now))
     if isinstance(command, c.Get):
         return (yield from in_table(verb, session, command, now))  # which asks `cached` for each word
     if session.rules.cache_holds_rows:
@@ -171,14 +169,16 @@ def _rows_cached(session: Session, command: c.Command, now: int, verb: Verb, in_
     reply = yield from in_table(_noting(verb), session, command, now)
     if isinstance(command, c.Delete | c.Refused):
         # Its row may be gone by SQL: what the cache still has of it goes too, and was there to be deleted.
-        try:
-            place = yield from _place(session, _word(command))
-        except RefusedError:
-            return reply
-        if place is not None and not session.pending.holds(place.at):
-            done = _done(session, command, place.at, now)
-            return done if reply is r.Status.NOT_FOUND else reply
+        done = yield from in_table(_removed, session, command, now)
+        return done if reply is r.Status.NOT_FOUND else reply
     return reply
+
+
+def _removed(session: Session, command: c.Delete | c.Refused, now: int) -> Steps:
+    place = yield from _place(session, _word(command))
+    if place is None or session.pending.holds(place.at):
+        return r.Status.NOT_FOUND
+    return _done(session, command, place.at, now)
 
 
 def _noting(verb: Verb) -> Verb:

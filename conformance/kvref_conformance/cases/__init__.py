@@ -54,6 +54,16 @@ CHAPTERS: Final = (
     "reload",
     "cache_policies",
     "tables_changed",
+    "write_batch",
+    "batch_ends",
+    "failed_write",
+    "read_batch",
+    "isolation",
+    "locks",
+    "lock_wait",
+    "idle_commit",
+    "binlog",
+    "batch_settings",
 )
 
 

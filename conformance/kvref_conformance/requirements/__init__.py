@@ -51,6 +51,13 @@ CHAPTERS: Final = (
     "containers",
     "configuration",
     "reload",
+    "write_batch",
+    "read_batch",
+    "isolation",
+    "locks",
+    "idle_commit",
+    "binlog",
+    "batch_settings",
     "cache_policies",
     "machine",
 )

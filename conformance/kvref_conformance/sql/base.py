@@ -69,8 +69,20 @@ class Database(ABC):
         """Make the connection usable again after a statement that was interrupted."""
 
     @abstractmethod
+    def connect_again(self) -> None:
+        """Make the connection usable after the server may have been started again."""
+
+    @abstractmethod
+    def another(self) -> Database:
+        """Open a further connection to the same tables; the caller closes it."""
+
+    @abstractmethod
     def close(self) -> None:
         """Close the connection."""
+
+    def is_engine(self, name: str) -> bool:
+        """Tell whether it is what a case needs: its engine, or `plugin`, a server with the C plugin."""
+        return self.has_plugin() if name == "plugin" else name == self.engine
 
     def over_sql(self) -> str:
         """Return mysql or mariadb of a server without the plugin, which an endpoint reaches through SQL; else ""."""
