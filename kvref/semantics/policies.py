@@ -26,6 +26,11 @@ class Policies:
     delete: Policy = Policy.TABLE
     flush: Policy = Policy.TABLE
 
+    @property
+    def fills_cache(self) -> bool:
+        """Tell whether what is stored goes into the memory cache."""
+        return self.set in (Policy.CACHE, Policy.BOTH)
+
     def of(self, command: c.Command) -> Policy:
         """Return the policy of a command; what is no matter of items goes its usual way."""
         match command:

@@ -19,7 +19,6 @@ from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.batch import Limits
 from kvref.semantics.cache import Cache
-from kvref.semantics.policies import Policy
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.semantics.stats import Counters
@@ -132,8 +131,8 @@ class Server:
         _log.info("configuration reloaded")
 
     def _grammar(self) -> TextRules:
-        fills = self.shared.directory.policies.set in (Policy.CACHE, Policy.BOTH)
-        return text_rules(self.profile, self.settings["item_size_max"], for_cache=fills)
+        for_cache = self.shared.directory.policies.fills_cache
+        return text_rules(self.profile, self.settings["item_size_max"], for_cache=for_cache)
 
     def _take(self, settings: dict[str, int]) -> None:
         for name, value in settings.items():
