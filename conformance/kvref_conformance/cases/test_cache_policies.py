@@ -92,7 +92,7 @@ IN_CACHE = (
         "KV-POLICY-016",
         stored("{k}", "x"),
         say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
-        *(say(f"cas {{k}} 0 0 1 {{a}}\r\n{v}\r\n", f"{answer}\r\n") for v, answer in (("y", "STORED"), ("z", "EXISTS"))),
+        *(say(f"cas {{k}} 0 0 1 {{a}}\r\n{v}\r\n", f"{said}\r\n") for v, said in (("y", "STORED"), ("z", "EXISTS"))),
         shows("{k}", "y"),
         setup=CACHE,
     ),
