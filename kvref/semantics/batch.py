@@ -10,6 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
+from kvref.semantics.pending import Pending
 from kvref.semantics.ports import Commit, Operation, RollBack
 from kvref.semantics.rules import Rules
 
@@ -33,9 +34,11 @@ class Batch:
     Args:
         limits: in force; shared by all connections.
         rules: facts in force.
+        pending: what the memory cache gets with the commit.
     """
 
-    def __init__(self, limits: Limits, rules: Rules) -> None:
+    def __init__(self, limits: Limits, rules: Rules, pending: Pending) -> None:
+        self._pending = pending
         self._limits = limits
         self._rules = rules
         self.reads = 0
@@ -84,6 +87,8 @@ class Batch:
         if not self.open:
             return None
         reason: str | None = yield Commit()
+        if reason is None:
+            self._pending.committed()
         self.reset()
         return reason
 
@@ -99,6 +104,7 @@ class Batch:
         """Begin a new batch: nothing is open any more."""
         self.reads = self.writes = 0
         self.number += 1
+        self._pending.discarded()
 
     def _full(self) -> Generator[Operation, Any, str | None]:
         full = self.reads >= self._limits.reads or self.writes >= self._limits.writes

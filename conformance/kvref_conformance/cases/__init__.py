@@ -52,6 +52,7 @@ CHAPTERS: Final = (
     "configuration",
     "default_mapping",
     "reload",
+    "cache_policies",
     "tables_changed",
     "write_batch",
     "batch_ends",
