@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, case, say
-from kvref_conformance.cases.batches import LOGGED, WRITES, committed, nothing, put, puts, reads, row
+from kvref_conformance.case import Hangup, Shape, case, refused, say
+from kvref_conformance.cases.batches import LOGGED, SOON, WRITES, committed, nothing, put, puts, reads, row
 from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.waiting import Mark, eventually, logged
 
@@ -103,6 +103,17 @@ CASES: tuple[Case, ...] = (
         say("bind {m2}\r\n", "SUCCEED\r\n"),
         logged("Write"),
     ),
+    case(
+        "ddl-beside-an-idle-connection-that-logs",
+        "KV-BINLOG-013",
+        *puts(1, 8),
+        SOON,
+        refused("ALTER TABLE {t} ADD COLUMN logged INT", on="s"),
+        shape=OWN,
+        settings=LOGGED,
+        engine="mysql",
+    ),
+    log("read-lock-beside-a-batch", "KV-BINLOG-014", put(1), SOON, refused("FLUSH TABLES WITH READ LOCK", on="s")),
     case(
         "not-logged",
         "KV-BINLOG-009",

@@ -15,6 +15,7 @@ from kvref_conformance.cases.batches import (
     NO_ROW_LOCKS,
     ROLLBACK,
     SNAPSHOT,
+    SOON,
     TABLE_LOCKS,
     WRITES,
     becomes,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 SET = "set {k}1 0 0 4\r\nmemc\r\n"
 STORED = answers("STORED\r\n", "b")
-SOON = sql("SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1", on="s")
 UPDATE = "UPDATE {t1} SET c2 = CONCAT(c2, '+sql') WHERE c1 = '{k}1'"
 CROWD = tuple(f"{letter}{n}" for letter in "de" for n in range(5))
 LOST = by("lock.wait_over", as_refused="NOT_STORED\r\n", error="SERVER_ERROR deadlock: 1 pending writes are lost\r\n")
@@ -154,6 +154,7 @@ GOES_ON = (
         Hangup(),
         STORED,
         settings=SNAPSHOT,
+        engine="mysql",
     ),
     batched("other-row", "KV-LOCK-005", row(1), row(2), put(1), put(2, on="b"), put(3, on="b"), committed(2)),
     batched("reads-do-not-wait", "KV-LOCK-006", row(1, "old"), put(1, value="new"), reads(1, "new", on="b")),
@@ -176,6 +177,16 @@ GOES_ON = (
         *(reads(n, "x", on=f"d{n}") for n in range(2, 9)),
         Hangup(),
         STORED,
+    ),
+    batched(
+        "waiter-that-closes",
+        "KV-LOCK-015",
+        row(1, "old"),
+        put(1, value="first"),
+        asks("set {k}1 0 0 4\r\nmemc\r\n", "b"),
+        Hangup("b", how="close"),
+        Hangup(how="close"),
+        eventually(holds(1, "memc")),
     ),
     batched(
         "lock-of-a-closed-connection",
@@ -212,6 +223,14 @@ TOGETHER = (
         *(asks("incr {k}1 1\r\n", each, silent=0) for each in CROWD),
         *(answers(f"<new number {each}>\r\n", each) for each in CROWD),
         holds(1, "10"),
+    ),
+    case(
+        "set-together",
+        "KV-LOCK-010",
+        row(1, "old"),
+        *(asks("set {k}1 0 0 1\r\nx\r\n", each, silent=0) for each in CROWD),
+        *(answers("STORED\r\n", each) for each in CROWD),
+        holds(1, "x"),
     ),
     case(
         "append-together",
@@ -304,6 +323,25 @@ TABLES = (
         sql("UNLOCK TABLES", on="s"),
         answers("STORED\r\n", "a"),
         settings=TABLE_LOCKS,
+    ),
+    behind(
+        "a-get-beside-lock-tables",
+        "KV-LOCK-026",
+        row(1),
+        sql("LOCK TABLES {t1} WRITE", on="s"),
+        reads(1, "x"),
+        sql("UNLOCK TABLES", on="s"),
+        settings=TABLE_LOCKS,
+    ),
+    behind(
+        "lock-tables-beside-a-batch",
+        "KV-LOCK-025",
+        put(1),
+        SOON,
+        sql("LOCK TABLES {t1} WRITE", on="s"),
+        put(2),
+        sql("UNLOCK TABLES", on="s"),
+        settings=WRITES,
     ),
     case(
         "switch-with-mdl",
