@@ -1,8 +1,8 @@
 """Rows that somebody else holds: who waits, who does not, and how it goes on when the row is free.
 
 What happens when nobody frees it: `test_lock_wait.py`; tables as a whole: `test_table_locks.py`. Holder and waiter are
-the first two connections of a case: the plugin deals connections to its two threads in turn, and a waiting request keeps
-its thread.
+the first two connections of a case: the plugin deals connections to its two threads in turn, and a request that waits
+keeps its thread.
 """
 
 from __future__ import annotations
