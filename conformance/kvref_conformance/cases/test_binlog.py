@@ -122,7 +122,7 @@ CASES: tuple[Case, ...] = (
         committed(4),
         logged(""),
         settings=WRITES,
-        engine="mysql",
+        engine="plugin",
     ),
 )
 
