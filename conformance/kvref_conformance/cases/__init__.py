@@ -61,6 +61,7 @@ CHAPTERS: Final = (
     "isolation",
     "locks",
     "lock_wait",
+    "table_locks",
     "idle_commit",
     "binlog",
     "batch_settings",
