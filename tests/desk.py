@@ -11,7 +11,9 @@ from kvref.semantics.rules import rules
 from kvref.semantics.session import Session, Shared
 from kvref.semantics.stats import Counters
 from kvref.semantics.verbs import execute
+from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite_transactions import Transaction, Transactions
 from kvref.wire.replies import Closed, Reply, ServerError
 from kvref.wire.rules import text_rules
 from kvref.wire.text import TextParser, encode
@@ -36,7 +38,8 @@ class Desk:
         for statement in sql:
             self.sql.execute(statement)
         self.shared = Shared(rules(self.facts), self.store.read_directory(), self.store.cas_numbers(), Counters())
-        self._connections: dict[str, tuple[TextParser, Session]] = {}
+        self._transactions = Transactions(self.store, Isolation(), self.store.commit)
+        self._connections: dict[str, tuple[TextParser, Session, Transaction]] = {}
 
     def close(self) -> None:
         """Close the file."""
@@ -46,12 +49,13 @@ class Desk:
     def say(self, data: bytes, connection: str = "a") -> bytes:
         """Return the reply to bytes sent on a named connection."""
         if connection not in self._connections:
-            self._connections[connection] = TextParser(text_rules(self.facts, 1 << 20)), Session(self.shared)
-        parser, session = self._connections[connection]
+            parts = TextParser(text_rules(self.facts, 1 << 20)), Session(self.shared), Transaction()
+            self._connections[connection] = parts
+        parser, session, transaction = self._connections[connection]
         parser.feed(data)
         replies = []
         while (command := parser.next_command()) is not None:
-            reply = self._run(session, command)
+            reply = self._run(session, transaction, command)
             if isinstance(reply, Closed):
                 return b"".join(replies) + b"<EOF>"
             replies.append(encode(command, reply))
@@ -61,13 +65,13 @@ class Desk:
         """Return what SQL sees from outside."""
         return self.sql.execute(query).fetchall()
 
-    def _run(self, session: Session, command: object) -> Reply:
+    def _run(self, session: Session, transaction: Transaction, command: object) -> Reply:
         self.store.refresh()
         steps = execute(session, command, self.now)  # type: ignore[arg-type]
         try:
             operation = next(steps)
             while True:
-                operation = steps.send(self.store.execute(operation))
+                operation = steps.send(self._transactions.execute(transaction, operation))
         except StopIteration as stop:
             reply: Reply = stop.value
             return reply

@@ -6,6 +6,8 @@ import asyncio
 import logging
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,17 +20,20 @@ from kvref.errors import KvrefError
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import SETTINGS, parse
 from kvref.storage.dsn import open_store
-from kvref.storage.sqlite import SCHEME, SQLiteStore
+from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite_file import SCHEME
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
 
-_SETTINGS_HELP = "\n".join(f"  {s.name}={s.default}  ({s.unit}) {s.help}" for s in SETTINGS.values())
+_SETTINGS_HELP = "\n".join(
+    f"{'*' if s.dynamic else ' '} {s.name}={s.default}  ({s.unit}) {s.help}" for s in SETTINGS.values()
+)
 
 _HELP = f"""Serve mapped tables over the memcached text protocol.
 
 Reads the plugin's own configuration tables (containers, config_options) from the store and serves the tables they name.
-SIGHUP reads them again, SIGTERM drains.
+SIGHUP reads them and --config again, SIGTERM drains. While the server runs only the settings marked * change.
 
 \b
 Settings for --set, with their defaults:
@@ -48,18 +53,25 @@ Settings for --set, with their defaults:
 )
 @click.option("--profile", default="kvref", show_default=True, metavar="NAME", help="Whose answers to give.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting, see above; may be repeated.")
-def command(listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...]) -> None:
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="TOML with settings under [settings]; --set comes before it. Read again at SIGHUP.",
+)
+def command(listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None) -> None:
     """Start the server; options are checked before anything is opened."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="kvref: %(message)s")
     address = parse_address(listen)
-    settings = parse(list(pairs))
     facts = profiles.load(profile)
+    read_settings = partial(parse, list(pairs), config, facts)
+    settings = read_settings()
     if not facts.flag("mapping.supported"):
         able = ", ".join(profiles.with_mappings())
         raise KvrefError(f"profile {profile!r} has no mappings to serve: choose one of {able}")
     store = open_store(dsn or _new_file(), facts, lock_wait(facts, settings))
     try:
-        _serve(store, address, facts, settings, new=dsn is None)
+        _serve(store, address, facts, read_settings, new=dsn is None)
     finally:
         store.close()
 
@@ -69,7 +81,12 @@ def _new_file() -> str:
 
 
 def _serve(
-    store: SQLiteStore | MySQLStore, address: Address, facts: profiles.Profile, settings: dict[str, int], *, new: bool
+    store: SQLiteStore | MySQLStore,
+    address: Address,
+    facts: profiles.Profile,
+    read_settings: Callable[[], dict[str, int]],
+    *,
+    new: bool,
 ) -> None:
     log = logging.getLogger("kvref")
     if isinstance(store, SQLiteStore):
@@ -77,6 +94,6 @@ def _serve(
             log.info("no --store given: serving a new file, sqlite:///%s", store.path)
         if store.initialise():
             log.info("created the configuration tables and the plugin's demo rows in %s", store.path)
-    server = Server(store, facts, settings)
+    server = Server(store, facts, read_settings)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(server.run(address))

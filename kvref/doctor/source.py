@@ -13,8 +13,8 @@ from kvref import collations
 from kvref.errors import ConfigError, StoreError
 from kvref.storage.details import TableDetails
 from kvref.storage.dsn import MYSQL, without_password
-from kvref.storage.sqlite import SCHEME, path_of
 from kvref.storage.sqlite_details import table_details
+from kvref.storage.sqlite_file import SCHEME, path_of
 from kvref.storage.sqlite_schema import SQLiteCatalog
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvref.semantics.ports import Clear, Remove, Steps
+from kvref.semantics.ports import Clear, Commit, Remove, Steps
 from kvref.semantics.session import Session
 from kvref.semantics.store import refused_by_table
 from kvref.wire import commands as c
@@ -32,6 +32,9 @@ def refused(session: Session, command: c.Refused, _now: int) -> Steps:
         row, _ = yield from session.existing((mapping, command.removes), 0)
         if row is not None:
             yield Remove(mapping, row.key)
+        reason = yield from session.batch.wrote(failed=row is None)
+        if reason is not None:
+            return ServerError(reason)
     return Line(command.line)
 
 
@@ -41,7 +44,12 @@ def flush_all(session: Session, command: c.FlushAll, _now: int) -> Steps:
         return ClientError("delayed flush_all is not supported: send flush_all or flush_all 0")
     mapping = yield from session.mapping()
     yield from session.check(mapping)
+    cause = yield from session.batch.commit()
+    if cause is not None:
+        return ServerError(cause)
     cause = yield Clear(mapping, session.rules.flush_on_reference)
+    if cause is None:
+        cause = yield Commit()
     if cause is not None:
         return ServerError(cause if session.rules.refusal_is_error else NOT_FLUSHED)
     return Status.OK

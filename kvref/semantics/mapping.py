@@ -48,6 +48,7 @@ class Column:
         charset: of its text. Cells are str where that is UTF-8, else the bytes in this character set.
         form: how the store keeps it, None where as it is.
         nullable: it may hold NULL.
+        collation: how the store compares it, where the store does not do so itself.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Column:
     charset: Charset = UTF8MB4
     form: Form | None = None
     nullable: bool = False
+    collation: str = ""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)

@@ -16,6 +16,14 @@ class LockWaitError(Exception):
     """Another writer kept the lock for too long: thrown into the steps of a command that waits for it."""
 
 
+class TransactionLostError(Exception):
+    """All of the connection's transaction is taken back, the text says why: thrown into the steps of its command."""
+
+
+class DeadlockError(TransactionLostError):
+    """Transactions wait for each other and this one was chosen to end."""
+
+
 Cell = str | bytes | int | float | None
 
 
@@ -125,7 +133,17 @@ class Clear:
     on_reference: str
 
 
-Operation = LoadMapping | Recheck | Lookup | ReadAlong | Scan | Insert | Update | Remove | Clear
+@dataclass(slots=True)
+class Commit:
+    """End the connection's transaction; answered with None, or why everything in it is lost."""
+
+
+@dataclass(slots=True)
+class RollBack:
+    """End the connection's transaction and take back everything in it."""
+
+
+Operation = LoadMapping | Recheck | Lookup | ReadAlong | Scan | Insert | Update | Remove | Clear | Commit | RollBack
 
 # A step of semantics: yields operations, is sent their answers, returns its result.
 Steps = Generator[Operation, Any, Any]
@@ -133,6 +151,10 @@ Steps = Generator[Operation, Any, Any]
 
 def takes_lock(operation: Operation) -> bool:
     """Tell whether an operation writes, or reads what its command is about to write."""
-    return not isinstance(operation, LoadMapping | Recheck | ReadAlong | Scan) and (
-        not isinstance(operation, Lookup) or operation.for_update
-    )
+    match operation:
+        case Lookup():
+            return operation.for_update
+        case Insert() | Update() | Remove() | Clear():
+            return True
+        case _:
+            return False

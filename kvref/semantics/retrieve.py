@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import Any
+
 from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Lookup, Row, Steps
+from kvref.semantics.ports import Lookup, Operation, Row, Steps
 from kvref.semantics.ranges import Range, parse, scan
 from kvref.semantics.session import Session, UnfitError
+from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 from kvref.wire.grammar import BAD_FORMAT
@@ -15,6 +19,7 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
     """Answer the words of one get in their order; misses and unknown mappings are left out (mget-005, mget-010)."""
     items: list[r.Item] = []
     size = 0
+    read = False
     for position, word in enumerate(command.words, 1):
         last = position == len(command.words) and not command.refused
         key = yield from _key(session, word)
@@ -25,6 +30,9 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.stuck = not (last or session.rules.each_word_switches)
             found = yield from _rows(session, mapping, word, key, wanted, now, first_only=last and key is not word)
+            if session.rules.counts_each_key:
+                yield from _count(session)
+            read = not session.rules.counts_each_key
         # The end of a range is found by a miss (seen on 8.0.33).
         session.shared.counters.got(word, hits=len(found), misses=wanted is not None or not found)
         items += found
@@ -32,10 +40,18 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         session.check_reply(size)
         if wanted is not None and session.rules.lossy_ranges:
             break  # words behind a range are lost (range-035); an empty one would end 8.0 (range-077)
+    if read:
+        yield from _count(session)
     session.stuck = session.stuck and not items
     if command.refused:
         return r.Line(BAD_FORMAT)
     return r.Items(items, command.with_cas)
+
+
+def _count(session: Session) -> Generator[Operation, Any, None]:
+    reason = yield from session.batch.read()
+    if reason is not None:
+        raise RefusedError(r.ServerError(reason))
 
 
 def _key(session: Session, word: bytes) -> Steps:

@@ -52,6 +52,9 @@ class Rules:
     answers_missing_key: bool
     bounds_append: bool
     reload_silences: bool
+    failure_discards: bool
+    switch_keeps_count: bool
+    counts_each_key: bool
 
 
 def rules(profile: Profile) -> Rules:
@@ -99,4 +102,7 @@ def rules(profile: Profile) -> Rules:
         answers_missing_key=profile["arith.missing_key"] == "garbage",
         bounds_append=profile["text.value_limit"] == "setting",
         reload_silences=profile["reload.open_connections"] == "silent",
+        failure_discards=profile["batch.failed_write"] == "discards",
+        switch_keeps_count=profile.flag("batch.switch_keeps_count"),
+        counts_each_key=profile["batch.multiget_counts"] == "keys",
     )

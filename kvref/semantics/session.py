@@ -10,13 +10,24 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kvref.errors import StoreError
+from kvref.semantics.batch import Batch, Limits
 from kvref.semantics.keys import Switch, mapping_name, split_word
 from kvref.semantics.mapping import Directory, Mapping
-from kvref.semantics.ports import Cell, LoadMapping, Lookup, Operation, Recheck, Row
+from kvref.semantics.ports import (
+    Cell,
+    LoadMapping,
+    LockWaitError,
+    Lookup,
+    Operation,
+    Recheck,
+    Row,
+    TransactionLostError,
+)
 from kvref.semantics.rules import Rules
 from kvref.semantics.stats import Counters
 from kvref.semantics.values import RefusedError, join_value, key_cell
-from kvref.wire.replies import ClientError, Item, ServerError, Status
+from kvref.wire.replies import ClientError, Item, Reply, ServerError, Status
 
 
 class UnfitError(Exception):
@@ -38,6 +49,7 @@ class Shared:
         counters: what `stats` reports.
         process: rows of `stats` that only the server knows (pid, uptime, connections).
         item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
+        limits: sizes of full batches.
     """
 
     rules: Rules
@@ -46,6 +58,7 @@ class Shared:
     counters: Counters
     process: Callable[[], dict[str, str]] = field(default=dict)
     item_size_max: int = 1 << 20
+    limits: Limits = field(default_factory=Limits)
 
 
 class Session:
@@ -54,6 +67,7 @@ class Session:
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
         self.rules = shared.rules
+        self.batch = Batch(shared.limits, shared.rules)
         self._bound: Mapping | None = None
         self._started = False  # a command has needed a mapping: from then on the one in force answers to its name
         # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts
@@ -66,7 +80,11 @@ class Session:
         return split_word(word, self.shared.directory.delimiter, self.rules)
 
     def switch(self, name: bytes) -> Generator[Operation, Any, Mapping | None]:
-        """Bind to a mapping by a client's name and return it; an unknown name returns None and binds nothing."""
+        """Bind to a mapping by a client's name and return it; an unknown name returns None and binds nothing.
+
+        Raises:
+            RefusedError: the batch that a switch commits is lost; nothing is bound.
+        """
         if not name:
             return None  # a container without a name may be the default mapping, but no word reaches it (default-036)
         return (yield from self._switch(mapping_name(name, self.shared.directory.naming, self.rules)))
@@ -81,6 +99,10 @@ class Session:
             if mapping is None:
                 return None
             directory.remember(mapping)
+        if mapping is not current:
+            reason = yield from self.batch.switched()
+            if reason is not None:
+                raise RefusedError(ServerError(reason))
         self._bound, self._generation, self._started = mapping, directory.generation, True
         return mapping
 
@@ -162,6 +184,7 @@ class Session:
         mapping, key = target
         yield from self.check(mapping)
         cell = self.looked_up(mapping, key) if key else None
+        self.batch.writing = True
         row: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
         if row is not None and self.rules.hides_expired and self.expired(row, now):
             row = None
@@ -171,6 +194,23 @@ class Session:
         """Return a row as get answers it under `word`."""
         data = join_value(row.values, self.shared.directory.separator)
         return Item(word, (row.flags or 0) % (1 << 32), data, (row.cas or 0) % (1 << 64))
+
+    def end_batch(self) -> Generator[Operation, Any, Reply]:
+        """Commit what is open: the connection was idle, or is gone.
+
+        Returns:
+            OK, or the cause; then the batch is lost, unless it is still open.
+        """
+        try:
+            reason = yield from self.batch.commit()
+        except TransactionLostError as lost:
+            reason = f"{lost}: {self.batch.writes} pending writes are lost"
+            self.batch.reset()
+        except LockWaitError:
+            reason = "lock wait timeout"
+        except StoreError as error:
+            reason = str(error)
+        return Status.OK if reason is None else ServerError(reason)
 
     def check_reply(self, size: int) -> None:
         """Bound what one get can make the server keep.

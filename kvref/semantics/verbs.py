@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from kvref.errors import StoreError
 from kvref.semantics import arithmetic, change, retrieve, store
-from kvref.semantics.ports import LockWaitError, Steps
+from kvref.semantics.ports import DeadlockError, LockWaitError, Steps, TransactionLostError
 from kvref.semantics.session import Session, UnfitError
 from kvref.semantics.stats import report
 from kvref.semantics.values import RefusedError
@@ -36,21 +37,46 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
     verb = _VERBS.get(type(command))
     if verb is None:
         return _without_rows(session, command)
-    try:
-        reply = yield from verb(session, command, now)
-    except RefusedError as refused:
-        reply = refused.reply
-    except UnfitError as unfit:
-        error = session.rules.unfit_table_is_error
-        reply = r.ServerError(str(unfit)) if error else _failed(session, command, r.ServerError("temporary failure"))
-    except LockWaitError:
-        reply = (
-            r.ServerError(LOCK_WAIT)
-            if session.rules.lock_wait_is_error or isinstance(command, c.Get)
-            else _failed(session, command, r.Status.NOT_FOUND)
-        )
+    session.batch.writing = False  # a command that was given up may have left it
+    reply = yield from _tried(session, command, verb(session, command, now))
+    if session.batch.writing:
+        reply = yield from _tried(session, command, _settled(session, command, reply))
     session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
+
+
+def _tried(session: Session, command: c.Command, steps: Steps) -> Steps:
+    """Take steps and return their reply, or the one to what stopped them."""
+    batch = session.batch
+    try:
+        return (yield from steps)
+    except RefusedError as refused:
+        return refused.reply
+    except UnfitError as unfit:
+        error = session.rules.unfit_table_is_error
+        return r.ServerError(str(unfit)) if error else _failed(session, command, r.ServerError("temporary failure"))
+    except LockWaitError:
+        error = session.rules.lock_wait_is_error
+        return r.ServerError(LOCK_WAIT) if error else _failed(session, command, r.Status.NOT_FOUND)
+    except TransactionLostError as lost:
+        writes, batch.writing = batch.writes, False
+        batch.reset()
+        if isinstance(lost, DeadlockError) and not session.rules.lock_wait_is_error:
+            return _failed(session, command, r.Status.NOT_FOUND)
+        return r.ServerError(f"{lost}: {writes} pending writes are lost" if writes else str(lost))
+    except StoreError as error:
+        return r.ServerError(str(error))
+
+
+def _settled(session: Session, command: c.Command, reply: r.Reply) -> Steps:
+    """Count a write and return its reply, or why the batch that it completed is lost."""
+    if isinstance(command, c.Arithmetic):
+        # incr and decr of a missing key are no failure (wbatch-034).
+        failed = not session.rules.failure_discards and isinstance(reply, r.ServerError | r.ClientError)
+    else:
+        failed = reply not in (r.Status.STORED, r.Status.DELETED)
+    reason = yield from session.batch.wrote(failed=failed)
+    return reply if reason is None else r.ServerError(reason)
 
 
 def _failed(session: Session, command: c.Command, delete: r.Reply) -> r.Reply:
@@ -60,6 +86,8 @@ def _failed(session: Session, command: c.Command, delete: r.Reply) -> r.Reply:
             return r.Status.NOT_STORED
         case c.Delete():
             return delete
+        case c.Get():
+            return r.Items([], command.with_cas)  # a row that is there is missed (iso-031)
         case c.FlushAll():
             return r.ServerError(change.NOT_FLUSHED) if session.rules.flush_tells_failure else r.Status.OK
         case _:

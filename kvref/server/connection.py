@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from functools import partial
 from typing import Final, Protocol, cast
@@ -15,10 +16,13 @@ from kvref.wire.replies import Closed, Reply, ServerError
 from kvref.wire.rules import TextRules
 from kvref.wire.text import TextParser, encode
 
+_log = logging.getLogger("kvref.server")
+
 # One connection's turn: after either the replies go out and the other connections come first.
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.01
 MOST_PENDING: Final = 256 << 10  # bytes of input that may wait for their turn
+COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
 
 class Host(Protocol):
@@ -42,6 +46,12 @@ class Connection(asyncio.Protocol):
         self._host = host
         self._parser = TextParser(host.text_rules)
         self._session = Session(host.shared)
+        self._transaction = host.driver.begin()
+        self._loop = asyncio.get_running_loop()
+        self.quiet_since = self._loop.time()
+        self._batch_since: tuple[int, float] | None = None  # number of the open batch, loop time of its first answer
+        self._committing = False  # a commit that no command asked for is on its way
+        self._lost = ""  # why such a commit failed: told in the place of the next answer
         self._generation = host.shared.directory.generation
         self._transport: asyncio.Transport | None = None
         self._out: list[tuple[c.Command, bytes]] = []
@@ -62,11 +72,11 @@ class Connection(asyncio.Protocol):
         self._host.shared.counters.total_connections += 1
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        """Forget the session; commands already carried out stay."""
+        """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
         self._transport = None
         self._ending = True
-        self._host.driver.forget(self._resume)
-        self._host.connections.discard(self)
+        if self._command is None and not self._committing:
+            self._commit()
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived and answer every complete command."""
@@ -100,8 +110,54 @@ class Connection(asyncio.Protocol):
         self._ending = True
         self._flush()
 
+    @property
+    def batch_since(self) -> float | None:
+        """Tell since when its batch is open (loop time); None where it has none."""
+        return None if self._batch_since is None else self._batch_since[1]
+
+    def commit_idle(self) -> None:
+        """Commit its batch, unless a command of it is on its way."""
+        if self._command is None and not self._committing and self._transport is not None:
+            self._commit()
+
+    def _commit(self) -> None:
+        self._committing = True
+        reply = self._host.driver.run(self._transaction, self._session.end_batch, self._committed)
+        if reply is not None:
+            self._committed(reply)
+
+    def _committed(self, reply: Reply) -> None:
+        self._committing = False
+        self._note_batch()
+        if isinstance(reply, ServerError):
+            _log.error("a batch could not be committed in the background: %s", reply.text)
+            if not self._session.batch.open:
+                self._lost = reply.text
+        elif self._host.driver.dirty:
+            self._host.driver.when_settled(self._commit_settled)
+        if self._transport is not None:
+            self._run()
+        elif self._session.batch.open:
+            self._loop.call_later(COMMIT_AGAIN, self._commit)
+        else:
+            self._host.driver.end(self._transaction)
+            self._host.connections.discard(self)
+
+    def _commit_settled(self, lost: str) -> None:
+        if lost:
+            _log.error("a batch committed in the background is lost: %s", lost)
+            self._lost = lost
+
+    def _note_batch(self) -> None:
+        self.quiet_since = self._loop.time()
+        batch = self._session.batch
+        if not batch.open:
+            self._batch_since = None
+        elif self._batch_since is None or self._batch_since[0] != batch.number:
+            self._batch_since = batch.number, self.quiet_since
+
     def _run(self) -> None:
-        if self._scheduled:
+        if self._scheduled or self._committing:
             return
         until = time.monotonic() + TURN_SECONDS
         while self._command is None and not self._paused and not self._ending:
@@ -116,8 +172,12 @@ class Connection(asyncio.Protocol):
             if command is None:
                 self._ending = self._parser.closed or self._eof
                 break
+            if self._lost:
+                lost, self._lost = self._lost, ""
+                self._answer(command, ServerError(lost))
+                continue
             begin = partial(execute, self._session, command, int(time.time()))
-            reply = self._host.driver.run(begin, self._resume)
+            reply = self._host.driver.run(self._transaction, begin, self._resume)
             if reply is None:
                 self._command = command
                 self._throttle()
@@ -136,10 +196,14 @@ class Connection(asyncio.Protocol):
         command, self._command = self._command, None
         assert command is not None
         self._answer(command, reply)
+        if self._transport is None:
+            self._commit()
+            return
         self._throttle()
         self._run()
 
     def _answer(self, command: c.Command, reply: Reply) -> None:
+        self._note_batch()
         if isinstance(reply, Closed):
             self._ending = True
             return

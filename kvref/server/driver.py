@@ -1,7 +1,7 @@
-"""Between sessions and the store: runs a session's steps, parks those that meet another writer, commits once a tick.
+"""Between sessions and SQLite: runs a session's steps, parks those that meet another writer, commits once a tick.
 
-A write is acknowledged after the commit that holds it: connections keep their replies while the store is dirty and are
-told by `when_settled` whether the tick became durable.
+A write is acknowledged after the commit that holds it, or once its batch has it: connections keep their replies while
+the store is dirty and are told by `when_settled` whether the tick became durable.
 """
 
 from __future__ import annotations
@@ -15,8 +15,18 @@ from typing import Any, Final
 
 from kvref.errors import StoreError
 from kvref.semantics.mapping import Directory
-from kvref.semantics.ports import LockWaitError, Operation, Steps, takes_lock
+from kvref.semantics.ports import (
+    Commit,
+    LockWaitError,
+    Operation,
+    RollBack,
+    Steps,
+    TransactionLostError,
+    takes_lock,
+)
+from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite import BusyError, SQLiteStore
+from kvref.storage.sqlite_transactions import LockedError, Transaction, Transactions
 from kvref.wire.replies import Reply, ServerError
 
 _log = logging.getLogger("kvref.server")
@@ -25,14 +35,16 @@ SLICE: Final = 500  # operations of one command before the other connections hav
 RETRY_AFTER: Final = 0.005  # seconds between two tries for SQLite's write lock
 
 
-@dataclass(slots=True)
-class _Parked:
-    """Steps that wait for the write lock: where they stand, whom to tell, and until when (loop time)."""
+@dataclass(slots=True, eq=False)
+class _Command:
+    """A command on its way: whose, where it stands, whom to tell, and until when (loop time) it may wait."""
 
+    transaction: Transaction
     steps: Steps
-    operation: Operation
     done: Callable[[Reply], None]
-    deadline: float
+    operation: Operation | None = None
+    deadline: float | None = None
+    timer: asyncio.TimerHandle | None = None
 
 
 class TickDriver:
@@ -40,28 +52,38 @@ class TickDriver:
 
     Args:
         store: where rows live.
+        isolation: who sees what, and waits for whom.
         lock_wait: how long a write waits for another writer, in seconds.
     """
 
-    def __init__(self, store: SQLiteStore, lock_wait: float) -> None:
+    def __init__(self, store: SQLiteStore, isolation: Isolation, lock_wait: float) -> None:
         self.store = store
         self._lock_wait = lock_wait
         self._loop = asyncio.get_running_loop()
-        self._parked: deque[_Parked] = deque()
+        self._transactions = Transactions(store, isolation, self._commit_store)
+        self._parked: deque[_Command] = deque()  # for the file's write lock
         self._retrying = False
+        self._locked: list[_Command] = []  # for another transaction
+        self._waking = False
         self._waiting: list[Callable[[str], None]] = []
+        self._lost = ""  # why this tick's writes are lost
         self._looked = False  # this tick has looked at what others did to the file
         self._down = ""  # why nothing can be answered from the store
 
     @property
     def dirty(self) -> bool:
         """Tell whether replies must wait for this tick's commit."""
-        return self.store.dirty
+        return self.store.dirty or bool(self._lost)
 
-    def run(self, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
+    def begin(self) -> Transaction:
+        """Return the transaction of a new connection."""
+        return Transaction()
+
+    def run(self, transaction: Transaction, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
         """Run a command's steps.
 
         Args:
+            transaction: of its connection, which runs one command at a time.
             begin: begins the command.
             done: called later with the reply, where the command waits for another writer or is a long one.
 
@@ -70,7 +92,12 @@ class TickDriver:
         """
         if not self._looked:
             self._look()
-        return self._advance(begin(), None, done, None)
+        return self._advance(_Command(transaction, begin(), done))
+
+    def end(self, transaction: Transaction) -> None:
+        """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
+        self._transactions.roll_back(transaction)
+        self._wake_soon()
 
     async def read_directory(self) -> Directory:
         """Read the configuration, see `SQLiteStore.read_directory`."""
@@ -79,6 +106,7 @@ class TickDriver:
     async def close(self) -> None:
         """Commit what is open."""
         self.commit()
+        self._transactions.close()
 
     def _look(self) -> None:
         self._looked = True
@@ -95,12 +123,6 @@ class TickDriver:
     def _forget_look(self) -> None:
         self._looked = False
 
-    def forget(self, done: Callable[[Reply], None]) -> None:
-        """Drop what waits on behalf of a connection that is gone: nobody would learn of its write."""
-        for parked in [parked for parked in self._parked if parked.done == done]:
-            self._parked.remove(parked)
-            parked.steps.close()
-
     def when_settled(self, settled: Callable[[str], None]) -> None:
         """Call back after this tick's commit, with an empty text or the reason why its writes are lost."""
         if not self._waiting:
@@ -110,57 +132,108 @@ class TickDriver:
     def commit(self) -> None:
         """Commit what the tick wrote and tell everyone who waits for it."""
         waiting, self._waiting = self._waiting, []
+        self._commit_store()
+        cause, self._lost = self._lost, ""
+        for settled in waiting:
+            settled(cause)
+
+    def _commit_store(self) -> None:
         cause = ""
         try:
             self.store.commit()
         except StoreError as error:
             cause = str(error)
-        for settled in waiting:
-            settled(cause)
+        if self._transactions.settled(lost=bool(cause)):
+            cause = f"{cause}: pending writes are lost"
+        self._lost = self._lost or cause
 
-    def _advance(
-        self, steps: Steps, operation: Operation | None, done: Callable[[Reply], None], deadline: float | None
-    ) -> Reply | None:
+    def _advance(self, command: _Command, error: Exception | None = None) -> Reply | None:
+        """Take steps, beginning with an error where one is given, until the reply is there or they have to wait."""
         try:
             for _ in range(SLICE):
-                if operation is not None and deadline is None:
-                    self._keep_order(operation)
-                if operation is not None and self._down:
-                    return ServerError(self._down)
-                answer: Any = None if operation is None else self.store.execute(operation)
-                deadline = None
-                operation = steps.send(answer)
+                answer: Any = None
+                if error is None and command.operation is not None:
+                    try:
+                        answer = self._answer(command, command.operation)
+                    except (StoreError, TransactionLostError) as failure:
+                        error = failure
+                if error is None:
+                    command.operation = command.steps.send(answer)
+                else:
+                    thrown, error = error, None
+                    command.operation = command.steps.throw(thrown)
+                command.deadline = None
         except StopIteration as stop:
             reply: Reply = stop.value
             return reply
         except BusyError:
-            assert operation is not None
-            self._park(steps, operation, done, deadline)
+            self._park(command)
             return None
-        except StoreError as error:
-            return ServerError(str(error))
+        except LockedError:
+            self._await_lock(command)
+            return None
         except Exception:  # noqa: BLE001 - logged whole
             # A server never dies of a request; the log has what to mend.
             _log.exception("a command failed")
             return ServerError("internal error, see the server's log")
-        assert operation is not None
-        self._loop.call_soon(self._continue, steps, operation, done)
+        self._loop.call_soon(self._go_on, command)
         return None
 
-    def _continue(self, steps: Steps, operation: Operation, done: Callable[[Reply], None]) -> None:
-        reply = self._advance(steps, operation, done, None)
-        if reply is not None:
-            done(reply)
-
-    def _keep_order(self, operation: Operation) -> None:
-        if self._parked and not self.store.dirty and takes_lock(operation):
+    def _answer(self, command: _Command, operation: Operation) -> Any:
+        if command.deadline is None and self._parked and not self.store.dirty and takes_lock(operation):
             raise BusyError("others wait for the write lock")
+        if self._down and not isinstance(operation, RollBack):
+            raise StoreError(self._down)
+        try:
+            answer = self._transactions.execute(command.transaction, operation)
+        except LockedError as locked:
+            try:
+                self._transactions.wait(command.transaction, locked.holder)
+            except TransactionLostError:
+                self._wake_soon()
+                raise
+            raise
+        if isinstance(operation, Commit | RollBack):
+            self._wake_soon()
+        return answer
 
-    def _park(self, steps: Steps, operation: Operation, done: Callable[[Reply], None], deadline: float | None) -> None:
-        if deadline is None:
-            self._parked.append(_Parked(steps, operation, done, self._loop.time() + self._lock_wait))
+    def _go_on(self, command: _Command, error: Exception | None = None) -> None:
+        reply = self._advance(command, error)
+        if reply is not None:
+            command.done(reply)
+
+    def _await_lock(self, command: _Command) -> None:
+        if command.deadline is None:
+            command.deadline = self._loop.time() + self._lock_wait
+        command.timer = self._loop.call_at(command.deadline, self._give_up, command)
+        self._locked.append(command)
+
+    def _give_up(self, command: _Command) -> None:
+        self._locked.remove(command)
+        command.transaction.waits_for = None
+        self._go_on(command, LockWaitError())
+
+    def _wake_soon(self) -> None:
+        if self._locked and not self._waking:
+            self._waking = True
+            self._loop.call_soon(self._wake)
+
+    def _wake(self) -> None:
+        self._waking = False
+        locked, self._locked = self._locked, []
+        for command in locked:
+            assert command.timer is not None
+            command.timer.cancel()
+            command.transaction.waits_for = None
+        for command in locked:
+            self._go_on(command)
+
+    def _park(self, command: _Command) -> None:
+        if command.deadline is None:
+            command.deadline = self._loop.time() + self._lock_wait
+            self._parked.append(command)
         else:
-            self._parked.appendleft(_Parked(steps, operation, done, deadline))
+            self._parked.appendleft(command)
         if not self._retrying:
             self._retrying = True
             self._loop.call_later(RETRY_AFTER, self._retry)
@@ -168,24 +241,11 @@ class TickDriver:
     def _retry(self) -> None:
         now = self._loop.time()
         while self._parked:
-            parked = self._parked.popleft()
-            if now >= parked.deadline:
-                parked.done(_give_up(parked.steps))
-                continue
-            reply = self._advance(parked.steps, parked.operation, parked.done, parked.deadline)
-            if reply is not None:
-                parked.done(reply)
-            elif self._parked and self._parked[0].steps is parked.steps:
+            command = self._parked.popleft()
+            assert command.deadline is not None
+            self._go_on(command, LockWaitError() if now >= command.deadline else None)
+            if self._parked and self._parked[0] is command:
                 break  # the lock is still taken: no use in asking for each of them
         self._retrying = bool(self._parked)
         if self._retrying:
             self._loop.call_later(RETRY_AFTER, self._retry)
-
-
-def _give_up(steps: Steps) -> Reply:
-    try:
-        steps.throw(LockWaitError)
-    except StopIteration as stop:
-        reply: Reply = stop.value
-        return reply
-    raise RuntimeError("a command asked for more after its wait was over")

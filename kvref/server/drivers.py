@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kvref.semantics.mapping import Directory
 from kvref.semantics.ports import Steps
 from kvref.server.driver import TickDriver
+from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.replies import Reply
 
@@ -22,11 +23,14 @@ class Driver(Protocol):
     def dirty(self) -> bool:
         """Tell whether replies must wait until `when_settled` calls back."""
 
-    def run(self, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
+    def begin(self) -> Any:
+        """Return the transaction of a new connection: the driver's own, one at a time."""
+
+    def run(self, transaction: Any, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
         """Run a command; None where `done` is called later with the reply."""
 
-    def forget(self, done: Callable[[Reply], None]) -> None:
-        """Drop what waits on behalf of a connection that is gone."""
+    def end(self, transaction: Any) -> None:
+        """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
 
     def when_settled(self, settled: Callable[[str], None]) -> None:
         """Call back when the replies may leave, with an empty text or the reason why their writes are lost."""
@@ -41,15 +45,16 @@ class Driver(Protocol):
         """Finish what runs."""
 
 
-def driver_for(store: SQLiteStore | MySQLStore, lock_wait: float) -> Driver:
+def driver_for(store: SQLiteStore | MySQLStore, isolation: Isolation, lock_wait: float) -> Driver:
     """Return the driver of a store, in the running loop.
 
     Args:
         store: where rows live.
+        isolation: who sees what, and waits for whom; a later change of it counts too.
         lock_wait: how long a write waits for another writer, in seconds.
     """
     if isinstance(store, SQLiteStore):
-        return TickDriver(store, lock_wait)
+        return TickDriver(store, isolation, lock_wait)
     from kvref.server.pooled_driver import PooledDriver  # noqa: PLC0415 - needs an extra
 
-    return PooledDriver(store)
+    return PooledDriver(store, isolation)

@@ -9,6 +9,7 @@ import resource
 import signal
 import socket
 import time
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
@@ -16,11 +17,15 @@ from typing import TYPE_CHECKING, Final
 from kvref.addresses import Address
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
+from kvref.semantics.batch import Limits
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.semantics.stats import Counters
 from kvref.server.connection import Connection
 from kvref.server.drivers import Driver, driver_for
+from kvref.server.idle import IdleCommit, Rule
+from kvref.server.settings import SETTINGS
+from kvref.storage.isolation import isolation
 from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.rules import text_rules
 
@@ -46,17 +51,20 @@ class Server:
     Args:
         store: an opened store.
         profile: whose answers to give.
-        settings: values by name, see `settings.parse`.
-        clock_start: UNIX time of the start, for `stats`.
+        read_settings: gives values by name, see `settings.parse`; asked again at each reload.
 
     Raises:
         ConfigError: the configuration has no usable row.
     """
 
-    def __init__(self, store: SQLiteStore | MySQLStore, profile: Profile, settings: dict[str, int]) -> None:
+    def __init__(
+        self, store: SQLiteStore | MySQLStore, profile: Profile, read_settings: Callable[[], dict[str, int]]
+    ) -> None:
         self.store = store
         self.profile = profile
-        self.settings = settings
+        self._read_settings = read_settings
+        self.settings = settings = read_settings()
+        self.isolation = isolation(profile, settings)
         self.started = time.time()
         self.connections: set[Connection] = set()
         self.most_connections = 0
@@ -64,6 +72,7 @@ class Server:
         self.shared = Shared(
             rules(profile), store.read_directory(), store.cas_numbers(), Counters(), self.process_rows,
             settings["item_size_max"],
+            Limits(settings["daemon_memcached_r_batch_size"], settings["daemon_memcached_w_batch_size"]),
         )  # fmt: skip
         self.driver: Driver
         self._reloading: asyncio.Task[None] | None = None
@@ -75,7 +84,7 @@ class Server:
             ConfigError: the address cannot be listened on.
         """
         loop = asyncio.get_running_loop()
-        self.driver = driver_for(self.store, lock_wait(self.profile, self.settings))
+        self.driver = driver_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
@@ -92,8 +101,11 @@ class Server:
         host, port = listener.sockets[0].getsockname()[:2]
         self._report()
         _log.info("listening on %s:%d", host, port)
+        rule = Rule(str(self.profile["idle.commits"]))
+        idle = IdleCommit(rule, lambda: list(self.connections), lambda: self.settings["innodb_api_bk_commit_interval"])
         await stop.wait()
         _log.info("stopping")
+        idle.stop()
         listener.close()
         await self._drain()
 
@@ -103,12 +115,24 @@ class Server:
 
     async def _reload(self) -> None:
         try:
+            settings = self._read_settings()
             self.shared.directory.replace(await self.driver.read_directory())
+            self._take(settings)
         except (ConfigError, StoreError) as error:
             _log.error("configuration not reloaded, the old one stays in force: %s", error)
             return
         self._report()
         _log.info("configuration reloaded")
+
+    def _take(self, settings: dict[str, int]) -> None:
+        for name, value in settings.items():
+            if value != self.settings[name] and not SETTINGS[name].dynamic:
+                _log.warning(
+                    "setting %s=%d is in force with the next start: it is %d", name, value, self.settings[name]
+                )
+            elif value != self.settings[name]:
+                self.settings[name] = value
+        self.isolation.level = self.settings["innodb_api_trx_level"]
 
     def _report(self) -> None:
         directory = self.shared.directory

@@ -1,11 +1,14 @@
-"""Settings under the plugin's own names, with its defaults and limits; the command line's `--set NAME=VALUE`."""
+"""Settings under the plugin's own names, with its defaults and limits: `--set NAME=VALUE`, or a TOML file."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from kvref.errors import ConfigError
+from kvref.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,7 @@ class Setting:
         high: largest value taken.
         unit: what the number counts.
         help: what it does, for `--help`.
+        dynamic: a reload changes it while the server runs.
     """
 
     name: str
@@ -27,45 +31,91 @@ class Setting:
     high: int
     unit: str
     help: str
+    dynamic: bool = False
 
 
+MOST_SECONDS: Final = 1 << 30
 SETTINGS: Final = {
     setting.name: setting
     for setting in (
-        Setting("daemon_memcached_r_batch_size", 1, 1, 1, "reads", "reads for each transaction; only 1 is implemented"),
+        Setting("daemon_memcached_r_batch_size", 1, 1, 1 << 30, "reads", "reads for each transaction"),
+        Setting("daemon_memcached_w_batch_size", 1, 1, 1 << 20, "writes", "writes for each transaction"),
         Setting(
-            "daemon_memcached_w_batch_size", 1, 1, 1, "writes", "writes for each transaction; only 1 is implemented"
+            "innodb_api_bk_commit_interval", 5, 1, MOST_SECONDS, "s", "how long a batch is idle until it is committed",
+            dynamic=True,
         ),
-        Setting("innodb_lock_wait_timeout", 50, 1, 1073741824, "s", "how long a write waits for another writer"),
+        Setting(
+            "innodb_api_trx_level", 0, 0, 3, "level",
+            "isolation: 0 read uncommitted, 1 read committed, 2 repeatable read, 3 serializable", dynamic=True,
+        ),
+        Setting("innodb_api_disable_rowlock", 0, 0, 1, "switch", "writes wait for no batch that has written the row"),
+        Setting(
+            "innodb_api_enable_mdl", 0, 0, 1, "switch", "accepted: only an open batch ever keeps DDL from a table"
+        ),
+        Setting(
+            "innodb_api_enable_binlog", 0, 0, 1, "switch",
+            "accepted: a server behind mysql:// logs every batch as one transaction where it has a binary log",
+        ),
+        Setting("innodb_lock_wait_timeout", 50, 1, MOST_SECONDS, "s", "how long a write waits for another writer"),
         Setting("item_size_max", 1 << 20, 1 << 10, 1 << 30, "bytes", "largest value a storage verb takes"),
     )
-}
+}  # fmt: skip
 
 
-def parse(pairs: list[str]) -> dict[str, int]:
-    """Return all settings with those of the command line applied.
+def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, int]:
+    """Return all settings, those of the file and then those of the command line applied.
 
     Args:
         pairs: texts of the form NAME=VALUE.
+        file: TOML with a table `settings`; None for none.
+        profile: decides what becomes of a value out of range.
 
     Raises:
         ConfigError: unknown name, no number, or out of range; the text names the value and what is taken.
     """
     values = {setting.name: setting.default for setting in SETTINGS.values()}
+    for name, value in {**_read(file), **_split(pairs)}.items():
+        setting = SETTINGS.get(name)
+        if setting is None:
+            raise ConfigError(f"no setting {name!r}: choose one of {', '.join(SETTINGS)}")
+        values[name] = _number(setting, value, str(profile["settings.out_of_range"]))
+    return values
+
+
+def _split(pairs: list[str]) -> dict[str, str]:
+    named = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
             raise ConfigError(f"setting {pair!r}: write NAME=VALUE")
-        setting = SETTINGS.get(name)
-        if setting is None:
-            raise ConfigError(f"no setting {name!r}: choose one of {', '.join(SETTINGS)}")
-        values[name] = _number(setting, text)
-    return values
+        named[name] = text
+    return named
 
 
-def _number(setting: Setting, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and setting.low <= int(text) <= setting.high):
-        raise ConfigError(
-            f"setting {setting.name}={text}: write a number from {setting.low} to {setting.high} ({setting.help})"
-        )
-    return int(text)
+def _read(file: Path | None) -> dict[str, str]:
+    if file is None:
+        return {}
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"configuration file {file}: {error}") from error
+    settings = found.pop("settings", {})
+    if found or not isinstance(settings, dict):
+        raise ConfigError(f"configuration file {file}: write one table, [settings], with NAME = VALUE")
+    # true and false are how TOML writes the switches.
+    return {name: str(int(value) if isinstance(value, bool) else value) for name, value in settings.items()}
+
+
+def _number(setting: Setting, text: str, out_of_range: str) -> int:
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdigit() and len(digits) < 20:
+        number = int(text)
+        if setting.low <= number <= setting.high:
+            return number
+        if out_of_range == "wraps" and number < 0 and setting.unit in {"reads", "writes"}:
+            return setting.high  # wbatch-094
+        if out_of_range != "error":
+            return min(max(number, setting.low), setting.high)
+    raise ConfigError(
+        f"setting {setting.name}={text}: write a number from {setting.low} to {setting.high} ({setting.help})"
+    )

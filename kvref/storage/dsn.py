@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.storage import sqlite
 from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite_file import SCHEME, path_of
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -31,9 +31,9 @@ def open_store(dsn: str, profile: Profile, lock_wait: float) -> SQLiteStore | My
     """
     if dsn.startswith(MYSQL):
         return _mysql(dsn, profile, lock_wait)
-    if not dsn.startswith(sqlite.SCHEME):
+    if not dsn.startswith(SCHEME):
         raise ConfigError(f"store {without_password(dsn)!r}: write sqlite:///PATH or mysql://USER@HOST/")
-    return SQLiteStore(sqlite.path_of(dsn), profile)
+    return SQLiteStore(path_of(dsn), profile)
 
 
 def _mysql(dsn: str, profile: Profile, lock_wait: float) -> MySQLStore:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
-from kvref import collations
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics import ports
@@ -24,13 +25,12 @@ from kvref.storage import catalog
 from kvref.storage.containers import check_again
 from kvref.storage.rows import REFERENCED, PerMapping, from_sql
 from kvref.storage.sqlite_counter import reserved_numbers
+from kvref.storage.sqlite_file import OPEN_WAIT, identity, opened
 from kvref.storage.sqlite_schema import SQLiteCatalog, create
 from kvref.storage.sqlite_statements import Statements
 
 _log = logging.getLogger("kvref.storage")
 
-SCHEME: Final = "sqlite:///"
-OPEN_WAIT: Final = 10.0  # seconds to wait for another process while opening
 IGNORED: Final = "the table ignored the write (a trigger or ON CONFLICT IGNORE)"
 
 
@@ -38,23 +38,25 @@ class BusyError(KvrefError):
     """Another process is writing to the file: try the operation again."""
 
 
-def path_of(dsn: str) -> Path:
-    """Return the file a DSN names.
-
-    Raises:
-        ConfigError: the DSN is not of the form sqlite:///PATH; nothing kept in memory survives the process.
-    """
-    if not dsn.startswith(SCHEME) or dsn.removeprefix(SCHEME) in ("", ":memory:"):
-        raise ConfigError(f"store {dsn!r}: write sqlite:///PATH (sqlite:////absolute/path for an absolute one)")
-    return Path(dsn.removeprefix(SCHEME))
+_T = TypeVar("_T")
+_P = ParamSpec("_P")
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+def _translating(method: Callable[Concatenate[SQLiteStore, _P], _T]) -> Callable[Concatenate[SQLiteStore, _P], _T]:
+    """Raise errors of SQLite as errors of the store."""
+
+    @wraps(method)
+    def translating(self: SQLiteStore, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
+        try:
+            return method(self, *arguments, **named)
+        except sqlite3.Error as error:
+            raise self.translated(error) from error
+        except OverflowError as error:
+            raise StoreError(f"SQLite cannot hold this number: {error}") from error
+        except (UnicodeEncodeError, UnicodeDecodeError) as error:
+            raise StoreError(f"the row holds text that is no UTF-8: {error.reason}") from error
+
+    return translating
 
 
 class SQLiteStore:
@@ -73,6 +75,7 @@ class SQLiteStore:
         self.profile = profile
         self.problems: list[str] = []
         self._sql = PerMapping(Statements)
+        self._rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._schema_version = 0
         self._naming = Naming()
@@ -80,25 +83,11 @@ class SQLiteStore:
         self._failures = 0  # commits that failed
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
         try:
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=OPEN_WAIT, cached_statements=512)
+            self._connection = opened(self.path, self.profile)
         except sqlite3.Error as error:
-            raise StoreError(f"store {path}: {error}") from error
-        try:
-            collations.register(self._connection)
-            # Text that is no UTF-8 came from SQL; it is shown as it is rather than hide its neighbours.
-            self._connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.execute("PRAGMA foreign_keys = ON")
-            if not profile.flag("store.checks_act"):
-                self._connection.execute("PRAGMA ignore_check_constraints = ON")
-            # From here on nothing waits inside SQLite: the driver parks a command that meets another writer.
-            self._connection.execute("PRAGMA busy_timeout = 0")
-        except sqlite3.Error as error:
-            self._connection.close()
             raise StoreError(f"store {path}: {error}") from error
         self._catalog = SQLiteCatalog(self._connection, profile)
-        self._file = _identity(path)
+        self._file = identity(path)
 
     def initialise(self) -> bool:
         """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
@@ -125,7 +114,7 @@ class SQLiteStore:
         Raises:
             ConfigError: nothing usable, see `catalog.read_directory`.
         """
-        self._sql.clear()
+        self._forget_tables()
         directory, self.problems = catalog.read_directory(self._catalog, self.profile)
         self._naming = directory.naming
         self._mappings.add(directory.default)
@@ -140,17 +129,21 @@ class SQLiteStore:
             BusyError: not to be read just now.
             StoreError: the file is gone or was replaced, or SQLite failed.
         """
-        if _identity(self.path) != self._file:
+        if identity(self.path) != self._file:
             raise StoreError(f"store {self.path} was deleted or replaced: restart the server")
         try:
             (version,) = self._connection.execute("PRAGMA schema_version").fetchone()
         except sqlite3.Error as error:
-            raise self._translated(error) from error
+            raise self.translated(error) from error
         if version != self._schema_version:
-            self._sql.clear()
+            self._forget_tables()
             for mapping in list(self._mappings):
                 check_again(mapping, self._catalog, self.profile)
             self._schema_version = version
+
+    def _forget_tables(self) -> None:
+        self._sql.clear()
+        self._rules.clear()
 
     def cas_numbers(self) -> Iterator[int]:
         """Return the counter of cas numbers: from 1 as the plugin has it, or from a block never used before."""
@@ -158,21 +151,103 @@ class SQLiteStore:
             return itertools.count(1)
         return reserved_numbers(self._connection, lambda: self._failures)
 
+    @_translating
     def execute(self, operation: ports.Operation) -> Any:
-        """Answer one operation.
+        """Answer one operation of a write that is a transaction of its own.
 
         Raises:
             BusyError: the write lock is held by another process; nothing was changed.
             StoreError: SQLite failed; the text is its cause.
         """
+        return self._answer(operation)
+
+    @_translating
+    def lookup(
+        self,
+        mapping: Mapping,
+        key: ports.Cell,
+        *,
+        for_update: bool = False,
+        connection: sqlite3.Connection | None = None,
+    ) -> ports.Row | None:
+        """Read one row; raises as `execute`.
+
+        Args:
+            mapping: of which table.
+            key: as the wire has it.
+            for_update: a write follows.
+            connection: a `reader`; None: with all that this tick has written.
+        """
+        if for_update:
+            self._begin()
+        sql = self._sql(mapping)
+        parameter = sql.key(key)
+        reader = connection or self._connection
+        cells = reader.execute(sql.lookup, (parameter,)).fetchone()
+        if cells is None and isinstance(parameter, str):
+            # A program may have written its keys as BLOB, which no text equals.
+            cells = reader.execute(sql.lookup, (to_bytes(key),)).fetchone()
+        return None if cells is None else sql.row(cells)
+
+    @_translating
+    def scan(self, operation: ports.Scan, *, connection: sqlite3.Connection | None = None) -> list[ports.Row]:
+        """Read the rows of a range; `connection` as for `lookup`, raises as `execute`."""
+        sql = self._sql(operation.mapping)
+        bounds = operation.bounds()
+        asked = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
+        parameters = [*(sql.key(cell) for _, cell in bounds), operation.limit]
+        return [sql.row(cells) for cells in (connection or self._connection).execute(asked, parameters)]
+
+    def key(self, mapping: Mapping, key: ports.Cell) -> ports.Cell:
+        """Return a key as SQL has it."""
+        return self._sql(mapping).key(key)
+
+    @_translating
+    def bind(self, operation: ports.Operation) -> None:
+        """Refuse what SQLite cannot hold, before it is acknowledged; raises as `execute`."""
+        if isinstance(operation, ports.Insert | ports.Update):
+            _, parameters = self._statement(operation)
+            self._connection.execute(f"SELECT {', '.join('?' * len(parameters))}", parameters)
+
+    def has_rules(self, mapping: Mapping) -> bool:
+        """Tell whether a table can refuse a row for more than its key, or does something of its own with it."""
+        return self._rules(mapping)
+
+    @contextmanager
+    def savepoint(self) -> Iterator[Callable[[], None]]:
+        """Write what is written inside, or, after the function it gives is called or an error, nothing of it.
+
+        Raises:
+            BusyError: the write lock is held by another process.
+            StoreError: SQLite failed.
+        """
+        undone = False
+
+        def undo() -> None:
+            nonlocal undone
+            undone = True
+
+        self._run("SAVEPOINT batch")
         try:
-            return self._answer(operation)
-        except sqlite3.Error as error:
-            raise self._translated(error) from error
-        except OverflowError as error:
-            raise StoreError(f"SQLite cannot hold this number: {error}") from error
-        except (UnicodeEncodeError, UnicodeDecodeError) as error:
-            raise StoreError(f"the row holds text that is no UTF-8: {error.reason}") from error
+            yield undo
+        except BaseException:
+            undone = True
+            raise
+        finally:
+            if self._connection.in_transaction:
+                if undone:
+                    self._run("ROLLBACK TO batch")
+                self._run("RELEASE batch")
+
+    @_translating
+    def _run(self, statement: str) -> None:
+        self._begin()
+        self._connection.execute(statement)
+
+    @_translating
+    def reader(self) -> sqlite3.Connection:
+        """Open another connection, which sees what is committed; raises StoreError where that fails."""
+        return opened(self.path, self.profile)
 
     @property
     def dirty(self) -> bool:
@@ -208,18 +283,12 @@ class SQLiteStore:
 
     def _answer(self, operation: ports.Operation) -> Any:
         match operation:
-            case ports.Lookup():
-                return self._lookup(operation)
+            case ports.Lookup(mapping, key, for_update):
+                return self.lookup(mapping, key, for_update=for_update)
             case ports.Scan():
-                return self._scan(operation)
-            case ports.Insert():
-                sql = self._sql(operation.mapping)
-                text = sql.insert_cleared if operation.clear_unmapped else sql.insert
-                return self._write(text, sql.parameters(operation.row))
-            case ports.Update():
-                sql = self._sql(operation.mapping)
-                text = sql.update_cleared if operation.clear_unmapped else sql.update
-                return self._write(text, [*sql.parameters(operation.row), sql.key(operation.key)])
+                return self.scan(operation)
+            case ports.Insert() | ports.Update():
+                return self._write(*self._statement(operation))
             case ports.Remove():
                 sql = self._sql(operation.mapping)
                 return self._write(sql.remove, [sql.key(operation.key)])
@@ -229,24 +298,10 @@ class SQLiteStore:
                 return self._read_along(operation)
             case ports.LoadMapping():
                 return self._load(operation.name)
-
-    def _lookup(self, operation: ports.Lookup) -> ports.Row | None:
-        if operation.for_update:
-            self._begin()
-        sql = self._sql(operation.mapping)
-        key = sql.key(operation.key)
-        cells = self._connection.execute(sql.lookup, (key,)).fetchone()
-        if cells is None and isinstance(key, str):
-            # A program may have written its keys as BLOB, which no text equals.
-            cells = self._connection.execute(sql.lookup, (to_bytes(operation.key),)).fetchone()
-        return None if cells is None else sql.row(cells)
-
-    def _scan(self, operation: ports.Scan) -> list[ports.Row]:
-        sql = self._sql(operation.mapping)
-        bounds = operation.bounds()
-        asked = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
-        parameters = [*(sql.key(cell) for _, cell in bounds), operation.limit]
-        return [sql.row(cells) for cells in self._connection.execute(asked, parameters)]
+            case ports.Recheck():
+                return None  # `refresh` has looked
+            case ports.Commit() | ports.RollBack():
+                raise TypeError(f"{operation!r} is for transactions, see sqlite_transactions.py")
 
     def _begin(self) -> None:
         if self._lost:
@@ -254,6 +309,13 @@ class SQLiteStore:
         if not self._writing:
             self._connection.execute("BEGIN IMMEDIATE")
             self._writing = True
+
+    def _statement(self, operation: ports.Insert | ports.Update) -> tuple[str, list[ports.Cell]]:
+        sql, clear = self._sql(operation.mapping), operation.clear_unmapped
+        if isinstance(operation, ports.Insert):
+            return sql.insert_cleared if clear else sql.insert, sql.parameters(operation.row)
+        text = sql.update_cleared if clear else sql.update
+        return text, [*sql.parameters(operation.row), sql.key(operation.key)]
 
     def _write(self, sql: str, parameters: list[ports.Cell]) -> str | None:
         changed, cause = self._change(sql, parameters)
@@ -295,7 +357,8 @@ class SQLiteStore:
             self._mappings.add(mapping)
         return mapping
 
-    def _translated(self, error: sqlite3.Error) -> KvrefError:
+    def translated(self, error: sqlite3.Error) -> KvrefError:
+        """Return what an error of SQLite means to a command."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return BusyError(str(error))
         if self._writing and not self._connection.in_transaction:

@@ -6,6 +6,7 @@ file is one database: `db_schema.db_table` names the table called literally so w
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -22,6 +23,8 @@ from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
 
 CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
+# Words of a definition that make a table refuse rows, or change them.
+_RULES: Final = re.compile(r"\b(CHECK|STRICT|CONFLICT|GENERATED|AS)\b", re.IGNORECASE)
 VIRTUAL: Final = 2  # PRAGMA table_xinfo, column `hidden`; 3 is a stored generated column
 
 
@@ -114,6 +117,20 @@ class SQLiteCatalog:
             for row in self._pragma("foreign_key_list", name)
         )
 
+    def has_rules(self, source: str) -> bool:
+        """Tell whether a table can refuse a row for more than its key, or does something of its own with it."""
+        definitions = self._connection.execute(
+            "SELECT type, sql FROM sqlite_master WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'trigger')",
+            (source,),
+        ).fetchall()
+        return (
+            any(kind == "trigger" or _RULES.search(definition) for kind, definition in definitions)
+            or sum(bool(row[2]) for row in self._pragma("index_list", source)) > 1
+            or any(row[3] and not row[5] for row in self._pragma("table_xinfo", source))
+            or bool(self._pragma("foreign_key_list", source))
+            or self.referenced(source)
+        )
+
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table's columns and unique indexes, None when there is no such table."""
         source = self.source_of(schema, name)
@@ -133,7 +150,7 @@ class SQLiteCatalog:
             elif usable is None:
                 unusable[column] = declared
             else:
-                columns[column] = replace(usable, nullable=not (not_empty or position))
+                columns[column] = replace(usable, nullable=not (not_empty or position), collation=collation[column])
             if position:
                 primary[position] = column
         unique = {"PRIMARY": tuple(primary[n] for n in sorted(primary))} if primary else {}

@@ -11,7 +11,8 @@ import pytest
 from kvref import collations, profiles
 from kvref.errors import ConfigError, StoreError
 from kvref.semantics.ports import Clear, Insert, Lookup, Remove, Row, Update
-from kvref.storage.sqlite import IGNORED, BusyError, SQLiteStore, path_of
+from kvref.storage.sqlite import IGNORED, BusyError, SQLiteStore
+from kvref.storage.sqlite_file import path_of
 from kvref.storage.sqlite_counter import CAS_BLOCK
 
 

@@ -1,0 +1,99 @@
+"""One connection's batch: which reads and writes are counted, what commits them, what a failed write takes along.
+
+`innodb_api_cursor_reset` and `innodb_reset_conn` of innodb_engine.c do this in the plugin. Nothing here reads a clock;
+when an idle batch is due is `idle.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from kvref.semantics.ports import Commit, Operation, RollBack
+from kvref.semantics.rules import Rules
+
+
+@dataclass(slots=True)
+class Limits:
+    """How many reads and writes make a full batch.
+
+    Args:
+        reads: daemon_memcached_r_batch_size.
+        writes: daemon_memcached_w_batch_size.
+    """
+
+    reads: int = 1
+    writes: int = 1
+
+
+class Batch:
+    """What one connection has read and written since its last commit.
+
+    Args:
+        limits: in force; shared by all connections.
+        rules: facts in force.
+    """
+
+    def __init__(self, limits: Limits, rules: Rules) -> None:
+        self._limits = limits
+        self._rules = rules
+        self.reads = 0
+        self.writes = 0
+        self.number = 0  # of batches that ended
+        # A command has come so far that its transaction may hold a lock: its outcome counts.
+        self.writing = False
+
+    @property
+    def open(self) -> bool:
+        """Tell whether there is anything to commit."""
+        return self.reads > 0 or self.writes > 0
+
+    def read(self) -> Generator[Operation, Any, str | None]:
+        """Count a read; returns why a full batch could not be committed, None where all is well."""
+        self.reads += 1
+        if self._limits.reads == 1 and not self.writes:
+            self.reads = 0  # nothing is open between two such reads (idle-037)
+            return None
+        return (yield from self._full())
+
+    def wrote(self, *, failed: bool) -> Generator[Operation, Any, str | None]:
+        """Count a write that is through; returns why a full batch could not be committed.
+
+        Args:
+            failed: it was answered NOT_STORED, NOT_FOUND, EXISTS or with an error.
+        """
+        self.writing = False
+        if not failed:
+            self.writes += 1
+            return (yield from self._full())
+        if self._rules.failure_discards or not self.writes:
+            # wbatch-030 to -037: with it goes all that was acknowledged. Where nothing was, only its locks go.
+            yield RollBack()
+            self.reset()
+        return None
+
+    def commit(self) -> Generator[Operation, Any, str | None]:
+        """Commit what is open; returns why that could not be done, and then all of it is lost."""
+        if not self.open:
+            return None
+        reason: str | None = yield Commit()
+        self.reset()
+        return reason
+
+    def switched(self) -> Generator[Operation, Any, str | None]:
+        """Commit before another mapping is bound; returns why that could not be done."""
+        reads, writes = self.reads, self.writes
+        reason = yield from self.commit()
+        if self._rules.switch_keeps_count:
+            self.reads, self.writes = reads, writes  # wbatch-070
+        return reason
+
+    def reset(self) -> None:
+        """Begin a new batch: nothing is open any more."""
+        self.reads = self.writes = 0
+        self.number += 1
+
+    def _full(self) -> Generator[Operation, Any, str | None]:
+        full = self.reads >= self._limits.reads or self.writes >= self._limits.writes
+        return (yield from self.commit()) if full else None

@@ -1,0 +1,69 @@
+"""What the settings and the profile make of isolation: who sees what of others' transactions, and who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kvref.profiles import Profile
+
+READ_UNCOMMITTED, READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE = range(4)
+
+
+@dataclass(slots=True)
+class Isolation:
+    """Rules of visibility in force; a change of the level counts for transactions that begin after it.
+
+    Args:
+        level: innodb_api_trx_level, 0 to 3.
+        read_batch: several reads share a transaction.
+        direct: each write is a transaction.
+        row_locks: a write waits for another transaction that has written the row (innodb_api_disable_rowlock).
+        one_snapshot: level 1 keeps a snapshot for a batch of reads as level 2 does (iso fact `isolation.level_1`).
+        deletes_seen: fact `isolation.deleted`.
+    """
+
+    level: int = READ_UNCOMMITTED
+    read_batch: bool = False
+    direct: bool = True
+    row_locks: bool = True
+    one_snapshot: bool = False
+    deletes_seen: bool = False
+
+    @property
+    def reads_uncommitted(self) -> bool:
+        """Tell whether a read sees what others have not committed."""
+        return self.level == READ_UNCOMMITTED
+
+    @property
+    def keeps_snapshot(self) -> bool:
+        """Tell whether the reads of a batch see one moment."""
+        first = READ_COMMITTED if self.one_snapshot else REPEATABLE_READ
+        return self.read_batch and self.level >= first
+
+    @property
+    def reads_lock(self) -> bool:
+        """Tell whether a read waits for a transaction that has written the row (rbatch-070, lock-034)."""
+        return self.level == SERIALIZABLE and not self.read_batch
+
+    @property
+    def shows_deletes(self) -> bool:
+        """Tell whether a row that others have deleted is missing at once."""
+        return self.deletes_seen and not self.reads_uncommitted
+
+
+def isolation(profile: Profile, settings: Mapping[str, int]) -> Isolation:
+    """Resolve settings and facts.
+
+    Args:
+        profile: in force.
+        settings: values by name, see `server.settings`.
+    """
+    return Isolation(
+        level=settings["innodb_api_trx_level"],
+        read_batch=settings["daemon_memcached_r_batch_size"] > 1,
+        direct=settings["daemon_memcached_w_batch_size"] == 1,
+        row_locks=not settings["innodb_api_disable_rowlock"],
+        one_snapshot=profile["isolation.level_1"] == "snapshot",
+        deletes_seen=profile["isolation.deleted"] == "seen",
+    )
