@@ -68,6 +68,10 @@ class Database(ABC):
         """Make the connection usable again after a statement that was interrupted."""
 
     @abstractmethod
+    def another(self) -> Database:
+        """Open a further connection to the same tables; the caller closes it."""
+
+    @abstractmethod
     def close(self) -> None:
         """Close the connection."""
 

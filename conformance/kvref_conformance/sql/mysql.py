@@ -32,6 +32,7 @@ class MySql(Database):
 
     def __init__(self, host: str, port: int, user: str, password: str, unix_socket: str | None) -> None:
         super().__init__("mysql")
+        self._where = (host, port, user, password, unix_socket)
         self._connect = partial(
             pymysql.connect,
             host=host,
@@ -102,6 +103,10 @@ class MySql(Database):
         """Connect anew where an interrupt closed the connection."""
         if not self._connection.open:
             self._connection = self._connect()
+
+    def another(self) -> MySql:
+        """Open a further connection to the same server."""
+        return MySql(*self._where)
 
     def close(self) -> None:
         """Close the connection."""

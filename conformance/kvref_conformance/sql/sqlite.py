@@ -84,6 +84,10 @@ class Sqlite(Database):
     def revive(self) -> None:
         """Do nothing: an interrupted statement leaves the connection usable."""
 
+    def another(self) -> Sqlite:
+        """Open the file once more."""
+        raise NotImplementedError
+
     def close(self) -> None:
         """Close the connection."""
         self._session.close()

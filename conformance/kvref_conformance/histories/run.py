@@ -1,0 +1,96 @@
+"""Histories against one endpoint under one group of settings: draw, hold, shrink."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.duel.shrink import fewer
+from kvref_conformance.histories.generate import History, history
+from kvref_conformance.histories.line import SocketLine
+from kvref_conformance.histories.model import Model
+from kvref_conformance.histories.play import Course, Player, Stage
+from kvref_conformance.histories.rules import Limits, Rules
+from kvref_conformance.histories.steps import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.sql.base import Database
+    from kvref_conformance.sql.world import World
+
+PATIENCE: Final = 5.0
+
+
+class Histories:
+    """Histories with an endpoint that runs with these settings.
+
+    Args:
+        endpoint: whom.
+        world: its tables and mappings.
+        settings: in force, by the plugin's names.
+    """
+
+    def __init__(self, endpoint: Endpoint, world: World, settings: Mapping[str, int]) -> None:
+        self._stack = ExitStack()
+        self._rules, self._limits = Rules.of(endpoint.profile), Limits.of(settings)
+        self._names = {mapping: world.names[mapping] for mapping in TABLES}
+        own = {mapping: (f"test/{world.names[table]}",) for mapping, table in TABLES.items()}
+        self._words = own if self._rules.bound_named else dict.fromkeys(TABLES, world.default_words())
+        self._threads = _threads(endpoint)
+        transaction, dirty = self._further(world.database)
+        tables = {table: world.names[table] for table in sorted(set(TABLES.values()))}
+        stage = Stage(lambda: SocketLine(endpoint), world.database, transaction, dirty, tables, self._names)
+        self._means = stage.means
+        self._player = Player(stage, self._begin)
+
+    def draw(self, seed: int) -> History:
+        """Draw the history of a seed."""
+        return history(Random(seed), self._begin, self._means)
+
+    def hold(self, script: History) -> Course:
+        """Hold a history."""
+        return self._player.hold(script)
+
+    def shrink(self, script: History) -> History:
+        """Return a smaller history in which something is not allowed either."""
+        while True:
+            before = script
+            script = replace(script, steps=tuple(fewer(script.steps, lambda kept: self._fails(script, steps=kept))))
+            script = replace(script, rows=tuple(fewer(script.rows, lambda kept: self._fails(script, rows=kept))))
+            if script == before:
+                return script
+
+    def close(self) -> None:
+        """Close what was opened."""
+        self._stack.close()
+
+    def _fails(self, script: History, **parts: object) -> bool:
+        return bool(self.hold(replace(script, **{name: tuple(part) for name, part in parts.items()})).failed)
+
+    def _begin(self, rows: tuple[tuple[str, str, str], ...]) -> Model:
+        return Model(self._rules, self._limits, self._names, self._words, self._threads, rows)
+
+    def _further(self, database: Database) -> tuple[Database | None, Database | None]:
+        """Open the connections of the SQL transaction and of the dirty reads, where the store has these."""
+        if database.engine != "mysql":
+            return None, None
+        transaction, dirty = database.another(), database.another()
+        self._stack.callback(transaction.close)
+        self._stack.callback(dirty.close)
+        transaction.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        dirty.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+        return transaction, dirty
+
+
+def _threads(endpoint: Endpoint) -> int:
+    """Ask how many worker threads the endpoint deals its connections to."""
+    line = SocketLine(endpoint)
+    line.ask(b"stats\r\n")
+    found = re.search(r"STAT threads (\d+)", line.answer(PATIENCE) or "")
+    line.close()
+    return int(found[1]) if found else 1
