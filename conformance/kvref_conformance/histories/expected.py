@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from kvref_conformance.histories.steps import KEYS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -69,8 +71,8 @@ class Seen:
     soon: bool = False
 
     def __str__(self) -> str:
-        texts = (f"{table} {key} {row.value} {row.flags} {row.number.seen or CAS}" for (table, key), row in self.rows)
-        return f"SQL sees {', '.join(texts)}{' before long' if self.soon else ''}"
+        cells = ((*place, row.value, row.flags, row.number.seen) for place, row in self.rows)
+        return f"SQL sees {shown(cells)}{' before long' if self.soon else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,12 @@ class Refill:
 
     def __str__(self) -> str:
         return f"{self.table} gets the rows between the keys again"
+
+
+def shown(cells: Iterable[tuple[str, str, str, int, int | None]]) -> str:
+    """Write rows for a reader, without those between the keys."""
+    texts = (f"{table} {key} = {value} {flags} {cas or CAS}" for table, key, value, flags, cas in cells if key in KEYS)
+    return ", ".join(texts) or "no row"
 
 
 Expected: TypeAlias = Answer | Silence | Closed | Seen | Refill

@@ -37,6 +37,7 @@ class Connection:
         reads: counted since the last commit; `writes` likewise.
         snapshot: the moment its transaction reads at; None: not fixed yet.
         wrote: its transaction has come to a write.
+        has_written: it has come to a write since the mapping was bound.
         touched: tables it has read or written since the mapping was bound.
         seen: the cas numbers that `gets` has shown it.
         waits: what it waits with.
@@ -48,6 +49,7 @@ class Connection:
     writes: int = 0
     snapshot: int | None = None
     wrote: bool = False
+    has_written: bool = False
     touched: set[str] = field(default_factory=set)
     seen: dict[Place, Number] = field(default_factory=dict)
     waits: Locking | None = None
@@ -108,7 +110,10 @@ class Model:
                 expected = []
             case _:
                 expected = [self._request(step)]
-        return expected + self._released()
+        expected += self._released()
+        if isinstance(step, s.Close) and isinstance(expected[0], Seen):
+            expected.append(Seen(self._all(), soon=True))
+        return expected
 
     def next_slot(self) -> int:
         """Take the next thread in turn that serves no other connection, or at least none that waits."""
@@ -142,10 +147,8 @@ class Model:
         connection = self.open[step.on]
         if isinstance(step, s.Store | s.Get) and step.mapping:
             self._moves(step.on, step.mapping)
-        if not isinstance(step, s.Get) and not connection.wrote:
-            connection.wrote = True
-            if self.rules.first_write_renews:
-                connection.snapshot = None
+        if not isinstance(step, s.Get):
+            self._begins_to_write(connection)
         connection.touched.add(s.TABLES[connection.mapping])
         if not any(self.rows.holder(place, step.on) for place in self.locks(step)):
             return self._carry_out(step)
@@ -156,6 +159,14 @@ class Model:
         self._fail(step.on)
         refused = "NOT_FOUND\r\n" if isinstance(step, s.Delete) else "NOT_STORED\r\n"
         return self._answer(step, TIMED_OUT if self.rules.wait_is_error else refused)
+
+    def _begins_to_write(self, connection: Connection) -> None:
+        if self.rules.first_write_renews and not connection.wrote:
+            connection.snapshot = None
+        fixes = self.rules.writes_fix == "any" or (self.rules.writes_fix == "first" and not connection.has_written)
+        if fixes and connection.snapshot is None:
+            connection.snapshot = self.rows.now
+        connection.wrote = connection.has_written = True
 
     def _carry_out(self, step: Locking) -> Answer:
         match step:
@@ -277,6 +288,7 @@ class Model:
         self._end(on)
         connection.mapping = mapping
         connection.touched.clear()
+        connection.has_written = False
         if self.rules.switch_keeps_count:
             connection.reads, connection.writes = reads, writes
 
@@ -290,11 +302,10 @@ class Model:
 
     def _close(self, on: str) -> list[Expected]:
         # What is there before is looked at first: then the numbers tell whether the commit has been seen.
-        before = [Seen(self._all())] if self.rows.pending.get(on) else []
+        before: list[Expected] = [Seen(self._all())] if self.rows.pending.get(on) else []
         self._end(on)
         del self.open[on]
-        after = [Seen(self._all(), soon=True)] if before else []
-        return [*before, Closed(on), *after]
+        return [*before, Closed(on)]
 
     def _flush(self, on: str) -> list[Expected]:
         self._end(on)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref_conformance.histories import steps as s
 from kvref_conformance.histories.care import Means, refuses
-from kvref_conformance.histories.expected import Answer, Cells, Closed, Expected, Refill, Seen, Silence
+from kvref_conformance.histories.expected import Answer, Cells, Closed, Expected, Refill, Seen, Silence, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -104,11 +104,14 @@ class Player:
     Args:
         stage: where.
         begin: makes a model with these rows.
+
+    patience: seconds in which what has to come comes.
     """
 
     def __init__(self, stage: Stage, begin: Callable[[tuple[tuple[str, str, str], ...]], Model]) -> None:
         self._stage = stage
         self._begin = begin
+        self.patience = PATIENCE
 
     def hold(self, history: History) -> Course:
         """Hold a history from its first row to the end of its last connection."""
@@ -169,11 +172,11 @@ class Player:
                 answer = lines[expected.on].answer(SILENT)
                 return "" if answer is None else f"it does not wait: {answer!r}"
             case Closed():
-                return "" if lines.pop(expected.on).closes(PATIENCE) else "it is not closed"
+                return "" if lines.pop(expected.on).closes(self.patience) else "it is not closed"
             case Answer():
-                answer = lines[expected.on].answer(PATIENCE)
+                answer = lines[expected.on].answer(self.patience)
                 if answer is None:
-                    return f"no answer came within {PATIENCE:g} s"
+                    return f"no answer came within {self.patience:g} s"
                 return "" if model.numbers.answers(expected, answer) else repr(answer)
             case Refill():
                 for (table, key), row in expected.rows:
@@ -184,13 +187,13 @@ class Player:
     def _compare(self, model: Model, expected: Seen) -> str:
         observer = self._stage.dirty if expected.dirty else self._stage.observer
         assert observer is not None, "care refuses a dirty look where there is none"
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         while True:
             seen = list(self._cells(observer))
             if model.numbers.sees(expected, seen):
                 return ""
             if not expected.soon or time.monotonic() > deadline:
-                return f"SQL sees {', '.join(' '.join(map(str, each)) for each in seen)}"
+                return f"SQL sees {shown(seen)}"
             time.sleep(PAUSE)
 
     def _cells(self, observer: Observer) -> Iterator[Cells]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvref.profiles import Profile
 
-TIMEOUT = "innodb_lock_wait_timeout"
+TIMEOUT: Final = "innodb_lock_wait_timeout"
+_FIXES: Final[dict[str, Literal["any", "first", "none"]]] = {
+    "any-command": "any",
+    "first-write-too": "first",
+    "first-read": "none",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,8 @@ class Rules:
         fresh_level_1: level 1 reads what is committed at each read.
         sees_deletes: rows that others deleted are missing at once at every level.
         first_write_renews: the first write behind reads ends the transaction of these, not their count.
+        writes_fix: a write that begins a transaction fixes its snapshot as a read does: any, or the first one of the
+            connection since it bound the mapping.
         wait_is_error: a lock not got in time is said so.
         waits: a request that meets a lock waits for as long as is set.
         row_keeps_flags: append and prepend leave the row's flags.
@@ -64,6 +71,7 @@ class Rules:
     fresh_level_1: bool
     sees_deletes: bool
     first_write_renews: bool
+    writes_fix: Literal["any", "first", "none"]
     wait_is_error: bool
     waits: bool
     row_keeps_flags: bool
@@ -79,7 +87,8 @@ class Rules:
             counts_each_key=profile["batch.multiget_counts"] == "keys",
             fresh_level_1=profile["isolation.level_1"] == "fresh",
             sees_deletes=profile["isolation.deleted"] == "seen",
-            first_write_renews=profile["batch.first_write"] == "new-transaction",
+            first_write_renews=profile["batch.first_write"] == "ends-reads",
+            writes_fix=_FIXES[str(profile["isolation.snapshot"])],
             wait_is_error=profile["lock.wait_over"] == "error",
             waits=profile["lock.wait"] == "setting",
             row_keeps_flags=profile["append.flags_and_expiry"] == "row",

@@ -12,7 +12,7 @@ from kvref_conformance.duel.shrink import fewer
 from kvref_conformance.histories.generate import History, history
 from kvref_conformance.histories.line import SocketLine
 from kvref_conformance.histories.model import Model
-from kvref_conformance.histories.play import Course, Player, Stage
+from kvref_conformance.histories.play import PATIENCE, Course, Player, Stage
 from kvref_conformance.histories.rules import Limits, Rules
 from kvref_conformance.histories.steps import TABLES
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
 
-PATIENCE: Final = 5.0
+# Seconds, while a history is shrunk: one that hangs does so many times.
+SHORT_PATIENCE: Final = 1.5
 
 
 class Histories:
@@ -58,6 +59,13 @@ class Histories:
 
     def shrink(self, script: History) -> History:
         """Return a smaller history in which something is not allowed either."""
+        self._player.patience = SHORT_PATIENCE
+        try:
+            return self._smaller(script)
+        finally:
+            self._player.patience = PATIENCE
+
+    def _smaller(self, script: History) -> History:
         while True:
             before = script
             script = replace(script, steps=tuple(fewer(script.steps, lambda kept: self._fails(script, steps=kept))))
