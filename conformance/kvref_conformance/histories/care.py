@@ -79,8 +79,11 @@ def _grows(model: Model, step: Locking) -> str:
 
 def _refuses_lock(model: Model, step: Locking) -> str:
     places = model.locks(step)
-    # What it holds itself is given back before, where the word binds another mapping.
+    waited_for = any(_waited_for(model, place) for place in model.rows.held_by(step.on))
+    # The word binds another mapping, so that what it holds is given back before.
     moves = isinstance(step, s.Store | s.Get) and step.mapping not in {"", model.open[step.on].mapping}
+    if moves and waited_for:
+        return "what waits is served in the midst of it"
     if any(model.rows.doubtful(place, step.on) for place in places):
         return "whether it waits depends on the storage"
     if not any(model.rows.holder(place, step.on) for place in places):
@@ -89,7 +92,7 @@ def _refuses_lock(model: Model, step: Locking) -> str:
         return "how long it waits varies"
     if len(places) > 1 or any(_waited_for(model, place) for place in places):
         return "who is served first varies"
-    if not moves and any(_waited_for(model, place) for place in model.rows.held_by(step.on)):
+    if waited_for:
         return "a deadlock may come of it"
     if model.limits.gives_up:
         certain = isinstance(step, s.Store | s.Delete) and not step.silent and not model.timeouts

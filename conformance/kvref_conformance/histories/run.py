@@ -49,7 +49,7 @@ class Histories:
         self._means = stage.means
         self._player = Player(stage, self._begin)
 
-    def draw(self, seed: int) -> History:
+    def draw(self, seed: str) -> History:
         """Draw the history of a seed."""
         return history(Random(seed), self._begin, self._means)
 
