@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref_conformance.template import names_in
+from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,9 +61,15 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Hangup:
-    """Close a connection from this side; a later step on that name opens a new one."""
+    """Close a connection from this side; a later step on that name opens a new one.
+
+    Args:
+        on: name of the connection.
+        how: half: stop sending, and wait until the endpoint has closed; close: at once; reset: at once, with a reset.
+    """
 
     on: str = "a"
+    how: str = "half"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +80,13 @@ class Sql:
         statement: template; tables by their names in braces.
         rows: the rows a SELECT must give; None for a statement without rows.
         fails: the database must refuse the statement.
+        on: name of a SQL connection of the case; empty for the suite's own, where each statement commits itself.
     """
 
     statement: str
     rows: tuple[tuple[object, ...], ...] | None
     fails: bool = False
+    on: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,7 @@ class Tick:
     """Wait until a second of the clock begins, so that the steps behind it fall into one second."""
 
 
-Step = Say | Hangup | Sql | Reload | Pause | Tick
+Step = Say | Hangup | Sql | Reload | Pause | Tick | Asks | Answers | Starts | Ends | Eventually
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +157,8 @@ class Case:
         bind: the mapping that a new connection binds first (where the endpoint has mappings); empty for none.
         flushes: uses flush_all.
         engine: the database that must be behind the endpoint; empty for any.
+        settings: with which the endpoint must run, by the plugin's names; those without a name have their default, but
+            innodb_api_bk_commit_interval is as good as never. None: those it had before the run.
     """
 
     id: str
@@ -158,6 +169,7 @@ class Case:
     bind: str = "m1"
     flushes: bool = field(default=False)
     engine: str = ""
+    settings: Mapping[str, int] | None = None
 
     def needs_mappings(self) -> bool:
         """Tell whether a step names one of the suite's mappings or tables, or the case a configuration."""
@@ -166,16 +178,25 @@ class Case:
 
     def needs_sql(self) -> bool:
         """Tell whether a step looks behind the protocol or changes the configuration."""
-        return self.needs_mappings() or any(isinstance(step, Sql | Reload) for step in self.steps)
+        behind = (Sql, Reload, Starts)
+        return self.needs_mappings() or self.settings is not None or any(isinstance(s, behind) for s in self.steps)
 
     def _texts(self) -> Iterator[str]:
-        for step in self.steps:
+        for step in map(innermost, self.steps):
             if isinstance(step, Say):
                 yield from step.pieces
+            elif isinstance(step, Asks):
+                yield step.request
+            elif isinstance(step, Sql | Starts):
+                yield step.statement
+            if isinstance(step, Say | Answers):
                 answers = step.allow.answers.values() if isinstance(step.allow, By) else [step.allow]
                 yield from (text for allowed in answers for text in allowed)
-            elif isinstance(step, Sql):
-                yield step.statement
+
+
+def innermost(step: Step) -> Step:
+    """Return the step that `Eventually` repeats, or the step itself."""
+    return step.step if isinstance(step, Eventually) else step
 
 
 def case(
@@ -186,11 +207,12 @@ def case(
     shape: Shape | None = None,
     bind: str | None = None,
     engine: str = "",
+    settings: Mapping[str, int] | None = None,
 ) -> Case:
     """Write a case; `requirements` are ids with blanks between, `bind` is `m` with a shape and `m1` without."""
-    flushes = any(isinstance(step, Say) and "flush_all" in "".join(step.pieces) for step in steps)
+    flushes = any("flush_all" in "".join(step.pieces) for step in map(innermost, steps) if isinstance(step, Say))
     first = bind if bind is not None else "m" if shape is not None else "m1"
-    return Case(id_, tuple(requirements.split()), steps, setup, shape, first, flushes, engine)
+    return Case(id_, tuple(requirements.split()), steps, setup, shape, first, flushes, engine, settings)
 
 
 def say(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: Any) -> Say:
@@ -213,11 +235,11 @@ def by(fact: str, **answers: str | tuple[str, ...]) -> By:
     return By(fact, values)
 
 
-def sql(statement: str, *rows: tuple[object, ...]) -> Sql:
+def sql(statement: str, *rows: tuple[object, ...], on: str = "") -> Sql:
     """Run a statement; for a SELECT the rows it must give (none: it must give none)."""
-    return Sql(statement, rows if statement.startswith("SELECT") else None)
+    return Sql(statement, rows if statement.startswith("SELECT") else None, on=on)
 
 
-def refused(statement: str) -> Sql:
+def refused(statement: str, on: str = "") -> Sql:
     """Run a statement that the database must refuse."""
-    return Sql(statement, None, fails=True)
+    return Sql(statement, None, fails=True, on=on)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import pymysql
-
-from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql, Tick
-from kvref_conformance.errors import CaseFailed
+from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql
+from kvref_conformance.errors import CaseFailed, SuiteError
+from kvref_conformance.observers import DONE, REFUSED, Observers
+from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case, Step
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.link import Link, Reply
-    from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
     from kvref_conformance.template import Names
 
+POLL_SECONDS: Final = 0.05
 ESCAPES: Final = {"\r": r"\r", "\n": r"\n", "\t": r"\t", "\\": r"\\"}
 
 
@@ -35,6 +34,7 @@ class Exchange:
         allowed: what was allowed.
         got: what came.
         note: how it ended, where not by an answer: `hang after 5 s`, `closed`.
+        kept: what came was allowed.
     """
 
     on: str
@@ -42,6 +42,7 @@ class Exchange:
     allowed: tuple[str, ...]
     got: str
     note: str = ""
+    kept: bool = True
 
 
 class Conversation:
@@ -59,7 +60,9 @@ class Conversation:
         self._endpoint = endpoint
         self.names = names
         self._world = world
+        self._observers = Observers(world.database) if world is not None else None
         self._links: dict[str, Link] = {}
+        self._asked: dict[str, str] = {}
 
     def hold(self, case: Case) -> None:
         """Take the steps in order.
@@ -72,24 +75,47 @@ class Conversation:
                 self._take(case, step)
         finally:
             self._hang_up()
+            if self._observers is not None:
+                self._observers.close()
 
     def _take(self, case: Case, step: Step) -> None:
-        if isinstance(step, Hangup):
-            self._links.pop(step.on).hang_up()
+        if isinstance(step, Say | Asks):
+            self._open(case, step.on)
+        if isinstance(step, Eventually):
+            self._repeat(case, step)
+        elif isinstance(step, Say):
+            self._judge(self._say(step))
         elif isinstance(step, Sql):
-            self._look_behind(step)
+            self._judge(self._look_behind(step))
+        elif isinstance(step, Asks):
+            self._ask(step)
+        elif isinstance(step, Answers):
+            self._judge(self._answer(step))
+        elif isinstance(step, Starts):
+            self._sql.start(self.names.render(step.statement), step.on)
+        elif isinstance(step, Ends):
+            self._judge(self._end(step))
+        elif isinstance(step, Hangup):
+            link = self._links.pop(step.on)
+            link.hang_up() if step.how == "half" else link.drop(reset=step.how == "reset")
         elif isinstance(step, Reload):
             self._reload()
         elif isinstance(step, Pause):
             time.sleep(step.seconds)
-        elif isinstance(step, Tick):
-            time.sleep(1 - time.time() % 1)
         else:
-            if step.on not in self._links:
-                self._links[step.on] = self._endpoint.link()
-                if case.bind in self.names.texts:
-                    self._say(Say((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), step.on))
-            self._say(step)
+            time.sleep(1 - time.time() % 1)
+
+    @property
+    def _sql(self) -> Observers:
+        assert self._observers is not None, "a case with SQL is not judged without --sql"
+        return self._observers
+
+    def _open(self, case: Case, on: str) -> None:
+        if on in self._links:
+            return
+        self._links[on] = self._endpoint.link()
+        if case.bind in self.names.texts:
+            self._judge(self._say(Say((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), on)))
 
     def _hang_up(self) -> None:
         for link in self._links.values():
@@ -102,15 +128,28 @@ class Conversation:
         self._world.reload()
         self.exchanges.append(Exchange("sql", "(configuration read again)", (), ""))
 
-    def _say(self, step: Say) -> None:
-        allow = step.allow.of(self._endpoint.profile) if isinstance(step.allow, By) else step.allow
-        sent = [self.names.render(piece) for piece in step.pieces]
-        allowed = tuple(self.names.render(text) for text in allow)
-        reply = self._send(self._links[step.on], tuple(piece.encode("latin-1") for piece in sent), step)
-        exchange = Exchange(step.on, "".join(sent), allowed, reply.data.decode("latin-1"), _note(step, reply))
+    def _repeat(self, case: Case, step: Eventually) -> None:
+        deadline = time.monotonic() + step.within
+        inner = step.step
+        if isinstance(inner, Say):
+            self._open(case, inner.on)
+        while True:
+            exchange = self._say(inner) if isinstance(inner, Say) else self._look_behind(inner)
+            if exchange.kept or time.monotonic() > deadline:
+                self._judge(exchange)
+                return
+            time.sleep(POLL_SECONDS)
+
+    def _judge(self, exchange: Exchange) -> None:
         self.exchanges.append(exchange)
-        if exchange.note or not any(self.names.match(text, exchange.got) for text in allow):
-            self._fail(exchange)
+        if not exchange.kept:
+            self.failed = exchange
+            raise CaseFailed(render(self.exchanges))
+
+    def _say(self, step: Say) -> Exchange:
+        sent = [self.names.render(piece) for piece in step.pieces]
+        reply = self._send(self._links[step.on], tuple(piece.encode("latin-1") for piece in sent), step)
+        return self._compared(step.on, "".join(sent), step.allow, reply, _note(step, reply))
 
     def _send(self, link: Link, pieces: tuple[bytes, ...], step: Say) -> Reply:
         if step.quiet:
@@ -119,39 +158,44 @@ class Conversation:
             return link.tell(pieces, step.patience)
         return link.ask(pieces, step.versions, step.patience)
 
-    def _look_behind(self, step: Sql) -> None:
-        assert self._world is not None, "a case with SQL is not judged without --sql"
-        database = self._world.database
-        statement = self.names.render(step.statement)
-        if step.fails:
-            self._want_refusal(database, statement)
-            return
-        if step.rows is None:
-            database.execute(statement)
-            self.exchanges.append(Exchange("sql", statement, (), ""))
-            return
-        wanted = str(
-            [tuple(self.names.render(cell) if isinstance(cell, str) else cell for cell in row) for row in step.rows]
-        )
-        exchange = Exchange("sql", statement, (wanted,), str(database.query(statement)))
-        self.exchanges.append(exchange)
-        if exchange.got != wanted:
-            self._fail(exchange)
+    def _compared(self, on: str, sent: str, allow: tuple[str, ...] | By, reply: Reply, note: str) -> Exchange:
+        texts = allow.of(self._endpoint.profile) if isinstance(allow, By) else allow
+        allowed = tuple(self.names.render(text) for text in texts)
+        got = reply.data.decode("latin-1")
+        kept = not note and any(self.names.match(text, got) for text in texts)
+        return Exchange(on, sent, allowed, got, note, kept)
 
-    def _want_refusal(self, database: Database, statement: str) -> None:
-        got = "done"
-        try:
-            database.execute(statement)
-        except (pymysql.MySQLError, sqlite3.Error) as error:
-            got = f"refused: {error}"
-        exchange = Exchange("sql", statement, ("refused",), got)
-        self.exchanges.append(exchange)
-        if got == "done":
-            self._fail(exchange)
+    def _ask(self, step: Asks) -> None:
+        request = self._asked[step.on] = self.names.render(step.request)
+        early = self._links[step.on].begin(request.encode("latin-1"), step.silent).decode("latin-1")
+        self._judge(Exchange(step.on, request, ("",), early, "it should wait" if early else "", not early))
 
-    def _fail(self, exchange: Exchange) -> None:
-        self.failed = exchange
-        raise CaseFailed(render(self.exchanges))
+    def _answer(self, step: Answers) -> Exchange:
+        reply = self._links[step.on].end(step.patience)
+        note = f"hang: no answer within {step.patience:g} s" if reply.hang else ""
+        return self._compared(step.on, self._asked.pop(step.on), step.allow, reply, note)
+
+    def _look_behind(self, step: Sql) -> Exchange:
+        on, statement = step.on or "sql", self.names.render(step.statement)
+        if step.rows is not None:
+            cells = [tuple(self.names.render(c) if isinstance(c, str) else c for c in row) for row in step.rows]
+            got = self._believed(step, self._sql.query(statement, step.on))
+            return Exchange(on, statement, (str(cells),), got, "", got == str(cells))
+        return self._done(on, statement, self._believed(step, self._sql.execute(statement, step.on)), fails=step.fails)
+
+    def _believed(self, step: Sql, got: str) -> str:
+        # What the suite's own connection is refused unasked is a fault of the case.
+        if got.startswith(REFUSED) and not step.on and not step.fails:
+            raise SuiteError(f"{got}: {self.names.render(step.statement)}")
+        return got
+
+    def _end(self, step: Ends) -> Exchange:
+        return self._done(step.on, *self._sql.end(step.on, step.patience), fails=step.fails)
+
+    def _done(self, on: str, statement: str, got: str, *, fails: bool) -> Exchange:
+        if fails:
+            return Exchange(on, statement, ("refused",), got, "", got.startswith(REFUSED))
+        return Exchange(on, statement, (DONE,), got, "", got == DONE)
 
 
 def _note(step: Say, reply: Reply) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kvref_conformance.conversation import Exchange
     from kvref_conformance.deviations import Deviation, Deviations
     from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.sql.settings import Settings
     from kvref_conformance.sql.world import World
 
 
@@ -29,16 +30,24 @@ class Judge:
         world: the suite's own tables; None without --sql.
         flush_reason: why flush_all must not be sent; empty when it may.
         tag: letters and digits that no other run uses; every key begins with them.
+        settings: brings the endpoint to run with other settings; None without --sql.
     """
 
     def __init__(
-        self, endpoint: Endpoint, deviations: Deviations, world: World | None, flush_reason: str, tag: str
+        self,
+        endpoint: Endpoint,
+        deviations: Deviations,
+        world: World | None,
+        flush_reason: str,
+        tag: str,
+        settings: Settings | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.deviations = deviations
         self.world = world
         self.tag = tag
         self.keys: list[str] = []
+        self.settings = settings
         self._flush_reason = flush_reason
         self._catalogue = requirements.load()
 
@@ -101,6 +110,8 @@ class Judge:
     def _hold(self, case: Case, conversation: Conversation) -> tuple[str, str]:
         row = self.deviations.of(case.id, case.requirements)
         try:
+            if self.settings is not None:
+                self.settings.bring(case.settings)
             if self.world is not None:
                 self.world.configure(case.setup)
                 if case.shape is not None:

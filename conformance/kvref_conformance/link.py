@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import select
 import socket
+import struct
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,6 +64,22 @@ class Link:
             self._socket.shutdown(socket.SHUT_WR)
             self._read(0, time.monotonic() + CONNECT_SECONDS)
         self.close()
+
+    def drop(self, *, reset: bool) -> None:
+        """Close the connection at once; with a reset the endpoint gets no end of file but an error."""
+        if reset:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close()
+
+    def begin(self, piece: bytes, silent: float) -> bytes:
+        """Send a packet and the sentinel, and return what comes within so many seconds: "" where it has to wait."""
+        self._socket.sendall(piece + b"version\r\n")
+        ready = silent and select.select([self._socket], [], [], silent)[0]
+        return self._socket.recv(1 << 16) if ready else b""
+
+    def end(self, patience: float) -> Reply:
+        """Read the answer to what `begin` sent; `patience` in seconds."""
+        return self._read(1, time.monotonic() + patience)
 
     def ask(self, pieces: tuple[bytes, ...], versions: int = 0, patience: float = 5.0) -> Reply:
         """Send packets and the sentinel, and read the answer.

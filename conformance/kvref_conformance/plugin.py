@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from kvref_conformance import verdict
+from kvref_conformance import hooks, verdict
 from kvref_conformance.cases import CHAPTERS
 from kvref_conformance.errors import CannotJudge, CaseFailed, SuiteError
 from kvref_conformance.report.progress import Watch
@@ -32,6 +32,11 @@ DEFAULT_EXAMPLES = 60
 DEFAULT_SEED = 20120929  # the day the mapping was published
 
 
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare what whoever runs the suite may do for it."""
+    pluginmanager.add_hookspecs(hooks)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options of a run."""
     group = parser.getgroup("kvref", "conformance of memcached over SQL tables")
@@ -42,6 +47,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--reload", metavar="COMMAND", help="shell command that makes it read its configuration tables again"
+    )
+    group.addoption(
+        "--restart",
+        metavar="COMMAND",
+        help="shell command that starts it again with the settings behind it, NAME=VALUE",
     )
     group.addoption("--report", metavar="DIR", help="write report.jsonl and report.html there")
     group.addoption(
@@ -61,7 +71,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if session.config.option.collectonly:
         return
     try:
-        run = Run.start(session.config.option)
+        run = Run.start(
+            session.config.option, lambda settings: session.config.hook.pytest_kvref_restart(settings=settings)
+        )
     except (CannotJudge, CaseFailed, SuiteError) as error:
         pytest.exit(f"cannot judge: {error}", returncode=verdict.COULD_NOT_JUDGE)
     session.config.stash[RUN] = run
@@ -105,9 +117,23 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the chapters into their order; tests that are none of ours stay behind them."""
+    """Put the chapters into their order; tests that are none of ours stay behind them.
+
+    What needs settings comes last, equal ones together: the endpoint is started again for each.
+    """
     place = {chapter: number for number, chapter in enumerate(CHAPTERS)}
     items.sort(key=lambda item: place.get(chapter_of(item), len(place)))
+    groups: dict[object, int] = {None: 0}
+    for item in items:
+        groups.setdefault(_settings_of(item), len(groups))
+    items.sort(key=lambda item: groups[_settings_of(item)])
+
+
+def _settings_of(item: pytest.Item) -> object:
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    case = parameters.get("case")
+    settings = getattr(case, "settings", None)
+    return None if settings is None else tuple(settings.items())
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,12 @@ import pymysql
 
 from kvref_conformance import deviations, endpoint, sql
 from kvref_conformance.cases import all_cases
-from kvref_conformance.errors import CannotJudge, CaseFailed
+from kvref_conformance.errors import CannotJudge, CaseFailed, NotJudged
 from kvref_conformance.judge import Judge, new_tag
 from kvref_conformance.report import html, jsonl
 from kvref_conformance.report.header import Header
 from kvref_conformance.sql import reload
+from kvref_conformance.sql.settings import Settings, by_command
 from kvref_conformance.sql.world import World
 from kvref_conformance.verdict import HOLDS, NOT_JUDGED, Tally, Verdict, counted
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.report.progress import Watch
+    from kvref_conformance.sql.settings import Restart
 
 # The MySQL whose defaults count where the endpoint is no MySQL.
 NEWEST = "8.0.33"
@@ -53,11 +55,12 @@ class Run:
     watch: Watch | None = None
 
     @classmethod
-    def start(cls, options: Namespace) -> Run:
+    def start(cls, options: Namespace, restart: Restart) -> Run:
         """Reach the endpoint and make the suite's tables.
 
         Args:
             options: pytest's, with those of the plugin.
+            restart: the hook `pytest_kvref_restart`, asked where there is no --restart.
 
         Raises:
             CannotJudge: an option, the endpoint or the database is unusable.
@@ -70,7 +73,9 @@ class Run:
         world = _world(target, options, tag)
         database = world.database if world is not None else None
         rows = deviations.load(target.profile.name, "" if database is None else database.over_sql())
-        judge = Judge(target, rows, world, _flush_reason(target, world), tag)
+        again = by_command(options.restart) if options.restart else restart
+        settings = None if database is None else Settings(target.address, again, database.connect_again)
+        judge = Judge(target, rows, world, _flush_reason(target, world), tag, settings)
         dead = rows.without_case((case.id, case.requirements) for case in all_cases())
         complaints = [f"deviations/{target.profile.name}.toml: {subject} matches no case" for subject in dead]
         product = database.product() if database is not None else None
@@ -100,7 +105,7 @@ class Run:
             self.watch.close()
         try:
             self._put_back()
-        except (CannotJudge, CaseFailed, OSError, pymysql.MySQLError, sqlite3.Error) as error:
+        except (CannotJudge, CaseFailed, NotJudged, OSError, pymysql.MySQLError, sqlite3.Error) as error:
             self.tally.complaints.append(f"could not put the endpoint back as it was: {error}")
         if self.folder is not None and not interrupted:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -128,6 +133,8 @@ class Run:
         return lines
 
     def _put_back(self) -> None:
+        if self.judge.settings is not None:
+            self.judge.settings.bring(None)
         if self.judge.world is not None:
             self.judge.world.remove()
             self.judge.world.database.close()

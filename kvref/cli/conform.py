@@ -7,6 +7,7 @@ Fills in what it knows of the endpoint, then runs the suite with pytest in this 
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,9 +19,10 @@ import pytest
 from kvref import profiles, targets
 from kvref.errors import KvrefError
 from kvref.targets import catalogue
+from kvref.targets.kvref_serve import PID_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 Options = dict[str, str | int | None]
 SUITE: Final = "kvref_conformance"
@@ -45,6 +47,11 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     help="Facts to judge it by, and to answer by where kvref is booted for it; by default the endpoint is asked.",
 )
 @click.option("--reload", metavar="COMMAND", help="Shell command that makes it read its configuration tables again.")
+@click.option(
+    "--restart",
+    metavar="COMMAND",
+    help="Shell command that starts it again on the same data with the settings behind it, NAME=VALUE words.",
+)
 @click.option("--report", metavar="DIR", default="kvref-report", show_default=True, help="Where the report goes.")
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="Random conversations of the machine.")
 @click.option("--seed", type=int, metavar="S", help="Seed of the random conversations.")
@@ -58,26 +65,45 @@ def command(context: click.Context, /, address: str | None, target: str | None, 
         raise KvrefError("give an address or --target, not both")
     if address is not None:
         context.exit(run_suite(address, _with_what_is_known(address, options)))
-    if options["sql"] is not None or options["reload"] is not None:
-        raise KvrefError("--sql and --reload belong to an endpoint: give its HOST:PORT")
+    if any(options[name] is not None for name in ("sql", "reload", "restart")):
+        raise KvrefError("--sql, --reload and --restart belong to an endpoint: give its HOST:PORT")
     if options["profile"] not in {None, "auto", *profiles.names()}:
         raise KvrefError(f"no profile {options['profile']!r}: choose auto, {', '.join(profiles.names())}")
     name, profile = target or EMBEDDED, options["profile"]
     # A target without a profile is not booted in vain.
     catalogue.profile_of(name)
     chosen = () if profile in {None, "auto"} else catalogue.options_for(name, str(profile))
-    with targets.Terminal() as progress, targets.running(name, chosen, progress) as booted:
+    with targets.Terminal() as progress, targets.private(name, chosen, progress) as booted:
+        address = booted.target.memcached()
         said = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
-        click.echo(f"{said}, {booted.memcached()}")
-        context.exit(run_suite(booted.memcached(), _filled_in(options, booted)))
+        click.echo(f"{said}, {address}")
+        context.exit(run_suite(address, _filled_in(options, booted.target), Restarts(booted)))
 
 
-def run_suite(address: str, options: Options) -> int:
+class Restarts:
+    """Answers the suite's hook `pytest_kvref_restart` (`kvref_conformance/hooks.py`) for a target that was booted for it."""
+
+    def __init__(self, booted: targets.Private) -> None:
+        self._booted = booted
+
+    @pytest.hookimpl
+    def pytest_kvref_restart(self, settings: Mapping[str, int]) -> str:
+        """Start the target again; "" when it answers, or why it refuses the settings."""
+        try:
+            self._booted.restart(settings)
+        except KvrefError as refusal:
+            self._booted.restart({})
+            return str(refusal)
+        return ""
+
+
+def run_suite(address: str, options: Options, *plugins: object) -> int:
     """Run the suite against an endpoint in this process.
 
     Args:
         address: HOST:PORT.
         options: of the suite's pytest plugin, by name; None: the suite's default.
+        plugins: further ones of pytest, with hooks of the suite.
 
     Returns:
         The exit code: 0 conforms, 1 deviates, 2 could not judge.
@@ -92,7 +118,7 @@ def run_suite(address: str, options: Options) -> int:
     arguments += [f"--endpoint={address}"]
     arguments += [f"--{name}={value}" for name, value in options.items() if value is not None]
     with _without_foreign_settings():
-        return int(pytest.main(arguments))
+        return int(pytest.main(arguments, plugins=plugins))
 
 
 def _with_what_is_known(address: str, options: Options) -> Options:
@@ -107,7 +133,7 @@ def _with_what_is_known(address: str, options: Options) -> Options:
 
 def _filled_in(options: Options, target: targets.Target) -> Options:
     # A plugin is loaded anew over SQL, which the suite does itself; kvref reads its tables again at SIGHUP.
-    reload = f"kill -HUP {target.pid}" if target.store is not None else None
+    reload = f"kill -HUP $(cat {shlex.quote(str(target.folder / PID_FILE))})" if target.store is not None else None
     known: Options = {"sql": target.sql or target.store, "profile": target.profile, "reload": reload}
     return {name: known.get(name) if value is None else value for name, value in options.items()}
 

@@ -5,6 +5,9 @@
     with targets.running("mysql-8.0-plugin", ["--daemon_memcached_w_batch_size=10"]) as target:
         ...  # target.address, target.sql: a private instance, gone after the block
 
+    with targets.private("kvref-sqlite") as instance:
+        instance.restart({"daemon_memcached_w_batch_size": 4})   # the same address and data
+
     target = targets.up("memcached")     # stays after this process, as `kvref target up memcached`
     targets.find(target.address)         # the same target again, or None
     targets.status()                     # running, crashed or stopped, for every known name
@@ -25,7 +28,7 @@ from __future__ import annotations
 
 from kvref.targets.kvref_over_sql import kvref_over_sql, over_sql
 from kvref.targets.kvref_server import KvrefServer, kvref_server
-from kvref.targets.lifecycle import down, find, names, running, status, up
+from kvref.targets.lifecycle import Private, down, find, names, private, running, status, up
 from kvref.targets.needs import MissingError
 from kvref.targets.plugin_server import PluginServer, plugin_server
 from kvref.targets.progress import QUIET, Progress, Terminal
@@ -37,6 +40,7 @@ __all__ = [
     "KvrefServer",
     "MissingError",
     "PluginServer",
+    "Private",
     "Progress",
     "SQLServer",
     "Status",
@@ -49,6 +53,7 @@ __all__ = [
     "names",
     "over_sql",
     "plugin_server",
+    "private",
     "running",
     "sql_server",
     "status",

@@ -15,13 +15,16 @@ from kvref.targets.ports import LOOPBACK, ask_version, free_port
 from kvref.targets.target import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kvref.targets.progress import Progress
     from kvref.targets.run import Run
     from kvref.targets.sql_only import SQLOnly
 
 _START_SECONDS = 20.0
+_STOP_SECONDS = 10.0
+# In the folder of a target: the number of its `kvref serve`, which is another one after a restart.
+PID_FILE = "kvref.pid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,16 @@ def _serve(run: Run, store: str, options: Sequence[str]) -> Endpoint:
     port = free_port()
     address = f"{LOOPBACK}:{port}"
     mine = [each.replace("{mc_port}", str(port)) for each in options]
-    run.start("kvref", [sys.executable, "-m", "kvref", "serve", "--listen", address, "--store", store, *mine])
-    version = run.wait_for(f"kvref serve at {address}", lambda: ask_version(port), _START_SECONDS)
-    return Endpoint(address=address, version=version, store=store)
+    command = [sys.executable, "-m", "kvref", "serve", "--listen", address, "--store", store, *mine]
+
+    def start(settings: Mapping[str, int]) -> str:
+        pairs = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+        process = run.start("kvref", [*command, *pairs])
+        (run.folder / PID_FILE).write_text(f"{process.pid}\n")
+        return run.wait_for(f"kvref serve at {address}", lambda: ask_version(port), _START_SECONDS)
+
+    def restart(settings: Mapping[str, int]) -> None:
+        run.end(run.processes[-1], _STOP_SECONDS)
+        start(settings)
+
+    return Endpoint(address=address, version=start({}), store=store, restart=restart)

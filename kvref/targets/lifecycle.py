@@ -6,6 +6,7 @@ The only module that joins `catalogue.py` (how it boots), `run.py` (what runs) a
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kvref.errors import TargetError
@@ -16,10 +17,11 @@ from kvref.targets.run import Run, tail
 from kvref.targets.target import Status, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kvref.targets.progress import Progress
     from kvref.targets.recipe import Recipe
+    from kvref.targets.target import Endpoint
 
 # MySQL takes 3 to 6 s from SIGTERM to its end.
 _PATIENCE = 20.0
@@ -48,7 +50,7 @@ def up(name: str, options: Sequence[str] = (), progress: Progress = QUIET) -> Ta
             registry.forget(name)
         run = Run.create()
         try:
-            target = _boot(recipe, run, options, progress)
+            target = _target(recipe, run, recipe.boot(run, options, progress))
             registry.write(Record(target, tuple(options), tuple(run.processes)))
         except BaseException:
             run.stop(0)
@@ -90,6 +92,41 @@ def find(address: str) -> Target | None:
     return None
 
 
+@dataclass
+class Private:
+    """A private instance; made by `private`.
+
+    target: what runs now.
+    """
+
+    target: Target
+    _run: Run
+    _restart: Callable[[Mapping[str, int]], None] | None
+
+    def restart(self, settings: Mapping[str, int]) -> None:
+        """Start it again with these settings and no others, at the same address and on the same data.
+
+        settings: by the plugin's own names; `kvref serve --set` has the same.
+        Raises TargetError when it refuses them, or has none; one that refused does not run.
+        """
+        if self._restart is None:
+            raise TargetError(f"the target {self.target.name} has no settings of batches and locks")
+        self._restart(settings)
+        self.target = replace(self.target, pid=self._run.processes[-1].pid)
+
+
+@contextmanager
+def private(name: str, options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Private]:
+    """Boot an instance as `running` does, that can be started again."""
+    recipe = catalogue.recipe(name)
+    run = Run.create()
+    try:
+        endpoint = recipe.boot(run, options, progress)
+        yield Private(_target(recipe, run, endpoint), run, endpoint.restart)
+    finally:
+        run.stop(0)
+
+
 @contextmanager
 def running(name: str, options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Target]:
     """Boot a private instance that no state file knows, and end it with the block, however the block ends.
@@ -97,16 +134,11 @@ def running(name: str, options: Sequence[str] = (), progress: Progress = QUIET) 
     It is killed rather than asked: its data are thrown away, and MySQL takes seconds to leave in order.
     options: further options of its server, see its recipe. Raises TargetError.
     """
-    recipe = catalogue.recipe(name)
-    run = Run.create()
-    try:
-        yield _boot(recipe, run, options, progress)
-    finally:
-        run.stop(0)
+    with private(name, options, progress) as booted:
+        yield booted.target
 
 
-def _boot(recipe: Recipe, run: Run, options: Sequence[str], progress: Progress) -> Target:
-    endpoint = recipe.boot(run, options, progress)
+def _target(recipe: Recipe, run: Run, endpoint: Endpoint) -> Target:
     main = run.processes[-1]
     return Target(
         name=recipe.name,

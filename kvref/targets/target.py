@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from kvref.errors import TargetError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 State = Literal["running", "crashed", "stopped"]
@@ -18,13 +19,18 @@ State = Literal["running", "crashed", "stopped"]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a freshly booted server answers; the part of a Target that only its recipe knows."""
+    """Where a freshly booted server answers; the part of a Target that only its recipe knows.
+
+    restart: starts its main process again with settings, under the plugin's own names, at the same address and on the
+        same data; raises TargetError. None where it has no such settings.
+    """
 
     address: str | None
     version: str
     sql: str | None = None
     socket: Path | None = None
     store: str | None = None
+    restart: Callable[[Mapping[str, int]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

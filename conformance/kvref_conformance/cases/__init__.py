@@ -53,6 +53,7 @@ CHAPTERS: Final = (
     "default_mapping",
     "reload",
     "tables_changed",
+    "write_batch",
 )
 
 

@@ -52,9 +52,8 @@ def _line(verdict: Verdict) -> dict[str, Any]:
 
 
 def _shortened(exchange: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: _cut(value) if isinstance(value, str) else tuple(map(_cut, value)) for name, value in exchange.items()
-    }
+    texts = {name: value for name, value in exchange.items() if name != "kept"}  # the last one alone is not
+    return {name: _cut(value) if isinstance(value, str) else tuple(map(_cut, value)) for name, value in texts.items()}
 
 
 def _cut(text: str) -> str:

@@ -51,6 +51,7 @@ CHAPTERS: Final = (
     "containers",
     "configuration",
     "reload",
+    "write_batch",
     "machine",
 )
 TEXTS: Final = ("title", "statement", "level")

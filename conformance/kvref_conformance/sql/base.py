@@ -68,6 +68,10 @@ class Database(ABC):
         """Make the connection usable again after a statement that was interrupted."""
 
     @abstractmethod
+    def connect_again(self) -> None:
+        """Make the connection usable after the server may have been started again."""
+
+    @abstractmethod
     def another(self) -> Database:
         """Open a further connection to the same tables; the caller closes it."""
 

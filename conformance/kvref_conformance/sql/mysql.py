@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pymysql
 from pymysql.constants import ER
@@ -14,6 +14,10 @@ from kvref_conformance.sql.base import Database, Row
 if TYPE_CHECKING:
     from pymysql.connections import Connection
     from pymysql.cursors import Cursor
+
+
+# Nothing the suite asks takes long; a statement that waits for a lock nobody gives back is given up then.
+READ_SECONDS: Final = 60
 
 
 class MySql(Database):
@@ -43,6 +47,7 @@ class MySql(Database):
             database="test",
             autocommit=True,
             connect_timeout=10,
+            read_timeout=READ_SECONDS,
         )
         try:
             self._connection: Connection[Cursor] = self._connect()
@@ -104,10 +109,16 @@ class MySql(Database):
         if not self._connection.open:
             self._connection = self._connect()
 
+    def connect_again(self) -> None:
+        """Close the connection and open it: a server that was started again closed it."""
+        self.close()
+        self._connection = self._connect()
+
     def another(self) -> MySql:
         """Open a further connection to the same server."""
         return MySql(*self._where)
 
     def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+        """Close the connection, also one that the server has closed."""
+        if self._connection.open:
+            self._connection.close()

@@ -38,15 +38,20 @@ def _run(command: str, address: tuple[str, int]) -> None:
     done = subprocess.run(command, shell=True, check=False, capture_output=True, text=True, timeout=60)  # noqa: S602
     if done.returncode:
         raise CannotJudge(f"--reload: {command!r} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
-    _wait_for_port(address)
+    wait_for_port(address)
 
 
 def _load_plugin_again(database: Database, address: tuple[str, int]) -> None:
     database.load_plugin_again()
-    _wait_for_port(address)
+    wait_for_port(address)
 
 
-def _wait_for_port(address: tuple[str, int]) -> None:
+def wait_for_port(address: tuple[str, int]) -> None:
+    """Wait until an endpoint answers that was loaded or started again.
+
+    Raises:
+        CaseFailed: it does not within PORT_SECONDS.
+    """
     deadline = time.monotonic() + PORT_SECONDS
     while True:
         try:

@@ -26,19 +26,21 @@ class Sqlite(Database):
     Args:
         path: the file; it must exist.
         version: of the MySQL server whose defaults its tables shall have, such as `8.0.33`.
+        known: what another connection to the file knows of its tables.
 
     Raises:
         CannotJudge: no such file, no database, or no table `containers` in it.
     """
 
-    def __init__(self, path: str, version: str) -> None:
+    def __init__(self, path: str, version: str, known: tuple[Translator, threading.Lock] | None = None) -> None:
         super().__init__("sqlite")
         if not Path(path).is_file():
             raise CannotJudge(f"--sql: no file {path!r}; name the file that `kvref serve --store` uses")
-        self._path = path
+        self._path, self._version = path, version
+        self._known = known or (Translator(version), threading.Lock())
         no_store = f"--sql: {path!r} is no store of kvref"
         try:
-            self._session = Session(Path(path), Translator(version), threading.Lock())
+            self._session = Session(Path(path), *self._known)
         except sqlite3.Error as error:
             raise CannotJudge(f"{no_store}: {error}") from error
         try:
@@ -84,9 +86,12 @@ class Sqlite(Database):
     def revive(self) -> None:
         """Do nothing: an interrupted statement leaves the connection usable."""
 
+    def connect_again(self) -> None:
+        """Do nothing: no server stands between."""
+
     def another(self) -> Sqlite:
         """Open the file once more."""
-        raise NotImplementedError
+        return Sqlite(self._path, self._version, self._known)
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,0 +1,100 @@
+"""The commit in the background: a batch that nobody fills is committed after `innodb_api_bk_commit_interval` seconds.
+
+Here every 2 seconds. 8.0 commits every open batch then, 5.6 those that are older than 5 seconds, six at a time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Pause, case, say, sql
+from kvref_conformance.cases.batches import IDLE, WRITES, becomes, committed, holds, nothing, put, puts, reads, row
+from kvref_conformance.waiting import ends, eventually, starts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Step
+
+MANY = range(1, 13)
+# Requests for longer than the interval and the second after which it is looked at.
+TRAFFIC = tuple(step for _ in range(8) for step in (Pause(0.4), nothing("none", on="b")))
+
+
+def idle(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
+    """Write a case with four writes and four reads to a batch, and an idle commit."""
+    return case(id_, requirements, *steps, settings=IDLE, engine=engine)
+
+
+CASES: tuple[Case, ...] = (
+    idle(
+        "idle-batch",
+        "KV-IDLE-001 KV-IDLE-002 KV-IDLE-003",
+        row(1, "old"),
+        row(2),
+        reads(1, "old"),
+        *puts(3, 4),
+        say("delete {k}2\r\n", "DELETED\r\n"),
+        becomes(1, "new"),
+        eventually(committed(3)),
+        reads(1, "new"),
+        *puts(5, 7),
+        committed(3),
+        put(8),
+        committed(7),
+    ),
+    idle(
+        "idle-batch-frees-its-rows",
+        "KV-IDLE-004",
+        row(1, "old"),
+        put(1, value="memc"),
+        starts("UPDATE {t1} SET c2 = CONCAT(c2, '+sql') WHERE c1 = '{k}1'", "s"),
+        ends("s"),
+        holds(1, "memc+sql"),
+        engine="mysql",
+    ),
+    idle(
+        "idle-batches-of-many",
+        "KV-IDLE-005",
+        *(put(n, on=f"c{n}") for n in MANY),
+        eventually(committed(12)),
+    ),
+    idle(
+        "six-batches-at-a-time",
+        "KV-IDLE-006",
+        *(put(n, on=f"c{n}") for n in MANY),
+        eventually(committed(6)),
+        eventually(committed(12)),
+    ),
+    idle(
+        "busy-batch",
+        "KV-IDLE-007",
+        row(1, "old"),
+        put(2),
+        *(step for _ in range(9) for step in (Pause(0.4), say("version\r\n", "VERSION <text>\r\n", versions=1))),
+        committed(1),
+    ),
+    idle(
+        "busy-batch-ends",
+        "KV-IDLE-008",
+        put(1, on="b"),
+        *TRAFFIC,
+        eventually(committed(1)),
+    ),
+    case(
+        "interval-at-run-time",
+        "KV-IDLE-009",
+        sql("SET GLOBAL innodb_api_bk_commit_interval = 1"),
+        put(1),
+        Pause(1.4),
+        committed(0),
+        sql("SET GLOBAL innodb_api_bk_commit_interval = 100000"),
+        settings=WRITES,
+        engine="mysql",
+    ),
+)
+
+
+def test_idle_commit(case: Case, judge: Callable[[Case], None]) -> None:
+    """Judge one case."""
+    judge(case)

@@ -1,0 +1,151 @@
+"""What a connection sees of writes that are not committed: of SQL's and of other connections'."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import case, say, sql
+from kvref_conformance.cases.batches import (
+    BEGIN,
+    COMMITTED,
+    ROLLBACK,
+    SNAPSHOT,
+    WRITES,
+    becomes,
+    nothing,
+    put,
+    puts,
+    reads,
+    row,
+    vanishes,
+)
+from kvref_conformance.waiting import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kvref_conformance.case import Case, Step
+
+INSERT = sql("INSERT INTO {t1} VALUES ('{k}2', 'x', 0, 0, 0)", on="s")
+LEVELS: dict[str, Mapping[str, int]] = {"1": COMMITTED, "2": SNAPSHOT}
+# One transaction of the level of the batch, as InnoDB lists it; its list is renewed ten times a second.
+LISTED = "SELECT COUNT(*) > 0 FROM information_schema.innodb_trx WHERE trx_isolation_level = 'REPEATABLE READ'"
+
+
+def behind(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int] | None = None) -> Case:
+    """Write a case with a transaction of SQL's, which only a server of MySQL's kind has beside others."""
+    return case(id_, requirements, *steps, settings=settings, engine="mysql")
+
+
+OF_SQL = (
+    behind(
+        "update-seen-at-0",
+        "KV-ISO-001",
+        row(1, "old"),
+        BEGIN,
+        becomes(1, "new", on="s"),
+        reads(1, "new"),
+        ROLLBACK,
+        reads(1, "old"),
+    ),
+    behind("insert-seen-at-0", "KV-ISO-001", BEGIN, INSERT, reads(2, "x"), ROLLBACK, nothing(2)),
+    behind("delete-seen-at-0", "KV-ISO-001", row(1), BEGIN, vanishes(1, on="s"), nothing(1), ROLLBACK, reads(1, "x")),
+    *(
+        behind(
+            f"update-unseen-at-{level}",
+            "KV-ISO-002",
+            row(1, "old"),
+            BEGIN,
+            becomes(1, "new", on="s"),
+            INSERT,
+            reads(1, "old"),
+            nothing(2),
+            ROLLBACK,
+            reads(1, "old"),
+            settings=settings,
+        )
+        for level, settings in LEVELS.items()
+    ),
+    *(
+        behind(
+            f"delete-unseen-before-its-commit-at-{level}",
+            "KV-ISO-003",
+            row(1),
+            BEGIN,
+            vanishes(1, on="s"),
+            reads(1, "x"),
+            ROLLBACK,
+            settings=settings,
+        )
+        for level, settings in LEVELS.items()
+    ),
+)
+OF_OTHERS = (
+    case(
+        "pending-seen-at-0",
+        "KV-ISO-004",
+        row(1, "old"),
+        row(3),
+        reads(1, "old", on="b"),
+        put(1, value="new"),
+        put(2),
+        say("delete {k}3\r\n", "DELETED\r\n"),
+        reads(1, "new", on="b"),
+        reads(2, "x", on="b"),
+        nothing(3, on="b"),
+        settings=WRITES,
+    ),
+    *(
+        case(
+            f"pending-unseen-at-{level}",
+            "KV-ISO-005",
+            row(1, "old"),
+            put(1, value="new"),
+            put(2),
+            reads(1, "old", on="b"),
+            nothing(2, on="b"),
+            settings=settings,
+        )
+        for level, settings in LEVELS.items()
+    ),
+    case(
+        "pending-delete-unseen",
+        "KV-ISO-006",
+        row(1),
+        say("delete {k}1\r\n", "DELETED\r\n"),
+        reads(1, "x", on="b"),
+        settings=SNAPSHOT,
+    ),
+    case(
+        "unseen-also-after-the-commit",
+        "KV-ISO-007",
+        row(1, "old"),
+        put(1, value="new"),
+        reads(1, "old", on="b"),
+        *puts(6, 8),
+        *(reads(1, "old", on="b") for _ in range(3)),
+        reads(1, "new", on="b"),
+        settings=SNAPSHOT,
+    ),
+)
+OTHERWISE = (
+    behind("batch-is-a-transaction", "KV-ISO-008", put(1), eventually(sql(LISTED, (1,))), settings=SNAPSHOT),
+    behind(
+        "level-at-run-time",
+        "KV-ISO-009",
+        row(1, "old"),
+        sql("SET GLOBAL innodb_api_trx_level = 2"),
+        BEGIN,
+        becomes(1, "new", on="s"),
+        reads(1, "new"),
+        ROLLBACK,
+        sql("SET GLOBAL innodb_api_trx_level = DEFAULT"),
+    ),
+)
+
+CASES: tuple[Case, ...] = (*OF_SQL, *OF_OTHERS, *OTHERWISE)
+
+
+def test_isolation(case: Case, judge: Callable[[Case], None]) -> None:
+    """Judge one case."""
+    judge(case)

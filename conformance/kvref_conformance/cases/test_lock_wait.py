@@ -1,0 +1,171 @@
+"""Waiting for a row that nobody gives back: how long, which answer, and what becomes of the batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Hangup, Shape, by, case, say, sql
+from kvref_conformance.cases.batches import (
+    BEGIN,
+    COMMIT,
+    ROLLBACK,
+    SHORT_WAIT,
+    SINGLE_SERIAL,
+    WRITES,
+    becomes,
+    holds,
+    item,
+    nothing,
+    put,
+    puts,
+    reads,
+    row,
+    vanishes,
+)
+from kvref_conformance.cases.phrases import OPTIONS
+from kvref_conformance.waiting import PATIENCE, answers, asks, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Step
+
+OVER = "SERVER_ERROR lock wait timeout\r\n"
+NOT_STORED = by("lock.wait_over", as_refused="NOT_STORED\r\n", error=OVER)
+TAIL = "{k}1 0 0 1\r\n!\r\n"
+# What is answered when the wait is over; each of them costs the run a second or two.
+REFUSED = {
+    "set": (f"set {TAIL}", NOT_STORED),
+    "append": (f"append {TAIL}", NOT_STORED),
+    "delete": ("delete {k}1\r\n", by("lock.wait_over", as_refused="NOT_FOUND\r\n", error=OVER)),
+}
+OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
+
+
+def short(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
+    """Write a case where a wait is over after a second."""
+    return case(id_, requirements, *steps, settings=SHORT_WAIT, engine=engine)
+
+
+GIVEN_UP = (
+    *(
+        short(
+            f"{name}-gives-up",
+            "KV-LOCK-030",
+            row(1, "old"),
+            put(1, value="held"),
+            say(request, answer, on="b", patience=PATIENCE),
+            Hangup(),
+            eventually(holds(1, "held")),
+        )
+        for name, (request, answer) in REFUSED.items()
+    ),
+    short(
+        "incr-gives-up",
+        "KV-LOCK-031",
+        row(1, "5"),
+        put(1, value="6"),
+        say("incr {k}1 1\r\n", ("SERVER_ERROR failed to store item\r\n", OVER), on="b", patience=PATIENCE),
+        Hangup(),
+        eventually(holds(1, "6")),
+    ),
+    short(
+        "gives-up-a-row-of-sql",
+        "KV-LOCK-030",
+        row(1, "old"),
+        BEGIN,
+        becomes(1, "sql", on="s"),
+        say(f"set {TAIL}", NOT_STORED, patience=PATIENCE),
+        COMMIT,
+        holds(1, "sql"),
+        engine="mysql",
+    ),
+    short(
+        "gives-up-and-keeps-the-rest",
+        "KV-LOCK-032",
+        row(1, "old"),
+        put(1, value="held"),
+        put(2, on="b"),
+        say(f"set {TAIL}", NOT_STORED, on="b", patience=PATIENCE),
+        reads(1, "held"),
+        reads(2, "x", on="b"),
+    ),
+    short(
+        "gives-up-and-loses-the-rest",
+        "KV-LOCK-033",
+        row(1, "old"),
+        put(1, value="held"),
+        put(2, on="b"),
+        say(f"set {TAIL}", NOT_STORED, on="b", patience=PATIENCE),
+        nothing(2, on="b"),
+        Hangup(),
+        eventually(holds(1, "held")),
+    ),
+    case(
+        "gives-up-after-a-second",
+        "KV-LOCK-034",
+        row(1, "old"),
+        put(1, value="held"),
+        say(f"set {TAIL}", "NOT_STORED\r\n", on="b", patience=PATIENCE),
+        reads(1, "held"),
+        settings=WRITES,
+    ),
+)
+SERIALIZABLE = (
+    *(
+        case(
+            f"a-read-gives-up-{name}",
+            "KV-LOCK-035",
+            row(1, "old"),
+            BEGIN,
+            change,
+            say("get {k}1\r\n", by("lock.wait_over", as_refused="END\r\n", error=OVER), patience=PATIENCE),
+            ROLLBACK,
+            reads(1, "old"),
+            settings=SINGLE_SERIAL,
+            engine="mysql",
+        )
+        for name, change in (("update", becomes(1, "new", on="s")), ("delete", vanishes(1, on="s")))
+    ),
+)
+FLUSHES = (
+    case(
+        "flush-waits-for-a-batch",
+        "KV-LOCK-040",
+        *puts(1, 2),
+        asks("flush_all\r\n", "b"),
+        Hangup(),
+        answers("OK\r\n", "b"),
+        sql("SELECT COUNT(*) FROM {t}", (0,)),
+        shape=OWN,
+        settings=WRITES,
+    ),
+    case(
+        "flush-gives-up",
+        "KV-LOCK-041",
+        put(1),
+        say("flush_all\r\n", OVER, on="b", patience=PATIENCE),
+        reads(1, "x"),
+        shape=OWN,
+        settings=SHORT_WAIT,
+    ),
+    case(
+        "flush-of-nothing",
+        "KV-LOCK-042",
+        say("get {k}\r\n", "END\r\n"),
+        *puts(1, 2),
+        say("flush_all\r\n", "OK\r\n", on="b", patience=PATIENCE),
+        say("get {k}1\r\n", item(1, "x")),
+        Hangup(),
+        eventually(sql("SELECT COUNT(*) FROM {t}", (2,))),
+        shape=OWN,
+        settings=WRITES,
+    ),
+)
+
+CASES: tuple[Case, ...] = (*GIVEN_UP, *SERIALIZABLE, *FLUSHES)
+
+
+def test_lock_wait(case: Case, judge: Callable[[Case], None]) -> None:
+    """Judge one case."""
+    judge(case)

@@ -1,0 +1,311 @@
+"""Rows that somebody else holds: who waits, who does not, and how it goes on when the row is free.
+
+What happens when nobody frees it: `test_lock_wait.py`. Holder and waiter are the first two connections of a case: the
+plugin deals connections to its two threads in turn, and a waiting request keeps its thread.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Hangup, Shape, by, case, say, sql
+from kvref_conformance.cases.batches import (
+    BEGIN,
+    COMMIT,
+    NO_ROW_LOCKS,
+    ROLLBACK,
+    TABLE_LOCKS,
+    WRITES,
+    becomes,
+    committed,
+    holds,
+    put,
+    puts,
+    reads,
+    row,
+    vanishes,
+)
+from kvref_conformance.cases.phrases import OPTIONS
+from kvref_conformance.waiting import answers, asks, ends, eventually, starts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kvref_conformance.case import Case, Step
+
+OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
+SET = "set {k}1 0 0 4\r\nmemc\r\n"
+STORED = answers("STORED\r\n", "b")
+SOON = sql("SET SESSION lock_wait_timeout = 1", on="s")
+UPDATE = "UPDATE {t1} SET c2 = CONCAT(c2, '+sql') WHERE c1 = '{k}1'"
+CROWD = tuple(f"{letter}{n}" for letter in "de" for n in range(5))
+LOST = by("lock.wait_over", as_refused="NOT_STORED\r\n", error="SERVER_ERROR deadlock: 1 pending writes are lost\r\n")
+EITHER = by(
+    "lock.wait_over",
+    as_refused=("STORED\r\n", "NOT_STORED\r\n"),
+    error=("STORED\r\n", "SERVER_ERROR deadlock: 1 pending writes are lost\r\n"),
+)
+
+
+def batched(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
+    """Write a case with four writes to a batch."""
+    return case(id_, requirements, *steps, settings=WRITES, engine=engine)
+
+
+def behind(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int] | None = None) -> Case:
+    """Write a case with a transaction of SQL's, which only a server of MySQL's kind has beside others."""
+    return case(id_, requirements, *steps, settings=settings, engine="mysql")
+
+
+WAITS = (
+    batched(
+        "waits-for-a-batch",
+        "KV-LOCK-001",
+        row(1, "old"),
+        put(1, value="first"),
+        asks(SET, "b"),
+        Hangup(how="close"),
+        STORED,
+        holds(1, "first"),
+        Hangup("b"),
+        eventually(holds(1, "memc")),
+    ),
+    batched(
+        "waits-for-an-insert",
+        "KV-LOCK-001",
+        put(1, value="first"),
+        asks("append {k}1 0 0 1\r\n!\r\n", "b"),
+        Hangup(how="close"),
+        STORED,
+        Hangup("b"),
+        eventually(holds(1, "first!")),
+    ),
+    batched(
+        "waits-until-the-batch-is-full",
+        "KV-LOCK-001",
+        row(1, "5"),
+        say("incr {k}1 1\r\n", "6\r\n"),
+        asks("incr {k}1 1\r\n", "b"),
+        *puts(6, 8),
+        answers("7\r\n", "b"),
+        holds(1, "6"),
+    ),
+    *(
+        behind(
+            f"{verb}-waits-for-sql",
+            "KV-LOCK-002",
+            row(1, "old"),
+            say("get {k}1\r\n", "VALUE {k}1 0 3\r\nold\r\nEND\r\n"),
+            BEGIN,
+            becomes(1, "sql", on="s"),
+            asks(f"{verb} {{k}}1 0 0 1\r\n!\r\n", "b"),
+            COMMIT,
+            STORED,
+            holds(1, left),
+        )
+        for verb, left in (("set", "!"), ("append", "sql!"), ("replace", "!"))
+    ),
+    behind(
+        "waits-for-a-delete-taken-back",
+        "KV-LOCK-002",
+        row(1, "old"),
+        say("get {k}1\r\n", "VALUE {k}1 0 3\r\nold\r\nEND\r\n"),
+        BEGIN,
+        vanishes(1, on="s"),
+        asks("append {k}1 0 0 1\r\n!\r\n", "b"),
+        ROLLBACK,
+        STORED,
+        holds(1, "old!"),
+    ),
+    behind(
+        "sql-waits-for-a-batch",
+        "KV-LOCK-003",
+        row(1, "old"),
+        put(1, value="memc"),
+        starts(UPDATE, "s"),
+        Hangup(),
+        ends("s"),
+        holds(1, "memc+sql"),
+        settings=WRITES,
+    ),
+    behind(
+        "sql-is-refused-a-row-of-a-batch",
+        "KV-LOCK-004",
+        row(1, "old"),
+        put(1),
+        put(2),
+        sql("SET SESSION innodb_lock_wait_timeout = 1", on="s"),
+        starts(UPDATE, "s"),
+        ends("s", fails=True),
+        holds(1, "old"),
+        *puts(3, 4),
+        holds(1, "x"),
+        settings=WRITES,
+    ),
+)
+GOES_ON = (
+    batched("other-row", "KV-LOCK-005", row(1), row(2), put(1), put(2, on="b"), put(3, on="b"), committed(2)),
+    batched("reads-do-not-wait", "KV-LOCK-006", row(1, "old"), put(1, value="new"), reads(1, "new", on="b")),
+    behind(
+        "reads-do-not-wait-for-sql",
+        "KV-LOCK-006",
+        row(1, "old"),
+        BEGIN,
+        sql("SELECT c2 FROM {t1} WHERE c1 = '{k}1' FOR UPDATE", ("old",), on="s"),
+        reads(1, "old"),
+        COMMIT,
+    ),
+    batched(
+        "waits-alone",
+        "KV-LOCK-007",
+        row(1),
+        put(1),
+        asks(SET, "b"),
+        *(put(n, on=f"c{n}") for n in range(2, 9)),
+        *(reads(n, "x", on=f"d{n}") for n in range(2, 9)),
+        Hangup(),
+        STORED,
+    ),
+    batched(
+        "lock-of-a-closed-connection",
+        "KV-LOCK-008",
+        row(1),
+        put(1),
+        Hangup(),
+        put(1, on="b"),
+        say("quit\r\n", "", on="b", closes=True),
+        put(1, on="c"),
+    ),
+)
+DEADLOCK = (
+    batched(
+        "deadlock",
+        "KV-LOCK-009",
+        row(1, "old"),
+        row(2, "old"),
+        put(1, value="a"),
+        put(2, on="b", value="b"),
+        asks("set {k}2 0 0 1\r\na\r\n", "a"),
+        say("set {k}1 0 0 1\r\nb\r\n", EITHER, on="b"),
+        answers(EITHER, "a"),
+        Hangup("a"),
+        Hangup("b"),
+        eventually(sql("SELECT COUNT(DISTINCT c2) FROM {t1} WHERE c1 IN ('{k}1', '{k}2') AND c2 <> 'old'", (1,))),
+    ),
+)
+TOGETHER = (
+    case(
+        "incr-together",
+        "KV-LOCK-010",
+        row(1, "0"),
+        *(asks("incr {k}1 1\r\n", each, silent=0) for each in CROWD),
+        *(answers(f"<new number {each}>\r\n", each) for each in CROWD),
+        holds(1, "10"),
+    ),
+    case(
+        "append-together",
+        "KV-LOCK-010",
+        row(1, ""),
+        *(asks("append {k}1 0 0 1\r\nx\r\n", each, silent=0) for each in CROWD),
+        *(answers("STORED\r\n", each) for each in CROWD),
+        holds(1, "x" * 10),
+    ),
+)
+WITHOUT = (
+    case(
+        "no-row-locks-between-batches",
+        "KV-LOCK-011",
+        row(1, "old"),
+        put(1, value="first"),
+        put(1, on="b", value="second"),
+        Hangup(),
+        eventually(holds(1, "first")),
+        Hangup("b"),
+        eventually(holds(1, "second")),
+        settings=NO_ROW_LOCKS,
+    ),
+    behind(
+        "no-row-lock-against-sql",
+        "KV-LOCK-012",
+        row(1, "old"),
+        BEGIN,
+        becomes(1, "sql", on="s"),
+        put(1, value="memc"),
+        *puts(6, 8),
+        holds(1, "memc"),
+        ROLLBACK,
+        holds(1, "memc"),
+        settings=NO_ROW_LOCKS,
+    ),
+    behind(
+        "sql-waits-all-the-same",
+        "KV-LOCK-013",
+        row(1, "old"),
+        put(1),
+        sql("SET SESSION innodb_lock_wait_timeout = 1", on="s"),
+        starts(UPDATE, "s"),
+        ends("s", fails=True),
+        settings=NO_ROW_LOCKS,
+    ),
+)
+TABLES = (
+    case(
+        "ddl-beside-an-idle-connection",
+        "KV-LOCK-020",
+        *puts(1, 4),
+        SOON,
+        sql("ALTER TABLE {t} ADD COLUMN more INT", on="s"),
+        shape=OWN,
+        settings=WRITES,
+        engine="mysql",
+    ),
+    *(
+        case(
+            f"ddl-beside-a-batch-{name}",
+            "KV-LOCK-021",
+            put(1),
+            SOON,
+            starts("ALTER TABLE {t} ADD COLUMN other INT", "s"),
+            ends("s", fails=True),
+            Hangup(),
+            eventually(sql("SELECT COUNT(*) FROM {t}", (1,))),
+            shape=OWN,
+            settings=settings,
+            engine="mysql",
+        )
+        for name, settings in (("without-mdl", WRITES), ("with-mdl", TABLE_LOCKS))
+    ),
+    behind(
+        "lock-tables-waits-for-a-batch",
+        "KV-LOCK-022",
+        put(1),
+        SOON,
+        starts("LOCK TABLES {t1} WRITE", "s"),
+        ends("s", fails=True),
+        settings=TABLE_LOCKS,
+    ),
+    behind(
+        "a-set-waits-for-lock-tables",
+        "KV-LOCK-023",
+        sql("LOCK TABLES {t1} WRITE", on="s"),
+        asks("set {k}1 0 0 1\r\nx\r\n", "a"),
+        sql("UNLOCK TABLES", on="s"),
+        answers("STORED\r\n", "a"),
+        settings=TABLE_LOCKS,
+    ),
+    case(
+        "switch-with-mdl",
+        "KV-BATCH-040",
+        put(1),
+        say("bind {m2}\r\n", "SUCCEED\r\n"),
+        committed(1),
+        settings=TABLE_LOCKS,
+    ),
+)
+
+CASES: tuple[Case, ...] = (*WAITS, *GOES_ON, *DEADLOCK, *TOGETHER, *WITHOUT, *TABLES)
+
+
+def test_locks(case: Case, judge: Callable[[Case], None]) -> None:
+    """Judge one case."""
+    judge(case)

@@ -1,0 +1,85 @@
+"""Settings that cases ask for: the endpoint is started again with them, at the same address and on the same data."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.errors import NotJudged
+from kvref_conformance.sql.reload import wait_for_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Restart = Callable[[Mapping[str, int]], str | None]
+
+INTERVAL: Final = "innodb_api_bk_commit_interval"
+# An idle commit would end an open batch at any moment: cases with settings that name no interval run without.
+NEVER: Final = 100000
+COMMAND_SECONDS: Final = 120
+NO_WAY: Final = "needs --restart COMMAND: the endpoint must be started again with settings"
+
+
+class Settings:
+    """The settings in force.
+
+    Args:
+        address: the endpoint.
+        restart: as the hook `pytest_kvref_restart`.
+        reconnect: opens the SQL connection anew, which a server closes that is started again.
+    """
+
+    def __init__(self, address: tuple[str, int], restart: Restart, reconnect: Callable[[], None]) -> None:
+        self._address = address
+        self._restart = restart
+        self._reconnect = reconnect
+        self._current: dict[str, int] = {}
+        self._refused: dict[tuple[tuple[str, int], ...], str] = {}
+
+    def bring(self, wanted: Mapping[str, int] | None) -> None:
+        """Let the endpoint run with these settings; None: with its own, as before the run.
+
+        Raises:
+            NotJudged: it cannot be started again, or refuses them.
+            CaseFailed: it did not come back.
+        """
+        settings = {} if wanted is None else {INTERVAL: NEVER, **wanted}
+        if settings == self._current:
+            return
+        key = tuple(settings.items())
+        reason = self._refused.get(key) or self._start(settings)
+        if reason:
+            self._refused[key] = reason
+            raise NotJudged(reason)
+
+    def _start(self, settings: dict[str, int]) -> str:
+        reason = self._restart(settings)
+        if reason is None:
+            return NO_WAY
+        self._current = {} if reason else settings
+        wait_for_port(self._address)
+        self._reconnect()
+        return reason
+
+
+def by_command(command: str) -> Restart:
+    """Return the hook's function for a shell command, to which the settings are appended as NAME=VALUE words."""
+
+    def restart(settings: Mapping[str, int]) -> str:
+        reason = _run(command, settings)
+        if reason and settings:
+            _run(command, {})
+        return reason
+
+    return restart
+
+
+def _run(command: str, settings: Mapping[str, int]) -> str:
+    words = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
+    # The user's own command line, asked for with --restart.
+    done = subprocess.run(  # noqa: S602
+        " ".join([command, *words]), shell=True, check=False, capture_output=True, text=True, timeout=COMMAND_SECONDS
+    )
+    said = (done.stderr or done.stdout).strip()
+    return f"--restart: {command!r} ended with {done.returncode}: {said}" if done.returncode else ""

@@ -1,0 +1,69 @@
+"""Settings of cases: one start for each group, what was before put back, refusals and the lack of a way told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from kvref_conformance.errors import NotJudged
+from kvref_conformance.sql.settings import INTERVAL, NEVER, NO_WAY, Settings, by_command
+
+FOUR = {"daemon_memcached_w_batch_size": 4}
+IDLE = {INTERVAL: 2}
+Restart = Callable[[Mapping[str, int]], str | None]
+
+
+class Starts:
+    """Notes each start and each new connection."""
+
+    def __init__(self, reason: str | None) -> None:
+        self.reason = reason
+        self.seen: list[dict[str, int]] = []
+        self.connections = 0
+
+    def restart(self, settings: Mapping[str, int]) -> str | None:
+        self.seen.append(dict(settings))
+        return self.reason
+
+    def connect(self) -> None:
+        self.connections += 1
+
+
+def test_equal_settings_need_one_start_and_none_bring_back_what_was(scripted: Callable[..., Any]) -> None:
+    starts = Starts("")
+    settings = Settings(scripted().address, starts.restart, starts.connect)
+    for wanted in (None, FOUR, FOUR, IDLE, None):
+        settings.bring(wanted)
+    assert starts.seen == [{INTERVAL: NEVER, **FOUR}, IDLE, {}]
+    assert starts.connections == 3
+
+
+def test_a_refusal_is_the_reason_of_every_case_and_asked_once(scripted: Callable[..., Any]) -> None:
+    starts = Starts("no setting 'x'")
+    settings = Settings(scripted().address, starts.restart, starts.connect)
+    for _ in range(2):
+        with pytest.raises(NotJudged, match="no setting 'x'"):
+            settings.bring(FOUR)
+    settings.bring(None)
+    assert len(starts.seen) == 1
+
+
+def test_without_a_way_the_option_is_named(scripted: Callable[..., Any]) -> None:
+    settings = Settings(scripted().address, Starts(None).restart, lambda: None)
+    with pytest.raises(NotJudged, match=NO_WAY):
+        settings.bring(FOUR)
+
+
+@pytest.mark.parametrize(("command", "reason"), [("true", ""), ("echo too large >&2; false", "too large")])
+def test_a_command_gets_the_settings_behind_it(command: str, reason: str) -> None:
+    assert reason in str(by_command(command)(FOUR))
+
+
+def test_a_command_that_refuses_is_run_again_without_settings(tmp_path: Any) -> None:
+    log = tmp_path / "log"
+    script = tmp_path / "restart"
+    script.write_text(f'echo "$@" >>{log}\n[ $# = 0 ]\n')
+    assert by_command(f"sh {script}")(FOUR) != ""
+    assert log.read_text() == "daemon_memcached_w_batch_size=4\n\n"
