@@ -54,6 +54,7 @@ CHAPTERS: Final = (
     "reload",
     "tables_changed",
     "write_batch",
+    "histories",
 )
 
 

@@ -6,7 +6,7 @@ import re
 from contextlib import ExitStack
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from kvref_conformance.duel.shrink import fewer
 from kvref_conformance.histories.generate import History, history
@@ -49,6 +49,26 @@ class Histories:
         self._means = stage.means
         self._player = Player(stage, self._begin)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def try_one(self, seed: str) -> str:
+        """Hold the history of a seed; returns what is not allowed in it, shrunk, with all that was said before."""
+        script = self.draw(seed)
+        course = self.hold(script)
+        if not course.failed:
+            return ""
+        small = self.shrink(script)
+        again = self.hold(small)
+        # One that cannot be repeated is shown as it was.
+        if not again.failed:
+            small, again = script, course
+        rows = ", ".join(" ".join(row) for row in small.rows) or "no row"
+        return "\n".join([f"at the beginning: {rows}", *again.lines, f"not allowed: {again.failed}"])
+
     def draw(self, seed: str) -> History:
         """Draw the history of a seed."""
         return history(Random(seed), self._begin, self._means)
@@ -72,10 +92,6 @@ class Histories:
             script = replace(script, rows=tuple(fewer(script.rows, lambda kept: self._fails(script, rows=kept))))
             if script == before:
                 return script
-
-    def close(self) -> None:
-        """Close what was opened."""
-        self._stack.close()
 
     def _fails(self, script: History, **parts: object) -> bool:
         return bool(self.hold(replace(script, **{name: tuple(part) for name, part in parts.items()})).failed)

@@ -52,6 +52,7 @@ CHAPTERS: Final = (
     "configuration",
     "reload",
     "write_batch",
+    "histories",
     "machine",
 )
 TEXTS: Final = ("title", "statement", "level")
