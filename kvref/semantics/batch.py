@@ -57,6 +57,12 @@ class Batch:
             return None
         return (yield from self._full())
 
+    def write(self) -> Generator[Operation, Any, None]:
+        """Begin a write; the first one of a batch of reads ends their snapshot where the profile has it so."""
+        self.writing = True
+        if self._rules.write_renews_snapshot and self.reads and not self.writes:
+            yield Commit()
+
     def wrote(self, *, failed: bool) -> Generator[Operation, Any, str | None]:
         """Count a write that is through; returns why a full batch could not be committed.
 

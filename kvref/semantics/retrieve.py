@@ -40,7 +40,7 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         session.check_reply(size)
         if wanted is not None and session.rules.lossy_ranges:
             break  # words behind a range are lost (range-035); an empty one would end 8.0 (range-077)
-    if read:
+    if read and not command.refused:
         yield from _count(session)
     session.stuck = session.stuck and not items
     if command.refused:

@@ -55,6 +55,7 @@ class Rules:
     failure_discards: bool
     switch_keeps_count: bool
     counts_each_key: bool
+    write_renews_snapshot: bool
 
 
 def rules(profile: Profile) -> Rules:
@@ -105,4 +106,5 @@ def rules(profile: Profile) -> Rules:
         failure_discards=profile["batch.failed_write"] == "discards",
         switch_keeps_count=profile.flag("batch.switch_keeps_count"),
         counts_each_key=profile["batch.multiget_counts"] == "keys",
+        write_renews_snapshot=profile["isolation.first_write"] == "renews",
     )

@@ -184,7 +184,7 @@ class Session:
         mapping, key = target
         yield from self.check(mapping)
         cell = self.looked_up(mapping, key) if key else None
-        self.batch.writing = True
+        yield from self.batch.write()
         row: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
         if row is not None and self.rules.hides_expired and self.expired(row, now):
             row = None

@@ -44,7 +44,7 @@ def store(session: Session, command: c.Store, now: int) -> Steps:
     yield from session.check(mapping)
     cell = _key(session, mapping, command, key)
     check_numbers(session, mapping, command, now)
-    session.batch.writing = True
+    yield from session.batch.write()
     found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
     over = found is not None and session.rules.hides_expired and session.expired(found, now)
     refusal = _condition(command, None if over else found)

@@ -25,8 +25,9 @@ from kvref.semantics.ports import (
     takes_lock,
 )
 from kvref.storage.isolation import Isolation
+from kvref.storage.pending import LockedError, Transaction
 from kvref.storage.sqlite import BusyError, SQLiteStore
-from kvref.storage.sqlite_transactions import LockedError, Transaction, Transactions
+from kvref.storage.sqlite_transactions import Transactions
 from kvref.wire.replies import Reply, ServerError
 
 _log = logging.getLogger("kvref.server")

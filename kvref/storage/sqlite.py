@@ -13,25 +13,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics import ports
 from kvref.semantics.mapping import Directory, Mapping, Naming
-from kvref.semantics.values import to_bytes
 from kvref.storage import catalog
 from kvref.storage.containers import check_again
-from kvref.storage.rows import REFERENCED, PerMapping, from_sql
+from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite_counter import reserved_numbers
 from kvref.storage.sqlite_file import OPEN_WAIT, identity, opened
+from kvref.storage.sqlite_rows import Rows
 from kvref.storage.sqlite_schema import SQLiteCatalog, create
 from kvref.storage.sqlite_statements import Statements
 
 _log = logging.getLogger("kvref.storage")
-
-IGNORED: Final = "the table ignored the write (a trigger or ON CONFLICT IGNORE)"
 
 
 class BusyError(KvrefError):
@@ -87,6 +85,7 @@ class SQLiteStore:
         except sqlite3.Error as error:
             raise StoreError(f"store {path}: {error}") from error
         self._catalog = SQLiteCatalog(self._connection, profile)
+        self._rows = Rows(self._connection, self._sql, self._catalog.referenced)
         self._file = identity(path)
 
     def initialise(self) -> bool:
@@ -153,61 +152,56 @@ class SQLiteStore:
 
     @_translating
     def execute(self, operation: ports.Operation) -> Any:
-        """Answer one operation of a write that is a transaction of its own.
+        """Answer one operation; a write is made durable by the tick's commit.
 
         Raises:
             BusyError: the write lock is held by another process; nothing was changed.
             StoreError: SQLite failed; the text is its cause.
         """
-        return self._answer(operation)
+        if ports.takes_lock(operation):
+            self._begin()
+        match operation:
+            case ports.Lookup(mapping, key):
+                return self._rows.lookup(mapping, key)
+            case ports.Scan():
+                return self._rows.scan(operation)
+            case ports.Insert() | ports.Update() | ports.Remove():
+                return self._rows.write(operation)
+            case ports.Clear():
+                return self._rows.clear(operation)
+            case ports.ReadAlong():
+                return self._rows.along(operation)
+            case ports.LoadMapping():
+                return self._load(operation.name)
+            case ports.Recheck():
+                return None  # `refresh` has looked
+            case ports.Commit() | ports.RollBack():
+                raise TypeError(f"{operation!r} is for transactions, see sqlite_transactions.py")
 
     @_translating
-    def lookup(
-        self,
-        mapping: Mapping,
-        key: ports.Cell,
-        *,
-        for_update: bool = False,
-        connection: sqlite3.Connection | None = None,
-    ) -> ports.Row | None:
+    def lookup(self, mapping: Mapping, key: ports.Cell, rows: Rows | None = None) -> ports.Row | None:
         """Read one row; raises as `execute`.
 
         Args:
             mapping: of which table.
             key: as the wire has it.
-            for_update: a write follows.
-            connection: a `reader`; None: with all that this tick has written.
+            rows: a `snapshot`; None: with all that this tick has written.
         """
-        if for_update:
-            self._begin()
-        sql = self._sql(mapping)
-        parameter = sql.key(key)
-        reader = connection or self._connection
-        cells = reader.execute(sql.lookup, (parameter,)).fetchone()
-        if cells is None and isinstance(parameter, str):
-            # A program may have written its keys as BLOB, which no text equals.
-            cells = reader.execute(sql.lookup, (to_bytes(key),)).fetchone()
-        return None if cells is None else sql.row(cells)
+        return (rows or self._rows).lookup(mapping, key)
 
     @_translating
-    def scan(self, operation: ports.Scan, *, connection: sqlite3.Connection | None = None) -> list[ports.Row]:
-        """Read the rows of a range; `connection` as for `lookup`, raises as `execute`."""
-        sql = self._sql(operation.mapping)
-        bounds = operation.bounds()
-        asked = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
-        parameters = [*(sql.key(cell) for _, cell in bounds), operation.limit]
-        return [sql.row(cells) for cells in (connection or self._connection).execute(asked, parameters)]
+    def scan(self, operation: ports.Scan, rows: Rows | None = None) -> list[ports.Row]:
+        """Read the rows of a range; `rows` as for `lookup`, raises as `execute`."""
+        return (rows or self._rows).scan(operation)
 
     def key(self, mapping: Mapping, key: ports.Cell) -> ports.Cell:
         """Return a key as SQL has it."""
         return self._sql(mapping).key(key)
 
     @_translating
-    def bind(self, operation: ports.Operation) -> None:
+    def bind(self, operation: ports.Insert | ports.Update | ports.Remove) -> None:
         """Refuse what SQLite cannot hold, before it is acknowledged; raises as `execute`."""
-        if isinstance(operation, ports.Insert | ports.Update):
-            _, parameters = self._statement(operation)
-            self._connection.execute(f"SELECT {', '.join('?' * len(parameters))}", parameters)
+        self._rows.bind(operation)
 
     def has_rules(self, mapping: Mapping) -> bool:
         """Tell whether a table can refuse a row for more than its key, or does something of its own with it."""
@@ -245,9 +239,19 @@ class SQLiteStore:
         self._connection.execute(statement)
 
     @_translating
-    def reader(self) -> sqlite3.Connection:
-        """Open another connection, which sees what is committed; raises StoreError where that fails."""
-        return opened(self.path, self.profile)
+    def snapshot(self, kept: Rows | None) -> Rows:
+        """Return rows as they are committed now, and stay so until the connection's transaction ends.
+
+        Args:
+            kept: what an earlier call returned, in no transaction; None opens another connection.
+
+        Raises:
+            StoreError: SQLite failed.
+        """
+        rows = kept or Rows(opened(self.path, self.profile), self._sql, self._catalog.referenced)
+        rows.connection.execute("BEGIN")
+        rows.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # the first read fixes the moment
+        return rows
 
     @property
     def dirty(self) -> bool:
@@ -281,70 +285,12 @@ class SQLiteStore:
             except sqlite3.Error:
                 _log.exception("store %s: cannot roll back", self.path)
 
-    def _answer(self, operation: ports.Operation) -> Any:
-        match operation:
-            case ports.Lookup(mapping, key, for_update):
-                return self.lookup(mapping, key, for_update=for_update)
-            case ports.Scan():
-                return self.scan(operation)
-            case ports.Insert() | ports.Update():
-                return self._write(*self._statement(operation))
-            case ports.Remove():
-                sql = self._sql(operation.mapping)
-                return self._write(sql.remove, [sql.key(operation.key)])
-            case ports.Clear():
-                return self._clear(operation)
-            case ports.ReadAlong():
-                return self._read_along(operation)
-            case ports.LoadMapping():
-                return self._load(operation.name)
-            case ports.Recheck():
-                return None  # `refresh` has looked
-            case ports.Commit() | ports.RollBack():
-                raise TypeError(f"{operation!r} is for transactions, see sqlite_transactions.py")
-
     def _begin(self) -> None:
         if self._lost:
             raise StoreError(self._lost)
         if not self._writing:
             self._connection.execute("BEGIN IMMEDIATE")
             self._writing = True
-
-    def _statement(self, operation: ports.Insert | ports.Update) -> tuple[str, list[ports.Cell]]:
-        sql, clear = self._sql(operation.mapping), operation.clear_unmapped
-        if isinstance(operation, ports.Insert):
-            return sql.insert_cleared if clear else sql.insert, sql.parameters(operation.row)
-        text = sql.update_cleared if clear else sql.update
-        return text, [*sql.parameters(operation.row), sql.key(operation.key)]
-
-    def _write(self, sql: str, parameters: list[ports.Cell]) -> str | None:
-        changed, cause = self._change(sql, parameters)
-        return cause if cause or changed else IGNORED
-
-    def _read_along(self, operation: ports.ReadAlong) -> tuple[ports.Cell, ...]:
-        sql = self._sql(operation.mapping)
-        cells = self._connection.execute(sql.along(operation.columns), (sql.key(operation.key),)).fetchone()
-        return () if cells is None else from_sql(operation.columns, cells)
-
-    def _clear(self, operation: ports.Clear) -> str | None:
-        sql = self._sql(operation.mapping)
-        if operation.on_reference == "table-kept" and self._catalog.referenced(operation.mapping.source):
-            return REFERENCED
-        _, cause = self._change(sql.clear, [])
-        if cause is not None and operation.on_reference == "rows-kept":
-            for key in self._connection.execute(sql.keys).fetchall():
-                self._change(sql.remove_exactly, list(key))
-            return None
-        return cause or (IGNORED if self._connection.execute(sql.any_row).fetchone() else None)
-
-    def _change(self, sql: str, parameters: list[ports.Cell]) -> tuple[int, str | None]:
-        self._begin()
-        try:
-            return self._connection.execute(sql, parameters).rowcount, None
-        except sqlite3.IntegrityError as error:
-            if not self._connection.in_transaction:
-                raise  # ON CONFLICT ROLLBACK took the whole tick with it
-            return 0, str(error)
 
     def _load(self, name: str) -> Mapping | None:
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref_conformance.errors import SuiteError
@@ -13,10 +15,18 @@ if TYPE_CHECKING:
 
     from kvref_conformance.transcripts.conversation import Conversation
 
-# Options of mysqld that kvref has as settings of the same name, and those that have no meaning here: kvref commits
-# every write at once, and keeps no table's definition locked.
-SETTINGS: Final = frozenset({"innodb_lock_wait_timeout"})
-MEANINGLESS: Final = frozenset({"innodb_api_bk_commit_interval", "innodb_api_enable_mdl"})
+# Options of mysqld that kvref has as settings of the same name, and those that are the SQL server's alone.
+SETTINGS: Final = frozenset(
+    "daemon_memcached_r_batch_size daemon_memcached_w_batch_size innodb_api_bk_commit_interval innodb_api_trx_level"
+    " innodb_api_disable_rowlock innodb_api_enable_mdl innodb_api_enable_binlog innodb_lock_wait_timeout".split()
+)
+FOREIGN: Final = frozenset(
+    "log-bin skip-log-bin binlog-format log-slave-updates gtid-mode enforce-gtid-consistency binlog-ignore-db"
+    " binlog-row-image innodb_flush_log_at_trx_commit daemon_memcached_enable_binlog".split()
+)
+
+
+SETTLE_SECONDS: Final = 10.0
 
 
 class Machine(Protocol):
@@ -73,6 +83,29 @@ class KvrefProcess:
         self._serves = self._machine.reload() if self._machine.running() else self._machine.start(settings)
         return "" if self._serves else "closed"
 
+    def settle(self) -> None:
+        """Wait until the clients of the last conversation are gone, and with them what their batches commit.
+
+        Raises:
+            SuiteError: they do not go.
+        """
+        if not self._machine.running() or not any("batch_size" in option for option in self._options):
+            return
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while self._clients() > 1:
+            if time.monotonic() > deadline:
+                raise SuiteError(f"clients of the last conversation are still there after {SETTLE_SECONDS:.0f} s")
+            time.sleep(0.01)
+
+    def _clients(self) -> int:
+        with socket.create_connection(self._machine.address, timeout=5.0) as asking:
+            asking.sendall(b"stats\r\n")
+            answer = b""
+            while not answer.endswith(b"END\r\n"):
+                answer += asking.recv(65536)
+        found = re.search(rb"STAT curr_connections (\d+)", answer)
+        return int(found[1]) - 1 if found else 0  # one is the socket it listens on
+
     def stop(self) -> None:
         """End the server, and with it the commands that nobody waits for any more; `load` starts it again."""
         self._machine.stop()
@@ -114,7 +147,7 @@ def settings_of(conversation: Conversation) -> tuple[str, ...]:
         SuiteError: kvref has no such option.
     """
     options = [(option.removeprefix("--").partition("=")[0], option) for option in conversation.options]
-    if foreign := [option for name, option in options if name not in SETTINGS | MEANINGLESS]:
+    if foreign := [option for name, option in options if name not in SETTINGS | FOREIGN]:
         raise SuiteError(f"{conversation.id}: kvref has no setting for {', '.join(foreign)}")
     return tuple(option.removeprefix("--") for name, option in options if name in SETTINGS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from contextlib import closing
@@ -13,6 +14,7 @@ from kvref_conformance.sql.session import Session, connect
 from kvref_conformance.sql.tables import quote
 from kvref_conformance.sql.translate import Translator
 from kvref_conformance.transcripts import kvref_process
+from kvref_conformance.transcripts.compare import NOT_TO_SEE
 from kvref_conformance.transcripts.kvref_process import KvrefProcess
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from kvref_conformance.transcripts.conversation import Conversation
     from kvref_conformance.transcripts.holes import Json
 
+# What no reader of a SQLite file can be shown.
+READS_UNCOMMITTED: Final = re.compile(r"SET (?:SESSION )?TRANSACTION ISOLATION LEVEL READ UNCOMMITTED\b", re.IGNORECASE)
 # The server's own table, which it counts cas numbers in.
 COUNTERS: Final = "kvref_counters"
 
@@ -45,6 +49,7 @@ class SQLiteStage:
         self._machine = machine
         self._guard = threading.Lock()
         self._sessions: dict[str, Session] = {}
+        self._dirty: set[str] = set()  # sessions at READ UNCOMMITTED
         self._plugin = Translator(version)
         self._plugin_schema = [sql for each in plugin_schema() for sql in self._plugin.translate(each)]
         self._translator = self._plugin.fork()
@@ -56,6 +61,7 @@ class SQLiteStage:
         Raises:
             SuiteError: a statement of the set-up has no form in SQLite or failed, or kvref has no such option.
         """
+        self._process.settle()
         self._set_up(conversation)
         return self._process.load(conversation)
 
@@ -83,6 +89,10 @@ class SQLiteStage:
         """Run a statement; see `play.Stage.execute`."""
         if name not in self._sessions:
             self._sessions[name] = Session(self._machine.file, self._translator, self._guard)
+        if READS_UNCOMMITTED.match(statement):
+            self._dirty.add(name)
+        if name in self._dirty and statement.startswith("SELECT"):
+            return dict(NOT_TO_SEE)
         return self._sessions[name].execute(statement)
 
     def server(self, action: str) -> str:
@@ -98,6 +108,7 @@ class SQLiteStage:
         for session in self._sessions.values():
             session.close()
         self._sessions.clear()
+        self._dirty.clear()
 
 
 def plugin_schema() -> list[str]:

@@ -1,0 +1,128 @@
+"""What a transaction sees: its own rows, others' as the isolation level says, and the file now or as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
+from functools import cmp_to_key
+
+from kvref.semantics import ports
+from kvref.semantics.mapping import Mapping
+from kvref.semantics.ports import Row
+from kvref.storage.isolation import Isolation
+from kvref.storage.key_order import KeyOrder
+from kvref.storage.pending import LockedError, Pending, Place, Transaction, Version
+from kvref.storage.rows import PerMapping
+from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite_rows import Rows
+
+
+class View:
+    """Read for transactions.
+
+    Args:
+        store: the file.
+        pending: what no commit holds yet.
+        isolation: who sees what.
+        settle: makes what is written to the file so far durable, before a snapshot is taken of it.
+    """
+
+    def __init__(self, store: SQLiteStore, pending: Pending, isolation: Isolation, settle: Callable[[], None]) -> None:
+        self._store = store
+        self._pending = pending
+        self._isolation = isolation
+        self._settle = settle
+        self._orders = PerMapping(lambda mapping: KeyOrder(mapping.key.collation))
+        self._idle: list[Rows] = []  # connections for snapshots
+
+    def place(self, mapping: Mapping, key: ports.Cell) -> Place:
+        """Return what tells a row from others."""
+        return mapping.source, self._orders(mapping).place(self._store.key(mapping, key))
+
+    def lookup(self, transaction: Transaction, mapping: Mapping, key: ports.Cell) -> Row | None:
+        """Read one row.
+
+        Raises:
+            LockedError: at level 3 a read waits for the row's writer.
+            StoreError: SQLite failed.
+        """
+        if not self._pending and not self._isolation.keeps_snapshot:
+            return self._store.lookup(mapping, key)
+        place = self.place(mapping, key)
+        version = transaction.versions.get(place)
+        if version is not None:
+            return version.row
+        others = self._pending.newest(place)
+        if others is not None and self._isolation.reads_uncommitted:
+            return others.row
+        holder = self._pending.holder(place)
+        if holder is not None and self._isolation.reads_lock:
+            raise LockedError(holder)
+        row = self._store.lookup(mapping, key, self._snapshot(transaction))
+        return None if row is None or self._is_gone(transaction, mapping, key, others) else row
+
+    def scan(self, transaction: Transaction, operation: ports.Scan) -> list[Row]:
+        """Read the rows of a range; raises as `lookup`."""
+        snapshot = self._snapshot(transaction)
+        if not self._pending and snapshot is None:
+            return self._store.scan(operation)
+        mapping, order = operation.mapping, self._orders(operation.mapping)
+        seen = {place: version for place, version in self._seen(transaction) if place[0] == mapping.source}
+        bounds = [(sign, self._store.key(mapping, cell)) for sign, cell in operation.bounds()]
+        rows = [
+            version.row
+            for version in seen.values()
+            if version.row is not None and order.within(self._store.key(mapping, version.row.key), bounds)
+        ]
+        taken = 0
+        for row in self._of_file(operation, snapshot):
+            place = self.place(mapping, row.key)
+            if place in seen or self._is_gone(transaction, mapping, row.key, self._pending.newest(place)):
+                continue
+            rows.append(row)
+            taken += 1
+            if taken == operation.limit:
+                break
+        by_key = cmp_to_key(order.compare)
+        rows.sort(key=lambda row: by_key(self._store.key(mapping, row.key)), reverse=operation.descending)
+        return rows[: operation.limit]
+
+    def end(self, transaction: Transaction) -> None:
+        """Let a transaction's snapshot go."""
+        snapshot, transaction.snapshot = transaction.snapshot, None
+        if snapshot is not None:
+            snapshot.connection.rollback()
+            self._idle.append(snapshot)
+
+    def close(self) -> None:
+        """Close the connections of snapshots."""
+        while self._idle:
+            self._idle.pop().connection.close()
+
+    def _snapshot(self, transaction: Transaction) -> Rows | None:
+        if self._isolation.keeps_snapshot and transaction.snapshot is None:
+            self._settle()
+            transaction.snapshot = self._store.snapshot(self._idle.pop() if self._idle else None)
+        return transaction.snapshot
+
+    def _is_gone(self, transaction: Transaction, mapping: Mapping, key: ports.Cell, others: Version | None) -> bool:
+        """Tell whether others have deleted a row of what the reader may see, where the profile shows that."""
+        if not self._isolation.shows_deletes:
+            return False
+        if others is not None:
+            return others.row is None
+        return transaction.snapshot is not None and self._store.lookup(mapping, key) is None
+
+    def _seen(self, transaction: Transaction) -> Iterator[tuple[tuple[str, Hashable], Version]]:
+        if self._isolation.reads_uncommitted:
+            yield from self._pending.versions()
+        yield from transaction.versions.items()
+
+    def _of_file(self, operation: ports.Scan, snapshot: Rows | None) -> Iterator[Row]:
+        page = operation
+        while True:
+            rows = self._store.scan(page, snapshot)
+            yield from rows
+            if len(rows) < page.limit:
+                return
+            page = replace(page, low=rows[-1].key, low_inclusive=False)
