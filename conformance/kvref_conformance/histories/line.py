@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kvref_conformance.errors import CaseFailed
@@ -52,13 +53,14 @@ class SocketLine:
 
     def closes(self, patience: float) -> bool:
         """Shut this side and tell whether the endpoint closes within so many seconds."""
-        self._socket.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # closed already
+            self._socket.shutdown(socket.SHUT_WR)
         closed = self._read_until(lambda: False, patience)
         self.close()
         return closed
 
     def close(self) -> None:
-        """Close it, whatever state it is in."""
+        """Close it at once."""
         self._socket.close()
 
     def _read_until(self, whole: Callable[[], bool], patience: float) -> bool:

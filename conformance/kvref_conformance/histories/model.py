@@ -308,7 +308,8 @@ class Model:
         return [*before, Closed(on)]
 
     def _flush(self, on: str) -> list[Expected]:
-        self._end(on)
+        for name in self.open if self.rules.flush_commits else (on,):
+            self._end(name)
         table = s.TABLES[self.open[on].mapping]
         self.rows.put({place: None for place in self.rows.places(table)})
         fences = {(table, key): self._of_sql(FENCE) for key in s.FENCES}

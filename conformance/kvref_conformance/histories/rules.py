@@ -58,6 +58,7 @@ class Rules:
         first_write_renews: the first write behind reads ends the transaction of these, not their count.
         writes_fix: a write that begins a transaction fixes its snapshot as a read does: any, or the first one of the
             connection since it bound the mapping.
+        flush_commits: flush_all commits the batches of all connections.
         wait_is_error: a lock not got in time is said so.
         waits: a request that meets a lock waits for as long as is set.
         row_keeps_flags: append and prepend leave the row's flags.
@@ -72,6 +73,7 @@ class Rules:
     sees_deletes: bool
     first_write_renews: bool
     writes_fix: Literal["any", "first", "none"]
+    flush_commits: bool
     wait_is_error: bool
     waits: bool
     row_keeps_flags: bool
@@ -89,6 +91,7 @@ class Rules:
             sees_deletes=profile["isolation.deleted"] == "seen",
             first_write_renews=profile["batch.first_write"] == "ends-reads",
             writes_fix=_FIXES[str(profile["isolation.snapshot"])],
+            flush_commits=profile["flush.other_batches"] == "committed",
             wait_is_error=profile["lock.wait_over"] == "error",
             waits=profile["lock.wait"] == "setting",
             row_keeps_flags=profile["append.flags_and_expiry"] == "row",

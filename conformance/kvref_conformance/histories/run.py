@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Seconds, while a history is shrunk: one that hangs does so many times.
 SHORT_PATIENCE: Final = 1.5
+# More than a history opens connections: none shares a thread with another.
+NO_THREADS: Final = 1000
 
 
 class Histories:
@@ -42,7 +44,7 @@ class Histories:
         self._names = {mapping: world.names[mapping] for mapping in TABLES}
         own = {mapping: (f"test/{world.names[table]}",) for mapping, table in TABLES.items()}
         self._words = own if self._rules.bound_named else dict.fromkeys(TABLES, world.default_words())
-        self._threads = _threads(endpoint)
+        self._threads = _threads(endpoint) if world.database.has_plugin() else NO_THREADS
         transaction, dirty = self._further(world.database)
         tables = {table: world.names[table] for table in sorted(set(TABLES.values()))}
         stage = Stage(lambda: SocketLine(endpoint), world.database, transaction, dirty, tables, self._names)
@@ -112,7 +114,7 @@ class Histories:
 
 
 def _threads(endpoint: Endpoint) -> int:
-    """Ask how many worker threads the endpoint deals its connections to."""
+    """Ask how many worker threads the plugin deals its connections to; one that waits blocks all of its thread."""
     line = SocketLine(endpoint)
     line.ask(b"stats\r\n")
     found = re.search(r"STAT threads (\d+)", line.answer(PATIENCE) or "")
