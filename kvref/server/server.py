@@ -126,12 +126,10 @@ class Server:
 
     def _take(self, settings: dict[str, int]) -> None:
         for name, value in settings.items():
-            if value != self.settings[name] and not SETTINGS[name].dynamic:
-                _log.warning(
-                    "setting %s=%d is in force with the next start: it is %d", name, value, self.settings[name]
-                )
-            elif value != self.settings[name]:
+            if SETTINGS[name].dynamic:
                 self.settings[name] = value
+            elif value != self.settings[name]:
+                _log.warning("setting %s stays %d until the next start", name, self.settings[name])
         self.isolation.level = self.settings["innodb_api_trx_level"]
 
     def _report(self) -> None:

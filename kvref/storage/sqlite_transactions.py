@@ -42,6 +42,7 @@ class Transactions:
 
         Raises:
             LockedError: it has to wait for another transaction.
+            TransactionLostError: the table takes its earlier writes no more.
             BusyError, StoreError: see `SQLiteStore.execute`.
         """
         match operation:
@@ -145,9 +146,15 @@ class Transactions:
         if not self._store.has_rules(operation.mapping):
             self._store.bind(operation)
             return None
+        refusal = None
         with self._store.savepoint() as undo:
-            refusal = self._done(transaction.operations) or self._answer(operation)
             undo()
+            lost = self._done(transaction.operations)
+            if lost is None:
+                refusal = self._answer(operation)
+        if lost is not None:  # of what SQL has done meanwhile
+            self.roll_back(transaction)
+            raise ports.TransactionLostError(lost)
         return refusal
 
     def _done(self, operations: list[Write]) -> str | None:

@@ -33,7 +33,9 @@ def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         (["--set", "innodb_lock_wait_timeout"], "write NAME=VALUE"),
         (["--set", "innodb_lock_wait=1"], "no setting 'innodb_lock_wait': choose one of daemon_memcached_r_batch_size"),
         (["--set", "innodb_lock_wait_timeout=0"], "write a number from 1 to 1073741824"),
-        (["--set", "daemon_memcached_w_batch_size=10"], "only 1 is implemented"),
+        (["--set", "daemon_memcached_w_batch_size=1048577"], "write a number from 1 to 1048576 (writes for each"),
+        (["--set", "innodb_api_trx_level=-1"], "write a number from 0 to 3 (isolation"),
+        (["--config", "no.toml"], "configuration file no.toml: "),
         (["--store", "mysq://root@localhost/"], "store 'mysq://root@localhost/': write sqlite:///PATH or mysql://USER"),
         (["--store", "mysql://root:secret@localhost/"], "put the password into KVREF_MYSQL_PASSWORD"),
         (

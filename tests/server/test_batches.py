@@ -1,0 +1,205 @@
+"""Batches over SQLite, as clients and readers of the file see them; the plugin's rules are the suite's."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from serving import Served, ask, serving
+
+ITEM = b"VALUE AA 8 12\r\nHELLO, HELLO\r\n"
+NEVER = ("--set", "innodb_api_bk_commit_interval=100000")
+
+
+def batches(writes: int, reads: int = 1000, *settings: str) -> list[str]:
+    """Return options for `kvref serve`; batches are not committed in the background."""
+    sizes = (f"daemon_memcached_w_batch_size={writes}", f"daemon_memcached_r_batch_size={reads}", *settings)
+    return [*NEVER, *(word for each in sizes for word in ("--set", each))]
+
+
+def rows(served: Served) -> list[str]:
+    """Return the keys that a reader of the file sees."""
+    with closing(sqlite3.connect(served.store, timeout=10)) as connection:
+        return sorted(key for (key,) in connection.execute("SELECT c1 FROM demo_test"))
+
+
+def write(served: Served, statement: str) -> None:
+    """Write to the file as another program does."""
+    with closing(sqlite3.connect(served.store, timeout=10, isolation_level=None)) as connection:
+        connection.execute(statement)
+
+
+def store(key: str, value: str = "x", verb: str = "set") -> bytes:
+    return f"{verb} {key} 0 0 {len(value)}\r\n{value}\r\n".encode()
+
+
+def begin(connection: socket.socket, data: bytes) -> None:
+    """Send a request that must wait: nothing comes for a while."""
+    connection.sendall(data)
+    connection.settimeout(0.3)
+    with pytest.raises(TimeoutError):
+        connection.recv(100)
+    connection.settimeout(10)
+
+
+def eventually(served: Served, expected: list[str]) -> None:
+    deadline = time.monotonic() + 10
+    while rows(served) != expected:
+        assert time.monotonic() < deadline, rows(served)
+        time.sleep(0.02)
+
+
+def test_other_programs_read_and_write_beside_an_open_batch(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *batches(100)) as served, served.connect() as client:
+        assert ask(client, store("k1") + store("AA", "new")) == b"STORED\r\n" * 2
+        write(served, "INSERT INTO demo_test VALUES ('sql', 'x', 0, 0, 0)")
+        assert rows(served) == ["AA", "sql"]
+        client.close()
+        eventually(served, ["AA", "k1", "sql"])
+
+
+def test_a_row_that_sql_deletes_or_makes_meanwhile_is_what_the_batch_says(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *batches(3)) as served, served.connect() as client:
+        assert ask(client, store("AA", "new") + store("k1", "batch")) == b"STORED\r\n" * 2
+        write(served, "DELETE FROM demo_test")
+        write(served, "INSERT INTO demo_test VALUES ('k1', 'sql', 0, 0, 0)")
+        assert ask(client, store("k2")) == b"STORED\r\n"
+        with closing(sqlite3.connect(served.store)) as connection:
+            found = connection.execute("SELECT c1, c2 FROM demo_test ORDER BY c1").fetchall()
+        assert found == [("AA", "new"), ("k1", "batch"), ("k2", "x")]
+
+
+def test_a_drain_commits(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *batches(100)) as served, served.connect() as client:
+        assert ask(client, store("k1")) == b"STORED\r\n"
+        served.process.send_signal(signal.SIGTERM)
+        served.process.wait(timeout=20)
+        assert rows(served) == ["AA", "k1"]
+
+
+def test_a_unique_value_is_refused_at_once_and_harms_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    with serving(file):
+        pass
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("CREATE UNIQUE INDEX once ON demo_test (c2)")
+    with serving(file, *batches(3)) as served, served.connect() as client:
+        assert ask(client, store("k1", "one")) == b"STORED\r\n"
+        assert b"SERVER_ERROR UNIQUE constraint failed" in ask(client, store("k2", "one"))
+        assert b"SERVER_ERROR UNIQUE constraint failed" in ask(client, store("k2", "HELLO, HELLO"))
+        assert ask(client, store("k2", "two") + store("k3", "three")) == b"STORED\r\n" * 2
+        assert rows(served) == ["AA", "k1", "k2", "k3"]
+
+
+def test_a_batch_that_sql_makes_impossible_is_said_to_be_lost(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    with serving(file):
+        pass
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("CREATE UNIQUE INDEX once ON demo_test (c2)")
+    with serving(file, *batches(2)) as served, served.connect() as client:
+        assert ask(client, store("k1", "one")) == b"STORED\r\n"
+        write(served, "INSERT INTO demo_test VALUES ('sql', 'one', 0, 0, 0)")
+        answer = ask(client, store("k2", "two"))
+        assert answer.startswith(b"SERVER_ERROR UNIQUE constraint failed"), answer
+        assert answer.endswith(b"pending writes are lost\r\n"), answer
+        assert rows(served) == ["AA", "sql"]
+        assert ask(client, store("k3") + store("k4", "y")) == b"STORED\r\n" * 2
+        assert rows(served) == ["AA", "k3", "k4", "sql"]
+
+
+def test_waiters_are_served_in_turn_and_others_at_once(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *batches(2)) as served:
+        holder, first, second, other = (served.connect() for _ in range(4))
+        with holder, first, second, other:
+            assert ask(holder, store("k", "0")) == b"STORED\r\n"
+            begin(first, b"incr k 1\r\n")
+            begin(second, b"incr k 1\r\n")
+            assert ask(other, store("free") + store("free", "y")) == b"STORED\r\n" * 2
+            assert ask(holder, store("h")) == b"STORED\r\n"
+            assert first.recv(100) == b"1\r\n"
+            begin(second, b"")
+            assert ask(first, store("f")) == b"STORED\r\n"
+            assert second.recv(100) == b"2\r\n"
+
+
+def test_flush_all_waits_for_batches(tmp_path: Path) -> None:
+    settings = batches(100, 1000, "innodb_lock_wait_timeout=1")
+    with serving(tmp_path / "s.sqlite", *settings) as served, served.connect() as client, served.connect() as other:
+        assert ask(client, store("k")) == b"STORED\r\n"
+        assert ask(other, b"flush_all\r\n") == b"SERVER_ERROR lock wait timeout\r\n"
+        assert rows(served) == ["AA"]
+        begin(other, b"flush_all\r\n")
+        client.close()
+        assert other.recv(100) == b"OK\r\n"
+        assert rows(served) == []
+
+
+def test_a_snapshot_stands_still_while_sql_writes(tmp_path: Path) -> None:
+    settings = batches(100, 3, "innodb_api_trx_level=2")
+    with serving(tmp_path / "s.sqlite", *settings) as served, served.connect() as client:
+        assert ask(client, b"get AA\r\n") == ITEM + b"END\r\n"
+        write(served, "UPDATE demo_test SET c2 = 'new' WHERE c1 = 'AA'")
+        write(served, "INSERT INTO demo_test VALUES ('AB', 'x', 0, 0, 0)")
+        assert ask(client, b"get @>A\r\nget AB\r\n") == ITEM + b"END\r\nEND\r\n"
+        assert ask(client, b"get AA\r\n") == b"VALUE AA 8 3\r\nnew\r\nEND\r\n"
+
+
+def test_an_idle_connection_is_committed_and_a_busy_one_is_not(tmp_path: Path) -> None:
+    options = [*batches(100), "--set", "innodb_api_bk_commit_interval=2"]
+    with serving(tmp_path / "s.sqlite", *options) as served, served.connect() as idle, served.connect() as busy:
+        assert ask(idle, store("idle")) == b"STORED\r\n"
+        assert ask(busy, store("busy")) == b"STORED\r\n"
+        deadline = time.monotonic() + 10
+        while "idle" not in rows(served):
+            assert time.monotonic() < deadline
+            assert ask(busy, store("busy", "y")) == b"STORED\r\n"
+            time.sleep(0.1)
+        assert rows(served) == ["AA", "idle"]
+        eventually(served, ["AA", "busy", "idle"])
+
+
+def test_settings_come_from_a_file_and_some_change_at_a_reload(tmp_path: Path) -> None:
+    file = tmp_path / "kvref.toml"
+    sizes = "daemon_memcached_w_batch_size = 2\ndaemon_memcached_r_batch_size = 1000\n"
+    file.write_text(f"[settings]\n{sizes}innodb_api_trx_level = 0\n")
+    with serving(tmp_path / "s.sqlite", *NEVER, "--config", str(file)) as served:
+        with served.connect() as client, served.connect() as other:
+            assert ask(client, store("k1")) == b"STORED\r\n"
+            assert ask(other, b"get k1\r\n") == b"VALUE k1 0 1\r\nx\r\nEND\r\n"
+            file.write_text("[settings]\ninnodb_api_trx_level = 1\ndaemon_memcached_w_batch_size = 9\n")
+            served.reload()
+            assert ask(other, b"get k1\r\n") == b"END\r\n"
+            assert ask(client, store("k2")) == b"STORED\r\n"
+            assert rows(served) == ["AA", "k1", "k2"]
+        served.wait_for("setting daemon_memcached_w_batch_size stays 2 until the next start")
+        file.write_text("[settings]\ninnodb_api_trx_level = 7\n")
+        served.reload()
+        served.wait_for("not reloaded, the old one stays in force: setting innodb_api_trx_level=7: write a number")
+
+
+def test_many_open_batches_and_snapshots(tmp_path: Path) -> None:
+    settings = batches(1000, 1000, "innodb_api_trx_level=2")
+    with serving(tmp_path / "s.sqlite", *settings) as served:
+        clients = [served.connect() for _ in range(60)]
+        replies: list[bytes] = []
+
+        def work(number: int) -> None:
+            replies.append(ask(clients[number], b"get AA\r\n" + store(f"k{number}")))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(60)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert replies == [ITEM + b"END\r\nSTORED\r\n"] * 60
+        assert rows(served) == ["AA"]
+        for client in clients:
+            client.close()
+        eventually(served, sorted(["AA", *(f"k{number}" for number in range(60))]))
