@@ -83,7 +83,8 @@ class Run:
         product = database.product() if database is not None else None
         header = Header.of(target, options.sql, product, options.seed, options.examples)
         folder = Path(options.report) if options.report else None
-        return cls(judge, Tally(complaints=complaints), header, folder, options.examples, options.histories, options.seed)
+        tally = Tally(complaints=complaints)
+        return cls(judge, tally, header, folder, options.examples, options.histories, options.seed)
 
     def header_lines(self) -> list[str]:
         """Say who is judged, by what, and why."""

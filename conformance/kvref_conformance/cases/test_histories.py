@@ -1,4 +1,7 @@
-"""Any history of three connections and SQL, judged by the model in `kvref_conformance.histories`; a case a group of settings."""
+"""Any history of three connections and SQL, judged by the model in `kvref_conformance.histories`.
+
+Each case is a group of settings, and one start of the endpoint.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Generated histories: three memcached connections and a SQL observer, in batches, at every level, with locks.
 
 A history is drawn (`generate.py`, of `steps.py`) and held (`play.py`, over `line.py`); a model (`model.py`, over
-`rows.py`, with the facts of `rules.py`) says after each step what may be observed (`expected.py`): answers, silence of
-what waits, rows over SQL. Nothing is sent whose outcome nobody can tell, or that freezes the plugin (`care.py`). What is
-not allowed is shrunk (`run.py`).
+`batches.py` and `rows.py`, with the facts of `rules.py`) says after each step what may be observed (`expected.py`):
+answers, silence of what waits, rows over SQL. Nothing is sent whose outcome nobody can tell, or that freezes the plugin
+(`care.py`). What is not allowed is shrunk (`run.py`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: i
     began = time.monotonic()
 
     def verdict(word: str, reason: str = "", text: str = "") -> Verdict:
-        return Verdict(
-            case.id, chapter, case.requirements, word, reason, round(time.monotonic() - began, 4), text=text
-        )
+        return Verdict(case.id, chapter, case.requirements, word, reason, round(time.monotonic() - began, 4), text=text)
 
     profile = judge.endpoint.profile
     if not profile.flag("mapping.supported"):

@@ -1,4 +1,4 @@
-"""What must not be sent: what has no meaning, no certain outcome, or freezes the plugin (transactions page, 4.2 to 4.4)."""
+"""What must not be sent: it has no meaning or no certain outcome, or freezes the plugin (transactions page, section 4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kvref_conformance.histories import steps as s
 
 if TYPE_CHECKING:
-    from kvref_conformance.histories.model import Locking, Model
+    from kvref_conformance.histories.model import Model
     from kvref_conformance.histories.rows import Place
 
 # Digits that a number may have, so that none grows beyond 64 bits.
@@ -69,7 +69,7 @@ def _refuses_flush(model: Model, on: str) -> str:
     return ""
 
 
-def _grows(model: Model, step: Locking) -> str:
+def _grows(model: Model, step: s.Locking) -> str:
     if isinstance(step, s.Incr) or (isinstance(step, s.Store) and step.verb in {"append", "prepend"}):
         row = model.rows.newest(model.place(step, step.key))
         if row is not None and len(row.value) >= DIGITS:
@@ -77,7 +77,7 @@ def _grows(model: Model, step: Locking) -> str:
     return ""
 
 
-def _refuses_lock(model: Model, step: Locking) -> str:
+def _refuses_lock(model: Model, step: s.Locking) -> str:
     places = model.locks(step)
     waited_for = any(_waited_for(model, place) for place in model.rows.held_by(step.on))
     # The word binds another mapping, so that what it holds is given back before.

@@ -125,7 +125,9 @@ class Numbers:
 
     def _learn(self, pairs: Iterable[tuple[Number, int]]) -> bool:
         known = list(pairs)
-        if any(number.seen not in {None, seen} or self._known.get(seen, number) is not number for number, seen in known):
+        if any(
+            number.seen not in {None, seen} or self._known.get(seen, number) is not number for number, seen in known
+        ):
             return False
         for number, seen in known:
             number.seen = seen

@@ -202,7 +202,7 @@ class Player:
 
     def _cells(self, observer: Observer) -> Iterator[Cells]:
         for table, name in self._stage.tables.items():
-            for key, value, flags, cas in observer.query(f"SELECT c1, c2, c3, c4 FROM {name}"):  # noqa: S608 - own names
+            for key, value, flags, cas in observer.query(f"SELECT c1, c2, c3, c4 FROM {name}"):
                 yield table, str(key), str(value), int(str(flags)), int(str(cas))
 
     def _fill(self, model: Model) -> None:
@@ -210,7 +210,7 @@ class Player:
         deadline = time.monotonic() + PATIENCE
         while True:
             for table in self._stage.tables:
-                self._stage.observer.execute(f"DELETE FROM {self._stage.tables[table]}")  # noqa: S608 - own names
+                self._stage.observer.execute(f"DELETE FROM {self._stage.tables[table]}")
             try:
                 for table in self._stage.tables:
                     rows = {place: model.rows.newest(place) for place in model.rows.places(table)}
@@ -236,17 +236,17 @@ class Player:
     def _statement(self, step: s.Change, model: Model) -> str:
         name, where = self._stage.tables[step.table], f"WHERE c1 = '{step.key}'"
         if step.verb == "delete":
-            return f"DELETE FROM {name} {where}"  # noqa: S608 - own names
+            return f"DELETE FROM {name} {where}"
         owner = s.SQL if step.within else "autocommit"
         row = model.rows.own(owner, (step.table, step.key))
         assert row is not None, "it was just written"
         if step.verb == "insert":
             return self._insert(step.table, {(step.table, step.key): row})
-        return f"UPDATE {name} SET c2 = '{row.value}', c3 = {row.flags}, c4 = {row.number.seen} {where}"  # noqa: S608
+        return f"UPDATE {name} SET c2 = '{row.value}', c3 = {row.flags}, c4 = {row.number.seen} {where}"
 
     def _insert(self, table: str, rows: Mapping[Place, Row | None]) -> str:
         cells = (f"('{k}', '{row.value}', {row.flags}, {row.number.seen}, 0)" for (_, k), row in rows.items() if row)
-        return f"INSERT INTO {self._stage.tables[table]} VALUES {', '.join(cells)}"  # noqa: S608 - own names
+        return f"INSERT INTO {self._stage.tables[table]} VALUES {', '.join(cells)}"
 
     def _let_go(self, lines: dict[str, Line]) -> None:
         if self._stage.transaction is not None:

@@ -26,7 +26,7 @@ class Limits:
         writes: daemon_memcached_w_batch_size.
         reads: daemon_memcached_r_batch_size.
         level: innodb_api_trx_level.
-        gives_up: a request that waits for a lock is left to its timeout of a second or two; else the lock is given back.
+        gives_up: a request that waits for a lock is left to its timeout; else the lock is given back before.
     """
 
     writes: int
@@ -43,6 +43,11 @@ class Limits:
             settings.get("innodb_api_trx_level", 0),
             TIMEOUT in settings,
         )
+
+    @property
+    def reads_lock(self) -> bool:
+        """Tell whether a read waits for who has written the row (rbatch-070)."""
+        return self.level == 3 and self.reads == 1
 
 
 @dataclass(frozen=True, slots=True)

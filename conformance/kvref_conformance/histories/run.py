@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, Self
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.histories.steps import Step
     from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
 
@@ -90,13 +92,16 @@ class Histories:
     def _smaller(self, script: History) -> History:
         while True:
             before = script
-            script = replace(script, steps=tuple(fewer(script.steps, lambda kept: self._fails(script, steps=kept))))
-            script = replace(script, rows=tuple(fewer(script.rows, lambda kept: self._fails(script, rows=kept))))
+            script = replace(script, steps=tuple(fewer(script.steps, partial(self._fails_with_steps, script))))
+            script = replace(script, rows=tuple(fewer(script.rows, partial(self._fails_with_rows, script))))
             if script == before:
                 return script
 
-    def _fails(self, script: History, **parts: object) -> bool:
-        return bool(self.hold(replace(script, **{name: tuple(part) for name, part in parts.items()})).failed)
+    def _fails_with_steps(self, script: History, steps: list[Step]) -> bool:
+        return bool(self.hold(replace(script, steps=tuple(steps))).failed)
+
+    def _fails_with_rows(self, script: History, rows: list[tuple[str, str, str]]) -> bool:
+        return bool(self.hold(replace(script, rows=tuple(rows))).failed)
 
     def _begin(self, rows: tuple[tuple[str, str, str], ...]) -> Model:
         return Model(self._rules, self._limits, self._names, self._words, self._threads, rows)

@@ -130,7 +130,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Insert, update or delete a row over SQL, committed at once or in the open SQL transaction, begun where none is."""
+    """Insert, update or delete a row over SQL: committed at once, or within a transaction, begun where none is open."""
 
     verb: str
     table: str
@@ -153,7 +153,8 @@ class End:
         return f"SQL: {'COMMIT' if self.commit else 'ROLLBACK'}"
 
 
-Request: TypeAlias = Bind | Get | Store | Incr | Delete | Flush
+Locking: TypeAlias = Get | Store | Incr | Delete
+Request: TypeAlias = Locking | Bind | Flush
 Statement: TypeAlias = Look | Change | End
 Step: TypeAlias = Open | Close | Request | Statement
 
