@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref_conformance.template import names_in
-from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Starts
+from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, Mark, Starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -106,7 +106,7 @@ class Tick:
     """Wait until a second of the clock begins, so that the steps behind it fall into one second."""
 
 
-Step = Say | Hangup | Sql | Reload | Pause | Tick | Asks | Answers | Starts | Ends | Eventually
+Step = Say | Hangup | Sql | Reload | Pause | Tick | Asks | Answers | Starts | Ends | Eventually | Mark | Logged
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Case:
         shape: a table of its own.
         bind: the mapping that a new connection binds first (where the endpoint has mappings); empty for none.
         flushes: uses flush_all.
-        engine: the database that must be behind the endpoint; empty for any.
+        engine: mysql or sqlite, the database that must be behind the endpoint, or plugin: MySQL with it; empty for any.
         settings: with which the endpoint must run, by the plugin's names; those without a name have their default, but
             innodb_api_bk_commit_interval is as good as never. None: those it had before the run.
     """
@@ -178,7 +178,7 @@ class Case:
 
     def needs_sql(self) -> bool:
         """Tell whether a step looks behind the protocol or changes the configuration."""
-        behind = (Sql, Reload, Starts)
+        behind = (Sql, Reload, Starts, Mark)
         return self.needs_mappings() or self.settings is not None or any(isinstance(s, behind) for s in self.steps)
 
     def _texts(self) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql
 from kvref_conformance.errors import CaseFailed, SuiteError
 from kvref_conformance.observers import DONE, REFUSED, Observers
-from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Starts
+from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, Mark, Starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,20 +81,15 @@ class Conversation:
     def _take(self, case: Case, step: Step) -> None:
         if isinstance(step, Say | Asks):
             self._open(case, step.on)
-        if isinstance(step, Eventually):
+        exchange = self._exchange(step)
+        if exchange is not None:
+            self._judge(exchange)
+        elif isinstance(step, Eventually):
             self._repeat(case, step)
-        elif isinstance(step, Say):
-            self._judge(self._say(step))
-        elif isinstance(step, Sql):
-            self._judge(self._look_behind(step))
-        elif isinstance(step, Asks):
-            self._ask(step)
-        elif isinstance(step, Answers):
-            self._judge(self._answer(step))
         elif isinstance(step, Starts):
             self._sql.start(self.names.render(step.statement), step.on)
-        elif isinstance(step, Ends):
-            self._judge(self._end(step))
+        elif isinstance(step, Mark):
+            self._sql.mark()
         elif isinstance(step, Hangup):
             link = self._links.pop(step.on)
             link.hang_up() if step.how == "half" else link.drop(reset=step.how == "reset")
@@ -104,6 +99,23 @@ class Conversation:
             time.sleep(step.seconds)
         else:
             time.sleep(1 - time.time() % 1)
+
+    def _exchange(self, step: Step) -> Exchange | None:
+        """Take a step that gets an answer; return None for another."""
+        if isinstance(step, Say):
+            return self._say(step)
+        if isinstance(step, Sql):
+            return self._look_behind(step)
+        if isinstance(step, Asks):
+            return self._ask(step)
+        if isinstance(step, Answers):
+            return self._answer(step)
+        if isinstance(step, Ends):
+            return self._end(step)
+        if isinstance(step, Logged):
+            got = self._sql.logged()
+            return Exchange("log", "(binary log)", step.allow, got, "", got in step.allow)
+        return None
 
     @property
     def _sql(self) -> Observers:
@@ -165,10 +177,10 @@ class Conversation:
         kept = not note and any(self.names.match(text, got) for text in texts)
         return Exchange(on, sent, allowed, got, note, kept)
 
-    def _ask(self, step: Asks) -> None:
+    def _ask(self, step: Asks) -> Exchange:
         request = self._asked[step.on] = self.names.render(step.request)
         early = self._links[step.on].begin(request.encode("latin-1"), step.silent).decode("latin-1")
-        self._judge(Exchange(step.on, request, ("",), early, "it should wait" if early else "", not early))
+        return Exchange(step.on, request, ("",), early, "it should wait" if early else "", not early)
 
     def _answer(self, step: Answers) -> Exchange:
         reply = self._links[step.on].end(step.patience)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kvref_conformance.sql.settings import Settings
     from kvref_conformance.sql.world import World
 
+ENGINES = {"plugin": "MySQL with daemon_memcached"}
+
 
 class Judge:
     """Judges cases against one endpoint.
@@ -101,8 +103,8 @@ class Judge:
             return UNSUPPORTED, f"profile {profile.name} has no mappings"
         if case.needs_sql() and self.world is None:
             return NOT_JUDGED, "needs --sql DSN: the suite makes its own tables and looks at them"
-        if case.engine and self.world is not None and self.world.database.engine != case.engine:
-            return NOT_JUDGED, f"needs {case.engine} behind the endpoint"
+        if case.engine and self.world is not None and not self.world.database.is_engine(case.engine):
+            return NOT_JUDGED, f"needs {ENGINES.get(case.engine, case.engine)} behind the endpoint"
         if case.flushes and self._flush_reason:
             return NOT_JUDGED, self._flush_reason
         return None

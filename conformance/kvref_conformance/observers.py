@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import pymysql
 
+from kvref_conformance.sql import binlog
+
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
@@ -29,6 +31,7 @@ class Observers:
         self._own = own
         self._named: dict[str, Database] = {}
         self._running: dict[str, tuple[str, Future[str]]] = {}
+        self._mark = ("", 0)
         self._threads = ThreadPoolExecutor(thread_name_prefix="sql")
 
     def query(self, statement: str, on: str) -> str:
@@ -58,6 +61,14 @@ class Observers:
             return statement, running.result(patience)
         except Overdue:
             return statement, f"still runs after {patience:g} s"
+
+    def mark(self) -> None:
+        """Remember where the binary log ends; raises NotJudged where there is none."""
+        self._mark = binlog.end(self._own)
+
+    def logged(self) -> str:
+        """Return what came into the binary log since the mark."""
+        return binlog.since(self._own, self._mark)
 
     def close(self) -> None:
         """Close the named connections; what was not committed is gone."""

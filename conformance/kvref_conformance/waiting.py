@@ -92,7 +92,25 @@ class Eventually:
     within: float
 
 
-Waiting = Asks | Answers | Starts | Ends | Eventually
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Remember where the binary log ends; the case is not judged without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """Judge what has come into the binary log since the mark, in the words of `sql/binlog.py`.
+
+    Args:
+        allow: what is allowed.
+    """
+
+    allow: tuple[str, ...]
+
+
+def logged(*allow: str) -> Logged:
+    """Want the binary log to have got one of these since the mark."""
+    return Logged(allow)
 
 
 def asks(request: str, on: str, *, silent: float = SILENT_SECONDS) -> Asks:

@@ -42,8 +42,10 @@ class KeyOrder:
                 return self._compare(one, other)
             # SQLite compares the bytes, which have the order of the code points.
             one, other = self._fold(one), self._fold(other)
+        if one == other:
+            return 0
         ends: tuple[Any, Any] = one, other
-        return int(ends[0] > ends[1]) - int(ends[0] < ends[1])
+        return 1 if ends[0] > ends[1] else -1
 
     def within(self, key: Cell, bounds: list[tuple[str, Cell]]) -> bool:
         """Tell whether a key lies within bounds, comparisons in SQL's signs."""

@@ -54,6 +54,15 @@ CHAPTERS: Final = (
     "reload",
     "tables_changed",
     "write_batch",
+    "batch_ends",
+    "failed_write",
+    "read_batch",
+    "isolation",
+    "locks",
+    "lock_wait",
+    "idle_commit",
+    "binlog",
+    "batch_settings",
     "histories",
 )
 

@@ -66,8 +66,16 @@ READS = (
     single(
         "get-begins-anew", "KV-BATCH-031", *puts(1, 3), reads(1, "x"), *puts(4, 6), committed(3), put(7), committed(7)
     ),
-    single("get-of-another", "KV-BATCH-032", *puts(1, 2), reads(1, "x", on="b"), committed(0), *puts(3, 4), committed(4)),
-    single("get-without-a-key", "KV-BATCH-033", put(1), say("get @@{m1}\r\n", "VALUE @@{m1} 0 <number>\r\n<text>\r\nEND\r\n"), committed(0)),
+    single(
+        "get-of-another", "KV-BATCH-032", *puts(1, 2), reads(1, "x", on="b"), committed(0), *puts(3, 4), committed(4)
+    ),
+    single(
+        "get-without-a-key",
+        "KV-BATCH-033",
+        put(1),
+        say("get @@{m1}\r\n", "VALUE @@{m1} 0 <number>\r\n<text>\r\nEND\r\n"),
+        committed(0),
+    ),
     single("get-unknown-mapping", "KV-BATCH-033", put(1), say("get @@{k}none.{k}\r\n", "END\r\n"), committed(0)),
     case(
         "counts-apart",
@@ -148,7 +156,7 @@ OVER = (
         shape=FLUSHED,
         settings=WRITES,
     ),
-    batched("quit", "KV-BATCH-044", *puts(1, 3), say("quit\r\n", "", closes=True), eventually(committed(3))),
+    batched("end-by-quit", "KV-BATCH-044", *puts(1, 3), say("quit\r\n", "", closes=True), eventually(committed(3))),
     *(
         batched(f"end-by-{how}", "KV-BATCH-044", *puts(1, 3), Hangup(how=how), eventually(committed(3)))
         for how in ("half", "close", "reset")

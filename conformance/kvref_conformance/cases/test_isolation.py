@@ -130,7 +130,7 @@ OF_OTHERS = (
 )
 OTHERWISE = (
     behind("batch-is-a-transaction", "KV-ISO-008", put(1), eventually(sql(LISTED, (1,))), settings=SNAPSHOT),
-    behind(
+    case(
         "level-at-run-time",
         "KV-ISO-009",
         row(1, "old"),
@@ -140,6 +140,7 @@ OTHERWISE = (
         reads(1, "new"),
         ROLLBACK,
         sql("SET GLOBAL innodb_api_trx_level = DEFAULT"),
+        engine="plugin",
     ),
 )
 

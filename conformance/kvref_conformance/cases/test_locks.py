@@ -14,6 +14,7 @@ from kvref_conformance.cases.batches import (
     COMMIT,
     NO_ROW_LOCKS,
     ROLLBACK,
+    SNAPSHOT,
     TABLE_LOCKS,
     WRITES,
     becomes,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 SET = "set {k}1 0 0 4\r\nmemc\r\n"
 STORED = answers("STORED\r\n", "b")
-SOON = sql("SET SESSION lock_wait_timeout = 1", on="s")
+SOON = sql("SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1", on="s")
 UPDATE = "UPDATE {t1} SET c2 = CONCAT(c2, '+sql') WHERE c1 = '{k}1'"
 CROWD = tuple(f"{letter}{n}" for letter in "de" for n in range(5))
 LOST = by("lock.wait_over", as_refused="NOT_STORED\r\n", error="SERVER_ERROR deadlock: 1 pending writes are lost\r\n")
@@ -114,6 +115,7 @@ WAITS = (
         vanishes(1, on="s"),
         asks("append {k}1 0 0 1\r\n!\r\n", "b"),
         ROLLBACK,
+        SNAPSHOT,
         STORED,
         holds(1, "old!"),
     ),
@@ -144,6 +146,15 @@ WAITS = (
     ),
 )
 GOES_ON = (
+    case(
+        "waits-beside-a-new-row",
+        "KV-LOCK-014",
+        put(1),
+        asks("set {k}2 0 0 1\r\nx\r\n", "b"),
+        Hangup(),
+        STORED,
+        settings=SNAPSHOT,
+    ),
     batched("other-row", "KV-LOCK-005", row(1), row(2), put(1), put(2, on="b"), put(3, on="b"), committed(2)),
     batched("reads-do-not-wait", "KV-LOCK-006", row(1, "old"), put(1, value="new"), reads(1, "new", on="b")),
     behind(
@@ -234,6 +245,7 @@ WITHOUT = (
         *puts(6, 8),
         holds(1, "memc"),
         ROLLBACK,
+        SNAPSHOT,
         holds(1, "memc"),
         settings=NO_ROW_LOCKS,
     ),

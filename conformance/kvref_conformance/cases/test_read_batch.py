@@ -97,7 +97,15 @@ VIEW = (
         for level in ("2", "3")
     ),
     *(
-        read(f"delete-unseen-at-{level}", "KV-RBATCH-008", row(1), reads(1, "x"), vanishes(1), reads(1, "x"), settings=LEVELS[level])
+        read(
+            f"delete-unseen-at-{level}",
+            "KV-RBATCH-008",
+            row(1),
+            reads(1, "x"),
+            vanishes(1),
+            reads(1, "x"),
+            settings=LEVELS[level],
+        )
         for level in ("2", "3")
     ),
     read(

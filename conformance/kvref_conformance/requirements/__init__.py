@@ -52,6 +52,12 @@ CHAPTERS: Final = (
     "configuration",
     "reload",
     "write_batch",
+    "read_batch",
+    "isolation",
+    "locks",
+    "idle_commit",
+    "binlog",
+    "batch_settings",
     "histories",
     "machine",
 )

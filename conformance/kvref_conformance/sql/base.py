@@ -79,6 +79,10 @@ class Database(ABC):
     def close(self) -> None:
         """Close the connection."""
 
+    def is_engine(self, name: str) -> bool:
+        """Tell whether it is what a case needs: its engine, or `plugin`, a server with the C plugin."""
+        return self.has_plugin() if name == "plugin" else name == self.engine
+
     def over_sql(self) -> str:
         """Return mysql or mariadb of a server without the plugin, which an endpoint reaches through SQL; else ""."""
         return "" if self.engine != "mysql" or self.has_plugin() else self.product().partition(" ")[0].lower()
