@@ -24,7 +24,7 @@ class Connection:
         reads: counted since the last commit; `writes` likewise.
         snapshot: the moment its transaction reads at; None: not fixed yet.
         wrote: its transaction has come to a write.
-        has_written: it has come to a write since the mapping was bound.
+        has_written: it has come to a write since the mapping was bound or the table flushed.
         touched: tables it has read or written since then.
         seen: the cas numbers that `gets` has shown it.
         waits: what it waits with.

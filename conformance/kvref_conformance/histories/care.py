@@ -1,4 +1,4 @@
-"""What must not be sent: it has no meaning, no certain outcome, or freezes the plugin (transactions page, section 4)."""
+"""What is not sent: it has no meaning, no certain outcome, or freezes the plugin (transactions page, section 4)."""
 
 from __future__ import annotations
 

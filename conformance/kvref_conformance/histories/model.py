@@ -230,6 +230,7 @@ class Model:
     def _flush(self, on: str) -> list[Expected]:
         for name in self.open if self.rules.flush_commits else (on,):
             self._batches.end(name)
+        self.open[on].has_written = False
         table = s.TABLES[self.open[on].mapping]
         self.rows.put(dict.fromkeys(self.rows.places(table)))
         fences = {(table, key): self._of_sql(FENCE) for key in s.FENCES}

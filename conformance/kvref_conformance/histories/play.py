@@ -6,6 +6,7 @@ import sqlite3
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pymysql
@@ -126,7 +127,7 @@ class Player:
         with ExitStack() as stack:
             stack.callback(self._let_go, lines)
             self._fill(model)
-            for step in (*history.steps, *_ending(model)):
+            for step in chain(history.steps, _ending(model)):
                 if refuses(model, step, self._stage.means):
                     continue
                 course.kinds.append(type(step).__name__)
@@ -256,7 +257,7 @@ class Player:
 
 
 def _ending(model: Model) -> Iterator[s.Step]:
-    """End everything that is open: what waits comes after what it waits for."""
+    """End everything that is open; what waits comes after what it waits for, so each step is asked for in its turn."""
     yield s.End(commit=True)
     while model.open:
         for on in list(model.open):
