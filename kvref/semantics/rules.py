@@ -56,6 +56,8 @@ class Rules:
     switch_keeps_count: bool
     counts_each_key: bool
     write_renews_snapshot: bool
+    every_write_fixes_snapshot: bool
+    first_write_fixes_snapshot: bool
 
 
 def rules(profile: Profile) -> Rules:
@@ -107,4 +109,6 @@ def rules(profile: Profile) -> Rules:
         switch_keeps_count=profile.flag("batch.switch_keeps_count"),
         counts_each_key=profile["batch.multiget_counts"] == "keys",
         write_renews_snapshot=profile["isolation.first_write"] == "renews",
+        every_write_fixes_snapshot=profile["isolation.snapshot"] == "any-command",
+        first_write_fixes_snapshot=profile["isolation.snapshot"] == "first-write-too",
     )

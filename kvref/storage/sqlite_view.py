@@ -88,6 +88,10 @@ class View:
         rows.sort(key=lambda row: by_key(self._store.key(mapping, row.key)), reverse=operation.descending)
         return rows[: operation.limit]
 
+    def fix(self, transaction: Transaction) -> None:
+        """Let the transaction's reads see this moment, where they see one for all of them."""
+        self._snapshot(transaction)
+
     def end(self, transaction: Transaction) -> None:
         """Let a transaction's snapshot go."""
         snapshot, transaction.snapshot = transaction.snapshot, None

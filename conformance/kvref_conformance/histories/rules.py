@@ -94,7 +94,7 @@ class Rules:
             counts_each_key=profile["batch.multiget_counts"] == "keys",
             fresh_level_1=profile["isolation.level_1"] == "fresh",
             sees_deletes=profile["isolation.deleted"] == "seen",
-            first_write_renews=profile["batch.first_write"] == "ends-reads",
+            first_write_renews=profile["isolation.first_write"] == "renews",
             writes_fix=_FIXES[str(profile["isolation.snapshot"])],
             flush_commits=profile["flush.other_batches"] == "committed",
             wait_is_error=profile["lock.wait_over"] == "error",
