@@ -64,9 +64,7 @@ class Batch:
         self.writing = True
         if self._rules.write_renews_snapshot and not self._wrote and self.reads:
             yield Commit()
-        fixes = self._rules.every_write_fixes_snapshot or (
-            self._rules.first_write_fixes_snapshot and not self._cursor
-        )
+        fixes = self._rules.every_write_fixes_snapshot or (self._rules.first_write_fixes_snapshot and not self._cursor)
         self._wrote = self._cursor = True
         if fixes and self._limits.writes > 1:
             yield FixSnapshot()

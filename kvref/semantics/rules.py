@@ -58,6 +58,7 @@ class Rules:
     write_renews_snapshot: bool
     every_write_fixes_snapshot: bool
     first_write_fixes_snapshot: bool
+    flush_commits_others: bool
 
 
 def rules(profile: Profile) -> Rules:
@@ -111,4 +112,5 @@ def rules(profile: Profile) -> Rules:
         write_renews_snapshot=profile["isolation.first_write"] == "renews",
         every_write_fixes_snapshot=profile["isolation.snapshot"] == "any-command",
         first_write_fixes_snapshot=profile["isolation.snapshot"] == "first-write-too",
+        flush_commits_others=profile["flush.other_batches"] == "committed",
     )
