@@ -54,6 +54,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 )
 @click.option("--report", metavar="DIR", default="kvref-report", show_default=True, help="Where the report goes.")
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="Random conversations of the machine.")
+@click.option("--histories", type=click.IntRange(1), metavar="N", help="Histories under each group of settings.")
 @click.option("--seed", type=int, metavar="S", help="Seed of the random conversations.")
 @click.pass_context
 def command(context: click.Context, /, address: str | None, target: str | None, **options: str | int | None) -> None:

@@ -61,6 +61,9 @@ class Rules:
     cache_cuts_append: bool
     cache_expires_from_start: bool
     cache_shifts_time: bool
+    every_write_fixes_snapshot: bool
+    first_write_fixes_snapshot: bool
+    flush_commits_others: bool
 
 
 def rules(profile: Profile) -> Rules:
@@ -117,4 +120,7 @@ def rules(profile: Profile) -> Rules:
         cache_cuts_append=profile["cache.append"] == "cuts-two-bytes",
         cache_expires_from_start=profile["cache.expiry"] == "from-start",
         cache_shifts_time=profile["cache.table_time"] == "shifted-by-uptime",
+        every_write_fixes_snapshot=profile["isolation.snapshot"] == "any-command",
+        first_write_fixes_snapshot=profile["isolation.snapshot"] == "first-write-too",
+        flush_commits_others=profile["flush.other_batches"] == "committed",
     )

@@ -63,6 +63,8 @@ class Transactions:
                 return self._commit(transaction)
             case ports.RollBack():
                 return self.roll_back(transaction)
+            case ports.FixSnapshot():
+                return self._view.fix(transaction)
             case _:
                 return self._store.execute(operation)
 

@@ -65,6 +65,7 @@ CHAPTERS: Final = (
     "idle_commit",
     "binlog",
     "batch_settings",
+    "histories",
 )
 
 

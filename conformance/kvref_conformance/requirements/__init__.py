@@ -59,6 +59,7 @@ CHAPTERS: Final = (
     "binlog",
     "batch_settings",
     "cache_policies",
+    "histories",
     "machine",
 )
 TEXTS: Final = ("title", "statement", "level")
