@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 RUN = pytest.StashKey[Run]()
 DEFAULT_EXAMPLES = 60
+DEFAULT_HISTORIES = 15
 DEFAULT_SEED = 20120929  # the day the mapping was published
 
 
@@ -60,6 +61,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=DEFAULT_EXAMPLES,
         help="random conversations (default: %(default)s)",
+    )
+    group.addoption(
+        "--histories",
+        metavar="N",
+        type=int,
+        default=DEFAULT_HISTORIES,
+        help="histories of three connections under each group of settings (default: %(default)s)",
     )
     group.addoption(
         "--seed", metavar="S", type=int, default=DEFAULT_SEED, help="of the random conversations (default: %(default)s)"

@@ -43,7 +43,8 @@ class Run:
         header: what the report says about the run.
         folder: where the report goes; None: no report.
         examples: random conversations of the machine.
-        seed: of the machine.
+        histories: of three connections, under each group of settings.
+        seed: of the machine and the histories.
     """
 
     judge: Judge
@@ -51,6 +52,7 @@ class Run:
     header: Header
     folder: Path | None
     examples: int
+    histories: int
     seed: int
     watch: Watch | None = None
 
@@ -81,7 +83,8 @@ class Run:
         product = database.product() if database is not None else None
         header = Header.of(target, options.sql, product, options.seed, options.examples)
         folder = Path(options.report) if options.report else None
-        return cls(judge, Tally(complaints=complaints), header, folder, options.examples, options.seed)
+        tally = Tally(complaints=complaints)
+        return cls(judge, tally, header, folder, options.examples, options.histories, options.seed)
 
     def header_lines(self) -> list[str]:
         """Say who is judged, by what, and why."""
@@ -90,7 +93,7 @@ class Run:
             f"endpoint: {target.where}, VERSION {target.version}",
             f"profile: {target.profile.name} ({target.reason})",
             f"sql: {f'{self.header.sql}: {self.header.database}' if self.header.sql else NO_SQL}",
-            f"machine: {self.examples} examples, seed {self.seed}",
+            f"machine: {self.examples} examples, {self.histories} histories, seed {self.seed}",
         ]
 
     def keep(self, record: Verdict) -> None:

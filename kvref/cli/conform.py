@@ -54,6 +54,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 )
 @click.option("--report", metavar="DIR", default="kvref-report", show_default=True, help="Where the report goes.")
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="Random conversations of the machine.")
+@click.option("--histories", type=click.IntRange(1), metavar="N", help="Histories under each group of settings.")
 @click.option("--seed", type=int, metavar="S", help="Seed of the random conversations.")
 @click.pass_context
 def command(context: click.Context, /, address: str | None, target: str | None, **options: str | int | None) -> None:
@@ -81,7 +82,7 @@ def command(context: click.Context, /, address: str | None, target: str | None, 
 
 
 class Restarts:
-    """Answers the suite's hook `pytest_kvref_restart` (`kvref_conformance/hooks.py`) for a target that was booted for it."""
+    """Answers the hook `pytest_kvref_restart` of the suite for a target that was booted for it."""
 
     def __init__(self, booted: targets.Private) -> None:
         self._booted = booted

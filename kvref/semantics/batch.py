@@ -10,7 +10,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from kvref.semantics.ports import Commit, Operation, RollBack
+from kvref.semantics.pending import Pending
+from kvref.semantics.ports import Commit, FixSnapshot, Operation, RollBack
 from kvref.semantics.rules import Rules
 
 
@@ -33,14 +34,18 @@ class Batch:
     Args:
         limits: in force; shared by all connections.
         rules: facts in force.
+        pending: what the memory cache gets with the commit.
     """
 
-    def __init__(self, limits: Limits, rules: Rules) -> None:
+    def __init__(self, limits: Limits, rules: Rules, pending: Pending) -> None:
+        self._pending = pending
         self._limits = limits
         self._rules = rules
         self.reads = 0
         self.writes = 0
         self.number = 0  # of batches that ended
+        self._wrote = False  # the transaction has come to a write
+        self._cursor = False  # the connection has come to one since it bound the mapping
         # A command has come so far that its transaction may hold a lock: its outcome counts.
         self.writing = False
 
@@ -58,10 +63,14 @@ class Batch:
         return (yield from self._full())
 
     def write(self) -> Generator[Operation, Any, None]:
-        """Begin a write; the first one of a batch of reads ends their snapshot where the profile has it so."""
+        """Begin a write; what it does to the snapshot is the profile's (more:batch-012, more:hist-001 to -003)."""
         self.writing = True
-        if self._rules.write_renews_snapshot and self.reads and not self.writes:
+        if self._rules.write_renews_snapshot and not self._wrote and self.reads:
             yield Commit()
+        fixes = self._rules.every_write_fixes_snapshot or (self._rules.first_write_fixes_snapshot and not self._cursor)
+        self._wrote = self._cursor = True
+        if fixes and self._limits.writes > 1:
+            yield FixSnapshot()
 
     def wrote(self, *, failed: bool) -> Generator[Operation, Any, str | None]:
         """Count a write that is through; returns why a full batch could not be committed.
@@ -84,6 +93,8 @@ class Batch:
         if not self.open:
             return None
         reason: str | None = yield Commit()
+        if reason is None:
+            self._pending.committed()
         self.reset()
         return reason
 
@@ -91,14 +102,21 @@ class Batch:
         """Commit before another mapping is bound; returns why that could not be done."""
         reads, writes = self.reads, self.writes
         reason = yield from self.commit()
+        self.reopened()
         if self._rules.switch_keeps_count:
             self.reads, self.writes = reads, writes  # wbatch-070
         return reason
 
+    def reopened(self) -> None:
+        """Note that the table is another one, or was emptied: the plugin opens it again."""
+        self._cursor = False
+
     def reset(self) -> None:
         """Begin a new batch: nothing is open any more."""
         self.reads = self.writes = 0
+        self._wrote = False
         self.number += 1
+        self._pending.discarded()
 
     def _full(self) -> Generator[Operation, Any, str | None]:
         full = self.reads >= self._limits.reads or self.writes >= self._limits.writes

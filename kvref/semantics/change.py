@@ -48,6 +48,7 @@ def flush_all(session: Session, command: c.FlushAll, _now: int) -> Steps:
     if cause is not None:
         return ServerError(cause)
     cause = yield Clear(mapping, session.rules.flush_on_reference)
+    session.batch.reopened()
     if cause is None:
         cause = yield Commit()
     else:

@@ -143,7 +143,25 @@ class RollBack:
     """End the connection's transaction and take back everything in it."""
 
 
-Operation = LoadMapping | Recheck | Lookup | ReadAlong | Scan | Insert | Update | Remove | Clear | Commit | RollBack
+@dataclass(slots=True)
+class FixSnapshot:
+    """Let the reads of the transaction see this moment, where the isolation level keeps one for all of them."""
+
+
+Operation = (
+    LoadMapping
+    | Recheck
+    | Lookup
+    | ReadAlong
+    | Scan
+    | Insert
+    | Update
+    | Remove
+    | Clear
+    | Commit
+    | RollBack
+    | FixSnapshot
+)
 
 # A step of semantics: yields operations, is sent their answers, returns its result.
 Steps = Generator[Operation, Any, Any]

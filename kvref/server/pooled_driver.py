@@ -17,7 +17,16 @@ from typing import Any, Final
 from kvref.errors import StoreError
 from kvref.semantics import ports
 from kvref.semantics.mapping import Directory
-from kvref.semantics.ports import Commit, DeadlockError, LockWaitError, Operation, RollBack, Steps, TransactionLostError
+from kvref.semantics.ports import (
+    Commit,
+    DeadlockError,
+    FixSnapshot,
+    LockWaitError,
+    Operation,
+    RollBack,
+    Steps,
+    TransactionLostError,
+)
 from kvref.server.deleted import without_deleted
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
@@ -103,7 +112,7 @@ class PooledDriver:
         steps = begin()
         try:
             operation = steps.send(None)
-            while isinstance(operation, Commit | RollBack) and not transaction.open:
+            while self._does_nothing(transaction, operation):
                 operation = steps.send(None)
         except StopIteration as stop:
             reply: Reply = stop.value
@@ -217,7 +226,18 @@ class PooledDriver:
             reply: Reply = stop.value
         return reply
 
+    def _does_nothing(self, transaction: Transaction, operation: Operation) -> bool:
+        match operation:
+            case Commit() | RollBack():
+                return not transaction.open
+            case FixSnapshot():
+                return transaction.open or not self._isolation.keeps_snapshot
+            case _:
+                return False
+
     async def _answer(self, transaction: Transaction, operation: Operation) -> Any:
+        if self._does_nothing(transaction, operation):
+            return None
         match operation:
             case Commit() | RollBack():
                 return await self._finish(transaction, operation)

@@ -21,10 +21,11 @@ from kvref.semantics.mapping import Directory, Mapping
 from kvref.storage import catalog
 from kvref.storage.containers import checked
 from kvref.storage.isolation import READ_COMMITTED, READ_UNCOMMITTED, REPEATABLE_READ, Isolation
+from kvref.storage.mysql_create import create
 from kvref.storage.mysql_errors import STALE, AgainError, CycleError, LostError, ends_connection
 from kvref.storage.mysql_login import cause, hangs
 from kvref.storage.mysql_rows import Rows
-from kvref.storage.mysql_schema import MySQLCatalog, create
+from kvref.storage.mysql_schema import MySQLCatalog
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -81,13 +82,16 @@ class Link:
             if not self.in_transaction:
                 self._take_level()
                 if self._begins(operation):
-                    self._say("START TRANSACTION")
+                    fixed = " WITH CONSISTENT SNAPSHOT" if isinstance(operation, ports.FixSnapshot) else ""
+                    self._say(f"START TRANSACTION{fixed}")
                     self.in_transaction = True
             match operation:
                 case ports.LoadMapping(name):
                     return self._load(name)
                 case ports.Recheck(mapping):
                     return self.look([mapping])
+                case ports.FixSnapshot():
+                    return None  # a transaction that is open has one
                 case ports.Commit() | ports.RollBack():
                     raise TypeError(f"{operation!r}: call commit or roll_back")
                 case _:
@@ -162,7 +166,8 @@ class Link:
 
     def _begins(self, operation: ports.Operation) -> bool:
         reads = isinstance(operation, ports.Lookup | ports.Scan | ports.ReadAlong)
-        return ports.takes_lock(operation) or (reads and self._isolation.reads_begin)
+        fixes = isinstance(operation, ports.FixSnapshot)
+        return fixes or ports.takes_lock(operation) or (reads and self._isolation.reads_begin)
 
     def _take_level(self) -> None:
         level = _session_level(self._isolation)

@@ -1,4 +1,4 @@
-"""MySQL's tables as the catalog sees them, read from information_schema; and the plugin's configuration schema."""
+"""MySQL's tables as the catalog sees them, read from information_schema."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cmp_to_key
-from importlib.resources import files
 from typing import Any, Final
 
 import pymysql
@@ -21,6 +20,7 @@ from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
 from kvref.storage import forms
+from kvref.storage.cache_policies import PolicyCell
 from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
 from kvref.storage.mysql_indexes import indexes
@@ -30,7 +30,6 @@ from kvref.storage.mysql_login import cause
 SCHEMA: Final = "innodb_memcache"
 # MariaDB's of Unicode 14; what Unicode 9 has too it weighs as MySQL's utf8mb4_0900 do.
 _UCA_1400: Final = re.compile(r"utf8mb4_uca1400_(nopad_)?(ai_ci|as_ci|as_cs)")
-_STATEMENT: Final = re.compile(r";\s*\n")
 
 
 def quote(identifier: str) -> str:
@@ -38,22 +37,6 @@ def quote(identifier: str) -> str:
     if "\0" in identifier:
         raise ConfigError(f"{identifier!r} is no name MySQL can hold: it contains NUL")
     return "`" + identifier.replace("`", "``") + "`"
-
-
-def create(connection: Connection[Cursor]) -> bool:
-    """Create the plugin's schema with its demo rows, unless `containers` is there; tell whether that was needed.
-
-    Each table comes with its rows or not at all, `containers` last: what failed half-way is gone on with.
-    """
-    with connection.cursor() as cursor:
-        if cursor.execute(
-            "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", (SCHEMA,)
-        ):
-            return False
-        script = files(__package__).joinpath("mysql_schema.sql").read_text(encoding="utf-8")
-        for statement in _STATEMENT.split(script.strip().removesuffix(";")):
-            cursor.execute(statement)
-    return True
 
 
 class MySQLCatalog:
@@ -121,13 +104,26 @@ class MySQLCatalog:
         order = collations.order(known)
         return Naming(charset, width, order.folded, cmp_to_key(order.compare))
 
-    def has_policies(self) -> bool:
-        """Tell whether `cache_policies` is there and has a row."""
+    def policies(self) -> list[PolicyCell] | None:
+        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
+        described = self._rows(
+            "SELECT column_name, data_type, column_key FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = 'cache_policies' ORDER BY ordinal_position",
+            SCHEMA,
+        )
+        columns = [(_text(name) or "", _text(kind) == "enum", _text(key) == "PRI") for name, kind, key in described]
+        cells = ", ".join(f"{quote(name)}, {f'{quote(name)} + 0' if enum else 'NULL'}" for name, enum, _ in columns)
+        order = ", ".join(quote(name) for name, _, primary in columns if primary)
+        statement = f"SELECT {cells or 1} FROM {SCHEMA}.cache_policies ORDER BY {order or 'NULL'} LIMIT 1"  # noqa: S608
         try:
-            rows = self._configuration(f"SELECT 1 FROM {SCHEMA}.cache_policies LIMIT 1", "cache_policies")  # noqa: S608
+            rows = self._configuration(statement, "cache_policies")
         except ConfigError:
-            return False
-        return bool(rows)
+            return None
+        found = rows[0] if rows else ()
+        return [
+            PolicyCell(name, _text(word), None if member is None else int(member))
+            for (name, _, _), word, member in zip(columns, found[::2], found[1::2], strict=False)
+        ] or None
 
     def referenced(self, schema: str, name: str) -> bool:
         """Tell whether a foreign key of any table refers to this one, as far as the account sees them."""

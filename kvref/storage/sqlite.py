@@ -36,6 +36,10 @@ class BusyError(KvrefError):
     """Another process is writing to the file: try the operation again."""
 
 
+class StatementError(StoreError):
+    """A table is gone, or is no longer what the statement was made for."""
+
+
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
@@ -309,4 +313,5 @@ class SQLiteStore:
             return BusyError(str(error))
         if self._writing and not self._connection.in_transaction:
             self._lost = str(error)
-        return StoreError(str(error))
+        code = getattr(error, "sqlite_errorcode", 0)
+        return StatementError(str(error)) if code == sqlite3.SQLITE_ERROR else StoreError(str(error))

@@ -15,7 +15,7 @@ from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Row
 from kvref.storage.isolation import Isolation
 from kvref.storage.pending import LockedError, Pending, Transaction, Version, Write
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite import SQLiteStore, StatementError
 from kvref.storage.sqlite_view import View
 
 _log = logging.getLogger("kvref.storage")
@@ -63,6 +63,8 @@ class Transactions:
                 return self._commit(transaction)
             case ports.RollBack():
                 return self.roll_back(transaction)
+            case ports.FixSnapshot():
+                return self._view.fix(transaction)
             case _:
                 return self._store.execute(operation)
 
@@ -158,9 +160,15 @@ class Transactions:
         return refusal
 
     def _done(self, operations: list[Write]) -> str | None:
-        """Write what a transaction holds; a row that SQL has made or deleted meanwhile stops nothing."""
+        """Write what a transaction holds; returns what stops it.
+
+        A row that SQL has made or deleted meanwhile does not.
+        """
         for operation in operations:
-            refusal = self._answer(operation)
+            try:
+                refusal = self._answer(operation)
+            except StatementError as error:
+                return str(error)
             if refusal is None or isinstance(operation, ports.Remove):
                 continue
             mapping, row, clear = operation.mapping, operation.row, operation.clear_unmapped

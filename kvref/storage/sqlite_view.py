@@ -49,6 +49,7 @@ class View:
         if not self._pending and not self._isolation.keeps_snapshot:
             return self._store.lookup(mapping, key)
         place = self.place(mapping, key)
+        snapshot = self._snapshot(transaction)  # also where the row is its own: whichever read comes first fixes it
         version = transaction.versions.get(place)
         if version is not None:
             return version.row
@@ -56,9 +57,9 @@ class View:
         if others is not None and self._isolation.reads_uncommitted:
             return others.row
         holder = self._pending.holder(place)
-        if holder is not None and self._isolation.reads_lock:
+        if holder not in {None, transaction} and self._isolation.reads_lock:
             raise LockedError(holder)
-        row = self._store.lookup(mapping, key, self._snapshot(transaction))
+        row = self._store.lookup(mapping, key, snapshot)
         return None if row is None or self._is_gone(transaction, mapping, key, others) else row
 
     def scan(self, transaction: Transaction, operation: ports.Scan) -> list[Row]:
@@ -86,6 +87,10 @@ class View:
         by_key = cmp_to_key(order.compare)
         rows.sort(key=lambda row: by_key(self._store.key(mapping, row.key)), reverse=operation.descending)
         return rows[: operation.limit]
+
+    def fix(self, transaction: Transaction) -> None:
+        """Let the transaction's reads see this moment, where they see one for all of them."""
+        self._snapshot(transaction)
 
     def end(self, transaction: Transaction) -> None:
         """Let a transaction's snapshot go."""

@@ -114,6 +114,16 @@ def test_a_batch_that_sql_makes_impossible_is_said_to_be_lost(tmp_path: Path) ->
         assert rows(served) == ["AA", "k3", "k4", "sql"]
 
 
+def test_a_table_that_is_dropped_takes_the_batch_along(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *batches(2)) as served:
+        with served.connect() as client:
+            assert ask(client, store("k1")) == b"STORED\r\n"
+            write(served, "DROP TABLE demo_test")
+        served.wait_for("a batch could not be committed in the background: no such table: demo_test: 1 pending")
+        with served.connect() as client:
+            assert ask(client, store("k1")).startswith(b"SERVER_ERROR container 'aaa': there is no table")
+
+
 def test_waiters_are_served_in_turn_and_others_at_once(tmp_path: Path) -> None:
     with serving(tmp_path / "s.sqlite", *batches(2)) as served:
         holder, first, second, other = (served.connect() for _ in range(4))

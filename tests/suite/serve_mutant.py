@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-import protocol_mutants  # noqa: F401 - registers its mutants
+import batch_mutants  # noqa: F401 - registers its mutants
+import protocol_mutants  # noqa: F401
 import table_mutants  # noqa: F401
 from mutant import MUTANTS
 

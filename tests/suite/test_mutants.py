@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from kvref_conformance.machine import judge_machine
 from kvref_conformance.plugin import DEFAULT_SEED as SEED
 from kvref_conformance.shapes import judge_shapes
 from kvref_conformance.sql import reload
+from kvref_conformance.sql.settings import Settings
 from kvref_conformance.sql.world import World
 from kvref_conformance.verdict import FAILS, HOLDS, Verdict
 
@@ -101,37 +102,86 @@ BROKEN = {
     "ignores_the_option_separator": Broken("KV-SEP-005", "separator", "separator-comma"),
     "starts_cas_numbers_again_at_a_reload": Broken("KV-CAS-006", "cas", "reload"),
     "forgets_null_flags": Broken("KV-NULL-008", "nulls", "null-flags"),
+    # batch_mutants.py
+    "discards_acknowledged_writes": Broken("KV-BATCH-020", "failed_write", "kept-beside-add"),
+    "keeps_the_count_over_a_switch": Broken("KV-BATCH-041", "batch_ends", "switch-and-count"),
+    "counts_each_key_of_a_get": Broken("KV-RBATCH-013", "read_batch", "several-keys-are-one"),
+    "commits_in_the_midst_of_requests": Broken("KV-IDLE-007", "idle_commit", "busy-batch"),
+    "keeps_one_view_at_level_1": Broken("KV-RBATCH-003", "read_batch", "newest-committed-at-1"),
+    "shows_deletes_before_their_commit": Broken("KV-RBATCH-008", "read_batch", "delete-unseen"),
+    "passes_a_wait_for_a_miss": Broken("KV-LOCK-030", "lock_wait", "delete-gives-up"),
+    "takes_one_write_more": Broken("KV-BATCH-003", "write_batch", "full-committed"),
+    "counts_no_reads": Broken("KV-BATCH-030", "batch_ends", "get-commits-hit"),
+    "begins_no_new_count": Broken("KV-BATCH-004", "write_batch", "next-batch"),
+    "switches_without_a_commit": Broken("KV-BATCH-040", "batch_ends", "switch-by-bind"),
+    "never_commits_idle_batches": Broken("KV-IDLE-001", "idle_commit", "idle-batch"),
+    "drops_the_batch_of_a_lost_connection": Broken("KV-BATCH-044", "batch_ends", "end-by-close"),
+    "shows_pending_writes_at_every_level": Broken("KV-ISO-005", "isolation", "pending-unseen-at-2"),
+    "hides_pending_writes_at_level_0": Broken("KV-ISO-004", "isolation", "pending-seen-at-0"),
+    "has_no_snapshots": Broken("KV-RBATCH-002", "read_batch", "same-for-four-reads-at-2"),
+    "locks_no_rows": Broken("KV-LOCK-001", "locks", "waits-for-a-batch"),
+    "keeps_locks_after_the_end": Broken("KV-LOCK-008", "locks", "lock-of-a-closed"),
+    "notices_no_deadlock": Broken("KV-LOCK-009", "locks", "deadlock"),
+    "never_gives_up_a_wait": Broken("KV-LOCK-030", "lock_wait", "set-gives-up"),
+    "works_on_what_it_saw": Broken("KV-RBATCH-018", "read_batch", "incr-on-the-newest"),
+    "hides_own_writes": Broken("KV-BATCH-011", "write_batch", "own-set"),
+    "flushes_beside_batches": Broken("KV-LOCK-040", "lock_wait", "flush-waits"),
+    "commits_the_batches_of_all": Broken("KV-BATCH-009", "write_batch", "own-count"),
 }
 
 
 @contextmanager
 def serving(mutant: str, folder: Path) -> Iterator[Judge]:
     """Serve a mutant from a fresh file; give a judge of it."""
-    store, log = folder / "kvref.sqlite", folder / "log"
-    command = [sys.executable, str(SERVE), mutant, "serve", "--listen", "127.0.0.1:0", "--store", f"sqlite:///{store}"]
-    with log.open("w") as out:
-        process = subprocess.Popen(command, stderr=out)
+    server = Server(mutant, folder)
     try:
-        target = endpoint.find(listening(process, log), "kvref")
-        with closing(sql.connect(f"sqlite:///{store}", "8.0.33")) as database:
-            again = reload.chosen(f"kill -HUP {process.pid}", database, target.address)
+        target = endpoint.find(server.address, "kvref")
+        with closing(sql.connect(server.store, "8.0.33")) as database:
+            again = reload.chosen(f"kill -HUP $(cat {folder / 'pid'})", database, target.address)
             world = World(database, target, again, new_tag())
             world.create()
-            yield Judge(target, Deviations([]), world, "", new_tag())
+            settings = Settings(target.address, server.restart, database.connect_again)
+            yield Judge(target, Deviations([]), world, "", new_tag(), settings)
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=20)
+        server.stop()
 
 
-def listening(process: subprocess.Popen[bytes], log: Path) -> str:
-    """Return the address that a server logs, as soon as it does."""
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        found = re.search(r"listening on (127\.0\.0\.1:\d+)", log.read_text())
-        if found:
-            return found[1]
-        time.sleep(0.02)
-    raise AssertionError(f"the mutant did not start:\n{log.read_text()}")
+class Server:
+    """A mutant that serves a file on a port, always the same one."""
+
+    def __init__(self, mutant: str, folder: Path) -> None:
+        self.store = f"sqlite:///{folder / 'kvref.sqlite'}"
+        self.address = "127.0.0.1:0"
+        self._mutant = mutant
+        self._folder = folder
+        self.address = self._start({})
+
+    def restart(self, settings: Mapping[str, int]) -> str:
+        """Start again with settings; the suite's hook."""
+        self.stop()
+        self._start(settings)
+        return ""
+
+    def stop(self) -> None:
+        """End it in order."""
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(timeout=20)
+
+    def _start(self, settings: Mapping[str, int]) -> str:
+        """Return the address that it logs, as soon as it does."""
+        command = [sys.executable, str(SERVE), self._mutant, "serve", "--listen", self.address, "--store", self.store]
+        command += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+        log = self._folder / "log"
+        with log.open("w") as out:
+            self._process = subprocess.Popen(command, stderr=out)
+        (self._folder / "pid").write_text(str(self._process.pid))
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            found = re.search(r"listening on (127\.0\.0\.1:\d+)", log.read_text())
+            if found:
+                return found[1]
+            time.sleep(0.02)
+        raise AssertionError(f"the mutant did not start:\n{log.read_text()}")
 
 
 def verdicts(judge: Judge, broken: Broken) -> list[Verdict]:
@@ -164,6 +214,7 @@ def test_the_unbroken_server_is_not_failed(tmp_path: Path) -> None:
 
 
 def test_every_mutant_is_on_trial() -> None:
-    sources = [Path(__file__).with_name(name).read_text() for name in ("protocol_mutants.py", "table_mutants.py")]
+    names = ("protocol_mutants.py", "table_mutants.py", "batch_mutants.py")
+    sources = [Path(__file__).with_name(name).read_text() for name in names]
     pairs = [pair for source in sources for pair in re.findall(r'@mutant\ndef (\w+)|of_fact\("(\w+)"', source)]
     assert {name for pair in pairs for name in pair if name} == set(BROKEN)

@@ -52,6 +52,7 @@ CHAPTERS: Final = (
     "configuration",
     "default_mapping",
     "reload",
+    "cache_policies",
     "tables_changed",
     "write_batch",
     "batch_ends",
@@ -60,9 +61,11 @@ CHAPTERS: Final = (
     "isolation",
     "locks",
     "lock_wait",
+    "table_locks",
     "idle_commit",
     "binlog",
     "batch_settings",
+    "histories",
 )
 
 

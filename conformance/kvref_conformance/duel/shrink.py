@@ -37,7 +37,7 @@ def shrink(script: Script, differs: Callable[[Script], bool]) -> Script:
 
 def shrink_world(script: Script, differs: Callable[[Script], bool]) -> Script:
     """Return a script that still differs in a world with fewer mappings and tables; each try takes a second or two."""
-    containers = _fewer(
+    containers = fewer(
         script.world.containers, lambda kept: differs(_in_world(script, tuple(kept), script.world.tables))
     )
     tables = tuple(table for table in script.world.tables if any(each.cells[2] == table.name for each in containers))
@@ -56,21 +56,27 @@ def _fills(statement: str, table: Table) -> bool:
 
 
 def _with_fewer_steps(script: Script, differs: Callable[[Script], bool]) -> Script:
-    steps = _fewer(script.steps, lambda kept: differs(replace(script, steps=tuple(kept))))
+    steps = fewer(script.steps, lambda kept: differs(replace(script, steps=tuple(kept))))
     return replace(script, steps=tuple(steps))
 
 
 def _with_fewer_rows(script: Script, differs: Callable[[Script], bool]) -> Script:
-    rows = _fewer(
+    rows = fewer(
         script.rows, lambda kept: differs(replace(script, rows=tuple(kept))), lambda text: text.startswith("INSERT")
     )
     return replace(script, rows=tuple(rows))
 
 
-def _fewer(
+def fewer(
     items: Sequence[T], differs: Callable[[list[T]], bool], may_go: Callable[[T], bool] = lambda _: True
 ) -> list[T]:
-    """Drop pieces of halving size as long as the difference stays (delta debugging, Zeller 1999)."""
+    """Drop pieces of halving size as long as the difference stays (delta debugging, Zeller 1999).
+
+    Args:
+        items: differ.
+        differs: tells whether fewer of them still do.
+        may_go: tells whether an item may be dropped at all.
+    """
     kept = list(items)
     size = max(1, len(kept) // 2)
     while size:

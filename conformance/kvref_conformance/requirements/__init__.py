@@ -58,6 +58,8 @@ CHAPTERS: Final = (
     "idle_commit",
     "binlog",
     "batch_settings",
+    "cache_policies",
+    "histories",
     "machine",
 )
 TEXTS: Final = ("title", "statement", "level")

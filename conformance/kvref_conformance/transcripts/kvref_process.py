@@ -67,6 +67,7 @@ class KvrefProcess:
         self._options: tuple[str, ...] = ()
         self._settings: tuple[str, ...] = ()
         self._serves = False
+        self._last = ""
 
     def load(self, conversation: Conversation) -> str:
         """Serve the world of a conversation; returns "" or "closed".
@@ -77,6 +78,7 @@ class KvrefProcess:
             SuiteError: kvref has no such option.
         """
         settings = settings_of(conversation)
+        self._last = conversation.id
         if conversation.options != self._options or _asks_for_counters(conversation):
             self._machine.stop()
             self._options, self._settings = conversation.options, settings
@@ -94,7 +96,7 @@ class KvrefProcess:
         deadline = time.monotonic() + SETTLE_SECONDS
         while self._clients() > 1:
             if time.monotonic() > deadline:
-                raise SuiteError(f"clients of the last conversation are still there after {SETTLE_SECONDS:.0f} s")
+                raise SuiteError(f"clients of {self._last} are still there after {SETTLE_SECONDS:.0f} s")
             time.sleep(0.01)
 
     def _clients(self) -> int:

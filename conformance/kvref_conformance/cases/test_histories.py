@@ -1,0 +1,73 @@
+"""Any history of three connections and SQL, judged by the model in `kvref_conformance.histories`.
+
+Each of these cases is a group of settings, and one start of the endpoint. What histories have shown that nobody had
+recorded stands behind them as conversations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import case, say, sql
+from kvref_conformance.cases.batches import (
+    COMMITTED,
+    LEVEL,
+    SERIAL,
+    SHORT_WAIT,
+    SNAPSHOT,
+    WRITES,
+    R,
+    W,
+    becomes,
+    put,
+    puts,
+    reads,
+    row,
+)
+from kvref_conformance.histories import judge_histories
+from kvref_conformance.plugin import end_test
+
+if TYPE_CHECKING:
+    from kvref_conformance.case import Case
+    from kvref_conformance.run import Run
+
+HISTORIES = (
+    case("histories-of-writes", "KV-HIST-001", settings=WRITES),
+    case("histories-at-level-1", "KV-HIST-002", settings=COMMITTED),
+    case("histories-at-level-2", "KV-HIST-002", settings=SNAPSHOT),
+    case("histories-of-reads-at-level-2", "KV-HIST-002", settings={W: 1, R: 3, LEVEL: 2}),
+    case("histories-at-level-3", "KV-HIST-002", settings=SERIAL),
+    case("histories-of-locking-reads", "KV-HIST-003", settings={W: 1000, R: 1, LEVEL: 3}),
+    case("histories-with-a-lock-wait-that-ends", "KV-HIST-004", settings=SHORT_WAIT),
+)
+OLD = (put(2), becomes(1, "new"), reads(1, "old"))
+CASES = (
+    *HISTORIES,
+    case("view-fixed-by-first-write", "KV-HIST-005", row(1, "old"), *OLD, settings=SNAPSHOT),
+    case("view-fixed-by-each-write", "KV-HIST-006", row(1, "old"), *puts(3, 6), *OLD, settings=SNAPSHOT),
+    case(
+        "view-fixed-by-first-read",
+        "KV-HIST-007",
+        row(1, "old"),
+        *(put(2), becomes(1, "new"), reads(1, "new"), becomes(1, "newer"), reads(1, "new")),
+        settings=SNAPSHOT,
+    ),
+    case(
+        "flush-all-commits-for-all",
+        "KV-HIST-008",
+        say("bind {m2}\r\nset {k} 0 0 1\r\nx\r\n", "SUCCEED\r\nSTORED\r\n", on="b"),
+        say("flush_all\r\n", "OK\r\n"),
+        sql("SELECT c2 FROM {t2} WHERE c1 = '{k}'", ("x",)),
+        settings=WRITES,
+    ),
+)
+
+
+def test_history(case: Case, run: Run) -> None:
+    held = case in HISTORIES
+    end_test(
+        run,
+        judge_histories(run.judge, case, "histories", run.histories, run.seed)
+        if held
+        else run.judge.judge(case, "histories"),
+    )

@@ -1,0 +1,62 @@
+"""Generated histories: three memcached connections and a SQL observer, in batches, at every level, with locks.
+
+A history is drawn (`generate.py`, of `steps.py`) and held (`play.py`, over `line.py`); a model (`model.py`, over
+`batches.py` and `rows.py`, with the facts of `rules.py`) says after each step what may be observed (`expected.py`):
+answers, silence of what waits, rows over SQL. Nothing is sent whose outcome nobody can tell, or that freezes the plugin
+(`care.py`). What is not allowed is shrunk (`run.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.errors import NotJudged
+from kvref_conformance.histories.rules import Limits
+from kvref_conformance.histories.run import Histories
+from kvref_conformance.verdict import FAILS, HOLDS, NOT_JUDGED, UNSUPPORTED, Verdict
+
+if TYPE_CHECKING:
+    from kvref_conformance.case import Case
+    from kvref_conformance.judge import Judge
+
+__all__ = ["Histories", "judge_histories"]
+
+# One of so many where a lock wait is left to its timeout of a second or two.
+SLOW: Final = 5
+
+
+def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: int) -> Verdict:
+    """Hold histories with the endpoint under the settings of a case.
+
+    Args:
+        judge: of the run; gives endpoint and tables.
+        case: gives the settings.
+        chapter: for the verdict.
+        count: how many, where none waits for a timeout.
+        start: seed; the same seed, profile, settings and suite give the same histories.
+    """
+    began = time.monotonic()
+
+    def verdict(word: str, reason: str = "", text: str = "") -> Verdict:
+        return Verdict(case.id, chapter, case.requirements, word, reason, round(time.monotonic() - began, 4), text=text)
+
+    profile = judge.endpoint.profile
+    if not profile.flag("mapping.supported"):
+        return verdict(UNSUPPORTED, f"profile {profile.name} has no mappings")
+    if judge.world is None or judge.settings is None or case.settings is None:
+        return verdict(NOT_JUDGED, "needs --sql DSN: the suite makes its own tables and looks at them")
+    try:
+        judge.settings.bring(case.settings)
+        judge.world.configure(None)
+    except NotJudged as reason:
+        return verdict(NOT_JUDGED, str(reason))
+    if Limits.of(case.settings).gives_up:
+        count = -(-count // SLOW)
+    with Histories(judge.endpoint, judge.world, case.settings) as histories:
+        for number in range(count):
+            seed = f"{start}:{case.id}:{number}"
+            failure = histories.try_one(seed)
+            if failure:
+                return verdict(FAILS, judge.statement_of(case), judge.explain(case, f"history {seed}\n{failure}"))
+    return verdict(HOLDS)

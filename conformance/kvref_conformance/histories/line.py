@@ -1,0 +1,78 @@
+"""A memcached connection on which an answer may be late: what is asked and what is answered are two calls."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from kvref_conformance.errors import CaseFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.endpoint import Endpoint
+
+CONNECT_SECONDS = 5.0
+
+
+class SocketLine:
+    """The `play.Line` of a live endpoint; a sentinel, `version`, ends each answer.
+
+    Raises:
+        CaseFailed: the endpoint, which answered before, cannot be reached any more.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        try:
+            self._socket = socket.create_connection(endpoint.address, CONNECT_SECONDS)
+        except OSError as error:
+            raise CaseFailed(f"cannot connect to {endpoint.where} any more: {error.strerror or error}") from error
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sentinel = endpoint.sentinel
+        self._data = b""
+        self._ended = False
+
+    def ask(self, request: bytes) -> None:
+        """Send a request and the sentinel."""
+        self._socket.sendall(request + b"version\r\n")
+
+    def tell(self, request: bytes) -> None:
+        """Send a request that has no answer."""
+        self._socket.sendall(request)
+
+    def answer(self, patience: float) -> str | None:
+        """Return the answer to what was asked; None when it is not whole after so many seconds."""
+        if not self._read_until(lambda: self._data.endswith(self._sentinel), patience):
+            return None
+        answer = self._data.removesuffix(self._sentinel).decode("latin-1")
+        self._data = b""
+        return f"{answer}(connection closed)" if self._ended else answer
+
+    def closes(self, patience: float) -> bool:
+        """Shut this side and tell whether the endpoint closes within so many seconds."""
+        with suppress(OSError):  # closed already
+            self._socket.shutdown(socket.SHUT_WR)
+        closed = self._read_until(lambda: False, patience)
+        self.close()
+        return closed
+
+    def close(self) -> None:
+        """Close it at once."""
+        self._socket.close()
+
+    def _read_until(self, whole: Callable[[], bool], patience: float) -> bool:
+        deadline = time.monotonic() + patience
+        while not (self._ended or whole()):
+            rest = deadline - time.monotonic()
+            if rest <= 0 or not select.select([self._socket], [], [], rest)[0]:
+                return False
+            try:
+                received = self._socket.recv(1 << 16)
+            except ConnectionError:
+                received = b""
+            self._ended = not received
+            self._data += received
+        return True

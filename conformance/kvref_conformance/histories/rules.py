@@ -1,0 +1,105 @@
+"""What a history is judged by: the settings of its group and the facts of the profile in force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kvref.profiles import Profile
+
+TIMEOUT: Final = "innodb_lock_wait_timeout"
+_FIXES: Final[dict[str, Literal["any", "first", "none"]]] = {
+    "any-command": "any",
+    "first-write-too": "first",
+    "first-read": "none",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Settings.
+
+    Args:
+        writes: daemon_memcached_w_batch_size.
+        reads: daemon_memcached_r_batch_size.
+        level: innodb_api_trx_level.
+        gives_up: a request that waits for a lock is left to its timeout; else the lock is given back before.
+    """
+
+    writes: int
+    reads: int
+    level: int
+    gives_up: bool
+
+    @classmethod
+    def of(cls, settings: Mapping[str, int]) -> Limits:
+        """Read them by the plugin's names."""
+        return cls(
+            settings.get("daemon_memcached_w_batch_size", 1),
+            settings.get("daemon_memcached_r_batch_size", 1),
+            settings.get("innodb_api_trx_level", 0),
+            TIMEOUT in settings,
+        )
+
+    @property
+    def reads_lock(self) -> bool:
+        """Tell whether a read waits for who has written the row (rbatch-070)."""
+        return self.level == 3 and self.reads == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Facts.
+
+    Args:
+        failure_discards: a failed write takes the pending writes of its connection back.
+        switch_keeps_count: the commit before another mapping is bound leaves the counts.
+        counts_each_key: a get of several keys is that many reads.
+        fresh_level_1: level 1 reads what is committed at each read.
+        sees_deletes: rows that others deleted are missing at once at every level.
+        first_write_renews: the first write behind reads ends the transaction of these, not their count.
+        writes_fix: a write that begins a transaction fixes its snapshot as a read does: any, or the first one of the
+            connection since it bound the mapping.
+        flush_commits: flush_all commits the batches of all connections.
+        wait_is_error: a lock not got in time is said so.
+        waits: a request that meets a lock waits for as long as is set.
+        row_keeps_flags: append and prepend leave the row's flags.
+        makes_up_numbers: incr of a missing key answers any number.
+        bound_named: the answer to a switch word names the table bound, not the default mapping's.
+    """
+
+    failure_discards: bool
+    switch_keeps_count: bool
+    counts_each_key: bool
+    fresh_level_1: bool
+    sees_deletes: bool
+    first_write_renews: bool
+    writes_fix: Literal["any", "first", "none"]
+    flush_commits: bool
+    wait_is_error: bool
+    waits: bool
+    row_keeps_flags: bool
+    makes_up_numbers: bool
+    bound_named: bool
+
+    @classmethod
+    def of(cls, profile: Profile) -> Rules:
+        """Ask a profile."""
+        return cls(
+            failure_discards=profile["batch.failed_write"] == "discards",
+            switch_keeps_count=profile.flag("batch.switch_keeps_count"),
+            counts_each_key=profile["batch.multiget_counts"] == "keys",
+            fresh_level_1=profile["isolation.level_1"] == "fresh",
+            sees_deletes=profile["isolation.deleted"] == "seen",
+            first_write_renews=profile["isolation.first_write"] == "renews",
+            writes_fix=_FIXES[str(profile["isolation.snapshot"])],
+            flush_commits=profile["flush.other_batches"] == "committed",
+            wait_is_error=profile["lock.wait_over"] == "error",
+            waits=profile["lock.wait"] == "setting",
+            row_keeps_flags=profile["append.flags_and_expiry"] == "row",
+            makes_up_numbers=profile["arith.missing_key"] == "garbage",
+            bound_named=profile["mapping.switch_word_names"] == "bound",
+        )

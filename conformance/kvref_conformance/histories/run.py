@@ -1,0 +1,127 @@
+"""Histories against one endpoint under one group of settings: draw, hold, shrink."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Final, Self
+
+from kvref_conformance.duel.shrink import fewer
+from kvref_conformance.histories.generate import History, history
+from kvref_conformance.histories.line import SocketLine
+from kvref_conformance.histories.model import Model
+from kvref_conformance.histories.play import PATIENCE, Course, Player, Stage
+from kvref_conformance.histories.rules import Limits, Rules
+from kvref_conformance.histories.steps import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.histories.steps import Step
+    from kvref_conformance.sql.base import Database
+    from kvref_conformance.sql.world import World
+
+# Seconds, while a history is shrunk: one that hangs does so many times.
+SHORT_PATIENCE: Final = 1.5
+# More than a history opens connections: none shares a thread with another.
+NO_THREADS: Final = 1000
+
+
+class Histories:
+    """Histories with an endpoint that runs with these settings.
+
+    Args:
+        endpoint: whom.
+        world: its tables and mappings.
+        settings: in force, by the plugin's names.
+    """
+
+    def __init__(self, endpoint: Endpoint, world: World, settings: Mapping[str, int]) -> None:
+        self._stack = ExitStack()
+        self._rules, self._limits = Rules.of(endpoint.profile), Limits.of(settings)
+        self._names = {mapping: world.names[mapping] for mapping in TABLES}
+        own = {mapping: (f"test/{world.names[table]}",) for mapping, table in TABLES.items()}
+        self._words = own if self._rules.bound_named else dict.fromkeys(TABLES, world.default_words())
+        self._threads = _threads(endpoint) if world.database.has_plugin() else NO_THREADS
+        transaction, dirty = self._further(world.database)
+        tables = {table: world.names[table] for table in sorted(set(TABLES.values()))}
+        stage = Stage(lambda: SocketLine(endpoint), world.database, transaction, dirty, tables, self._names)
+        self._means = stage.means
+        self._player = Player(stage, self._begin)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def try_one(self, seed: str) -> str:
+        """Hold the history of a seed; returns what is not allowed in it, shrunk, with all that was said before."""
+        script = self.draw(seed)
+        course = self.hold(script)
+        if not course.failed:
+            return ""
+        small = self.shrink(script)
+        again = self.hold(small)
+        # One that cannot be repeated is shown as it was.
+        if not again.failed:
+            small, again = script, course
+        rows = ", ".join(" ".join(row) for row in small.rows) or "no row"
+        return "\n".join([f"at the beginning: {rows}", *again.lines, f"not allowed: {again.failed}"])
+
+    def draw(self, seed: str) -> History:
+        """Draw the history of a seed."""
+        return history(Random(seed), self._begin, self._means)
+
+    def hold(self, script: History) -> Course:
+        """Hold a history."""
+        return self._player.hold(script)
+
+    def shrink(self, script: History) -> History:
+        """Return a smaller history in which something is not allowed either."""
+        self._player.patience = SHORT_PATIENCE
+        try:
+            return self._smaller(script)
+        finally:
+            self._player.patience = PATIENCE
+
+    def _smaller(self, script: History) -> History:
+        while True:
+            before = script
+            script = replace(script, steps=tuple(fewer(script.steps, partial(self._fails_with_steps, script))))
+            script = replace(script, rows=tuple(fewer(script.rows, partial(self._fails_with_rows, script))))
+            if script == before:
+                return script
+
+    def _fails_with_steps(self, script: History, steps: list[Step]) -> bool:
+        return bool(self.hold(replace(script, steps=tuple(steps))).failed)
+
+    def _fails_with_rows(self, script: History, rows: list[tuple[str, str, str]]) -> bool:
+        return bool(self.hold(replace(script, rows=tuple(rows))).failed)
+
+    def _begin(self, rows: tuple[tuple[str, str, str], ...]) -> Model:
+        return Model(self._rules, self._limits, self._names, self._words, self._threads, rows)
+
+    def _further(self, database: Database) -> tuple[Database | None, Database | None]:
+        """Open the connections of the SQL transaction and of the dirty reads, where the store has these."""
+        if database.engine != "mysql":
+            return None, None
+        transaction, dirty = database.another(), database.another()
+        self._stack.callback(transaction.close)
+        self._stack.callback(dirty.close)
+        transaction.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        dirty.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+        return transaction, dirty
+
+
+def _threads(endpoint: Endpoint) -> int:
+    """Ask how many worker threads the plugin deals its connections to; one that waits blocks all of its thread."""
+    line = SocketLine(endpoint)
+    line.ask(b"stats\r\n")
+    found = re.search(r"STAT threads (\d+)", line.answer(PATIENCE) or "")
+    line.close()
+    return int(found[1]) if found else 1

@@ -1,0 +1,234 @@
+"""The model of histories refuses what was not recorded, and the generator repeats itself and leaves nothing out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kvref import profiles
+from kvref_conformance.histories import steps as s
+from kvref_conformance.histories.care import Means, refuses
+from kvref_conformance.histories.expected import Answer, Closed, Seen, Silence
+from kvref_conformance.histories.generate import history
+from kvref_conformance.histories.model import Model
+from kvref_conformance.histories.rules import Limits, Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.histories.generate import History
+    from kvref_conformance.histories.rows import Place
+
+W, R, LEVEL = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size", "innodb_api_trx_level"
+NAMES = {name: name for name in s.TABLES}
+WORDS = dict.fromkeys(s.TABLES, ("test/t1",))
+MEANS = Means(transactions=True)
+STORED, NOT_STORED, END = "STORED\r\n", "NOT_STORED\r\n", "END\r\n"
+WAITS, CLOSES = None, "closed"
+# What SQL sees: key of t1, value, cas number.
+Sight = tuple[tuple[str, str, int], ...]
+Observed = str | Sight | None
+
+
+def begin(profile: str, rows: tuple[tuple[str, str, str], ...] = (), threads: int = 8, **settings: int) -> Model:
+    rules = Rules.of(profiles.load(profile))
+    return Model(rules, Limits.of(settings), NAMES, WORDS, threads, rows)
+
+
+def connected(profile: str, *rows: tuple[str, str], **settings: int) -> Model:
+    """Return a model with two connections and rows of t1."""
+    model = begin(profile, tuple(("t1", *row) for row in rows), **settings)
+    for on in "ab":
+        model.take(s.Open(on, "m1"))
+    return model
+
+
+def allowed(model: Model, *conversation: tuple[s.Step, *tuple[Observed, ...]]) -> int:
+    """Return how many steps were observed as the model allows before the first that was not."""
+    for number, (step, *observed) in enumerate(conversation):
+        assert not refuses(model, step, MEANS)
+        expected = model.take(step)
+        assert len(expected) == len(observed), expected
+        if not all(is_allowed(model, *pair) for pair in zip(expected, observed, strict=True)):
+            return number
+    return len(conversation)
+
+
+def is_allowed(model: Model, expected: object, observed: Observed) -> bool:
+    match expected:
+        case Silence():
+            return observed is WAITS
+        case Closed():
+            return observed == CLOSES
+        case Answer():
+            return isinstance(observed, str) and model.numbers.answers(expected, observed)
+        case Seen():
+            assert isinstance(observed, tuple)
+            fences = [(*place, row.value, 0, row.number.seen or 0) for place, row in expected.rows if fence(place)]
+            return model.numbers.sees(expected, [*fences, *(("t1", key, value, 0, n) for key, value, n in observed)])
+    raise AssertionError(expected)
+
+
+def fence(place: Place) -> bool:
+    return place[1] in s.FENCES
+
+
+def set_(on: str, key: str, value: str) -> s.Store:
+    return s.Store(on, "set", key, value)
+
+
+def value(key: str, text: str, number: str = "") -> str:
+    return f"VALUE {key} 0 {len(text)}{number}\r\n{text}\r\nEND\r\n"
+
+
+LOOK = s.Look()
+K1 = (set_("a", "k1", "1"), STORED)
+K3 = (set_("a", "k3", "3"), STORED)
+K5 = (set_("a", "k5", "5"), STORED)
+BOTH: Sight = (("k1", "1", 11), ("k3", "3", 12))
+NOTHING: Sight = ()
+
+
+def test_a_full_batch_is_seen_and_one_that_is_not_full_is_not() -> None:
+    """wbatch-020."""
+    settings = {W: 2, R: 1000}
+    held = (K1, (LOOK, NOTHING), K3, (LOOK, BOTH))
+    assert allowed(connected("mysql-8.0", **settings), *held) == 4
+    assert allowed(connected("mysql-8.0", **settings), K1, (LOOK, (("k1", "1", 11),))) == 1
+    assert allowed(connected("mysql-8.0", **settings), K1, (LOOK, NOTHING), K3, (LOOK, NOTHING)) == 3
+
+
+def test_a_failed_write_takes_the_batch_along_in_the_plugin_only() -> None:
+    """wbatch-030."""
+    settings = {W: 2, R: 1000}
+    failing = (s.Store("a", "add", "k1", "9"), NOT_STORED)
+    lost, kept = (K1, failing, K3, (LOOK, NOTHING)), (K1, failing, K3, (LOOK, BOTH))
+    assert (allowed(connected("mysql-8.0", **settings), *lost), allowed(connected("kvref", **settings), *kept)) == (
+        4,
+        4,
+    )
+    assert (allowed(connected("mysql-8.0", **settings), *kept), allowed(connected("kvref", **settings), *lost)) == (
+        3,
+        3,
+    )
+
+
+def test_a_switch_keeps_the_count_in_the_plugin_only() -> None:
+    """wbatch-070."""
+    settings = {W: 3, R: 1000}
+    switched = (K1, (s.Bind("a", "m1b", word=False), "SUCCEED\r\n"), K3)
+    counted = (*switched, K5, (LOOK, (*BOTH, ("k5", "5", 13))))
+    anew = (*switched, K5, (LOOK, (("k1", "1", 11),)))
+    assert (allowed(connected("mysql-8.0", **settings), *counted), allowed(connected("kvref", **settings), *anew)) == (
+        5,
+        5,
+    )
+    assert (allowed(connected("mysql-8.0", **settings), *anew), allowed(connected("kvref", **settings), *counted)) == (
+        4,
+        4,
+    )
+
+
+@pytest.mark.parametrize(
+    ("profile", "level", "shown"), [("mysql-8.0", 1, "1"), ("kvref", 1, "2"), ("kvref", 2, "1"), ("kvref", 0, "2")]
+)
+def test_a_batch_of_reads_shows_one_moment(profile: str, level: int, shown: str) -> None:
+    """rbatch-010, -020, -030."""
+    settings = {W: 1, R: 2, LEVEL: level}
+    for seen in "12":
+        model = connected(profile, ("k1", "1"), **settings)
+        get = s.Get("a", ("k1",))
+        changed = ((get, value("k1", "1")), (s.Change("update", "t1", "k1", "2"),), (get, value("k1", seen)))
+        assert (allowed(model, *changed) == 3) == (seen == shown)
+        if seen == shown:
+            assert allowed(model, (get, value("k1", "1"))) == 0
+
+
+@pytest.mark.parametrize(
+    ("profile", "shown"), [("mysql-8.0", END), ("mysql-5.6", value("k1", "1")), ("kvref", value("k1", "1"))]
+)
+def test_a_deleted_row_is_missing_at_once_in_8_0_only(profile: str, shown: str) -> None:
+    """rbatch-032, iso-021."""
+    for answer in (END, value("k1", "1")):
+        model = connected(profile, ("k1", "1"), **{W: 1000, R: 1000, LEVEL: 2})
+        get = (s.Get("a", ("k1",)), value("k1", "1"))
+        deleted = (get, (s.Delete("b", "k1"), "DELETED\r\n"), (get[0], answer))
+        assert allowed(model, *deleted) == (3 if answer == shown else 2)
+
+
+def test_a_write_waits_for_the_row_and_is_served_when_it_is_given_back() -> None:
+    """lock-100."""
+    settings = {W: 1000, R: 1000}
+    waiting = (K1, (set_("b", "k1", "2"), WAITS))
+    ends: tuple[s.Step, *tuple[Observed, ...]] = (s.Close("a", quits=True), NOTHING, CLOSES, STORED, (("k1", "1", 11),))
+    assert allowed(connected("mysql-8.0", **settings), *waiting, ends, (s.Get("b", ("k1",)), value("k1", "2"))) == 4
+    assert allowed(connected("mysql-8.0", **settings), K1, (set_("b", "k1", "2"), STORED)) == 1
+    refused: tuple[s.Step, *tuple[Observed, ...]] = (ends[0], NOTHING, CLOSES, NOT_STORED, (("k1", "1", 11),))
+    assert allowed(connected("mysql-8.0", **settings), *waiting, refused) == 2
+
+
+@pytest.mark.parametrize(
+    ("profile", "answer"), [("mysql-8.0", NOT_STORED), ("kvref", "SERVER_ERROR lock wait timeout\r\n")]
+)
+def test_a_lock_not_got_in_time_is_refused(profile: str, answer: str) -> None:
+    """lock-001."""
+    settings = {W: 1000, R: 1000, "innodb_lock_wait_timeout": 1}
+    assert allowed(connected(profile, **settings), K1, (set_("b", "k1", "2"), answer)) == 2
+    assert allowed(connected(profile, **settings), K1, (set_("b", "k1", "2"), STORED)) == 1
+
+
+def test_a_cas_number_belongs_to_one_version() -> None:
+    gets, settings = s.Get("a", ("k1",), cas=True), {W: 1, R: 1}
+    first = (K1, (gets, value("k1", "1", " 7")))
+    again = (set_("a", "k1", "2"), STORED)
+    assert allowed(connected("mysql-8.0", **settings), *first, again, (gets, value("k1", "2", " 8"))) == 4
+    assert allowed(connected("mysql-8.0", **settings), *first, again, (gets, value("k1", "2", " 7"))) == 3
+    cas = s.Store("a", "cas", "k1", "3")
+    assert allowed(connected("mysql-8.0", **settings), *first, (cas, STORED), (cas, "EXISTS\r\n")) == 4
+    assert allowed(connected("mysql-8.0", **settings), *first, (cas, "EXISTS\r\n")) == 2
+
+
+@pytest.mark.parametrize(("threads", "reason"), [(8, ""), (1, "it would block another connection's thread")])
+def test_what_blocks_a_thread_of_others_is_not_sent(threads: int, reason: str) -> None:
+    """lock-022."""
+    model = begin("mysql-8.0", (), threads, **{W: 1000, R: 1000})
+    for step in (s.Open("a", "m1"), s.Open("b", "m1"), K1[0]):
+        model.take(step)
+    assert refuses(model, set_("b", "k1", "2"), MEANS) == reason
+
+
+def test_a_deadlock_and_a_flush_that_hangs_are_not_sent() -> None:
+    """lock-024, lock-109."""
+    model = connected("mysql-8.0", **{W: 1000, R: 1000})
+    assert allowed(model, K1, (set_("b", "k3", "2"), STORED), (set_("a", "k3", "2"), WAITS)) == 3
+    assert refuses(model, set_("b", "k1", "2"), MEANS) == "a deadlock may come of it"
+    assert refuses(model, s.Flush("b"), MEANS)
+    assert refuses(model, s.Close("a", quits=True), MEANS) == "it waits"
+
+
+def drawn(seed: str, begins: Callable[[tuple[tuple[str, str, str], ...]], Model]) -> History:
+    return history(Random(seed), begins, MEANS)
+
+
+@pytest.mark.parametrize("level", range(4))
+@pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
+def test_the_generator_repeats_itself_and_reaches_every_kind_of_step(profile: str, level: int) -> None:
+    def begins(rows: tuple[tuple[str, str, str], ...]) -> Model:
+        return begin(profile, rows, **{W: 4, R: 1 if level == 3 else 4, LEVEL: level})
+
+    kinds: Counter[str] = Counter()
+    for number in range(150):
+        script = drawn(f"{number}", begins)
+        assert script == drawn(f"{number}", begins)
+        model = begins(script.rows)
+        for step in script.steps:
+            assert not refuses(model, step, MEANS), step
+            kinds[step.verb if isinstance(step, s.Store | s.Change) else type(step).__name__] += 1
+            kinds["waits"] += any(isinstance(each, Silence) for each in model.take(step))
+    verbs = {"set", "add", "replace", "append", "prepend", "cas", "insert", "update", "delete"}
+    names = {"Open", "Close", "Bind", "Get", "Incr", "Delete", "Flush", "Look", "End"}
+    waits = {"waits"} if profile != "mysql-5.6" else set()
+    assert {kind for kind, times in kinds.items() if times} == verbs | names | waits

@@ -1,0 +1,182 @@
+"""Mutants of batches: what is counted and committed, who sees it, who waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mutant import Steps, mutant, of_fact, put
+
+from kvref.semantics.batch import Batch
+from kvref.semantics.ports import Commit
+from kvref.server.connection import Connection
+from kvref.server.driver import TickDriver
+from kvref.storage.isolation import Isolation
+from kvref.storage.pending import Pending
+from kvref.storage.sqlite_transactions import Transactions
+from kvref.storage.sqlite_view import View
+
+of_fact("discards_acknowledged_writes", "batch.failed_write", "discards")
+of_fact("keeps_the_count_over_a_switch", "batch.switch_keeps_count", value=True)
+of_fact("counts_each_key_of_a_get", "batch.multiget_counts", "keys")
+of_fact("commits_in_the_midst_of_requests", "idle.commits", "every-open")
+of_fact("keeps_one_view_at_level_1", "isolation.level_1", "snapshot")
+of_fact("shows_deletes_before_their_commit", "isolation.deleted", "seen")
+of_fact("passes_a_wait_for_a_miss", "lock.wait_over", "as-refused")
+
+
+@mutant
+def takes_one_write_more() -> None:
+    """A batch is full one write too late."""
+
+    def full(self: Any) -> Steps:
+        late = self.reads >= self._limits.reads or self.writes > self._limits.writes
+        return (yield from self.commit()) if late else None
+
+    put(Batch, "_full", full)
+
+
+@mutant
+def counts_no_reads() -> None:
+    """Reads fill no batch and commit nothing."""
+
+    def read(self: Any) -> Steps:
+        return None
+        yield
+
+    put(Batch, "read", read)
+
+
+@mutant
+def begins_no_new_count() -> None:
+    """After a full batch the count goes on: every later write is committed at once."""
+
+    def commit(self: Any) -> Steps:
+        return (yield Commit())
+
+    put(Batch, "commit", commit)
+
+
+@mutant
+def switches_without_a_commit() -> None:
+    """Another mapping leaves the batch open."""
+
+    def switched(self: Any) -> Steps:
+        return None
+        yield
+
+    put(Batch, "switched", switched)
+
+
+@mutant
+def never_commits_idle_batches() -> None:
+    """The background commit does nothing."""
+    put(Connection, "commit_idle", lambda self: None)
+
+
+@mutant
+def drops_the_batch_of_a_lost_connection() -> None:
+    """What a connection had pending goes with it."""
+    made_lost = Connection.connection_lost
+
+    def lose(self: Any, cause: Exception | None) -> None:
+        self._host.driver.end(self._transaction)
+        made_lost(self, cause)
+
+    put(Connection, "connection_lost", lose)
+
+
+@mutant
+def shows_pending_writes_at_every_level() -> None:
+    """READ UNCOMMITTED whatever is set."""
+    put(Isolation, "reads_uncommitted", property(lambda self: True))
+
+
+@mutant
+def hides_pending_writes_at_level_0() -> None:
+    """READ COMMITTED whatever is set."""
+    put(Isolation, "reads_uncommitted", property(lambda self: False))
+
+
+@mutant
+def has_no_snapshots() -> None:
+    """Each read of a batch sees what is committed then, at every level."""
+    put(Isolation, "keeps_snapshot", property(lambda self: False))
+
+
+@mutant
+def locks_no_rows() -> None:
+    """Two batches write one row."""
+    put(Transactions, "_await", lambda self, transaction, place: None)
+
+
+@mutant
+def keeps_locks_after_the_end() -> None:
+    """A row that was locked stays locked."""
+    end = Pending.end
+
+    def keep(self: Any, transaction: Any) -> None:
+        kept = dict(self._holders)
+        end(self, transaction)
+        self._holders.update(kept)
+
+    put(Pending, "end", keep)
+
+
+@mutant
+def notices_no_deadlock() -> None:
+    """Two batches wait for each other until one gives up."""
+
+    def wait(self: Any, transaction: Any, holder: Any) -> None:
+        transaction.waits_for = holder
+
+    put(Pending, "wait", wait)
+
+
+@mutant
+def never_gives_up_a_wait() -> None:
+    """A request waits for ever."""
+    put(TickDriver, "_give_up", lambda self, command: None)
+
+
+@mutant
+def works_on_what_it_saw() -> None:
+    """A write builds on the snapshot of its batch: what others committed since is lost."""
+    locked = Transactions._locked
+
+    def from_view(self: Any, transaction: Any, mapping: Any, key: Any) -> Any:
+        found = locked(self, transaction, mapping, key)
+        return found if transaction.snapshot is None else self._view.lookup(transaction, mapping, key)
+
+    put(Transactions, "_locked", from_view)
+
+
+@mutant
+def hides_own_writes() -> None:
+    """A connection sees its batch when it is committed."""
+    lookup = View.lookup
+
+    def blind(self: Any, transaction: Any, mapping: Any, key: Any) -> Any:
+        place = self.place(mapping, key)
+        own = transaction.versions.get(place)
+        return lookup(self, transaction, mapping, key) if own is None else self._store.lookup(mapping, key)
+
+    put(View, "lookup", blind)
+
+
+@mutant
+def flushes_beside_batches() -> None:
+    """`flush_all` waits for nobody."""
+    put(Pending, "holder_of_table", lambda self, source, besides: None)
+
+
+@mutant
+def commits_the_batches_of_all() -> None:
+    """A commit takes the batches of other connections along."""
+    commit = Transactions._commit
+
+    def all_of_them(self: Any, transaction: Any) -> Any:
+        for other in list(self._pending._writers):
+            commit(self, other)
+        return commit(self, transaction)
+
+    put(Transactions, "_commit", all_of_them)
