@@ -83,7 +83,11 @@ def test_those_on_the_configuration_or_a_whole_table_are_missing(database: SQLSe
         assert (result.exit_code, result.stdout, PASSWORD in result.stderr) == (2, "", False)
         return " ".join(result.stderr.split())
 
-    sql(database, f"REVOKE SELECT ON innodb_memcache.* FROM {USER}")
+    sql(
+        database,
+        f"REVOKE SELECT ON innodb_memcache.* FROM {USER}",
+        f"GRANT SELECT ON innodb_memcache.cache_policies TO {USER}",
+    )
     for granted, lacking in (("config_options", "containers"), ("containers", "config_options")):
         sql(database, f"GRANT SELECT ON innodb_memcache.{granted} TO {USER}")
         for command in ("serve", "doctor"):
