@@ -149,8 +149,8 @@ class World:
     def clear(self) -> None:
         """Leave the usual configuration without a shape.
 
-        A plugin that is loaded with its server opens every mapped table: 8.0.33 ended, or never answered SQL, while it
-        started over tables it cannot read.
+        A plugin that is loaded with its server opens every mapped table, and 8.0.33 was seen to end while it started
+        over tables it cannot read.
 
         Raises:
             NotJudged: as `configure`.
