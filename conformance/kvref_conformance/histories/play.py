@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pymysql
 
+from kvref_conformance.errors import CaseFailed
 from kvref_conformance.histories import steps as s
 from kvref_conformance.histories.care import Means, refuses
 from kvref_conformance.histories.expected import Answer, Cells, Closed, Expected, Refill, Seen, Silence, shown
@@ -94,14 +95,10 @@ class Course:
     Args:
         lines: each step and what came, for a reader.
         failed: what was wrong; empty where all was allowed.
-        kinds: of the steps that were done.
-        waits: how often a request waited.
     """
 
     lines: list[str] = field(default_factory=list)
     failed: str = ""
-    kinds: list[str] = field(default_factory=list)
-    waits: int = 0
 
 
 class Player:
@@ -126,14 +123,13 @@ class Player:
         lines: dict[str, Line] = {}
         with ExitStack() as stack:
             stack.callback(self._let_go, lines)
-            self._fill(model)
-            for step in chain(history.steps, _ending(model)):
-                if refuses(model, step, self._stage.means):
-                    continue
-                course.kinds.append(type(step).__name__)
-                course.failed = self._do(model, step, lines, course)
-                if course.failed:
-                    break
+            try:
+                self._fill(model)
+                for step in chain(history.steps, _ending(model)):
+                    if not course.failed and not refuses(model, step, self._stage.means):
+                        course.failed = self._do(model, step, lines, course)
+            except (CaseFailed, pymysql.MySQLError, sqlite3.Error) as error:
+                course.failed = f"{type(error).__name__}: {error}"
         return course
 
     def _do(self, model: Model, step: s.Step, lines: dict[str, Line], course: Course) -> str:
@@ -153,7 +149,7 @@ class Player:
         elif not isinstance(step, s.Close | s.Look):
             if isinstance(step, s.Open):
                 lines[step.on] = self._connect(model.skipped)
-            lines[step.on].ask(_request(step, self._stage.names, number))
+            lines[step.on].ask(s.request(step, self._stage.names, number))
         return self._compare_all(expected, model, lines, course)
 
     def _connect(self, skipped: int) -> Line:
@@ -164,7 +160,6 @@ class Player:
 
     def _compare_all(self, expected: list[Expected], model: Model, lines: dict[str, Line], course: Course) -> str:
         for each in expected:
-            course.waits += isinstance(each, Silence)
             wrong = self._look(model, each, lines)
             course.lines.append(f"    {wrong or each}")
             if wrong:
@@ -251,7 +246,8 @@ class Player:
 
     def _let_go(self, lines: dict[str, Line]) -> None:
         if self._stage.transaction is not None:
-            self._stage.transaction.execute("ROLLBACK")
+            with suppress(pymysql.MySQLError):  # the server may be what failed
+                self._stage.transaction.execute("ROLLBACK")
         for line in lines.values():
             line.closes(LEAVING)
 
@@ -259,33 +255,7 @@ class Player:
 def _ending(model: Model) -> Iterator[s.Step]:
     """End everything that is open; what waits comes after what it waits for, so each step is asked for in its turn."""
     yield s.End(commit=True)
-    while model.open:
+    for _ in s.CONNECTIONS:
         for on in list(model.open):
             yield s.Close(on, quits=False)
     yield s.Look()
-
-
-def _request(step: s.Step, names: Mapping[str, str], number: int) -> bytes:
-    def word(key: str, mapping: str) -> str:
-        return f"@@{names[mapping]}.{key}" if mapping else key
-
-    match step:
-        case s.Open():
-            text = f"bind {names[step.mapping]}"
-        case s.Close():
-            text = "quit"
-        case s.Bind():
-            text = f"{'get @@' if step.word else 'bind '}{names.get(step.mapping, 'no-such-mapping')}"
-        case s.Get():
-            text = f"{'gets' if step.cas else 'get'} {' '.join(word(key, step.mapping) for key in step.keys)}"
-        case s.Store():
-            cas, silent = f" {number}" if step.verb == "cas" else "", " noreply" if step.silent else ""
-            line = f"{step.verb} {word(step.key, step.mapping)} {step.flags} 0 {len(step.value)}{cas}{silent}"
-            text = f"{line}\r\n{step.value}"
-        case s.Incr():
-            text = f"incr {step.key} {step.amount}"
-        case s.Delete():
-            text = f"delete {step.key}{' noreply' if step.silent else ''}"
-        case _:
-            text = "flush_all"
-    return f"{text}\r\n".encode()
