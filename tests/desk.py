@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kvref import collations, profiles
 from kvref.errors import StoreError
+from kvref.semantics.cache import Cache
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Session, Shared
 from kvref.semantics.stats import Counters
@@ -38,8 +39,10 @@ class Desk:
         collations.register(self.sql)
         for statement in sql:
             self.sql.execute(statement)
-        self.shared = Shared(rules(self.facts), self.store.read_directory(), self.store.cas_numbers(), Counters())
-        self._transactions = Transactions(self.store, Isolation(), self.store.commit)
+        directory, numbers = self.store.read_directory(), self.store.cas_numbers()
+        self.shared = Shared(rules(self.facts), directory, numbers, Counters(), cache=Cache(self.now))
+        self._isolation = Isolation()
+        self._transactions = Transactions(self.store, self._isolation, self.store.commit)
         self._connections: dict[str, tuple[TextParser, Session, Transaction]] = {}
 
     def close(self) -> None:
@@ -47,10 +50,16 @@ class Desk:
         self.store.close()
         self.sql.close()
 
+    def batch(self, writes: int, reads: int = 1) -> None:
+        """Let so many writes or reads make a full batch, from now on."""
+        self.shared.limits.writes, self.shared.limits.reads = writes, reads
+        self._isolation.direct = False
+
     def say(self, data: bytes, connection: str = "a") -> bytes:
         """Return the reply to bytes sent on a named connection."""
         if connection not in self._connections:
-            parts = TextParser(text_rules(self.facts, 1 << 20)), Session(self.shared), Transaction()
+            grammar = text_rules(self.facts, 1 << 20, for_cache=self.shared.directory.policies.fills_cache)
+            parts = TextParser(grammar), Session(self.shared), Transaction()
             self._connections[connection] = parts
         parser, session, transaction = self._connections[connection]
         parser.feed(data)

@@ -118,12 +118,18 @@ class Setup:
         containers: rows (name, table) in the order of insertion, instead of the usual ones; a table of None is missing.
         separator: value of separator; None: no such row.
         others: further rows of `config_options`; a value of None is NULL.
+        policies: rows of `cache_policies`: name, get, set, delete, flush.
     """
 
     delimiter: str | None = "."
     containers: tuple[tuple[str, str | None], ...] | None = None
     separator: str | None = "|"
     others: tuple[tuple[str, str | None], ...] = ()
+    policies: tuple[tuple[str, ...], ...] = (("cache_policy", *["innodb_only"] * 4),)
+
+    def hides_tables(self) -> bool:
+        """Tell whether no get shows what is in a table."""
+        return min(self.policies)[1] in ("cache_only", "disabled")
 
 
 @dataclass(frozen=True, slots=True)

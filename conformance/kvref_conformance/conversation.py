@@ -113,7 +113,7 @@ class Conversation:
         if isinstance(step, Ends):
             return self._end(step)
         if isinstance(step, Logged):
-            got = self._sql.logged()
+            got = self._sql.logged(step.allow)
             return Exchange("log", "(binary log)", step.allow, got, "", got in step.allow)
         return None
 

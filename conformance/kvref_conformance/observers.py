@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Overdue
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 REFUSED: Final = "refused: "
 DONE: Final = "done"
+LOG_SECONDS: Final = 2.0
 
 
 class Observers:
@@ -66,9 +68,12 @@ class Observers:
         """Remember where the binary log ends; raises NotJudged where there is none."""
         self._mark = binlog.end(self._own)
 
-    def logged(self) -> str:
-        """Return what came into the binary log since the mark."""
-        return binlog.since(self._own, self._mark)
+    def logged(self, wanted: tuple[str, ...]) -> str:
+        """Return what came into the binary log since the mark; 5.6 shows it a moment after the rows."""
+        deadline = time.monotonic() + LOG_SECONDS
+        while (got := binlog.since(self._own, self._mark)) not in wanted and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return got
 
     def close(self) -> None:
         """Close the named connections; what was not committed is gone."""

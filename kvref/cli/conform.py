@@ -82,7 +82,7 @@ def command(context: click.Context, /, address: str | None, target: str | None, 
 
 
 class Restarts:
-    """Answers the suite's hook `pytest_kvref_restart` (`kvref_conformance/hooks.py`) for a target that was booted for it."""
+    """Answers the hook `pytest_kvref_restart` of the suite for a target that was booted for it."""
 
     def __init__(self, booted: targets.Private) -> None:
         self._booted = booted

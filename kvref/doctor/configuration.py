@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from kvref.doctor import features
 from kvref.errors import ConfigError
 from kvref.semantics.mapping import MAX_OPTION
+from kvref.semantics.policies import Policies, Policy
+from kvref.storage.cache_policies import KINDS
 from kvref.storage.catalog import BUILT_IN
 
 if TYPE_CHECKING:
@@ -25,14 +27,14 @@ class Options:
 
     Args:
         rows: of `config_options`; None where the table is missing.
-        policies: `cache_policies` has a row.
+        policies: in force by the first row of `cache_policies`; None where it has none.
         candidates: names of containers in the order in which they may be the default mapping.
         chosen: the default mapping's, None where no row is usable or that is not known.
         certain: every row that counts for this could be looked at.
     """
 
     rows: dict[str, bytes | None] | None
-    policies: bool
+    policies: Policies | None
     candidates: tuple[str, ...]
     chosen: str | None
     certain: bool
@@ -52,11 +54,12 @@ class Options:
         return self.value(SEPARATOR)
 
 
-def read(catalog: Catalog, candidates: list[str], chosen: str | None, *, certain: bool) -> Options:
+def read(catalog: Catalog, policies: Policies, candidates: list[str], chosen: str | None, *, certain: bool) -> Options:
     """Read the options as they stand there.
 
     Args:
         catalog: the tables.
+        policies: as the profile reads them.
         candidates: see `Options`.
         chosen: see `Options`.
         certain: see `Options`.
@@ -65,7 +68,8 @@ def read(catalog: Catalog, candidates: list[str], chosen: str | None, *, certain
         rows: dict[str, bytes | None] | None = catalog.options()
     except ConfigError:  # a missing table is a finding here; `read_options` says so in words
         rows = None
-    return Options(rows, catalog.has_policies(), tuple(candidates), chosen, certain)
+    there = policies if catalog.policies() is not None else None
+    return Options(rows, there, tuple(candidates), chosen, certain)
 
 
 def findings(options: Options, profile: str) -> tuple[Finding, ...]:
@@ -93,6 +97,10 @@ def _unknown(options: Options) -> dict[str, bytes | None]:
     return {name: value for name, value in (options.rows or {}).items() if name.lower() not in BUILT_IN}
 
 
+def _policy(policy: Policy) -> Callable[[Options], list[str]]:
+    return lambda o: [f"{kind}_policy" for kind in KINDS if o.policies and getattr(o.policies, kind) is policy]
+
+
 def _of_several_bytes(value: bytes | None) -> bool:
     return value is not None and len(value) > 1
 
@@ -110,7 +118,10 @@ def _passed_over(options: Options) -> list[str]:
 PREDICATES: Final[dict[str, Callable[[Options], list[str]]]] = {
     "options-missing": lambda o: ["config_options"] if o.rows is None else [],
     "options-empty": lambda o: ["config_options"] if o.rows is not None and not o.rows else [],
-    "policies-empty": lambda o: [] if o.policies else ["cache_policies"],
+    "policies-empty": lambda o: ["cache_policies"] if o.policies is None else [],
+    "policies-cache-only": _policy(Policy.CACHE),
+    "policies-caching": _policy(Policy.BOTH),
+    "policies-disabled": _policy(Policy.OFF),
     "separator-of-several-bytes": _option(SEPARATOR, _of_several_bytes),
     "separator-too-long": _option(SEPARATOR, _too_long),
     "separator-empty": _option(SEPARATOR, lambda value: value == b""),

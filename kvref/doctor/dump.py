@@ -32,6 +32,7 @@ from kvref_conformance.sql.translate import Translator, Untranslatable
 if TYPE_CHECKING:
     from kvref.profiles import Profile
     from kvref.semantics.mapping import Naming
+    from kvref.storage.cache_policies import PolicyCell
     from kvref.storage.containers import Container, Table
     from kvref.storage.details import TableDetails
     from kvref.storage.sqlite_schema import SQLiteCatalog
@@ -209,9 +210,9 @@ class DumpCatalog:
         """Return the rows of `config_options` by name; raises ConfigError where the table is missing."""
         return self._catalog.options()
 
-    def has_policies(self) -> bool:
-        """Tell whether `cache_policies` is there and has a row."""
-        return self._catalog.has_policies()
+    def policies(self) -> list[PolicyCell] | None:
+        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
+        return self._catalog.policies()
 
     def naming(self) -> Naming:
         """Return how names of containers are read and compared."""

@@ -10,6 +10,8 @@ from kvref.doctor import configuration, features
 from kvref.doctor.subject import Subject
 from kvref.errors import ConfigError, RowError
 from kvref.semantics.mapping import default_name
+from kvref.semantics.policies import Policies
+from kvref.storage.cache_policies import read_policies
 from kvref.storage.catalog import read_options
 from kvref.storage.containers import check, table_name
 
@@ -111,7 +113,7 @@ def examine(source: Source, profile: Profile) -> Report:
     """
     seen = _Seen(source, profile)
     own = seen if profile.name == KVREF else _Seen(source, profiles.load(KVREF))
-    options = configuration.read(seen.catalog, seen.candidates, seen.chosen, certain=seen.certain)
+    options = configuration.read(seen.catalog, seen.policies, seen.candidates, seen.chosen, certain=seen.certain)
     rows = sorted(seen.rows, key=lambda each: seen.candidates.index(each.name))
     return Report(
         source.name, profile.name, seen.refused, own.refused, tuple(seen.problems), seen.why(),
@@ -135,8 +137,11 @@ class _Seen:
         self.passed = self.candidates[:count]
         self.certain = all(self.verdicts[name].state != UNSEEN for name in self.passed)
         self.refused, self.problems = "", list[str]()
+        self.policies = Policies()
         try:
             _, _, self.problems = read_options(self.catalog, profile)
+            self.policies, passed_over = read_policies(self.catalog, profile)
+            self.problems += passed_over
         except ConfigError as error:
             self.refused = str(error)
         if not self.refused and self.chosen is None and self.certain:

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
+from kvref.semantics.pending import Pending
 from kvref.semantics.ports import Commit, FixSnapshot, Operation, RollBack
 from kvref.semantics.rules import Rules
 
@@ -33,9 +34,11 @@ class Batch:
     Args:
         limits: in force; shared by all connections.
         rules: facts in force.
+        pending: what the memory cache gets with the commit.
     """
 
-    def __init__(self, limits: Limits, rules: Rules) -> None:
+    def __init__(self, limits: Limits, rules: Rules, pending: Pending) -> None:
+        self._pending = pending
         self._limits = limits
         self._rules = rules
         self.reads = 0
@@ -90,6 +93,8 @@ class Batch:
         if not self.open:
             return None
         reason: str | None = yield Commit()
+        if reason is None:
+            self._pending.committed()
         self.reset()
         return reason
 
@@ -111,6 +116,7 @@ class Batch:
         self.reads = self.writes = 0
         self._wrote = False
         self.number += 1
+        self._pending.discarded()
 
     def _full(self) -> Generator[Operation, Any, str | None]:
         full = self.reads >= self._limits.reads or self.writes >= self._limits.writes

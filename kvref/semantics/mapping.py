@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, Final
 
 from kvref.collations.charsets import UTF8MB4, Charset
+from kvref.semantics.policies import Policies
 
 DEFAULT_DELIMITER: Final = b"."
 DEFAULT_SEPARATOR: Final = b"|"
@@ -154,6 +155,7 @@ class Directory:
         known: mappings read so far and kept until the next reload.
         generation: counts reloads, so that a session notices one.
         by_spelling: a mapping is found again only under its row's own spelling, not under any equal name.
+        policies: what the table and the memory cache are each for.
     """
 
     default: Mapping
@@ -163,6 +165,7 @@ class Directory:
     known: dict[str, Mapping] = field(default_factory=dict)
     generation: int = 0
     by_spelling: bool = False
+    policies: Policies = field(default_factory=Policies)
 
     def find(self, name: str) -> Mapping | None:
         """Return a mapping that was read before and is kept under this name."""
@@ -179,6 +182,7 @@ class Directory:
         """Put a freshly read configuration in force for every session."""
         self.default, self.delimiter, self.separator = other.default, other.delimiter, other.separator
         self.naming, self.known, self.by_spelling = other.naming, other.known, other.by_spelling
+        self.policies = other.policies
         self.generation += 1
 
 

@@ -9,6 +9,7 @@ from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Lookup, Operation, Row, Steps
 from kvref.semantics.ranges import Range, parse, scan
 from kvref.semantics.session import Session, UnfitError
+from kvref.semantics.through import cached
 from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
 from kvref.wire import replies as r
@@ -21,6 +22,12 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
     size = 0
     read = False
     for position, word in enumerate(command.words, 1):
+        hit = yield from cached(session, word, now)
+        if hit is not None:
+            session.shared.counters.got(word, hits=1, misses=False)
+            items.append(hit)
+            size += hit.size
+            continue
         last = position == len(command.words) and not command.refused
         key = yield from _key(session, word)
         found: list[r.Item] = []

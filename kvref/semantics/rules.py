@@ -56,6 +56,11 @@ class Rules:
     switch_keeps_count: bool
     counts_each_key: bool
     write_renews_snapshot: bool
+    cache_holds_rows: bool
+    cache_ends_sums: bool
+    cache_cuts_append: bool
+    cache_expires_from_start: bool
+    cache_shifts_time: bool
     every_write_fixes_snapshot: bool
     first_write_fixes_snapshot: bool
     flush_commits_others: bool
@@ -110,6 +115,11 @@ def rules(profile: Profile) -> Rules:
         switch_keeps_count=profile.flag("batch.switch_keeps_count"),
         counts_each_key=profile["batch.multiget_counts"] == "keys",
         write_renews_snapshot=profile["isolation.first_write"] == "renews",
+        cache_holds_rows=profile["cache.holds"] == "what-was-committed",
+        cache_ends_sums=profile["cache.sum"] == "with-line-end",
+        cache_cuts_append=profile["cache.append"] == "cuts-two-bytes",
+        cache_expires_from_start=profile["cache.expiry"] == "from-start",
+        cache_shifts_time=profile["cache.table_time"] == "shifted-by-uptime",
         every_write_fixes_snapshot=profile["isolation.snapshot"] == "any-command",
         first_write_fixes_snapshot=profile["isolation.snapshot"] == "first-write-too",
         flush_commits_others=profile["flush.other_batches"] == "committed",

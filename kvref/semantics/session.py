@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from kvref.errors import StoreError
 from kvref.semantics.batch import Batch, Limits
+from kvref.semantics.cache import Cache
 from kvref.semantics.keys import Switch, mapping_name, split_word
 from kvref.semantics.mapping import Directory, Mapping
+from kvref.semantics.pending import Pending
 from kvref.semantics.ports import (
     Cell,
     LoadMapping,
@@ -50,6 +52,7 @@ class Shared:
         process: rows of `stats` that only the server knows (pid, uptime, connections).
         item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
         limits: sizes of full batches.
+        cache: the memory cache.
     """
 
     rules: Rules
@@ -59,6 +62,7 @@ class Shared:
     process: Callable[[], dict[str, str]] = field(default=dict)
     item_size_max: int = 1 << 20
     limits: Limits = field(default_factory=Limits)
+    cache: Cache = field(default_factory=Cache)
 
 
 class Session:
@@ -67,7 +71,8 @@ class Session:
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
         self.rules = shared.rules
-        self.batch = Batch(shared.limits, shared.rules)
+        self.pending = Pending(shared.cache)
+        self.batch = Batch(shared.limits, shared.rules, self.pending)
         self._bound: Mapping | None = None
         self._started = False  # a command has needed a mapping: from then on the one in force answers to its name
         # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kvref.errors import StoreError
 from kvref.semantics import arithmetic, change, retrieve, store
 from kvref.semantics.ports import DeadlockError, LockWaitError, Steps, TransactionLostError
 from kvref.semantics.session import Session, UnfitError
 from kvref.semantics.stats import report
+from kvref.semantics.through import Verb, through
 from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 
 LOCK_WAIT: Final = "lock wait timeout"
-_VERBS: Final[dict[type, Callable[[Session, Any, int], Steps]]] = {
+_VERBS: Final[dict[type, Verb]] = {
     c.Get: retrieve.get,
     c.Store: store.store,
     c.Arithmetic: arithmetic.arithmetic,
@@ -37,11 +37,17 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
     verb = _VERBS.get(type(command))
     if verb is None:
         return _without_rows(session, command)
+    reply = yield from through(session, command, now, verb, _in_table)
+    session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
+    return reply
+
+
+def _in_table(verb: Verb, session: Session, command: c.Command, now: int) -> Steps:
+    """Carry out a verb and count it in the connection's batch."""
     session.batch.writing = False  # a command that was given up may have left it
     reply = yield from _tried(session, command, verb(session, command, now))
     if session.batch.writing:
         reply = yield from _tried(session, command, _settled(session, command, reply))
-    session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
 
 

@@ -237,6 +237,8 @@ class Connection(asyncio.Protocol):
             # What the tick wrote is gone and what it read may never have been: no reply of it may stand.
             failure = ServerError(lost)
             self._out = [(command, encode(command, failure)) for command, _ in self._out]
+            if self._host.shared.rules.cache_holds_rows:
+                self._host.shared.cache.clear()
         self._flush()
         if not self._unsettled:
             self._throttle()

@@ -46,13 +46,13 @@ class Rule:
         return LOOK_EVERY if self.commits == "idle" else interval
 
     def due(self, clients: Iterable[Client], interval: int, now: float) -> list[Client]:
-        """Return the connections to commit, in the order in which they came."""
-        batches = [(client, client.batch_since) for client in clients]
-        if self.commits == "every-open":
-            return [client for client, since in batches if since is not None]
+        """Return the connections to commit, those with the oldest batches first."""
+        batches = [(since, client) for client in clients if (since := client.batch_since) is not None]
+        batches.sort(key=lambda batch: batch[0])
         if self.commits == "older-than-5s":
-            return [client for client, since in batches if since is not None and now - since > OLD][:MOST]
-        return [client for client, since in batches if since is not None and now - client.quiet_since >= interval]
+            return [client for since, client in batches if now - since > OLD][:MOST]
+        every = self.commits == "every-open"
+        return [client for _, client in batches if every or now - client.quiet_since >= interval]
 
 
 class IdleCommit:

@@ -18,6 +18,7 @@ from kvref.addresses import Address
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.batch import Limits
+from kvref.semantics.cache import Cache
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.semantics.stats import Counters
@@ -27,7 +28,7 @@ from kvref.server.idle import IdleCommit, Rule
 from kvref.server.settings import SETTINGS
 from kvref.storage.isolation import isolation
 from kvref.storage.sqlite import SQLiteStore
-from kvref.wire.rules import text_rules
+from kvref.wire.rules import TextRules, text_rules
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -68,12 +69,15 @@ class Server:
         self.started = time.time()
         self.connections: set[Connection] = set()
         self.most_connections = 0
-        self.text_rules = text_rules(profile, settings["item_size_max"])
+        numbers = store.cas_numbers()
+        cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
         self.shared = Shared(
-            rules(profile), store.read_directory(), store.cas_numbers(), Counters(), self.process_rows,
+            rules(profile), store.read_directory(), numbers, Counters(), self.process_rows,
             settings["item_size_max"],
             Limits(settings["daemon_memcached_r_batch_size"], settings["daemon_memcached_w_batch_size"]),
+            cache,
         )  # fmt: skip
+        self.text_rules = self._grammar()
         self.driver: Driver
         self._reloading: asyncio.Task[None] | None = None
 
@@ -118,11 +122,17 @@ class Server:
             settings = self._read_settings()
             self.shared.directory.replace(await self.driver.read_directory())
             self._take(settings)
+            self.shared.cache.restart(int(time.time()))
+            self.text_rules = self._grammar()
         except (ConfigError, StoreError) as error:
             _log.error("configuration not reloaded, the old one stays in force: %s", error)
             return
         self._report()
         _log.info("configuration reloaded")
+
+    def _grammar(self) -> TextRules:
+        for_cache = self.shared.directory.policies.fills_cache
+        return text_rules(self.profile, self.settings["item_size_max"], for_cache=for_cache)
 
     def _take(self, settings: dict[str, int]) -> None:
         for name, value in settings.items():
@@ -181,4 +191,5 @@ class Server:
             "auth_enabled_sasl": "no",
             "item_size_max": str(self.settings["item_size_max"]),
             "tcp_backlog": str(BACKLOG),
+            **self.shared.cache.rows(),
         }

@@ -18,6 +18,7 @@ from kvref.semantics.mapping import (
     default_name,
     option,
 )
+from kvref.storage.cache_policies import read_policies
 from kvref.storage.containers import Catalog, check
 
 BUILT_IN: Final = {"table_map_delimiter": DEFAULT_DELIMITER, "separator": DEFAULT_SEPARATOR}
@@ -37,6 +38,8 @@ def read_directory(catalog: Catalog, profile: Profile) -> tuple[Directory, list[
         ConfigError: no usable row, or options that the profile does not do without.
     """
     delimiter, separator, problems = read_options(catalog, profile)
+    policies, passed_over = read_policies(catalog, profile)
+    problems += passed_over
     rows = {row.name: row for row in catalog.containers()}
     mappings: list[Mapping] = []
     naming = catalog.naming()
@@ -49,7 +52,7 @@ def read_directory(catalog: Catalog, profile: Profile) -> tuple[Directory, list[
         causes = "".join(f"\n  {problem}" for problem in problems) or " it is empty"
         raise ConfigError(f"no usable row in containers:{causes}")
     by_spelling = profile["containers.kept"] == "by-spelling"
-    directory = Directory(mappings[0], naming, delimiter, separator, by_spelling=by_spelling)
+    directory = Directory(mappings[0], naming, delimiter, separator, by_spelling=by_spelling, policies=policies)
     if not by_spelling:
         directory.remember(mappings[0])
     return directory, problems
@@ -71,17 +74,11 @@ def read_options(catalog: Catalog, profile: Profile) -> tuple[bytes, bytes, list
         rows = {}
         problems.append(str(error))
     nulls = [name for name in BUILT_IN if rows.get(name, b"") is None]
-    if profile["config.missing_row"] == "refused":
-        if not rows or nulls:
-            raise ConfigError(
-                "config_options is missing, empty or holds a NULL: the plugin opens no port with it either: give it the"
-                " rows 'separator' and 'table_map_delimiter', each with a value"
-            )
-        if not catalog.has_policies():
-            raise ConfigError(
-                "cache_policies is missing or empty: the plugin opens no port with it either: give it the row"
-                " ('cache_policy', 'innodb_only', 'innodb_only', 'innodb_only', 'innodb_only')"
-            )
+    if profile["config.missing_row"] == "refused" and (not rows or nulls):
+        raise ConfigError(
+            "config_options is missing, empty or holds a NULL: the plugin opens no port with it either: give it the"
+            " rows 'separator' and 'table_map_delimiter', each with a value"
+        )
     problems += [f"config_options row {name!r} is NULL: taken as missing" for name in nulls]
     for name, builtin in BUILT_IN.items():
         if name not in rows:

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from kvref.errors import ConfigError, RowError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Kind, Mapping, Naming
+from kvref.storage.cache_policies import PolicyCell
 from kvref.storage.file_names import file_names, sql_name
 
 CONTAINER_COLUMNS: Final = (
@@ -81,8 +82,8 @@ class Catalog(Protocol):
     def options(self) -> dict[str, bytes | None]:
         """Return the rows of `config_options` by name; raises ConfigError where the table is missing."""
 
-    def has_policies(self) -> bool:
-        """Tell whether `cache_policies` is there and has a row."""
+    def policies(self) -> list[PolicyCell] | None:
+        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
 
     def naming(self) -> Naming:
         """Return how names of containers are read and compared."""

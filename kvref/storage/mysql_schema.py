@@ -21,6 +21,7 @@ from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
 from kvref.storage import forms
+from kvref.storage.cache_policies import PolicyCell
 from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
 from kvref.storage.mysql_indexes import indexes
@@ -117,13 +118,26 @@ class MySQLCatalog:
         order = collations.order(known)
         return Naming(charset, width, order.folded, cmp_to_key(order.compare))
 
-    def has_policies(self) -> bool:
-        """Tell whether `cache_policies` is there and has a row."""
+    def policies(self) -> list[PolicyCell] | None:
+        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
+        described = self._rows(
+            "SELECT column_name, data_type, column_key FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = 'cache_policies' ORDER BY ordinal_position",
+            SCHEMA,
+        )
+        columns = [(_text(name) or "", _text(kind) == "enum", _text(key) == "PRI") for name, kind, key in described]
+        cells = ", ".join(f"{quote(name)}, {f'{quote(name)} + 0' if enum else 'NULL'}" for name, enum, _ in columns)
+        order = ", ".join(quote(name) for name, _, primary in columns if primary)
+        statement = f"SELECT {cells or 1} FROM {SCHEMA}.cache_policies ORDER BY {order or 'NULL'} LIMIT 1"  # noqa: S608
         try:
-            rows = self._configuration(f"SELECT 1 FROM {SCHEMA}.cache_policies LIMIT 1", "cache_policies")  # noqa: S608
+            rows = self._configuration(statement, "cache_policies")
         except ConfigError:
-            return False
-        return bool(rows)
+            return None
+        found = rows[0] if rows else ()
+        return [
+            PolicyCell(name, _text(word), None if member is None else int(member))
+            for (name, _, _), word, member in zip(columns, found[::2], found[1::2], strict=False)
+        ] or None
 
     def referenced(self, schema: str, name: str) -> bool:
         """Tell whether a foreign key of any table refers to this one, as far as the account sees them."""

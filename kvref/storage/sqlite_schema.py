@@ -19,12 +19,14 @@ from kvref.collations.charsets import UTF8MB4
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
+from kvref.storage.cache_policies import PolicyCell
 from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
 
 CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
 # Words of a definition that make a table refuse rows, or change them.
 _RULES: Final = re.compile(r"\b(CHECK|STRICT|CONFLICT|GENERATED|AS)\b", re.IGNORECASE)
+_MEMBERS: Final = re.compile(r"'([^']*)'")
 VIRTUAL: Final = 2  # PRAGMA table_xinfo, column `hidden`; 3 is a stored generated column
 
 
@@ -104,10 +106,19 @@ class SQLiteCatalog:
         collation = self.column_collations(source)[column]
         return column_of(column, declared, collation, self._profile), collation
 
-    def has_policies(self) -> bool:
-        """Tell whether `cache_policies` has a row; a missing table has none."""
+    def policies(self) -> list[PolicyCell] | None:
+        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
         found = next((name for name in _tables(self._connection) if name.lower() == "cache_policies"), None)
-        return found is not None and bool(self._read(f"SELECT 1 FROM {quote(found)} LIMIT 1", found))  # noqa: S608
+        if found is None:
+            return None
+        columns = [(row[1], row[2], row[5]) for row in self._pragma("table_xinfo", found)]
+        order = ", ".join(quote(name) for name, _, place in sorted(columns, key=lambda each: each[2]) if place)
+        rows = self._read(f"SELECT * FROM {quote(found)} ORDER BY {order or 'rowid'} LIMIT 1", found)  # noqa: S608
+        cells = [
+            (name, declared, None if cell is None else _text(cell))
+            for (name, declared, _), cell in zip(columns, rows[0] if rows else (), strict=False)
+        ]
+        return [PolicyCell(name, cell, _member(declared, cell)) for name, declared, cell in cells] or None
 
     def referenced(self, source: str) -> bool:
         """Tell whether a foreign key of any table refers to this one."""
@@ -230,6 +241,11 @@ class SQLiteCatalog:
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def _member(declared: str, cell: str | None) -> int | None:
+    members = _MEMBERS.findall(declared) if declared.upper().startswith("ENUM") else []
+    return members.index(cell) + 1 if cell in members else None
 
 
 def _text(cell: object) -> str:

@@ -38,12 +38,13 @@ class TextRules:
     too_large_set_removes: bool
 
 
-def text_rules(profile: Profile, item_size_max: int) -> TextRules:
+def text_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False) -> TextRules:
     """Resolve the grammar facts of a profile.
 
     Args:
         profile: whose facts count.
         item_size_max: the server's setting in bytes, used where the profile says `setting`.
+        for_cache: what is stored goes into the memory cache, alone or too (more:policy-111, more:policy-167).
     """
     limits: dict[object, int | None] = {
         "none": None,
@@ -51,6 +52,8 @@ def text_rules(profile: Profile, item_size_max: int) -> TextRules:
         "1048520-with-key": 1048520,
         "1048576": 1 << 20,
     }
+    limit = profile["cache.value_limit" if for_cache else "text.value_limit"]
+    own_engine = for_cache and limit == "1048520-with-key"
     return TextRules(
         checks_data_end=profile["text.data_end"] == "checked",
         swallows_refused=profile["text.refused_data"] == "swallowed",
@@ -60,7 +63,7 @@ def text_rules(profile: Profile, item_size_max: int) -> TextRules:
         wide_exptime=str(profile["expiry.from_2_31"]),
         wide_flags_wrap=profile["store.flags_from_2_32"] == "low-32-bits",
         bad_delay_ignored=profile["flush.bad_delay"] == "ignored",
-        value_limit=limits[profile["text.value_limit"]],
-        limit_counts_key=profile["text.value_limit"] == "1048520-with-key",
-        too_large_set_removes=profile["text.too_large_set"] == "removes-row",
+        value_limit=limits[limit],
+        limit_counts_key=limit == "1048520-with-key",
+        too_large_set_removes=own_engine or profile["text.too_large_set"] == "removes-row",
     )

@@ -15,8 +15,8 @@ from kvref_conformance import endpoint
 from kvref_conformance.case import Setup, Shape
 from kvref_conformance.errors import CannotJudge, NotJudged
 from kvref_conformance.sql import connect
-from kvref_conformance.sql.base import literal
-from kvref_conformance.sql.world import World
+from kvref_conformance.sql.base import POLICY_COLUMNS, literal
+from kvref_conformance.sql.world import USUAL, World
 
 CONTAINERS = (
     "name, db_schema, db_table, key_columns, value_columns, "
@@ -31,6 +31,8 @@ def store(tmp_path: Path) -> Path:
     with sqlite3.connect(path) as connection:
         connection.execute(f"CREATE TABLE containers ({CONTAINERS})")
         connection.execute("CREATE TABLE config_options (name, value)")
+        connection.execute(f"CREATE TABLE cache_policies ({POLICY_COLUMNS})")
+        connection.execute("INSERT INTO cache_policies VALUES (?, ?, ?, ?, ?)", USUAL.policies[0])
         connection.execute(
             "INSERT INTO containers VALUES ('aaa','test','demo_test','c1','c2','c3','c4','c5','PRIMARY')"
         )

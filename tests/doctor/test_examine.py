@@ -176,6 +176,8 @@ OPTIONS = [
     ("DROP TABLE config_options", {"options-missing"}, False),
     ("DELETE FROM config_options", {"options-empty"}, False),
     ("DELETE FROM cache_policies", {"policies-empty"}, False),
+    ("UPDATE cache_policies SET get_policy = 'caching', set_policy = 'caching'", {"policies-caching"}, True),
+    ("UPDATE cache_policies SET get_policy = 'cache_only', delete_policy = 'disabled'", {"policies-cache-only", "policies-disabled"}, True),
     ("UPDATE config_options SET value = NULL WHERE name = 'separator'", {"separator-null"}, False),
     ("UPDATE config_options SET value = NULL WHERE name = 'table_map_delimiter'", {"delimiter-null"}, False),
     ("DELETE FROM config_options WHERE name = 'separator'", {"separator-missing"}, True),

@@ -31,7 +31,7 @@ CLIENTS = [NONE, YOUNG, OLD_AND_BUSY, OLD_AND_QUIET]
 @pytest.mark.parametrize(
     ("commits", "interval", "due"),
     [
-        ("every-open", 5, [YOUNG, OLD_AND_BUSY, OLD_AND_QUIET]),  # idle-020, idle-024
+        ("every-open", 5, [OLD_AND_BUSY, OLD_AND_QUIET, YOUNG]),  # idle-020, idle-024
         ("older-than-5s", 1, [OLD_AND_BUSY, OLD_AND_QUIET]),  # idle-020, idle-025
         ("idle", 5, [OLD_AND_QUIET]),
         ("idle", 6, [OLD_AND_QUIET]),
@@ -45,8 +45,8 @@ def test_due(commits: str, interval: int, due: list[Seen]) -> None:
 def test_six_at_once() -> None:
     """As 5.6 does (idle-031)."""
     clients = [Seen(10.0 + number, 0.0) for number in range(9)]
-    assert Rule("older-than-5s").due(clients, 1, NOW) == clients[:6]
-    assert Rule("every-open").due(clients, 1, NOW) == clients
+    assert Rule("older-than-5s").due(reversed(clients), 1, NOW) == clients[:6]
+    assert Rule("every-open").due(reversed(clients), 1, NOW) == clients
 
 
 @pytest.mark.parametrize(("commits", "period"), [("every-open", 7), ("older-than-5s", 7), ("idle", 1)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -83,3 +84,42 @@ def test_a_misspelt_plugin_option_is_refused() -> None:
     explained = pytest.raises(TargetError, match=r"no variable 'daemon_memcached_w_batchsize'; it has .*w_batch_size")
     with explained, target_or_skip("mysql-5.6-plugin", ["--daemon-memcached-w-batchsize=10"]):
         pytest.fail("it started")
+
+
+@pytest.mark.parametrize("name", ["mysql-8.0-plugin", "mysql-5.6-plugin", "kvref-sqlite"])
+def test_one_is_started_again_with_settings_at_the_same_address_and_on_the_same_data(
+    name: str, available: Callable[[str], None]
+) -> None:
+    available(name)
+    with targets.private(name) as instance:
+        before = instance.target
+        assert _said(before.memcached(), b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
+        instance.restart({"daemon_memcached_w_batch_size": 2, "daemon_memcached_r_batch_size": 100})
+        assert instance.target.address == before.address
+        assert instance.target.pid != before.pid
+        assert _said(before.memcached(), b"get k\r\n").startswith(b"VALUE k 0 1\r\nx\r\n")
+    assert not Path(f"/proc/{instance.target.pid}").exists()
+
+
+def test_kvref_that_refuses_a_setting_says_so_and_can_be_started_again() -> None:
+    with targets.private("kvref-sqlite") as instance:
+        with pytest.raises(TargetError, match="daemon_memcached_w_batch_size=0"):
+            instance.restart({"daemon_memcached_w_batch_size": 0})
+        instance.restart({})
+        assert _said(instance.target.memcached(), b"get k\r\n") == b"END\r\n"
+
+
+def test_memcached_has_no_settings(available: Callable[[str], None]) -> None:
+    available("memcached")
+    with (
+        targets.private("memcached") as instance,
+        pytest.raises(TargetError, match="memcached has no settings of batches"),
+    ):
+        instance.restart({"daemon_memcached_w_batch_size": 2})
+
+
+def _said(address: str, request: bytes) -> bytes:
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(request)
+        return connection.recv(1024)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, case, say
-from kvref_conformance.cases.batches import LOGGED, WRITES, committed, nothing, put, puts, reads, row
+from kvref_conformance.case import Hangup, Shape, case, refused, say
+from kvref_conformance.cases.batches import LOGGED, SOON, WRITES, committed, nothing, put, puts, reads, row
 from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.waiting import Mark, eventually, logged
 
@@ -104,6 +104,17 @@ CASES: tuple[Case, ...] = (
         logged("Write"),
     ),
     case(
+        "ddl-beside-an-idle-connection-that-logs",
+        "KV-BINLOG-013",
+        *puts(1, 8),
+        SOON,
+        refused("ALTER TABLE {t} ADD COLUMN logged INT", on="s"),
+        shape=OWN,
+        settings=LOGGED,
+        engine="mysql",
+    ),
+    log("read-lock-beside-a-batch", "KV-BINLOG-014", put(1), SOON, refused("FLUSH TABLES WITH READ LOCK", on="s")),
+    case(
         "not-logged",
         "KV-BINLOG-009",
         Mark(),
@@ -111,7 +122,7 @@ CASES: tuple[Case, ...] = (
         committed(4),
         logged(""),
         settings=WRITES,
-        engine="mysql",
+        engine="plugin",
     ),
 )
 

@@ -23,6 +23,7 @@ FAILS = {
     "cas": say("cas {k}0 0 0 1 99999999\r\ny\r\n", "EXISTS\r\n"),
     "cas-missing": say("cas {k}none 0 0 1 99999999\r\ny\r\n", "NOT_FOUND\r\n"),
 }
+WORD = {"word": say("delete @@{m2}.{k}none\r\n", "NOT_FOUND\r\n")}
 PACKET = "set {k}1 0 0 1\r\nx\r\ndelete {k}none\r\nset {k}2 0 0 1\r\nx\r\nset {k}3 0 0 1\r\nx\r\n"
 
 
@@ -63,7 +64,7 @@ DISCARDS = (
             put(5),
             committed(5),
         )
-        for name, failing in FAILS.items()
+        for name, failing in (FAILS | WORD).items()
     ),
     batched("discarded-as-fourth", "KV-BATCH-022", *puts(1, 3), FAILS["delete"], committed(0), nothing(3)),
     batched("seen-and-discarded", "KV-BATCH-023", put(1), reads(1, "x", on="b"), FAILS["delete"], nothing(1, on="b")),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case, Sql, Step
 
 # A pending write on each of twelve connections; of rows that are there, since at level 2 a new one holds the gap.
-MANY = (*(row(n, "old") for n in range(12)), *(put(n, on=f"c{n}") for n in range(12)))
+MANY: tuple[Step, ...] = (*(row(n, "old") for n in range(12)), *(put(n, on=f"c{n}") for n in range(12)))
 VERSION = say("version\r\n", "VERSION <text>\r\n", versions=1)
 # Requests for longer than the interval and the second after which it is looked at.
 TRAFFIC = tuple(step for _ in range(9) for step in (Pause(0.4), VERSION))

@@ -9,6 +9,7 @@ from kvref_conformance.cases.batches import (
     BEGIN,
     COMMITTED,
     ROLLBACK,
+    SERIAL,
     SNAPSHOT,
     WRITES,
     becomes,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case, Step
 
 INSERT = sql("INSERT INTO {t1} VALUES ('{k}2', 'x', 0, 0, 0)", on="s")
+ALL_LEVELS: dict[str, Mapping[str, int]] = {"1": COMMITTED, "2": SNAPSHOT, "3": SERIAL}
 LEVELS: dict[str, Mapping[str, int]] = {"1": COMMITTED, "2": SNAPSHOT}
 # One transaction of the level of the batch, as InnoDB lists it; its list is renewed ten times a second.
 LISTED = "SELECT COUNT(*) > 0 FROM information_schema.innodb_trx WHERE trx_isolation_level = 'REPEATABLE READ'"
@@ -106,7 +108,7 @@ OF_OTHERS = (
             nothing(2, on="b"),
             settings=settings,
         )
-        for level, settings in LEVELS.items()
+        for level, settings in ALL_LEVELS.items()
     ),
     case(
         "pending-delete-unseen",

@@ -8,6 +8,7 @@ from kvref_conformance.case import Hangup, Shape, by, case, say, sql
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
+    IDLE,
     ROLLBACK,
     SHORT_WAIT,
     SINGLE_SERIAL,
@@ -102,6 +103,17 @@ GIVEN_UP = (
         eventually(holds(1, "held")),
     ),
     case(
+        "wait-set-at-run-time",
+        "KV-LOCK-016",
+        row(1, "old"),
+        put(1, value="held"),
+        sql("SET GLOBAL innodb_lock_wait_timeout = 1"),
+        say(f"set {TAIL}", "NOT_STORED\r\n", on="b", patience=PATIENCE),
+        sql("SET GLOBAL innodb_lock_wait_timeout = DEFAULT"),
+        settings=WRITES,
+        engine="plugin",
+    ),
+    case(
         "gives-up-after-a-second",
         "KV-LOCK-034",
         row(1, "old"),
@@ -129,6 +141,15 @@ SERIALIZABLE = (
     ),
 )
 FLUSHES = (
+    case(
+        "flush-beside-an-idle-connection",
+        "KV-LOCK-044",
+        *puts(1, 4),
+        say("flush_all\r\n", "OK\r\n", on="b", patience=PATIENCE),
+        sql("SELECT COUNT(*) FROM {t}", (0,)),
+        shape=OWN,
+        settings=IDLE,
+    ),
     case(
         "flush-waits-for-a-batch",
         "KV-LOCK-040",

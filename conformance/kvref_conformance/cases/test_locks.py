@@ -1,21 +1,21 @@
 """Rows that somebody else holds: who waits, who does not, and how it goes on when the row is free.
 
-What happens when nobody frees it: `test_lock_wait.py`. Holder and waiter are the first two connections of a case: the
-plugin deals connections to its two threads in turn, and a waiting request keeps its thread.
+What happens when nobody frees it: `test_lock_wait.py`; tables as a whole: `test_table_locks.py`. Holder and waiter are
+the first two connections of a case: the plugin deals connections to its two threads in turn, and a request that waits
+keeps its thread.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, by, case, say, sql
+from kvref_conformance.case import Hangup, by, case, say, sql
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
     NO_ROW_LOCKS,
     ROLLBACK,
     SNAPSHOT,
-    TABLE_LOCKS,
     WRITES,
     becomes,
     committed,
@@ -26,7 +26,6 @@ from kvref_conformance.cases.batches import (
     row,
     vanishes,
 )
-from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.waiting import answers, asks, ends, eventually, starts
 
 if TYPE_CHECKING:
@@ -34,10 +33,8 @@ if TYPE_CHECKING:
 
     from kvref_conformance.case import Case, Step
 
-OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 SET = "set {k}1 0 0 4\r\nmemc\r\n"
 STORED = answers("STORED\r\n", "b")
-SOON = sql("SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1", on="s")
 UPDATE = "UPDATE {t1} SET c2 = CONCAT(c2, '+sql') WHERE c1 = '{k}1'"
 CROWD = tuple(f"{letter}{n}" for letter in "de" for n in range(5))
 LOST = by("lock.wait_over", as_refused="NOT_STORED\r\n", error="SERVER_ERROR deadlock: 1 pending writes are lost\r\n")
@@ -115,7 +112,6 @@ WAITS = (
         vanishes(1, on="s"),
         asks("append {k}1 0 0 1\r\n!\r\n", "b"),
         ROLLBACK,
-        SNAPSHOT,
         STORED,
         holds(1, "old!"),
     ),
@@ -154,6 +150,7 @@ GOES_ON = (
         Hangup(),
         STORED,
         settings=SNAPSHOT,
+        engine="mysql",
     ),
     batched("other-row", "KV-LOCK-005", row(1), row(2), put(1), put(2, on="b"), put(3, on="b"), committed(2)),
     batched("reads-do-not-wait", "KV-LOCK-006", row(1, "old"), put(1, value="new"), reads(1, "new", on="b")),
@@ -176,6 +173,16 @@ GOES_ON = (
         *(reads(n, "x", on=f"d{n}") for n in range(2, 9)),
         Hangup(),
         STORED,
+    ),
+    batched(
+        "waiter-that-closes",
+        "KV-LOCK-015",
+        row(1, "old"),
+        put(1, value="first"),
+        asks("set {k}1 0 0 4\r\nmemc\r\n", "b"),
+        Hangup("b", how="close"),
+        Hangup(how="close"),
+        eventually(holds(1, "memc")),
     ),
     batched(
         "lock-of-a-closed-connection",
@@ -214,6 +221,14 @@ TOGETHER = (
         holds(1, "10"),
     ),
     case(
+        "set-together",
+        "KV-LOCK-010",
+        row(1, "old"),
+        *(asks("set {k}1 0 0 1\r\nx\r\n", each, silent=0) for each in CROWD),
+        *(answers("STORED\r\n", each) for each in CROWD),
+        holds(1, "x"),
+    ),
+    case(
         "append-together",
         "KV-LOCK-010",
         row(1, ""),
@@ -245,7 +260,6 @@ WITHOUT = (
         *puts(6, 8),
         holds(1, "memc"),
         ROLLBACK,
-        SNAPSHOT,
         holds(1, "memc"),
         settings=NO_ROW_LOCKS,
     ),
@@ -260,62 +274,7 @@ WITHOUT = (
         settings=NO_ROW_LOCKS,
     ),
 )
-TABLES = (
-    case(
-        "ddl-beside-an-idle-connection",
-        "KV-LOCK-020",
-        *puts(1, 4),
-        SOON,
-        sql("ALTER TABLE {t} ADD COLUMN more INT", on="s"),
-        shape=OWN,
-        settings=WRITES,
-        engine="mysql",
-    ),
-    *(
-        case(
-            f"ddl-beside-a-batch-{name}",
-            "KV-LOCK-021",
-            put(1),
-            SOON,
-            starts("ALTER TABLE {t} ADD COLUMN other INT", "s"),
-            ends("s", fails=True),
-            Hangup(),
-            eventually(sql("SELECT COUNT(*) FROM {t}", (1,))),
-            shape=OWN,
-            settings=settings,
-            engine="mysql",
-        )
-        for name, settings in (("without-mdl", WRITES), ("with-mdl", TABLE_LOCKS))
-    ),
-    behind(
-        "lock-tables-waits-for-a-batch",
-        "KV-LOCK-022",
-        put(1),
-        SOON,
-        starts("LOCK TABLES {t1} WRITE", "s"),
-        ends("s", fails=True),
-        settings=TABLE_LOCKS,
-    ),
-    behind(
-        "a-set-waits-for-lock-tables",
-        "KV-LOCK-023",
-        sql("LOCK TABLES {t1} WRITE", on="s"),
-        asks("set {k}1 0 0 1\r\nx\r\n", "a"),
-        sql("UNLOCK TABLES", on="s"),
-        answers("STORED\r\n", "a"),
-        settings=TABLE_LOCKS,
-    ),
-    case(
-        "switch-with-mdl",
-        "KV-BATCH-040",
-        put(1),
-        say("bind {m2}\r\n", "SUCCEED\r\n"),
-        committed(1),
-        settings=TABLE_LOCKS,
-    ),
-)
-
-CASES: tuple[Case, ...] = (*WAITS, *GOES_ON, *DEADLOCK, *TOGETHER, *WITHOUT, *TABLES)
+CASES: tuple[Case, ...] = (*WAITS, *GOES_ON, *DEADLOCK, *TOGETHER, *WITHOUT)
 
 
 def test_locks(case: Case, judge: Callable[[Case], None]) -> None:

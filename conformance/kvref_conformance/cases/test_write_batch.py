@@ -51,6 +51,7 @@ IDLE_WORDS = {
     "stats": say("stats\r\n", "<stats>END\r\n"),
     "unknown-command": say("nonsense\r\n", "ERROR\r\n"),
     "long-key": say("get {k:251}\r\n", "CLIENT_ERROR bad command line format\r\n"),
+    "touch": say("touch {k}none 0\r\n", ("ERROR\r\n", "NOT_FOUND\r\n")),
     "unknown-mapping-get": say("get @@{k}none.{k}9\r\n", "END\r\n"),
     "unknown-mapping-bind": say("bind {k}none\r\n", "NOT_FOUND\r\n"),
     "same-mapping-get": say("get @@{m1}\r\n", "VALUE @@{m1} 0 <number>\r\n<text>\r\nEND\r\n"),
@@ -169,7 +170,15 @@ COUNTED = (
         committed(4),
     ),
 )
+CUT = {
+    "value": ("KV-BATCH-013", say("set {k}1 0 0 1025\r\n{v~1025}\r\n", "STORED\r\n")),
+    "key": ("KV-BATCH-013", say("set {k:33} 0 0 1\r\nx\r\n", "STORED\r\n")),
+}
 OWN = (
+    *(
+        batched(f"counts-a-cut-{name}", requirement, write, *puts(2, 3), committed(0), put(4), committed(4))
+        for name, (requirement, write) in CUT.items()
+    ),
     batched(
         "own-set",
         "KV-BATCH-011",

@@ -58,6 +58,7 @@ CHAPTERS: Final = (
     "idle_commit",
     "binlog",
     "batch_settings",
+    "cache_policies",
     "histories",
     "machine",
 )

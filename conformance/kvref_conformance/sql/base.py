@@ -14,6 +14,7 @@ CONTAINER_COLUMNS: Final = (
     "name, db_schema, db_table, key_columns, value_columns, "
     "flags, cas_column, expire_time_column, unique_idx_name_on_key"
 )
+POLICY_COLUMNS: Final = "policy_name, get_policy, set_policy, delete_policy, flush_policy"
 # The plugin's demo_test; the server's default collation compares keys without case.
 DEMO_COLUMNS: Final = "c1 VARCHAR(32) PRIMARY KEY, c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import Setup
 from kvref_conformance.errors import CannotJudge, NotJudged
-from kvref_conformance.sql.base import CONTAINER_COLUMNS, DEMO_COLUMNS
+from kvref_conformance.sql.base import CONTAINER_COLUMNS, DEMO_COLUMNS, POLICY_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +49,7 @@ class World:
         self._endpoint = endpoint
         self._reload = reload
         self._before = (database.query(f"SELECT {CONTAINER_COLUMNS} FROM {database.containers}"), self._options())  # noqa: S608
+        self._policies = database.query(f"SELECT {POLICY_COLUMNS} FROM {database.policies}")  # noqa: S608 - constants
         taken = {str(row[0]).lower() for row in self._before[0]}
         letter = next((letter for letter in reversed(string.ascii_lowercase) if letter not in taken), None)
         if letter is None:
@@ -62,7 +63,8 @@ class World:
         self.names |= {"m2up": f"{tag}m2".upper(), "m2cut": f"{tag}m"}
         self.names |= {"containers": database.containers, "options": database.options, "policies": database.policies}
         options = {str(name): str(value) for name, value in self._before[1] if value}
-        self._setup = Setup(options.get("table_map_delimiter", "."), separator=options.get("separator", "|"))
+        policies = tuple(tuple(map(str, row)) for row in self._policies)
+        self._setup = Setup(options.get("table_map_delimiter", "."), None, options.get("separator", "|"), (), policies)
         self._changed = False
         self._shapes: dict[Shape, dict[str, str]] = {}
         self._null_flags = False
@@ -102,6 +104,8 @@ class World:
         if setup == self._setup:
             return
         self._require_reload()
+        if setup.hides_tables() and self._setup.hides_tables():
+            self.configure(USUAL)  # a reload shows itself by what a get finds
         self._setup, self._changed = setup, True
         self._write(setup)
         self._map_marker()
@@ -145,7 +149,9 @@ class World:
         database, (containers, options) = self.database, self._before
         database.revive()
         if self._changed:
-            database.replace({database.containers: containers, database.options: options})
+            database.replace(
+                {database.containers: containers, database.options: options, database.policies: self._policies}
+            )
         else:
             self._delete_own_rows()
         if self._null_flags:
@@ -215,7 +221,8 @@ class World:
         options += [(name, value) for name, value in wanted.items() if value is not None]
         options += setup.others
         kept = containers if setup.containers is None else []
-        self.database.replace({self.database.containers: kept, self.database.options: options})
+        database = self.database
+        database.replace({database.containers: kept, database.options: options, database.policies: setup.policies})
         if setup.containers is None:
             self._map_own()
         for name, table in setup.containers or ():
@@ -225,4 +232,5 @@ class World:
         name, table = self._marker
         with self._endpoint.link() as link:
             answer = link.ask((f"bind {name}\r\nget {WHERE}\r\n".encode(),)).data
-        return answer == f"SUCCEED\r\nVALUE {WHERE} 0 2\r\n{table}\r\nEND\r\n".encode()
+        shown = "" if self._setup.hides_tables() else f"VALUE {WHERE} 0 2\r\n{table}\r\n"
+        return answer == f"SUCCEED\r\n{shown}END\r\n".encode()

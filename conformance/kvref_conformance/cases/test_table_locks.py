@@ -1,0 +1,102 @@
+"""Tables as a whole: DDL and LOCK TABLES beside connections and their batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Hangup, Shape, case, say, sql
+from kvref_conformance.cases.batches import SOON, TABLE_LOCKS, WRITES, committed, put, puts, reads, row
+from kvref_conformance.cases.phrases import OPTIONS
+from kvref_conformance.waiting import answers, asks, ends, eventually, starts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kvref_conformance.case import Case, Step
+
+OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
+
+
+def behind(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int]) -> Case:
+    """Write a case with table locks of SQL's, which SQLite has not."""
+    return case(id_, requirements, *steps, settings=settings, engine="mysql")
+
+
+CASES: tuple[Case, ...] = (
+    case(
+        "ddl-beside-an-idle-connection",
+        "KV-LOCK-020",
+        *puts(1, 4),
+        SOON,
+        sql("ALTER TABLE {t} ADD COLUMN more INT", on="s"),
+        shape=OWN,
+        settings=WRITES,
+        engine="mysql",
+    ),
+    *(
+        case(
+            f"ddl-beside-a-batch-{name}",
+            "KV-LOCK-021",
+            put(1),
+            SOON,
+            starts("ALTER TABLE {t} ADD COLUMN other INT", "s"),
+            ends("s", fails=True),
+            Hangup(),
+            eventually(sql("SELECT COUNT(*) FROM {t}", (1,))),
+            shape=OWN,
+            settings=settings,
+            engine="mysql",
+        )
+        for name, settings in (("without-mdl", WRITES), ("with-mdl", TABLE_LOCKS))
+    ),
+    behind(
+        "lock-tables-waits-for-a-batch",
+        "KV-LOCK-022",
+        put(1),
+        SOON,
+        starts("LOCK TABLES {t1} WRITE", "s"),
+        ends("s", fails=True),
+        settings=TABLE_LOCKS,
+    ),
+    behind(
+        "a-set-waits-for-lock-tables",
+        "KV-LOCK-023",
+        sql("LOCK TABLES {t1} WRITE", on="s"),
+        asks("set {k}1 0 0 1\r\nx\r\n", "a"),
+        sql("UNLOCK TABLES", on="s"),
+        answers("STORED\r\n", "a"),
+        settings=TABLE_LOCKS,
+    ),
+    behind(
+        "a-get-beside-lock-tables",
+        "KV-LOCK-026",
+        row(1),
+        sql("LOCK TABLES {t1} WRITE", on="s"),
+        reads(1, "x"),
+        sql("UNLOCK TABLES", on="s"),
+        settings=TABLE_LOCKS,
+    ),
+    behind(
+        "lock-tables-beside-a-batch",
+        "KV-LOCK-025",
+        put(1),
+        SOON,
+        sql("LOCK TABLES {t1} WRITE", on="s"),
+        put(2),
+        sql("UNLOCK TABLES", on="s"),
+        settings=WRITES,
+    ),
+    case(
+        "switch-with-mdl",
+        "KV-BATCH-040",
+        put(1),
+        say("bind {m2}\r\n", "SUCCEED\r\n"),
+        committed(1),
+        settings=TABLE_LOCKS,
+    ),
+)
+
+
+def test_table_locks(case: Case, judge: Callable[[Case], None]) -> None:
+    """Judge one case."""
+    judge(case)

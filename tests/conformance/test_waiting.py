@@ -1,0 +1,131 @@
+"""Steps in which time passes: a request that waits, an answer no later than, connections that end in several ways."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kvref_conformance import endpoint
+from kvref_conformance.case import Hangup, case, say
+from kvref_conformance.deviations import Deviations
+from kvref_conformance.judge import Judge
+from kvref_conformance.verdict import FAILS, HOLDS, Verdict
+from kvref_conformance.waiting import answers, asks, eventually
+
+VERSION = b"VERSION 9.9.9\r\n"
+# How a connection ended, as its server sees it.
+END_OF_FILE, RESET = "end of file", "reset"
+
+
+class Slow:
+    """A server that answers `wait` once somebody said `free`, counts at `count`, and notes how connections end."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.where = "{}:{}".format(*self._listener.getsockname())
+        self.free = threading.Event()
+        self.ended: list[str] = []
+        self._numbers = itertools.count()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self.free.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # closed by the test
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as lines:
+            try:
+                for line in lines:
+                    connection.sendall(self._answer(line))
+            except ConnectionError:
+                self.ended.append(RESET)
+            else:
+                self.ended.append(END_OF_FILE)
+
+    def _answer(self, line: bytes) -> bytes:
+        if line == b"wait\r\n":
+            self.free.wait(10)
+            return b"DONE\r\n"
+        if line == b"free\r\n":
+            self.free.set()
+            return b"OK\r\n"
+        if line == b"count\r\n":
+            return b"%d\r\n" % next(self._numbers)
+        return VERSION
+
+
+@pytest.fixture
+def slow() -> Iterator[Slow]:
+    """Return such a server."""
+    server = Slow()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def judged(slow: Slow) -> Callable[..., Verdict]:
+    """Return a function that judges steps against it."""
+
+    def judge(*steps: object) -> Verdict:
+        one = case("one", "KV-CORE-041", *steps)  # type: ignore[arg-type]
+        return Judge(endpoint.find(slow.where, "memcached"), Deviations(()), None, "", "zz").judge(one, "locks")
+
+    return judge
+
+
+def test_what_waits_is_answered_when_somebody_frees_it(judged: Callable[..., Verdict]) -> None:
+    steps = asks("wait\r\n", "a"), say("free\r\n", "OK\r\n", on="b"), answers("DONE\r\n", "a")
+    assert judged(*steps).verdict == HOLDS
+
+
+def test_what_should_wait_and_does_not_fails(judged: Callable[..., Verdict]) -> None:
+    verdict = judged(say("free\r\n", "OK\r\n", on="b"), asks("wait\r\n", "a"))
+    assert verdict.verdict == FAILS
+    assert "(it should wait)" in verdict.text
+
+
+def test_what_waits_for_ever_is_a_hang(judged: Callable[..., Verdict]) -> None:
+    verdict = judged(asks("wait\r\n", "a"), answers("DONE\r\n", "a", patience=0.2))
+    assert "(hang: no answer within 0.2 s)" in verdict.text
+
+
+def test_another_answer_behind_the_wait_fails(judged: Callable[..., Verdict]) -> None:
+    steps = asks("wait\r\n", "a"), say("free\r\n", "OK\r\n", on="b"), answers("STORED\r\n", "a")
+    assert r"< DONE\r\n" in judged(*steps).text
+
+
+def test_a_step_is_repeated_until_it_gets_what_it_wants(judged: Callable[..., Verdict]) -> None:
+    verdict = judged(eventually(say("count\r\n", "3\r\n")))
+    assert verdict.verdict == HOLDS
+    assert [exchange.got for exchange in verdict.conversation] == ["3\r\n"]
+
+
+def test_what_never_comes_fails_at_the_deadline(judged: Callable[..., Verdict]) -> None:
+    began = time.monotonic()
+    assert judged(eventually(say("count\r\n", "never\r\n"), within=0.3)).verdict == FAILS
+    assert 0.3 <= time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(("how", "seen"), [("half", END_OF_FILE), ("close", END_OF_FILE), ("reset", RESET)])
+def test_connections_end_in_several_ways(slow: Slow, judged: Callable[..., Verdict], how: str, seen: str) -> None:
+    judged(say("count\r\n", "0\r\n"))  # whoever asked for the version has gone by then
+    before = len(slow.ended)
+    assert judged(say("count\r\n", "1\r\n"), Hangup(how=how)).verdict == HOLDS
+    deadline = time.monotonic() + 5
+    while seen not in slow.ended[before:] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert seen in slow.ended[before:]

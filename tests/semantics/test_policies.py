@@ -1,0 +1,136 @@
+"""Cache policies at the desk: what the suite cannot reach from outside, with the profiles beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from desk import Desk
+
+Make = Callable[..., Desk]
+ALL = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}', delete_policy = '{0}', flush_policy = '{0}'"
+CACHING, CACHE = ALL.format("caching"), ALL.format("cache_only")
+NUMBER = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
+
+
+def item(value: bytes, key: bytes = b"k") -> bytes:
+    return b"VALUE %s 0 %d\r\n%s\r\nEND\r\n" % (key, len(value), value)
+
+
+def value_of(endpoint: Desk, connection: str = "a") -> bytes:
+    return endpoint.say(b"get k\r\n", connection)
+
+
+def test_what_is_discarded_never_enters(desk: Make) -> None:
+    endpoint = desk("kvref", CACHING)
+    endpoint.say(b"set k 0 0 3\r\nold\r\n")
+    endpoint.batch(10, 10)
+    endpoint.say(b"set k 0 0 3\r\nnew\r\n")
+    assert (value_of(endpoint), value_of(endpoint, "b")) == (item(b"new"), item(b"old"))
+    _, session, _ = endpoint._connections["a"]
+    session.batch.reset()  # as where the transaction is lost
+    assert endpoint.shared.cache.rows()["curr_items"] == "1"
+    assert value_of(endpoint) == item(b"old")
+
+
+def test_a_batch_enters_with_its_commit(desk: Make) -> None:
+    endpoint = desk("kvref", CACHING)
+    endpoint.batch(2)
+    endpoint.say(b"set k 0 0 1\r\nx\r\n")
+    assert endpoint.shared.cache.rows()["curr_items"] == "0"
+    endpoint.say(b"delete nokey\r\n")
+    endpoint.say(b"set j 0 0 1\r\ny\r\n")
+    assert endpoint.shared.cache.rows()["curr_items"] == "2"
+    endpoint.sql.execute("UPDATE demo_test SET c2 = 'sql'")
+    assert value_of(endpoint) == item(b"x")
+
+
+def test_the_plugin_keeps_what_was_discarded(desk: Make) -> None:
+    for profile in ("mysql-8.0", "mysql-5.6"):
+        endpoint = desk(profile, CACHING)
+        endpoint.batch(10, 10)
+        endpoint.say(b"set k 0 0 1\r\nx\r\n")
+        assert endpoint.say(b"delete nokey\r\n") == b"NOT_FOUND\r\n"
+        assert value_of(endpoint, "b") == item(b"x")  # [tx:policy-039]
+        assert endpoint.rows("SELECT * FROM demo_test WHERE c1 = 'k'") == []
+
+
+def test_hits_are_no_reads_of_the_batch(desk: Make) -> None:
+    endpoint = desk("mysql-8.0", CACHING)
+    endpoint.batch(4)
+    endpoint.say(b"set k 0 0 1\r\nx\r\n")
+    assert value_of(endpoint) == item(b"x")
+    assert endpoint.rows("SELECT * FROM demo_test WHERE c1 = 'k'") == []  # [more:policy-133]
+    endpoint.say(b"get AA\r\n")
+    assert endpoint.rows("SELECT c2 FROM demo_test WHERE c1 = 'k'") == [("x",)]
+
+
+@pytest.mark.parametrize("policy", ["cache_only", "disabled"])
+def test_what_goes_past_the_table_counts_in_no_batch(desk: Make, policy: str) -> None:
+    endpoint = desk("mysql-8.0", f"UPDATE cache_policies SET set_policy = '{policy}'")
+    endpoint.batch(3, 3)
+    endpoint.say(b"delete AA\r\n")
+    for _ in range(3):
+        assert endpoint.say(b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"  # [more:policy-134]
+    assert endpoint.rows("SELECT c1 FROM demo_test") == [("AA",)]
+
+
+def test_a_large_set_removes_its_key_from_the_cache(desk: Make) -> None:
+    refused = b"SERVER_ERROR object too large for cache\r\n"
+    for profile, left in (("mysql-8.0", b"END\r\n"), ("mysql-5.6", b"END\r\n"), ("kvref", item(b"x"))):
+        endpoint = desk(profile, CACHE)
+        endpoint.say(b"set k 0 0 1\r\nx\r\n")
+        assert endpoint.say(b"set k 0 0 1048577\r\n" + b"y" * 1048577 + b"\r\n") == refused
+        assert value_of(endpoint) == left  # [more:policy-111]
+
+
+@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        (b"  12 ", b"13\r\n"), (b" abc", b"1\r\n"), (b"   ", b"1\r\n"), (b"-1 ", NUMBER),
+        (b"-18446744073709551615 ", b"2\r\n"), (b"+5\t", b"6\r\n"), (b"5\0", b"6\r\n"), (b"5\0x ", b"6\r\n"),
+        (b"0x10 ", NUMBER), (b"1e3 ", NUMBER), (b"9223372036854775808 ", b"9223372036854775809\r\n"),
+        (b"9223372036854775808 -", NUMBER), (b"007 ", b"8\r\n"), (b"99999999999999999999 ", NUMBER), (b"1 2 ", b"2\r\n"),
+    ],
+)  # fmt: skip
+def test_numbers_are_read_as_strtoull_does(desk: Make, profile: str, value: bytes, answer: bytes) -> None:
+    endpoint = desk(profile, CACHE)
+    endpoint.say(b"set k 0 0 %d\r\n%s\r\n" % (len(value), value))
+    assert endpoint.say(b"incr k 1\r\n") == answer  # [more:policy-163]
+
+
+@pytest.mark.parametrize(("value", "answer"), [(b" 12 ", b"13\r\n"), (b" abc", NUMBER), (b"1 2 ", NUMBER), (b"+5", NUMBER), (b"", NUMBER)])  # fmt: skip
+def test_kvref_counts_numbers_only(desk: Make, value: bytes, answer: bytes) -> None:
+    endpoint = desk("kvref", CACHE)
+    endpoint.say(b"set k 0 0 %d\r\n%s\r\n" % (len(value), value))
+    assert endpoint.say(b"incr k 1\r\n") == answer
+
+
+def test_time_in_the_cache_and_in_the_row(desk: Make) -> None:
+    for profile, kept, row in (("mysql-8.0", 0, 102), ("mysql-5.6", 98, 100), ("kvref", 0, 100)):
+        endpoint = desk(profile, CACHING)
+        endpoint.say(b"set k 0 100 1\r\nx\r\n")
+        ((time,),) = endpoint.rows("SELECT c5 FROM demo_test WHERE c1 = 'k'")
+        assert time - endpoint.now == row, profile  # [more:policy-160]
+        endpoint.sql.execute("DELETE FROM demo_test")
+        endpoint.now += 98 - kept
+        assert value_of(endpoint) == item(b"x"), profile
+        endpoint.now += 2 + kept
+        assert value_of(endpoint) == b"END\r\n", profile
+
+
+def test_the_spelling_of_the_row_counts(desk: Make) -> None:
+    endpoint = desk("kvref", CACHING)
+    endpoint.say(b"set k 0 0 1\r\nx\r\nset K 0 0 1\r\ny\r\n")
+    assert value_of(endpoint) == item(b"y")
+    assert endpoint.say(b"get K\r\n") == item(b"y", b"K")
+    assert endpoint.say(b"delete K\r\n") == b"DELETED\r\n"
+    assert value_of(endpoint) == b"END\r\n"
+
+
+def test_stats_count_what_the_cache_holds(desk: Make) -> None:
+    endpoint = desk("mysql-8.0", CACHE)
+    endpoint.say(b"set k 0 0 1\r\nx\r\ndelete k\r\nset k2 0 0 1\r\nx\r\n")
+    rows = endpoint.shared.cache.rows()  # [more:policy-130]
+    assert rows == {"evictions": "0", "curr_items": "1", "total_items": "2", "bytes": "59"}
