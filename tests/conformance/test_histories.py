@@ -200,6 +200,16 @@ def test_what_blocks_a_thread_of_others_is_not_sent(threads: int, reason: str) -
     assert refuses(model, set_("b", "k1", "2"), MEANS) == reason
 
 
+def test_nobody_connects_while_every_thread_waits() -> None:
+    model = begin("mysql-8.0", (("t1", "k1", "1"),), 1, **{W: 1000, R: 1000})
+    model.take(s.Open("a", "m1"))
+    model.take(s.Change("update", "t1", "k1", "2", within=True))
+    assert allowed(model, (set_("a", "k1", "2"), WAITS)) == 1
+    assert refuses(model, s.Open("b", "m1"), MEANS) == "every thread of the endpoint waits"
+    assert allowed(model, (s.End(commit=True), STORED)) == 1
+    assert not refuses(model, s.Open("b", "m1"), MEANS)
+
+
 def test_a_deadlock_and_a_flush_that_hangs_are_not_sent() -> None:
     """lock-024, lock-109."""
     model = connected("mysql-8.0", **{W: 1000, R: 1000})

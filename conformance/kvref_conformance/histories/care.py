@@ -29,7 +29,7 @@ class Means:
 def refuses(model: Model, step: s.Step, means: Means) -> str:
     """Return why a step must not be done now; empty where it may."""
     if isinstance(step, s.Open):
-        return "it is open" if step.on in model.open else ""
+        return "it is open" if step.on in model.open else _refuses_connect(model)
     if isinstance(step, s.Look | s.Change | s.End):
         return _refuses_statement(model, step, means)
     if step.on not in model.open:
@@ -41,6 +41,11 @@ def refuses(model: Model, step: s.Step, means: Means) -> str:
     if isinstance(step, s.Store | s.Incr | s.Delete | s.Get):
         return _grows(model, step) or _refuses_lock(model, step)
     return ""
+
+
+def _refuses_connect(model: Model) -> str:
+    blocked = {each.slot for each in model.open.values() if each.waits}
+    return "every thread of the endpoint waits" if len(blocked) == model.threads else ""
 
 
 def _refuses_statement(model: Model, step: s.Statement, means: Means) -> str:

@@ -53,7 +53,7 @@ class Model:
     ) -> None:
         self.rules, self.limits, self.names = rules, limits, names
         self.skipped = 0
-        self._words, self._threads = words, threads
+        self._words, self.threads = words, threads
         self.rows = Rows()
         self.numbers = Numbers()
         self._batches = Batches(rules, limits, self.rows)
@@ -96,13 +96,13 @@ class Model:
 
     def _next_slot(self) -> int:
         """Take the next thread in turn that serves no other connection, or at least none that waits."""
-        for taken in ([c.slot for c in self.open.values()], [c.slot for c in self.open.values() if c.waits], []):
-            for skipped in range(self._threads):
-                if (self._connected + skipped) % self._threads not in taken:
+        for taken in ([c.slot for c in self.open.values()], [c.slot for c in self.open.values() if c.waits]):
+            for skipped in range(self.threads):
+                if (self._connected + skipped) % self.threads not in taken:
                     self.skipped = skipped
                     self._connected += skipped + 1
-                    return (self._connected - 1) % self._threads
-        raise AssertionError("the last round takes any thread")
+                    return (self._connected - 1) % self.threads
+        raise AssertionError("care lets nobody connect while every thread waits")
 
     def place(self, step: s.Locking, key: str) -> Place:
         """Return where a request looks for a key."""
