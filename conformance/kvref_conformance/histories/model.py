@@ -241,8 +241,6 @@ class Model:
         place = (step.table, step.key)
         self.sql_open = self.sql_open or step.within
         row = None if step.verb == "delete" else self._of_sql(step.value)
-        if step.verb == "update" and self.rows.newest(place) is None:
-            return []
         if step.within:
             self.rows.write(s.SQL, place, row)
         else:
@@ -270,5 +268,4 @@ class Model:
         return tuple((place, row) for place in places if (row := read(place)) is not None)
 
     def _of_sql(self, value: str) -> Row:
-        number = Number(next(self._sql_numbers))
-        return Row(value, 0, number)
+        return Row(value, 0, Number(next(self._sql_numbers)))
