@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.histories import steps as s
 from kvref_conformance.histories.batches import Batches, Connection
-from kvref_conformance.histories.expected import CAS, Answer, Closed, Expected, Numbers, Refill, Seen, Silence
+from kvref_conformance.histories.expected import CAS, Answer, Closed, Expected, Numbers, Refill, Seen, Served, Silence
 from kvref_conformance.histories.rows import Number, Place, Row, Rows
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Model:
 
     skipped: how many threads in turn were passed over at the last connect.
     sql_open: a SQL transaction is open.
+    sql_waits: the row that a SQL statement waits for, and what it makes of it.
     timeouts: how many requests were left to their timeout.
     """
 
@@ -59,6 +60,7 @@ class Model:
         self._batches = Batches(rules, limits, self.rows)
         self.open = self._batches.open
         self.sql_open = False
+        self.sql_waits: tuple[Place, Row | None] | None = None
         self.timeouts = 0
         self._connected = 0
         self._sql_numbers = itertools.count(SQL_NUMBERS)
@@ -243,14 +245,22 @@ class Model:
         row = None if step.verb == "delete" else self._of_sql(step.value)
         if step.within:
             self.rows.write(s.SQL, place, row)
-        else:
-            self.rows.put({place: row})
+            return []
+        if self.rows.holder(place, s.AUTOCOMMIT):
+            self.sql_waits = place, row
+            return [Silence(s.AUTOCOMMIT)]
+        self.rows.put({place: row})
         return []
 
     def _released(self) -> list[Expected]:
         """Carry out what waits for nobody any more; that may give further locks back."""
         expected: list[Expected] = []
         while True:
+            if self.sql_waits and not self.rows.holder(self.sql_waits[0], s.AUTOCOMMIT):
+                (place, row), self.sql_waits = self.sql_waits, None
+                if self.rows.newest(place) is not None:
+                    self.rows.put({place: row})
+                expected.append(Served())
             free = [c for on, c in self.open.items() if c.waits and not self._waits_for(on)]
             if not free:
                 return expected

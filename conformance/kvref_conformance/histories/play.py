@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,7 +15,7 @@ import pymysql
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.histories import steps as s
 from kvref_conformance.histories.care import Means, refuses
-from kvref_conformance.histories.expected import Answer, Cells, Closed, Expected, Refill, Seen, Silence, shown
+from kvref_conformance.histories.expected import Answer, Cells, Closed, Expected, Refill, Seen, Served, Silence, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -70,6 +71,7 @@ class Stage:
         connect: opens a memcached connection.
         observer: sees what is committed.
         transaction: holds the open SQL transaction; None where the store has none beside the endpoint's.
+        waiter: waits for rows; None likewise.
         dirty: sees what is not committed; None likewise.
         tables: names of t1 and t2 in SQL.
         names: of the mappings at the endpoint.
@@ -78,6 +80,7 @@ class Stage:
     connect: Callable[[], Line]
     observer: Observer
     transaction: Observer | None
+    waiter: Observer | None
     dirty: Observer | None
     tables: Mapping[str, str]
     names: Mapping[str, str]
@@ -115,6 +118,12 @@ class Player:
         self._stage = stage
         self._begin = begin
         self.patience = PATIENCE
+        self._thread = ThreadPoolExecutor(1)
+        self._waiting: Future[None] | None = None
+
+    def close(self) -> None:
+        """End the thread in which SQL waits."""
+        self._thread.shutdown()
 
     def hold(self, history: History) -> Course:
         """Hold a history from its first row to the end of its last connection."""
@@ -169,6 +178,10 @@ class Player:
     def _look(self, model: Model, expected: Expected, lines: dict[str, Line]) -> str:
         """Look at what is expected; returns what came instead."""
         match expected:
+            case Silence(s.AUTOCOMMIT):
+                return "" if self._is_waiting(SILENT) else "SQL does not wait"
+            case Served():
+                return "SQL goes on waiting" if self._is_waiting(self.patience) else ""
             case Silence():
                 answer = lines[expected.on].answer(SILENT)
                 return "" if answer is None else f"it does not wait: {answer!r}"
@@ -183,6 +196,14 @@ class Player:
                 self._stage.observer.execute(self._insert(expected.table, dict(expected.rows)))
                 return ""
         return self._compare(model, expected)
+
+    def _is_waiting(self, patience: float) -> bool:
+        assert self._waiting is not None, "a statement was begun"
+        try:
+            self._waiting.result(patience)
+        except TimeoutError:
+            return True
+        return False
 
     def _compare(self, model: Model, expected: Seen) -> str:
         observer = self._stage.dirty if expected.dirty else self._stage.observer
@@ -227,14 +248,19 @@ class Player:
             return
         if begins:
             observer.execute("BEGIN")
+        if _asleep(step, model):
+            assert self._stage.waiter is not None, "care lets no statement wait where it may not"
+            self._waiting = self._thread.submit(self._stage.waiter.execute, self._statement(step, model))
+            return
         observer.execute(self._statement(step, model))
 
     def _statement(self, step: s.Change, model: Model) -> str:
         name, where = self._stage.tables[step.table], f"WHERE c1 = '{step.key}'"
         if step.verb == "delete":
             return f"DELETE FROM {name} {where}"
-        owner = s.SQL if step.within else "autocommit"
-        row = model.rows.own(owner, (step.table, step.key))
+        asleep = _asleep(step, model)
+        owner = s.SQL if step.within else s.AUTOCOMMIT
+        row = asleep[1] if asleep else model.rows.own(owner, (step.table, step.key))
         assert row is not None, "it was just written"
         if step.verb == "insert":
             return self._insert(step.table, {(step.table, step.key): row})
@@ -250,6 +276,16 @@ class Player:
                 self._stage.transaction.execute("ROLLBACK")
         for line in lines.values():
             line.closes(LEAVING)
+        if self._waiting is not None:
+            with suppress(pymysql.MySQLError, TimeoutError):
+                self._waiting.result(self.patience)
+            self._waiting = None
+
+
+def _asleep(step: s.Change, model: Model) -> tuple[Place, Row | None] | None:
+    """Return what a statement waits for and what it will write, where it waits."""
+    waits = model.sql_waits
+    return waits if waits and not step.within and waits[0] == (step.table, step.key) else None
 
 
 def _ending(model: Model) -> Iterator[s.Step]:

@@ -48,14 +48,16 @@ class Histories:
         self._words = own if self._rules.bound_named else dict.fromkeys(TABLES, world.default_words())
         self._threads = _threads(endpoint) if world.database.has_plugin() else NO_THREADS
         observer = self._another(world.database, "READ COMMITTED")
-        transaction, dirty = None, None
+        transaction, waiter, dirty = None, None, None
         if world.database.engine == "mysql":
             transaction = self._another(world.database, "READ COMMITTED")
+            waiter = self._another(world.database, "READ COMMITTED")
             dirty = self._another(world.database, "READ UNCOMMITTED")
         tables = {table: world.names[table] for table in sorted(set(TABLES.values()))}
-        stage = Stage(lambda: SocketLine(endpoint), observer, transaction, dirty, tables, self._names)
+        stage = Stage(lambda: SocketLine(endpoint), observer, transaction, waiter, dirty, tables, self._names)
         self._means = stage.means
         self._player = Player(stage, self._begin)
+        self._stack.callback(self._player.close)
 
     def __enter__(self) -> Self:
         return self

@@ -17,8 +17,9 @@ CONNECTIONS: Final = ("a", "b", "c")
 TABLES: Final = {"m1": "t1", "m1b": "t1", "m2": "t2"}
 KEYS: Final = ("k1", "k3", "k5")
 FENCES: Final = ("k0", "k2", "k4", "k6")
-# Who holds the locks of an open SQL transaction.
+# Who holds the locks of an open SQL transaction, and who waits with a statement that commits itself.
 SQL: Final = "sql"
+AUTOCOMMIT: Final = "SQL"
 
 
 @dataclass(frozen=True, slots=True)
