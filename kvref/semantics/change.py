@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvref.semantics.ports import Clear, Commit, Remove, Steps
+from kvref.semantics.ports import Clear, Commit, Remove, RollBack, Steps
 from kvref.semantics.session import Session
 from kvref.semantics.store import refused_by_table
 from kvref.wire import commands as c
@@ -51,6 +51,8 @@ def flush_all(session: Session, command: c.FlushAll, _now: int) -> Steps:
     session.batch.reopened()
     if cause is None:
         cause = yield Commit()
+    else:
+        yield RollBack()
     if cause is not None:
         return ServerError(cause if session.rules.refusal_is_error else NOT_FLUSHED)
     return Status.OK

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Lookup, Operation, Row, Steps
+from kvref.semantics.ports import Lookup, Operation, RollBack, Row, Steps
 from kvref.semantics.ranges import Range, parse, scan
 from kvref.semantics.session import Session, UnfitError
 from kvref.semantics.through import cached
@@ -51,6 +51,8 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         yield from _count(session)
     session.stuck = session.stuck and not items
     if command.refused:
+        if read and not session.batch.open:
+            yield RollBack()  # in no batch: nothing else would end that transaction
         return r.Line(BAD_FORMAT)
     return r.Items(items, command.with_cas)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from kvref.errors import StoreError
 from kvref.semantics import arithmetic, change, retrieve, store
-from kvref.semantics.ports import DeadlockError, LockWaitError, Steps, TransactionLostError
+from kvref.semantics.ports import DeadlockError, LockWaitError, RollBack, Steps, TransactionLostError
 from kvref.semantics.session import Session, UnfitError
 from kvref.semantics.stats import report
 from kvref.semantics.through import Verb, through
@@ -15,6 +15,8 @@ from kvref.wire import commands as c
 from kvref.wire import replies as r
 
 LOCK_WAIT: Final = "lock wait timeout"
+_TEMPORARY: Final = r.ServerError("temporary failure")
+_STOPS: Final = (RefusedError, UnfitError, LockWaitError, TransactionLostError, StoreError)
 _VERBS: Final[dict[type, Verb]] = {
     c.Get: retrieve.get,
     c.Store: store.store,
@@ -56,22 +58,35 @@ def _tried(session: Session, command: c.Command, steps: Steps) -> Steps:
     batch = session.batch
     try:
         return (yield from steps)
-    except RefusedError as refused:
-        return refused.reply
-    except UnfitError as unfit:
-        error = session.rules.unfit_table_is_error
-        return r.ServerError(str(unfit)) if error else _failed(session, command, r.ServerError("temporary failure"))
-    except LockWaitError:
-        error = session.rules.lock_wait_is_error
-        return r.ServerError(LOCK_WAIT) if error else _failed(session, command, r.Status.NOT_FOUND)
-    except TransactionLostError as lost:
-        writes, batch.writing = batch.writes, False
-        batch.reset()
-        if isinstance(lost, DeadlockError) and not session.rules.lock_wait_is_error:
-            return _failed(session, command, r.Status.NOT_FOUND)
-        return r.ServerError(f"{lost}: {writes} pending writes are lost" if writes else str(lost))
-    except StoreError as error:
-        return r.ServerError(str(error))
+    except _STOPS as stop:
+        if not (batch.open or batch.writing):
+            yield RollBack()  # what it has read or locked is in no batch: nothing else would end that transaction
+        return _stopped(session, command, stop)
+
+
+def _stopped(session: Session, command: c.Command, stop: Exception) -> r.Reply:
+    batch, rules = session.batch, session.rules
+    match stop:
+        case RefusedError():
+            return stop.reply
+        case UnfitError():
+            return _error(session, command, str(stop), told=rules.unfit_table_is_error, delete=_TEMPORARY)
+        case LockWaitError():
+            return _error(session, command, LOCK_WAIT, told=rules.lock_wait_is_error)
+        case TransactionLostError():
+            writes, batch.writing = batch.writes, False
+            batch.reset()
+            text = f"{stop}: {writes} pending writes are lost" if writes else str(stop)
+            told = rules.lock_wait_is_error or not isinstance(stop, DeadlockError)
+            return _error(session, command, text, told=told)
+        case _:
+            return r.ServerError(str(stop))
+
+
+def _error(
+    session: Session, command: c.Command, text: str, *, told: bool, delete: r.Reply = r.Status.NOT_FOUND
+) -> r.Reply:
+    return r.ServerError(text) if told else _failed(session, command, delete)
 
 
 def _settled(session: Session, command: c.Command, reply: r.Reply) -> Steps:

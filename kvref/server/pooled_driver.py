@@ -1,24 +1,38 @@
-"""Between sessions and a database server: each command runs on a connection of its own, in a thread while it waits.
+"""Between sessions and a database server: each connection's transaction is one of the server's, on a link of its own.
 
-A command's operations are carried out in order; what they wrote is committed before the reply leaves. Where the
-database says that what a command saw is out of date (deadlock, a row that came up meanwhile, DDL, a lost connection
-before the commit) the command begins anew: nothing of it was kept. Why threads: bench/README.md.
+A connection whose transaction is over holds no link. Each statement waits in a thread, so that what waits for a lock
+stops only its own connection. Where the database says that what a command saw is out of date (deadlock, a row that came
+up meanwhile, DDL, a lost link) the command begins anew, unless acknowledged writes are gone. Why threads:
+bench/README.md.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kvref.errors import StoreError
+from kvref.semantics import ports
 from kvref.semantics.mapping import Directory
-from kvref.semantics.ports import LockWaitError, Operation, Steps
+from kvref.semantics.ports import (
+    Commit,
+    DeadlockError,
+    FixSnapshot,
+    LockWaitError,
+    Operation,
+    RollBack,
+    Steps,
+    TransactionLostError,
+)
+from kvref.server.deleted import without_deleted
+from kvref.server.pool import Pool
+from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import MySQLStore
-from kvref.storage.mysql_link import AgainError, Link, LostError
+from kvref.storage.mysql_errors import AgainError, CycleError, LostError
+from kvref.storage.mysql_link import Link
 from kvref.wire.replies import Reply, ServerError
 
 _log = logging.getLogger("kvref.server")
@@ -30,30 +44,62 @@ LOOK_EVERY: Final = 1.0
 PAUSE: Final = 2.0
 
 
+@dataclass(slots=True, eq=False)
+class Transaction:
+    """One connection's transaction.
+
+    Args:
+        link: where it is, also while a command of it runs; None: nowhere.
+        written: something is written in it.
+        acknowledged: by a command that was answered.
+    """
+
+    link: Link | None = None
+    written: bool = False
+    acknowledged: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Tell whether there is anything to commit."""
+        return self.link is not None and self.link.in_transaction
+
+
 class PooledDriver:
     """Answer the operations of all sessions from one database server.
 
     Args:
         store: where rows live.
+        isolation: who sees what; a later change of the level counts from the next transaction.
+
+    Raises:
+        ConfigError: too few connections for batches.
     """
 
-    dirty = False  # a reply is given after its commit
+    dirty = False  # a reply is given after the commit that it waits for
 
-    def __init__(self, store: MySQLStore) -> None:
+    def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
         self.store = store
+        self._isolation = isolation
         self._loop = asyncio.get_running_loop()
-        most = store.login.connections
-        self._threads = ThreadPoolExecutor(most, thread_name_prefix="kvref-mysql")
-        self._places = asyncio.Semaphore(most)
-        self._idle: list[Link] = []
-        self._commands: dict[Callable[[Reply], None], asyncio.Task[None]] = {}
+        self._pool = Pool(store, isolation)
+        self._transactions: set[Transaction] = set()
+        self._running: set[asyncio.Task[None]] = set()
         self._looked = self._loop.time()
         self._looking: asyncio.Task[None] | None = None
+        if not isolation.row_locks:
+            _log.warning("innodb_api_disable_rowlock=1 has no effect here: the database makes every write wait")
 
-    def run(self, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
+    def begin(self) -> Transaction:
+        """Return the transaction of a new connection."""
+        transaction = Transaction()
+        self._transactions.add(transaction)
+        return transaction
+
+    def run(self, transaction: Transaction, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
         """Run a command's steps.
 
         Args:
+            transaction: of its connection, which runs one command at a time.
             begin: begins the command, or begins it anew.
             done: called later with the reply, where the command needs the database.
 
@@ -62,136 +108,190 @@ class PooledDriver:
         """
         since = self._loop.time() - self._looked
         if LOOK_EVERY < since <= PAUSE and self._looking is None:
-            self._looking = self._loop.create_task(self._look_behind())
+            self._looking = self._start(self._look_behind())
         steps = begin()
         try:
             operation = steps.send(None)
+            while self._does_nothing(transaction, operation):
+                operation = steps.send(None)
         except StopIteration as stop:
             reply: Reply = stop.value
             return reply
-        self._commands[done] = self._loop.create_task(self._carry_out(begin, steps, operation, done, since > PAUSE))
+        self._start(self._carry_out(transaction, begin, steps, operation, done, since > PAUSE))
         return None
 
-    def forget(self, done: Callable[[Reply], None]) -> None:
-        """Stop a command that still waits for a connection on behalf of a client that is gone; others run out."""
-        self._commands.pop(done, None)
+    def end(self, transaction: Transaction) -> None:
+        """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
+        self._transactions.discard(transaction)
+        if transaction.link is not None:
+            self._start(self._release(transaction))
 
     def when_settled(self, settled: Callable[[str], None]) -> None:
-        """Call back at once: nothing that was answered waits for a commit."""
+        """Call back at once: no reply waits for a commit."""
         settled("")
 
     def commit(self) -> None:
-        """Do nothing: what was answered is committed."""
+        """Do nothing: what was answered is committed, or in an open batch."""
 
     async def read_directory(self) -> Directory:
         """Read the configuration, see `MySQLStore.read_directory`."""
-        return self.store.adopt(await self._in_thread(self.store.look_up_directory))
+        return self.store.adopt(await self._pool.in_thread(self.store.look_up_directory))
 
     async def close(self) -> None:
-        """Wait for the commands that run, then close the connections."""
-        running = [*self._commands.values(), *([self._looking] if self._looking else [])]
-        if running:
-            await asyncio.wait(running)
-        for link in self._idle:
-            await self._in_thread(link.close)
-        self._threads.shutdown(wait=False)
+        """Wait for the commands that run, commit what is open, then close the links."""
+        while self._running:
+            await asyncio.wait(self._running)
+        for transaction in list(self._transactions):
+            if transaction.link is not None:
+                reason = await self._finish(transaction, Commit())
+                if reason is not None:
+                    _log.error("a batch could not be committed: %s", reason)
+                await self._release(transaction)
+        await self._pool.close()
 
-    async def _in_thread(self, call: Callable[..., Any], *arguments: object) -> Any:
-        return await self._loop.run_in_executor(self._threads, call, *arguments)
+    def _start(self, steps: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = self._loop.create_task(steps)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
 
     async def _carry_out(
         self,
+        transaction: Transaction,
         begin: Callable[[], Steps],
         steps: Steps,
         operation: Operation,
         done: Callable[[Reply], None],
         stale: bool,
     ) -> None:
-        reply: Reply
         try:
-            async with self._place():
-                reply = await self._reply(begin, steps, operation, stale)
-        except (StoreError, AgainError) as error:
-            reply = ServerError(str(error))
+            reply = await self._reply(transaction, begin, steps, operation, stale)
         except Exception:  # noqa: BLE001 - logged whole
             # A server never dies of a request; the log has what to mend.
             _log.exception("a command failed")
             reply = ServerError("internal error, see the server's log")
-        if self._commands.pop(done, None) is not None:
-            done(reply)
+            if not transaction.acknowledged:
+                await self._finish(transaction, RollBack())
+        transaction.acknowledged = transaction.written
+        if not transaction.open:
+            await self._release(transaction)
+        done(reply)
 
-    async def _reply(self, begin: Callable[[], Steps], steps: Steps, operation: Operation, stale: bool) -> Reply:
-        tried = 0
-        while True:
-            tried += 1
+    async def _reply(
+        self, transaction: Transaction, begin: Callable[[], Steps], steps: Steps, operation: Operation, stale: bool
+    ) -> Reply:
+        for left in reversed(range(TRIES)):
+            failure: Exception | None = None
             try:
                 if stale:
                     steps.close()
-                    await self._look()
+                    failure = await self._look_again(last=not left)
                     steps = begin()
-                    try:
-                        operation = steps.send(None)
-                    except StopIteration as stop:
-                        reply: Reply = stop.value
-                        return reply
-                async with self._link() as link:
-                    return await self._all(link, steps, operation)
+                    operation = steps.send(None)
+                return await self._all(transaction, steps, operation, failure, last=not left)
+            except StopIteration as stop:
+                reply: Reply = stop.value
+                return reply
             except (AgainError, LostError):
-                if tried == TRIES:
-                    raise
                 stale = True
+        raise AssertionError("the last try gives a reply")
 
-    @asynccontextmanager
-    async def _place(self) -> AsyncIterator[None]:
+    async def _look_again(self, *, last: bool) -> Exception | None:
+        """Look at the mapped tables; returns why that cannot be done, for the command to answer."""
         try:
-            async with asyncio.timeout(self.store.patience):
-                await self._places.acquire()
-        except TimeoutError as error:
-            most = self.store.login.connections
-            raise StoreError(
-                f"none of {most} connections to the database became free within {self.store.patience:g} s"
-            ) from error
-        try:
-            yield
-        finally:
-            self._places.release()
+            await self._look()
+        except StoreError as error:
+            if isinstance(error, LostError) and not last:
+                raise
+            return error
+        return None
 
-    @asynccontextmanager
-    async def _link(self) -> AsyncIterator[Link]:
-        link = self._idle.pop() if self._idle else await self._in_thread(self.store.link)
-        try:
-            yield link
-        finally:
-            if link.in_transaction:
-                await self._in_thread(link.roll_back)
-            if link.lost:
-                # What ended it, such as a restart, has most likely ended those that wait for use too.
-                lost, self._idle = [link, *self._idle], []
-                for each in lost:
-                    await self._in_thread(each.close)
-            else:
-                self._idle.append(link)
-
-    async def _all(self, link: Link, steps: Steps, operation: Operation) -> Reply:
+    async def _all(
+        self, transaction: Transaction, steps: Steps, operation: Operation, failure: Exception | None, *, last: bool
+    ) -> Reply:
         try:
             while True:
-                try:
-                    answer = await self._in_thread(link.execute, operation)
-                    self.store.heed(operation, answer)
-                except LockWaitError:
-                    operation = steps.throw(LockWaitError)
-                    continue
-                operation = steps.send(answer)
+                answer = None
+                if failure is None:
+                    try:
+                        answer = await self._answer(transaction, operation)
+                    except (StoreError, LockWaitError, AgainError) as error:
+                        failure = await self._failure(transaction, error, last=last)
+                if failure is None:
+                    operation = steps.send(answer)
+                else:
+                    thrown, failure = failure, None
+                    operation = steps.throw(thrown)
         except StopIteration as stop:
             reply: Reply = stop.value
-        if link.in_transaction:
-            await self._in_thread(link.commit)
         return reply
+
+    def _does_nothing(self, transaction: Transaction, operation: Operation) -> bool:
+        match operation:
+            case Commit() | RollBack():
+                return not transaction.open
+            case FixSnapshot():
+                return transaction.open or not self._isolation.keeps_snapshot
+            case _:
+                return False
+
+    async def _answer(self, transaction: Transaction, operation: Operation) -> Any:
+        if self._does_nothing(transaction, operation):
+            return None
+        match operation:
+            case Commit() | RollBack():
+                return await self._finish(transaction, operation)
+            case ports.LoadMapping() | ports.Recheck() if transaction.open:
+                # Not from the transaction's snapshot, and no table that is only looked at stays locked against DDL.
+                async with self._pool.outside() as outside:
+                    answer = await self._pool.in_thread(outside.execute, operation)
+            case _:
+                link = transaction.link = transaction.link or await self._pool.take()
+                answer = await self._pool.in_thread(link.execute, operation)
+                if ports.takes_lock(operation) and not isinstance(operation, ports.Lookup) and answer is None:
+                    transaction.written = True
+                if self._isolation.shows_deletes and isinstance(operation, ports.Lookup | ports.Scan):
+                    answer = await without_deleted(self._pool, self._isolation, link, operation, answer)
+        self.store.heed(operation, answer)
+        return answer
+
+    async def _failure(self, transaction: Transaction, error: Exception, *, last: bool) -> Exception:
+        """Return what to throw into the steps of a command whose operation failed.
+
+        Raises:
+            AgainError, LostError: begin the command anew.
+        """
+        lost = transaction.acknowledged and not transaction.open
+        again = isinstance(error, AgainError | LostError)
+        if lost or (again and not transaction.acknowledged):
+            await self._finish(transaction, RollBack())
+        if not transaction.open:
+            await self._release(transaction)  # who begins anew looks at the tables first, for which it needs a link
+        if again and not lost and not last:
+            raise error
+        if isinstance(error, CycleError):
+            return DeadlockError("deadlock")
+        if lost:
+            return TransactionLostError(str(error))
+        return StoreError(str(error)) if isinstance(error, AgainError) else error
+
+    async def _finish(self, transaction: Transaction, how: Commit | RollBack) -> str | None:
+        """End the transaction; returns why it could not be committed."""
+        transaction.written = transaction.acknowledged = False
+        link = transaction.link
+        if link is None or not link.in_transaction:
+            return None
+        reason: str | None = await self._pool.in_thread(link.commit if isinstance(how, Commit) else link.roll_back)
+        return reason
+
+    async def _release(self, transaction: Transaction) -> None:
+        link, transaction.link = transaction.link, None
+        if link is not None:
+            await self._pool.give_back(link)
 
     async def _look_behind(self) -> None:
         try:
-            async with self._place():
-                await self._look()
+            await self._look()
         except (StoreError, AgainError) as error:
             _log.warning("cannot look at the mapped tables: %s", error)
         finally:
@@ -199,5 +299,5 @@ class PooledDriver:
 
     async def _look(self) -> None:
         self._looked = self._loop.time()
-        async with self._link() as link:
-            self.store.take_over(await self._in_thread(link.look, self.store.watched()))
+        async with self._pool.outside() as link:
+            self.store.take_over(await self._pool.in_thread(link.look, self.store.watched()))

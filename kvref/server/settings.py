@@ -48,13 +48,16 @@ SETTINGS: Final = {
             "innodb_api_trx_level", 0, 0, 3, "level",
             "isolation: 0 read uncommitted, 1 read committed, 2 repeatable read, 3 serializable", dynamic=True,
         ),
-        Setting("innodb_api_disable_rowlock", 0, 0, 1, "switch", "writes wait for no batch that has written the row"),
+        Setting(
+            "innodb_api_disable_rowlock", 0, 0, 1, "switch",
+            "writes wait for no batch that has written the row; no effect behind mysql://, where each write waits",
+        ),
         Setting(
             "innodb_api_enable_mdl", 0, 0, 1, "switch", "accepted: only an open batch ever keeps DDL from a table"
         ),
         Setting(
             "innodb_api_enable_binlog", 0, 0, 1, "switch",
-            "accepted: a server behind mysql:// logs every batch as one transaction where it has a binary log",
+            "accepted: a server behind mysql:// that has a binary log takes each batch as one transaction, also at 0",
         ),
         Setting("innodb_lock_wait_timeout", 50, 1, MOST_SECONDS, "s", "how long a write waits for another writer"),
         Setting("item_size_max", 1 << 20, 1 << 10, 1 << 30, "bytes", "largest value a storage verb takes"),

@@ -21,6 +21,7 @@ class Isolation:
         row_locks: a write waits for another transaction that has written the row (innodb_api_disable_rowlock).
         one_snapshot: level 1 keeps a snapshot for a batch of reads as level 2 does (iso fact `isolation.level_1`).
         deletes_seen: fact `isolation.deleted`.
+        reads_held: fact `batch.of_reads`: a transaction, whatever it sees.
     """
 
     level: int = READ_UNCOMMITTED
@@ -29,6 +30,7 @@ class Isolation:
     row_locks: bool = True
     one_snapshot: bool = False
     deletes_seen: bool = False
+    reads_held: bool = False
 
     @property
     def reads_uncommitted(self) -> bool:
@@ -36,10 +38,20 @@ class Isolation:
         return self.level == READ_UNCOMMITTED
 
     @property
+    def batches(self) -> bool:
+        """Tell whether a transaction outlives its command."""
+        return self.read_batch or not self.direct
+
+    @property
     def keeps_snapshot(self) -> bool:
         """Tell whether the reads of a batch see one moment."""
         first = READ_COMMITTED if self.one_snapshot else REPEATABLE_READ
         return self.read_batch and self.level >= first
+
+    @property
+    def reads_begin(self) -> bool:
+        """Tell whether a read begins a transaction where a server has them."""
+        return self.read_batch and (self.reads_held or self.keeps_snapshot)
 
     @property
     def reads_lock(self) -> bool:
@@ -66,4 +78,5 @@ def isolation(profile: Profile, settings: Mapping[str, int]) -> Isolation:
         row_locks=not settings["innodb_api_disable_rowlock"],
         one_snapshot=profile["isolation.level_1"] == "snapshot",
         deletes_seen=profile["isolation.deleted"] == "seen",
+        reads_held=profile["batch.of_reads"] == "transaction",
     )

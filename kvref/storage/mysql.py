@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet
 
 from kvref.errors import ConfigError
@@ -15,11 +15,14 @@ from kvref.profiles import Profile
 from kvref.semantics.mapping import Directory, Mapping, Naming
 from kvref.semantics.ports import LoadMapping, Operation, Recheck
 from kvref.storage.containers import take_over
+from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql_known import KnownTables
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_login import Login
 from kvref.storage.mysql_statements import Statements
 from kvref.storage.rows import PerMapping
+
+COMMITTED: Final = Isolation(READ_COMMITTED)
 
 
 class MySQLStore:
@@ -44,9 +47,9 @@ class MySQLStore:
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._shapes: WeakKeyDictionary[Mapping, dict[str, object]] = WeakKeyDictionary()
 
-    def link(self) -> Link:
+    def link(self, isolation: Isolation = COMMITTED) -> Link:
         """Open a connection; raises StoreError where the server is not reached."""
-        return Link(self)
+        return Link(self, isolation)
 
     def initialise(self) -> bool:
         """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.

@@ -25,6 +25,7 @@ _log = logging.getLogger("kvref.storage")
 PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
 PORT: Final = 3306
 MOST_CONNECTIONS: Final = 16
+MOST_WITH_BATCHES: Final = 64  # an open batch holds one
 ANSWER_SECONDS: Final = 10
 _NAMES: Final = (
     "unix_socket", "password_file", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity", "connections", "timeout",
@@ -61,7 +62,7 @@ class Login:
         password: from the environment or a file.
         socket: UNIX socket, instead of host and port; "" for none.
         tls: how the server proves who it is, None: TLS is not used.
-        connections: at most so many at once.
+        connections: at most so many at once; None: `most` decides.
         timeout: seconds that a connection may take, and an answer besides the wait for a lock.
         text: the DSN, for messages.
     """
@@ -72,13 +73,17 @@ class Login:
     password: str
     socket: str
     tls: ssl.SSLContext | None
-    connections: int
+    connections: int | None
     timeout: int
     text: str
 
     def patience(self, lock_wait: float) -> float:
         """Return after how many seconds without an answer the server counts as hanging."""
         return min(max(1.0, lock_wait) + self.timeout, _LONGEST_PATIENCE)
+
+    def most(self, *, batches: bool) -> int:
+        """Return how many connections there may be at once."""
+        return self.connections or (MOST_WITH_BATCHES if batches else MOST_CONNECTIONS)
 
     def connect(self, lock_wait: float) -> Connection[Cursor]:
         """Open a connection in the state that every statement of the store expects.
@@ -149,8 +154,8 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         raise ConfigError(f"store {shown!r}: {error}: {_FORM}") from error
     return Login(
         parts.hostname or "", port, unquote(parts.username), _password(dsn, given, environment), socket,
-        _tls(dsn, given), _number(dsn, given, "connections", MOST_CONNECTIONS, 1000),
-        _number(dsn, given, "timeout", ANSWER_SECONDS, 86400), dsn,
+        _tls(dsn, given), _number(dsn, given, "connections", 1000) if "connections" in given else None,
+        _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn,
     )  # fmt: skip
 
 
@@ -192,8 +197,8 @@ def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
     return context
 
 
-def _number(dsn: str, given: dict[str, str], name: str, default: int, most: int) -> int:
-    text = given.get(name, str(default))
+def _number(dsn: str, given: dict[str, str], name: str, most: int) -> int:
+    text = given[name]
     if not (text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= most):
         raise ConfigError(f"store {dsn!r}: {name}={text}: from 1 to {most}")
     return int(text)

@@ -1,4 +1,4 @@
-"""MySQL's tables as the catalog sees them, read from information_schema; and the plugin's configuration schema."""
+"""MySQL's tables as the catalog sees them, read from information_schema."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cmp_to_key
-from importlib.resources import files
 from typing import Any, Final
 
 import pymysql
@@ -31,7 +30,6 @@ from kvref.storage.mysql_login import cause
 SCHEMA: Final = "innodb_memcache"
 # MariaDB's of Unicode 14; what Unicode 9 has too it weighs as MySQL's utf8mb4_0900 do.
 _UCA_1400: Final = re.compile(r"utf8mb4_uca1400_(nopad_)?(ai_ci|as_ci|as_cs)")
-_STATEMENT: Final = re.compile(r";\s*\n")
 
 
 def quote(identifier: str) -> str:
@@ -39,22 +37,6 @@ def quote(identifier: str) -> str:
     if "\0" in identifier:
         raise ConfigError(f"{identifier!r} is no name MySQL can hold: it contains NUL")
     return "`" + identifier.replace("`", "``") + "`"
-
-
-def create(connection: Connection[Cursor]) -> bool:
-    """Create the plugin's schema with its demo rows, unless `containers` is there; tell whether that was needed.
-
-    Each table comes with its rows or not at all, `containers` last: what failed half-way is gone on with.
-    """
-    with connection.cursor() as cursor:
-        if cursor.execute(
-            "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", (SCHEMA,)
-        ):
-            return False
-        script = files(__package__).joinpath("mysql_schema.sql").read_text(encoding="utf-8")
-        for statement in _STATEMENT.split(script.strip().removesuffix(";")):
-            cursor.execute(statement)
-    return True
 
 
 class MySQLCatalog:
@@ -80,8 +62,12 @@ class MySQLCatalog:
             StoreError: the account may not read it.
         """
         columns = ", ".join(map(quote, CONTAINER_COLUMNS))
-        # Else a mapping could be made of a row that its writer takes back.
-        wait = " LOCK IN SHARE MODE" if self._profile.flag("store.reads_uncommitted") else ""
+        wait = ""
+        if self._profile["containers.locked_row"] == "waited-for":
+            wait = " LOCK IN SHARE MODE"
+        else:
+            # Whatever the connection reads else: no mapping is made of a row that its writer may take back.
+            self._rows("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         rows = self._configuration(f"SELECT {columns} FROM {SCHEMA}.containers{wait}", "containers")  # noqa: S608 - constant
         return [Container(_text(row[0]) or "", *map(_text, row[1:])) for row in rows if row[0] is not None]
 

@@ -5,7 +5,7 @@ A text literal bears its column's character set, so that the index of the key is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pymysql.constants import ER
@@ -17,6 +17,9 @@ from kvref.storage.mysql_schema import quote
 from kvref.storage.rows import from_sql, row_of
 
 NULL: Final = "NULL"
+# What a SELECT locks, until its transaction ends. For SHARED, as MySQL 5.6 and MariaDB spell it, SELECT is enough.
+FOR_UPDATE: Final = " FOR UPDATE"
+SHARED: Final = " LOCK IN SHARE MODE"
 
 
 class Statements:
@@ -44,11 +47,11 @@ class Statements:
         self.truncate = f"TRUNCATE TABLE {mapping.source}"
         self.keys = f"SELECT {self._names((mapping.key,))} FROM {mapping.source}"  # noqa: S608
 
-    def lookup(self, key: Cell, *, lock: bool) -> str:
-        """Return the SELECT of one row, which takes the row's lock if asked to."""
+    def lookup(self, key: Cell, lock: str = "") -> str:
+        """Return the SELECT of one row, with the lock that it takes."""
         beginning = self.mapping.beginning
         where = f" WHERE LEFT({self._key}, {beginning}) = {literal(self.mapping.key, key)}"
-        return f"{self._select}{where if beginning else self._where(key)}{' FOR UPDATE' if lock else ''}"
+        return f"{self._select}{where if beginning else self._where(key)}{lock}"
 
     def along(self, key: Cell, columns: tuple[Column, ...]) -> str:
         """Return the SELECT of further columns of the row that `lookup` found."""
@@ -59,6 +62,11 @@ class Statements:
         where = " AND ".join(f"{self._key} {sign} {literal(self.mapping.key, cell)}" for sign, cell in bounds)
         order = f"{self._key} DESC" if descending else self._key
         return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
+
+    def present(self, keys: Iterable[Cell]) -> str:
+        """Return the SELECT of those of some keys, at least one, that have a row."""
+        texts = ", ".join(literal(self.mapping.key, key) for key in keys)
+        return f"SELECT {self._names((self.mapping.key,))} FROM {self._indexed} WHERE {self._key} IN ({texts})"  # noqa: S608
 
     def refusal(self, row: Row, *, clear_unmapped: bool) -> str | None:
         """Return why a row cannot be written; None where nothing speaks against it.

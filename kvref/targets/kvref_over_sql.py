@@ -8,7 +8,7 @@ with kvref_over_sql("kvref-mariadb", "mysql-8.0") as (server, database):
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvref.errors import TargetError
 from kvref.targets import catalogue
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kvref.targets.kvref_server import KvrefServer
     from kvref.targets.progress import Progress
     from kvref.targets.sql_server import SQLServer
+
+CONNECTIONS: Final = 300  # opened when needed: as many open batches as a recorded conversation has
 
 
 @contextmanager
@@ -39,7 +41,7 @@ def kvref_over_sql(
         raise TargetError(f"{name!r} is not kvref over a SQL server: choose {', '.join(over_sql())}")
     with (
         sql_server(recipe.database.name, options, progress) as database,
-        kvref_server(profile, store=database.dsn) as server,
+        kvref_server(profile, store=f"{database.dsn}?connections={CONNECTIONS}") as server,
     ):
         yield server, database
 

@@ -89,8 +89,11 @@ def test_a_row_that_sql_has_locked(database: SQLServer, served: Served) -> None:
         begun = time.monotonic()
         assert ask(client, b"set AA 0 0 1\r\nx\r\n") == b"SERVER_ERROR lock wait timeout\r\n"
         assert time.monotonic() - begun > 0.8
-        assert ask(client, b"get AA\r\nset other 0 0 1\r\nx\r\n") == HELLO + b"STORED\r\n"
+        # At level 0 a read sees what is not committed.
+        seen = b"VALUE AA 8 4\r\nmine\r\nEND\r\n"
+        assert ask(client, b"get AA\r\nset other 0 0 1\r\nx\r\n") == seen + b"STORED\r\n"
         cursor.execute("ROLLBACK")
+        assert ask(client, b"get AA\r\n") == HELLO
         assert ask(client, b"touch AA\r\nset AA 8 0 12\r\nHELLO, HELLO\r\n").endswith(b"STORED\r\n")
 
 

@@ -9,7 +9,7 @@ from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row
 from kvref.storage import forms
 from kvref.storage.containers import Container
-from kvref.storage.mysql_statements import Statements, literal
+from kvref.storage.mysql_statements import FOR_UPDATE, Statements, literal
 
 KEY = Column("k", Kind.TEXT, 8, cuts=True, charset=CHARSETS["latin1"])
 ROW = Container("m", "test", "t", "k", "v", "f", "c", "0", "uk")
@@ -40,8 +40,8 @@ def test_a_literal_is_the_bytes_in_the_columns_character_set(column: Column, cel
 def test_reads_name_the_index() -> None:
     sql = statements()
     head = "SELECT CAST(`k` AS BINARY), `v```, `f` FROM `test`.`t` FORCE INDEX (`uk`) WHERE `k`"
-    assert sql.lookup("a", lock=False) == f"{head} = _latin1 X'61'"
-    assert sql.lookup("a", lock=True) == f"{head} = _latin1 X'61' FOR UPDATE"
+    assert sql.lookup("a") == f"{head} = _latin1 X'61'"
+    assert sql.lookup("a", FOR_UPDATE) == f"{head} = _latin1 X'61' FOR UPDATE"
     assert sql.scan([(">", "a"), ("<=", "c")], 5) == (
         f"{head} > _latin1 X'61' AND `k` <= _latin1 X'63' ORDER BY `k` LIMIT 5"
     )
@@ -50,7 +50,7 @@ def test_reads_name_the_index() -> None:
 
 def test_a_key_finds_the_row_that_begins_with_it() -> None:
     sql = statements(beginning=3)
-    assert sql.lookup("abc", lock=True).endswith(" WHERE LEFT(`k`, 3) = _latin1 X'616263' FOR UPDATE")
+    assert sql.lookup("abc", FOR_UPDATE).endswith(" WHERE LEFT(`k`, 3) = _latin1 X'616263' FOR UPDATE")
     assert sql.remove("abcd").endswith(" WHERE `k` = _latin1 X'61626364'")
 
 

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from kvref_conformance.transcripts.kvref_process import Machine
 
 # What another server needs to take the tables of a version as that version took them, where it can. And a write that
-# outlives the process is enough here: no conversation cuts the power.
-DURABLE: Final = ("--innodb_flush_log_at_trx_commit=2", "--skip-log-bin", "--innodb-doublewrite=OFF")
+# outlives the process is enough here: no conversation cuts the power. 200 clients have an open batch at once.
+DURABLE: Final = (
+    "--innodb_flush_log_at_trx_commit=2", "--skip-log-bin", "--innodb-doublewrite=OFF", "--max-connections=400",
+)  # fmt: skip
 OPTIONS: Final[Mapping[str, Sequence[str]]] = {
     "8.0.33": DURABLE,
     "5.6.14": (
@@ -32,8 +34,8 @@ OPTIONS: Final[Mapping[str, Sequence[str]]] = {
 }  # fmt: skip
 # MariaDB's nearest to utf8mb4_0900_ai_ci, the default of 8.0.33.
 MARIADB_0900: Final = "--collation-server=utf8mb4_uca1400_nopad_ai_ci"
-# Of MySQL; a conversation may set it, for kvref and for SQL alike.
-LOCK_WAIT: Final = "innodb_lock_wait_timeout=50"
+# The one setting that is MySQL's own, for kvref and for SQL alike.
+LOCK_WAIT: Final = "innodb_lock_wait_timeout="
 
 
 def options(version: str, *, mariadb: bool) -> Sequence[str]:
@@ -83,23 +85,24 @@ class InnoDBStage:
         Raises:
             SuiteError: a statement of the set-up failed, or kvref has no such option.
         """
-        settings = settings_of(conversation) or (LOCK_WAIT,)
+        shared = [each for each in settings_of(conversation) if each.startswith(LOCK_WAIT)] or [f"{LOCK_WAIT}50"]
+        self._process.settle()
         if conversation is self._held:
             # It went another way: a command that was too slow for it must not run in the tables made anew.
             self._process.stop()
         self._held = conversation
         try:
-            self._set_up(conversation, settings)
+            self._set_up(conversation, shared)
         except SuiteError:
             if self._server.exit_status() is None:
                 raise
-            self._set_up(conversation, settings)
+            self._set_up(conversation, shared)
         return self._process.load(conversation)
 
-    def _set_up(self, conversation: Conversation, settings: Sequence[str]) -> None:
+    def _set_up(self, conversation: Conversation, shared: Sequence[str]) -> None:
         if self._server.exit_status() is not None:
             self._server.start()  # it died of the conversation before
-        for setting in settings:
+        for setting in shared:
             self._database.query(f"SET GLOBAL {setting}")
         self._database.fill(self._schema, conversation)
 

@@ -1,0 +1,114 @@
+"""Connections to a database server: at most so many at once, kept for the next command, each used in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from kvref.errors import ConfigError, StoreError
+from kvref.storage.isolation import Isolation
+from kvref.storage.mysql import MySQLStore
+from kvref.storage.mysql_link import Link
+
+# Beside the links' own: one reads the configuration again.
+_MORE_THREADS: Final = 1
+
+
+class Pool:
+    """The links of one store, in the running loop.
+
+    Args:
+        store: whose.
+        isolation: settings in force.
+
+    Raises:
+        ConfigError: too few connections for batches.
+    """
+
+    def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
+        self._store = store
+        self._isolation = isolation
+        self._loop = asyncio.get_running_loop()
+        most = store.login.most(batches=isolation.batches)
+        self._threads = ThreadPoolExecutor(most + _MORE_THREADS, thread_name_prefix="kvref-mysql")
+        # Batches may hold every place: what looks at tables beside them needs a connection that none of them holds.
+        self.most = most - 1 if isolation.batches else most
+        if not self.most:
+            raise ConfigError(f"store {store.login.text}: connections=1 is too few for batches: at least 2")
+        self._places = asyncio.Semaphore(self.most)
+        self._idle: list[Link] = []
+        self._beside: Link | None = None
+        self._beside_in_use = asyncio.Lock()
+
+    async def in_thread(self, call: Callable[..., Any], *arguments: object) -> Any:
+        """Call what blocks."""
+        return await self._loop.run_in_executor(self._threads, call, *arguments)
+
+    async def take(self) -> Link:
+        """Wait for a link that is not in use; `give_back` must follow.
+
+        Raises:
+            StoreError: none became free in time, or the server is not reached.
+        """
+        try:
+            async with asyncio.timeout(self._store.patience):
+                await self._places.acquire()
+        except TimeoutError as error:
+            patience = self._store.patience
+            raise StoreError(
+                f"none of {self.most} connections to the database became free within {patience:g} s"
+            ) from error
+        if self._idle:
+            return self._idle.pop()
+        try:
+            return await self._open()
+        except BaseException:
+            self._places.release()
+            raise
+
+    async def give_back(self, link: Link) -> None:
+        """Take a link back that `take` gave; what is open in it is rolled back."""
+        try:
+            if link.in_transaction:
+                await self.in_thread(link.roll_back)
+            if link.lost:
+                # What ended it, such as a restart, has most likely ended those that wait for use too.
+                lost, self._idle = [link, *self._idle], []
+                for each in lost:
+                    await self.in_thread(each.close)
+            else:
+                self._idle.append(link)
+        finally:
+            self._places.release()
+
+    @asynccontextmanager
+    async def outside(self) -> AsyncIterator[Link]:
+        """Give a link outside every transaction; raises StoreError as `take`."""
+        if not self._isolation.batches:
+            link = await self.take()
+            try:
+                yield link
+            finally:
+                await self.give_back(link)
+            return
+        async with self._beside_in_use:
+            link = self._beside = self._beside or await self._open()
+            try:
+                yield link
+            finally:
+                if link.lost:
+                    self._beside = None
+                    await self.in_thread(link.close)
+
+    async def close(self) -> None:
+        """Close the links that are not in use; nothing else may run."""
+        for link in [*self._idle, *([self._beside] if self._beside else [])]:
+            await self.in_thread(link.close)
+        self._threads.shutdown(wait=False)
+
+    async def _open(self) -> Link:
+        link: Link = await self.in_thread(self._store.link, self._isolation)
+        return link

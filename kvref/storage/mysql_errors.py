@@ -1,0 +1,39 @@
+"""What errors of a MySQL or MariaDB server mean to a command, beside those that every store has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pymysql
+from pymysql.constants import ER
+
+from kvref.errors import KvrefError, StoreError
+
+# What a table says to a row that it does not take: a constraint, a type, a trigger.
+REFUSED: Final = (
+    ER.BAD_NULL_ERROR, ER.DUP_ENTRY, ER.WARN_DATA_OUT_OF_RANGE, ER.WARN_DATA_TRUNCATED, ER.TRUNCATED_WRONG_VALUE,
+    ER.NO_DEFAULT_FOR_FIELD, ER.TRUNCATED_WRONG_VALUE_FOR_FIELD, ER.DATA_TOO_LONG, ER.ROW_IS_REFERENCED,
+    ER.NO_REFERENCED_ROW, ER.ROW_IS_REFERENCED_2, ER.NO_REFERENCED_ROW_2, 1690,
+    1300, 1367, 1411, 1416, 1644, 3140, 3144, 3819, 4025,
+)  # fmt: skip
+# No privilege DROP; other tables refer to it.
+NO_TRUNCATE: Final = (ER.TABLEACCESS_DENIED_ERROR, 1701)
+STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR, ER.TABLE_DEF_CHANGED)
+_LOST: Final = [(number,) for number in (2006, 2013, 2055, 1053, 1927, 3169, 4031)]
+
+
+class AgainError(KvrefError):
+    """What the command has seen is out of date: begin it anew."""
+
+
+class CycleError(AgainError):
+    """Transactions wait for each other; the server has ended this one, or only its statement."""
+
+
+class LostError(StoreError):
+    """The connection is gone; nothing of an open transaction is left."""
+
+
+def ends_connection(error: pymysql.err.MySQLError) -> bool:
+    """Tell whether an error is one after which the connection is of no use."""
+    return error.args[:1] in _LOST
