@@ -76,7 +76,9 @@ class Run:
         database = world.database if world is not None else None
         rows = deviations.load(target.profile.name, "" if database is None else database.over_sql())
         again = by_command(options.restart) if options.restart else restart
-        settings = None if database is None else Settings(target.address, again, database.connect_again)
+        settings = None
+        if world is not None:
+            settings = Settings(target.address, again, world.clear, world.database.connect_again)
         judge = Judge(target, rows, world, _flush_reason(target, world), tag, settings)
         dead = rows.without_case((case.id, case.requirements) for case in all_cases())
         complaints = [f"deviations/{target.profile.name}.toml: {subject} matches no case" for subject in dead]

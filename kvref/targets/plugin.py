@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kvref.targets.run import Run
 
 _PORT_SECONDS = 20.0
+_INSTALL = "INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'"
 _PLUGIN_OPTION = re.compile(r"--(?:loose[-_])?(?P<name>daemon[-_]memcached[-_][\w-]+)")
 
 
@@ -60,9 +61,11 @@ class MySQLPlugin:
         run.wait_for(f"the plugin at {LOOPBACK}:{port}", lambda: ask_version(port), _PORT_SECONDS)
 
         def restart(settings: Mapping[str, int]) -> None:
+            _forget(server)
             # Killed: in order it takes 6 s, and what was committed is there again all the same.
             run.end(run.processes[0], 0)
             mysqld.start(run, self.build, server, mysqld_options([*mine, *_as_options(settings)], port))
+            _load(server)
             run.wait_for(f"the plugin at {LOOPBACK}:{port}", lambda: ask_version(port), _PORT_SECONDS)
 
         address = f"{LOOPBACK}:{port}"
@@ -92,6 +95,19 @@ def _loose(option: str) -> str:
     return f"--loose-{option[found.start('name') :]}" if found else option
 
 
+def _forget(server: Server) -> None:
+    """Let the next start of the server not load the plugin: 8.0.33 now and then never gets ready when it does."""
+    # One that is dead already will load it.
+    with suppress(pymysql.err.OperationalError), closing(server.connect()) as connection:
+        connection.query("DELETE FROM mysql.plugin WHERE name = 'daemon_memcached'")
+
+
+def _load(server: Server) -> None:
+    with closing(server.connect()) as connection, connection.cursor() as cursor:
+        if not cursor.execute("SELECT 1 FROM information_schema.plugins WHERE plugin_name = 'daemon_memcached'"):
+            cursor.execute(_INSTALL)
+
+
 def _as_options(settings: Mapping[str, int]) -> list[str]:
     # Without a binary log innodb_api_enable_binlog makes 5.6 useless and ends 8.0 (binlog-024).
     log = ["--log-bin=bin", "--binlog-format=row"] if settings.get("innodb_api_enable_binlog") else []
@@ -107,7 +123,7 @@ def _install(server: Server, options: Sequence[str]) -> str:
     with closing(server.connect()) as connection, connection.cursor() as cursor:
         for statement in config_script(server):
             cursor.execute(statement)
-        cursor.execute("INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'")
+        cursor.execute(_INSTALL)
         for option in options:
             found = _PLUGIN_OPTION.match(option)
             if found:

@@ -11,7 +11,7 @@ import pytest
 from kvref import profiles
 from kvref_conformance.histories import steps as s
 from kvref_conformance.histories.care import Means, refuses
-from kvref_conformance.histories.expected import Answer, Closed, Seen, Silence
+from kvref_conformance.histories.expected import Answer, Closed, Seen, Served, Silence
 from kvref_conformance.histories.generate import history
 from kvref_conformance.histories.model import Model
 from kvref_conformance.histories.rules import Limits, Rules
@@ -27,7 +27,7 @@ NAMES = {name: name for name in s.TABLES}
 WORDS = dict.fromkeys(s.TABLES, ("test/t1",))
 MEANS = Means(transactions=True)
 STORED, NOT_STORED, END = "STORED\r\n", "NOT_STORED\r\n", "END\r\n"
-WAITS, CLOSES = None, "closed"
+WAITS, CLOSES, SERVED = None, "closed", "served"
 # What SQL sees: key of t1, value, cas number.
 Sight = tuple[tuple[str, str, int], ...]
 Observed = str | Sight | None
@@ -61,6 +61,8 @@ def is_allowed(model: Model, expected: object, observed: Observed) -> bool:
     match expected:
         case Silence():
             return observed is WAITS
+        case Served():
+            return observed == SERVED
         case Closed():
             return observed == CLOSES
         case Answer():
@@ -180,6 +182,20 @@ def test_a_lock_not_got_in_time_is_refused(profile: str, answer: str) -> None:
     assert allowed(connected(profile, **settings), K1, (set_("b", "k1", "2"), STORED)) == 1
 
 
+def test_sql_waits_for_a_pending_row_and_changes_what_was_committed() -> None:
+    """idle-029, lock-030."""
+    settings, update = {W: 2, R: 1000}, s.Change("update", "t1", "k1", "sql")
+    waiting = (K1, (update, WAITS), (LOOK, NOTHING))
+    assert allowed(connected("mysql-8.0", **settings), *waiting, (K3[0], STORED, SERVED)) == 4
+    assert allowed(connected("mysql-8.0", **settings), K1, (update, SERVED)) == 1
+    model = connected("mysql-8.0", **settings)
+    assert allowed(model, *waiting, (K3[0], STORED, WAITS)) == 3
+    assert allowed(model, (LOOK, BOTH)) == 0
+    over_sqlite = connected("kvref", **settings)
+    over_sqlite.take(K1[0])
+    assert refuses(over_sqlite, update, Means(transactions=False))
+
+
 def test_a_cas_number_belongs_to_one_version() -> None:
     gets, settings = s.Get("a", ("k1",), cas=True), {W: 1, R: 1}
     first = (K1, (gets, value("k1", "1", " 7")))
@@ -198,6 +214,16 @@ def test_what_blocks_a_thread_of_others_is_not_sent(threads: int, reason: str) -
     for step in (s.Open("a", "m1"), s.Open("b", "m1"), K1[0]):
         model.take(step)
     assert refuses(model, set_("b", "k1", "2"), MEANS) == reason
+
+
+def test_nobody_connects_while_every_thread_waits() -> None:
+    model = begin("mysql-8.0", (("t1", "k1", "1"),), 1, **{W: 1000, R: 1000})
+    model.take(s.Open("a", "m1"))
+    model.take(s.Change("update", "t1", "k1", "2", within=True))
+    assert allowed(model, (set_("a", "k1", "2"), WAITS)) == 1
+    assert refuses(model, s.Open("b", "m1"), MEANS) == "every thread of the endpoint waits"
+    assert allowed(model, (s.End(commit=True), STORED)) == 1
+    assert not refuses(model, s.Open("b", "m1"), MEANS)
 
 
 def test_a_deadlock_and_a_flush_that_hangs_are_not_sent() -> None:
@@ -227,8 +253,10 @@ def test_the_generator_repeats_itself_and_reaches_every_kind_of_step(profile: st
         for step in script.steps:
             assert not refuses(model, step, MEANS), step
             kinds[step.verb if isinstance(step, s.Store | s.Change) else type(step).__name__] += 1
-            kinds["waits"] += any(isinstance(each, Silence) for each in model.take(step))
+            for each in model.take(step):
+                if isinstance(each, Silence):
+                    kinds["SQL waits" if each.on == s.AUTOCOMMIT else "waits"] += 1
     verbs = {"set", "add", "replace", "append", "prepend", "cas", "insert", "update", "delete"}
     names = {"Open", "Close", "Bind", "Get", "Incr", "Delete", "Flush", "Look", "End"}
-    waits = {"waits"} if profile != "mysql-5.6" else set()
+    waits = {"SQL waits"} | ({"waits"} if profile != "mysql-5.6" else set())
     assert {kind for kind, times in kinds.items() if times} == verbs | names | waits

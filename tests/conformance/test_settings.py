@@ -22,10 +22,15 @@ class Starts:
         self.reason = reason
         self.seen: list[dict[str, int]] = []
         self.connections = 0
+        self.prepared = 0
 
     def restart(self, settings: Mapping[str, int]) -> str | None:
         self.seen.append(dict(settings))
         return self.reason
+
+    def prepare(self) -> None:
+        assert len(self.seen) == self.prepared
+        self.prepared += 1
 
     def connect(self) -> None:
         self.connections += 1
@@ -33,16 +38,16 @@ class Starts:
 
 def test_equal_settings_need_one_start_and_none_bring_back_what_was(scripted: Callable[..., Any]) -> None:
     starts = Starts("")
-    settings = Settings(scripted().address, starts.restart, starts.connect)
+    settings = Settings(scripted().address, starts.restart, starts.prepare, starts.connect)
     for wanted in (None, FOUR, FOUR, IDLE, None):
         settings.bring(wanted)
     assert starts.seen == [{INTERVAL: NEVER, **FOUR}, IDLE, {}]
-    assert starts.connections == 3
+    assert (starts.prepared, starts.connections) == (3, 3)
 
 
 def test_a_refusal_is_the_reason_of_every_case_and_asked_once(scripted: Callable[..., Any]) -> None:
     starts = Starts("no setting 'x'")
-    settings = Settings(scripted().address, starts.restart, starts.connect)
+    settings = Settings(scripted().address, starts.restart, starts.prepare, starts.connect)
     for _ in range(2):
         with pytest.raises(NotJudged, match="no setting 'x'"):
             settings.bring(FOUR)
@@ -51,7 +56,7 @@ def test_a_refusal_is_the_reason_of_every_case_and_asked_once(scripted: Callable
 
 
 def test_without_a_way_the_option_is_named(scripted: Callable[..., Any]) -> None:
-    settings = Settings(scripted().address, Starts(None).restart, lambda: None)
+    settings = Settings(scripted().address, Starts(None).restart, lambda: None, lambda: None)
     with pytest.raises(NotJudged, match=NO_WAY):
         settings.bring(FOUR)
 

@@ -127,6 +127,11 @@ BROKEN = {
     "hides_own_writes": Broken("KV-BATCH-011", "write_batch", "own-set"),
     "flushes_beside_batches": Broken("KV-LOCK-040", "lock_wait", "flush-waits"),
     "commits_the_batches_of_all": Broken("KV-BATCH-009", "write_batch", "own-count"),
+    # cache_mutants.py
+    "ends_sums_with_a_line": Broken("KV-POLICY-021", "cache_policies", "cache-only-sum-left"),
+    "cuts_what_is_appended_to": Broken("KV-POLICY-022", "cache_policies", "cache-only-append"),
+    "follows_no_policy": Broken("KV-POLICY-038", "cache_policies", "disabled-get"),
+    "keeps_the_cache_over_a_reload": Broken("KV-POLICY-044", "cache_policies", "reload-empties"),
 }
 
 
@@ -140,7 +145,7 @@ def serving(mutant: str, folder: Path) -> Iterator[Judge]:
             again = reload.chosen(f"kill -HUP $(cat {folder / 'pid'})", database, target.address)
             world = World(database, target, again, new_tag())
             world.create()
-            settings = Settings(target.address, server.restart, database.connect_again)
+            settings = Settings(target.address, server.restart, world.clear, database.connect_again)
             yield Judge(target, Deviations([]), world, "", new_tag(), settings)
     finally:
         server.stop()
@@ -214,7 +219,7 @@ def test_the_unbroken_server_is_not_failed(tmp_path: Path) -> None:
 
 
 def test_every_mutant_is_on_trial() -> None:
-    names = ("protocol_mutants.py", "table_mutants.py", "batch_mutants.py")
+    names = ("protocol_mutants.py", "table_mutants.py", "batch_mutants.py", "cache_mutants.py")
     sources = [Path(__file__).with_name(name).read_text() for name in names]
     pairs = [pair for source in sources for pair in re.findall(r'@mutant\ndef (\w+)|of_fact\("(\w+)"', source)]
     assert {name for pair in pairs for name in pair if name} == set(BROKEN)

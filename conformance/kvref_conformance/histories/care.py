@@ -20,7 +20,8 @@ class Means:
     """What the observer can do.
 
     Args:
-        transactions: SQL transactions that hold rows, and READ UNCOMMITTED: not over SQLite, which has one writer.
+        transactions: SQL transactions that hold rows, statements that wait for one, and READ UNCOMMITTED: not over
+            SQLite, which has one writer.
     """
 
     transactions: bool
@@ -29,7 +30,7 @@ class Means:
 def refuses(model: Model, step: s.Step, means: Means) -> str:
     """Return why a step must not be done now; empty where it may."""
     if isinstance(step, s.Open):
-        return "it is open" if step.on in model.open else ""
+        return "it is open" if step.on in model.open else _refuses_connect(model)
     if isinstance(step, s.Look | s.Change | s.End):
         return _refuses_statement(model, step, means)
     if step.on not in model.open:
@@ -43,6 +44,11 @@ def refuses(model: Model, step: s.Step, means: Means) -> str:
     return ""
 
 
+def _refuses_connect(model: Model) -> str:
+    blocked = {each.slot for each in model.open.values() if each.waits}
+    return "every thread of the endpoint waits" if len(blocked) == model.threads else ""
+
+
 def _refuses_statement(model: Model, step: s.Statement, means: Means) -> str:
     needs_more = step.dirty if isinstance(step, s.Look) else isinstance(step, s.End) or step.within
     if needs_more and not means.transactions:
@@ -52,9 +58,13 @@ def _refuses_statement(model: Model, step: s.Statement, means: Means) -> str:
     if isinstance(step, s.End):
         return "" if model.sql_open else "no SQL transaction is open"
     place = (step.table, step.key)
-    owner = s.SQL if step.within else "autocommit"
-    if model.rows.holder(place, owner) or model.rows.doubtful(place, owner) or _waited_for(model, place):
-        return "it would wait"
+    owner = s.SQL if step.within else s.AUTOCOMMIT
+    if model.rows.doubtful(place, owner) or _waited_for(model, place):
+        return "whether it waits, or for how long, varies"
+    holder = model.rows.holder(place, owner)
+    if holder:
+        may = means.transactions and not step.within and step.verb != "insert" and holder != s.SQL
+        return "" if may and not model.sql_waits else "it would wait, and nobody would see to it"
     there = model.rows.newest(place) is not None
     if there == (step.verb == "insert"):
         return "the row is there" if there else "the row is not there"
@@ -64,7 +74,11 @@ def _refuses_statement(model: Model, step: s.Statement, means: Means) -> str:
 def _refuses_flush(model: Model, on: str) -> str:
     # 8.0 hangs where another connection has read the table and is idle (lock-109), and takes the table with it.
     table = s.TABLES[model.open[on].mapping]
-    if model.sql_open or any(table in other.touched for name, other in model.open.items() if name != on):
+    if (
+        model.sql_open
+        or model.sql_waits
+        or any(table in other.touched for name, other in model.open.items() if name != on)
+    ):
         return "flush_all would wait for others, and hang"
     return ""
 
@@ -104,4 +118,6 @@ def _refuses_lock(model: Model, step: s.Locking) -> str:
 
 
 def _waited_for(model: Model, place: Place) -> bool:
+    if model.sql_waits and model.sql_waits[0] == place:
+        return True
     return any(place in model.locks(c.waits) for c in model.open.values() if c.waits)

@@ -38,12 +38,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """The request waits: no answer yet."""
+    """The request, or SQL's statement, waits: no answer yet."""
 
     on: str
 
     def __str__(self) -> str:
         return f"{self.on} waits"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The SQL statement that waited is through."""
+
+    def __str__(self) -> str:
+        return "SQL waits no more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ def shown(cells: Iterable[tuple[str, str, str, int, int | None]]) -> str:
     return ", ".join(texts) or "no row"
 
 
-Expected: TypeAlias = Answer | Silence | Closed | Seen | Refill
+Expected: TypeAlias = Answer | Silence | Served | Closed | Seen | Refill
 
 
 class Numbers:

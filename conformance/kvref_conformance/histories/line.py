@@ -37,11 +37,12 @@ class SocketLine:
 
     def ask(self, request: bytes) -> None:
         """Send a request and the sentinel."""
-        self._socket.sendall(request + b"version\r\n")
+        self.tell(request + b"version\r\n")
 
     def tell(self, request: bytes) -> None:
         """Send a request that has no answer."""
-        self._socket.sendall(request)
+        with suppress(OSError):  # closed already, which is seen when an answer is read
+            self._socket.sendall(request)
 
     def answer(self, patience: float) -> str | None:
         """Return the answer to what was asked; None when it is not whole after so many seconds."""

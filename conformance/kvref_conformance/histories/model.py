@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.histories import steps as s
 from kvref_conformance.histories.batches import Batches, Connection
-from kvref_conformance.histories.expected import CAS, Answer, Closed, Expected, Numbers, Refill, Seen, Silence
+from kvref_conformance.histories.expected import CAS, Answer, Closed, Expected, Numbers, Refill, Seen, Served, Silence
 from kvref_conformance.histories.rows import Number, Place, Row, Rows
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Model:
 
     skipped: how many threads in turn were passed over at the last connect.
     sql_open: a SQL transaction is open.
+    sql_waits: the row that a SQL statement waits for, and what it makes of it.
     timeouts: how many requests were left to their timeout.
     """
 
@@ -53,12 +54,13 @@ class Model:
     ) -> None:
         self.rules, self.limits, self.names = rules, limits, names
         self.skipped = 0
-        self._words, self._threads = words, threads
+        self._words, self.threads = words, threads
         self.rows = Rows()
         self.numbers = Numbers()
         self._batches = Batches(rules, limits, self.rows)
         self.open = self._batches.open
         self.sql_open = False
+        self.sql_waits: tuple[Place, Row | None] | None = None
         self.timeouts = 0
         self._connected = 0
         self._sql_numbers = itertools.count(SQL_NUMBERS)
@@ -96,13 +98,13 @@ class Model:
 
     def _next_slot(self) -> int:
         """Take the next thread in turn that serves no other connection, or at least none that waits."""
-        for taken in ([c.slot for c in self.open.values()], [c.slot for c in self.open.values() if c.waits], []):
-            for skipped in range(self._threads):
-                if (self._connected + skipped) % self._threads not in taken:
+        for taken in ([c.slot for c in self.open.values()], [c.slot for c in self.open.values() if c.waits]):
+            for skipped in range(self.threads):
+                if (self._connected + skipped) % self.threads not in taken:
                     self.skipped = skipped
                     self._connected += skipped + 1
-                    return (self._connected - 1) % self._threads
-        raise AssertionError("the last round takes any thread")
+                    return (self._connected - 1) % self.threads
+        raise AssertionError("care lets nobody connect while every thread waits")
 
     def place(self, step: s.Locking, key: str) -> Place:
         """Return where a request looks for a key."""
@@ -241,18 +243,24 @@ class Model:
         place = (step.table, step.key)
         self.sql_open = self.sql_open or step.within
         row = None if step.verb == "delete" else self._of_sql(step.value)
-        if step.verb == "update" and self.rows.newest(place) is None:
-            return []
         if step.within:
             self.rows.write(s.SQL, place, row)
-        else:
-            self.rows.put({place: row})
+            return []
+        if self.rows.holder(place, s.AUTOCOMMIT):
+            self.sql_waits = place, row
+            return [Silence(s.AUTOCOMMIT)]
+        self.rows.put({place: row})
         return []
 
     def _released(self) -> list[Expected]:
         """Carry out what waits for nobody any more; that may give further locks back."""
         expected: list[Expected] = []
         while True:
+            if self.sql_waits and not self.rows.holder(self.sql_waits[0], s.AUTOCOMMIT):
+                (place, row), self.sql_waits = self.sql_waits, None
+                if self.rows.newest(place) is not None:
+                    self.rows.put({place: row})
+                expected.append(Served())
             free = [c for on, c in self.open.items() if c.waits and not self._waits_for(on)]
             if not free:
                 return expected
@@ -270,5 +278,4 @@ class Model:
         return tuple((place, row) for place in places if (row := read(place)) is not None)
 
     def _of_sql(self, value: str) -> Row:
-        number = Number(next(self._sql_numbers))
-        return Row(value, 0, number)
+        return Row(value, 0, Number(next(self._sql_numbers)))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from contextlib import ExitStack
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pymysql
 
+from kvref_conformance.errors import CaseFailed
 from kvref_conformance.histories import steps as s
 from kvref_conformance.histories.care import Means, refuses
-from kvref_conformance.histories.expected import Answer, Cells, Closed, Expected, Refill, Seen, Silence, shown
+from kvref_conformance.histories.expected import Answer, Cells, Closed, Expected, Refill, Seen, Served, Silence, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -69,6 +71,7 @@ class Stage:
         connect: opens a memcached connection.
         observer: sees what is committed.
         transaction: holds the open SQL transaction; None where the store has none beside the endpoint's.
+        waiter: waits for rows; None likewise.
         dirty: sees what is not committed; None likewise.
         tables: names of t1 and t2 in SQL.
         names: of the mappings at the endpoint.
@@ -77,6 +80,7 @@ class Stage:
     connect: Callable[[], Line]
     observer: Observer
     transaction: Observer | None
+    waiter: Observer | None
     dirty: Observer | None
     tables: Mapping[str, str]
     names: Mapping[str, str]
@@ -94,14 +98,10 @@ class Course:
     Args:
         lines: each step and what came, for a reader.
         failed: what was wrong; empty where all was allowed.
-        kinds: of the steps that were done.
-        waits: how often a request waited.
     """
 
     lines: list[str] = field(default_factory=list)
     failed: str = ""
-    kinds: list[str] = field(default_factory=list)
-    waits: int = 0
 
 
 class Player:
@@ -118,6 +118,12 @@ class Player:
         self._stage = stage
         self._begin = begin
         self.patience = PATIENCE
+        self._thread = ThreadPoolExecutor(1)
+        self._waiting: Future[None] | None = None
+
+    def close(self) -> None:
+        """End the thread in which SQL waits."""
+        self._thread.shutdown()
 
     def hold(self, history: History) -> Course:
         """Hold a history from its first row to the end of its last connection."""
@@ -126,14 +132,13 @@ class Player:
         lines: dict[str, Line] = {}
         with ExitStack() as stack:
             stack.callback(self._let_go, lines)
-            self._fill(model)
-            for step in chain(history.steps, _ending(model)):
-                if refuses(model, step, self._stage.means):
-                    continue
-                course.kinds.append(type(step).__name__)
-                course.failed = self._do(model, step, lines, course)
-                if course.failed:
-                    break
+            try:
+                self._fill(model)
+                for step in chain(history.steps, _ending(model)):
+                    if not course.failed and not refuses(model, step, self._stage.means):
+                        course.failed = self._do(model, step, lines, course)
+            except (CaseFailed, pymysql.MySQLError, sqlite3.Error) as error:
+                course.failed = f"{type(error).__name__}: {error}"
         return course
 
     def _do(self, model: Model, step: s.Step, lines: dict[str, Line], course: Course) -> str:
@@ -153,7 +158,7 @@ class Player:
         elif not isinstance(step, s.Close | s.Look):
             if isinstance(step, s.Open):
                 lines[step.on] = self._connect(model.skipped)
-            lines[step.on].ask(_request(step, self._stage.names, number))
+            lines[step.on].ask(s.request(step, self._stage.names, number))
         return self._compare_all(expected, model, lines, course)
 
     def _connect(self, skipped: int) -> Line:
@@ -164,7 +169,6 @@ class Player:
 
     def _compare_all(self, expected: list[Expected], model: Model, lines: dict[str, Line], course: Course) -> str:
         for each in expected:
-            course.waits += isinstance(each, Silence)
             wrong = self._look(model, each, lines)
             course.lines.append(f"    {wrong or each}")
             if wrong:
@@ -174,6 +178,10 @@ class Player:
     def _look(self, model: Model, expected: Expected, lines: dict[str, Line]) -> str:
         """Look at what is expected; returns what came instead."""
         match expected:
+            case Silence(s.AUTOCOMMIT):
+                return "" if self._is_waiting(SILENT) else "SQL does not wait"
+            case Served():
+                return "SQL goes on waiting" if self._is_waiting(self.patience) else ""
             case Silence():
                 answer = lines[expected.on].answer(SILENT)
                 return "" if answer is None else f"it does not wait: {answer!r}"
@@ -188,6 +196,14 @@ class Player:
                 self._stage.observer.execute(self._insert(expected.table, dict(expected.rows)))
                 return ""
         return self._compare(model, expected)
+
+    def _is_waiting(self, patience: float) -> bool:
+        assert self._waiting is not None, "a statement was begun"
+        try:
+            self._waiting.result(patience)
+        except TimeoutError:
+            return True
+        return False
 
     def _compare(self, model: Model, expected: Seen) -> str:
         observer = self._stage.dirty if expected.dirty else self._stage.observer
@@ -232,14 +248,19 @@ class Player:
             return
         if begins:
             observer.execute("BEGIN")
+        if _asleep(step, model):
+            assert self._stage.waiter is not None, "care lets no statement wait where it may not"
+            self._waiting = self._thread.submit(self._stage.waiter.execute, self._statement(step, model))
+            return
         observer.execute(self._statement(step, model))
 
     def _statement(self, step: s.Change, model: Model) -> str:
         name, where = self._stage.tables[step.table], f"WHERE c1 = '{step.key}'"
         if step.verb == "delete":
             return f"DELETE FROM {name} {where}"
-        owner = s.SQL if step.within else "autocommit"
-        row = model.rows.own(owner, (step.table, step.key))
+        asleep = _asleep(step, model)
+        owner = s.SQL if step.within else s.AUTOCOMMIT
+        row = asleep[1] if asleep else model.rows.own(owner, (step.table, step.key))
         assert row is not None, "it was just written"
         if step.verb == "insert":
             return self._insert(step.table, {(step.table, step.key): row})
@@ -251,41 +272,26 @@ class Player:
 
     def _let_go(self, lines: dict[str, Line]) -> None:
         if self._stage.transaction is not None:
-            self._stage.transaction.execute("ROLLBACK")
+            with suppress(pymysql.MySQLError):  # the server may be what failed
+                self._stage.transaction.execute("ROLLBACK")
         for line in lines.values():
             line.closes(LEAVING)
+        if self._waiting is not None:
+            with suppress(pymysql.MySQLError, TimeoutError):
+                self._waiting.result(self.patience)
+            self._waiting = None
+
+
+def _asleep(step: s.Change, model: Model) -> tuple[Place, Row | None] | None:
+    """Return what a statement waits for and what it will write, where it waits."""
+    waits = model.sql_waits
+    return waits if waits and not step.within and waits[0] == (step.table, step.key) else None
 
 
 def _ending(model: Model) -> Iterator[s.Step]:
     """End everything that is open; what waits comes after what it waits for, so each step is asked for in its turn."""
     yield s.End(commit=True)
-    while model.open:
+    for _ in s.CONNECTIONS:
         for on in list(model.open):
             yield s.Close(on, quits=False)
     yield s.Look()
-
-
-def _request(step: s.Step, names: Mapping[str, str], number: int) -> bytes:
-    def word(key: str, mapping: str) -> str:
-        return f"@@{names[mapping]}.{key}" if mapping else key
-
-    match step:
-        case s.Open():
-            text = f"bind {names[step.mapping]}"
-        case s.Close():
-            text = "quit"
-        case s.Bind():
-            text = f"{'get @@' if step.word else 'bind '}{names.get(step.mapping, 'no-such-mapping')}"
-        case s.Get():
-            text = f"{'gets' if step.cas else 'get'} {' '.join(word(key, step.mapping) for key in step.keys)}"
-        case s.Store():
-            cas, silent = f" {number}" if step.verb == "cas" else "", " noreply" if step.silent else ""
-            line = f"{step.verb} {word(step.key, step.mapping)} {step.flags} 0 {len(step.value)}{cas}{silent}"
-            text = f"{line}\r\n{step.value}"
-        case s.Incr():
-            text = f"incr {step.key} {step.amount}"
-        case s.Delete():
-            text = f"delete {step.key}{' noreply' if step.silent else ''}"
-        case _:
-            text = "flush_all"
-    return f"{text}\r\n".encode()

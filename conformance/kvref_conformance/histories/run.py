@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
 
-# Seconds, while a history is shrunk: one that hangs does so many times.
-SHORT_PATIENCE: Final = 1.5
+# Seconds, while a history is shrunk: one that hangs does so many times. A lock wait that ends takes longer.
+SHORT_PATIENCE: Final = {False: 0.6, True: 4.0}
 # More than a history opens connections: none shares a thread with another.
 NO_THREADS: Final = 1000
 
@@ -47,11 +47,17 @@ class Histories:
         own = {mapping: (f"test/{world.names[table]}",) for mapping, table in TABLES.items()}
         self._words = own if self._rules.bound_named else dict.fromkeys(TABLES, world.default_words())
         self._threads = _threads(endpoint) if world.database.has_plugin() else NO_THREADS
-        transaction, dirty = self._further(world.database)
+        observer = self._another(world.database, "READ COMMITTED")
+        transaction, waiter, dirty = None, None, None
+        if world.database.engine == "mysql":
+            transaction = self._another(world.database, "READ COMMITTED")
+            waiter = self._another(world.database, "READ COMMITTED")
+            dirty = self._another(world.database, "READ UNCOMMITTED")
         tables = {table: world.names[table] for table in sorted(set(TABLES.values()))}
-        stage = Stage(lambda: SocketLine(endpoint), world.database, transaction, dirty, tables, self._names)
+        stage = Stage(lambda: SocketLine(endpoint), observer, transaction, waiter, dirty, tables, self._names)
         self._means = stage.means
         self._player = Player(stage, self._begin)
+        self._stack.callback(self._player.close)
 
     def __enter__(self) -> Self:
         return self
@@ -65,11 +71,12 @@ class Histories:
         course = self.hold(script)
         if not course.failed:
             return ""
-        small = self.shrink(script)
-        again = self.hold(small)
-        # One that cannot be repeated is shown as it was.
-        if not again.failed:
-            small, again = script, course
+        small, again = script, course
+        # What fails without a step cannot shrink: the endpoint is gone. What cannot be repeated is shown as it was.
+        if not self.hold(replace(script, steps=())).failed:
+            shorter = self.shrink(script)
+            repeated = self.hold(shorter)
+            small, again = (shorter, repeated) if repeated.failed else (script, course)
         rows = ", ".join(" ".join(row) for row in small.rows) or "no row"
         return "\n".join([f"at the beginning: {rows}", *again.lines, f"not allowed: {again.failed}"])
 
@@ -83,7 +90,7 @@ class Histories:
 
     def shrink(self, script: History) -> History:
         """Return a smaller history in which something is not allowed either."""
-        self._player.patience = SHORT_PATIENCE
+        self._player.patience = SHORT_PATIENCE[self._limits.gives_up]
         try:
             return self._smaller(script)
         finally:
@@ -106,16 +113,14 @@ class Histories:
     def _begin(self, rows: tuple[tuple[str, str, str], ...]) -> Model:
         return Model(self._rules, self._limits, self._names, self._words, self._threads, rows)
 
-    def _further(self, database: Database) -> tuple[Database | None, Database | None]:
-        """Open the connections of the SQL transaction and of the dirty reads, where the store has these."""
-        if database.engine != "mysql":
-            return None, None
-        transaction, dirty = database.another(), database.another()
-        self._stack.callback(transaction.close)
-        self._stack.callback(dirty.close)
-        transaction.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        dirty.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
-        return transaction, dirty
+    def _another(self, database: Database, level: str) -> Database:
+        """Open a further SQL connection; a lock that nobody should hold is not waited for for long."""
+        another = database.another()
+        self._stack.callback(another.close)
+        if database.engine == "mysql":
+            another.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+            another.execute(f"SET SESSION innodb_lock_wait_timeout = {PATIENCE:g}")
+        return another
 
 
 def _threads(endpoint: Endpoint) -> int:

@@ -8,14 +8,18 @@ row it looked for, a gap up to the next row, then reaches no other key.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 CONNECTIONS: Final = ("a", "b", "c")
 TABLES: Final = {"m1": "t1", "m1b": "t1", "m2": "t2"}
 KEYS: Final = ("k1", "k3", "k5")
 FENCES: Final = ("k0", "k2", "k4", "k6")
-# Who holds the locks of an open SQL transaction.
+# Who holds the locks of an open SQL transaction, and who waits with a statement that commits itself.
 SQL: Final = "sql"
+AUTOCOMMIT: Final = "SQL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,40 @@ Locking: TypeAlias = Get | Store | Incr | Delete
 Request: TypeAlias = Locking | Bind | Flush
 Statement: TypeAlias = Look | Change | End
 Step: TypeAlias = Open | Close | Request | Statement
+
+
+def request(step: Step, names: Mapping[str, str], number: int) -> bytes:
+    """Return what is sent for a step on a connection.
+
+    Args:
+        step: one that is no statement.
+        names: of the mappings at the endpoint.
+        number: that a `cas` sends.
+    """
+
+    def word(key: str, mapping: str) -> str:
+        return f"@@{names[mapping]}.{key}" if mapping else key
+
+    match step:
+        case Open():
+            text = f"bind {names[step.mapping]}"
+        case Close():
+            text = "quit"
+        case Bind():
+            text = f"{'get @@' if step.word else 'bind '}{names.get(step.mapping, 'no-such-mapping')}"
+        case Get():
+            text = f"{'gets' if step.cas else 'get'} {' '.join(word(key, step.mapping) for key in step.keys)}"
+        case Store():
+            cas, silent = f" {number}" if step.verb == "cas" else "", " noreply" if step.silent else ""
+            line = f"{step.verb} {word(step.key, step.mapping)} {step.flags} 0 {len(step.value)}{cas}{silent}"
+            text = f"{line}\r\n{step.value}"
+        case Incr():
+            text = f"incr {step.key} {step.amount}"
+        case Delete():
+            text = f"delete {step.key}{' noreply' if step.silent else ''}"
+        case _:
+            text = "flush_all"
+    return f"{text}\r\n".encode()
 
 
 def _prefix(mapping: str) -> str:

@@ -27,12 +27,20 @@ class Settings:
     Args:
         address: the endpoint.
         restart: as the hook `pytest_kvref_restart`.
+        prepare: called before a start.
         reconnect: opens the SQL connection anew, which a server closes that is started again.
     """
 
-    def __init__(self, address: tuple[str, int], restart: Restart, reconnect: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        restart: Restart,
+        prepare: Callable[[], None],
+        reconnect: Callable[[], None],
+    ) -> None:
         self._address = address
         self._restart = restart
+        self._prepare = prepare
         self._reconnect = reconnect
         self._current: dict[str, int] = {}
         self._refused: dict[tuple[tuple[str, int], ...], str] = {}
@@ -54,6 +62,7 @@ class Settings:
             raise NotJudged(reason)
 
     def _start(self, settings: dict[str, int]) -> str:
+        self._prepare()
         reason = self._restart(settings)
         if reason is None:
             return NO_WAY
