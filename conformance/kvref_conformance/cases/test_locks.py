@@ -250,7 +250,7 @@ WITHOUT = (
         eventually(holds(1, "second")),
         settings=NO_ROW_LOCKS,
     ),
-    behind(
+    case(
         "no-row-lock-against-sql",
         "KV-LOCK-012",
         row(1, "old"),
@@ -262,6 +262,7 @@ WITHOUT = (
         ROLLBACK,
         holds(1, "memc"),
         settings=NO_ROW_LOCKS,
+        engine="plugin",
     ),
     behind(
         "sql-waits-all-the-same",

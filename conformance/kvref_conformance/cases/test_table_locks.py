@@ -67,7 +67,7 @@ CASES: tuple[Case, ...] = (
         answers("STORED\r\n", "a"),
         settings=TABLE_LOCKS,
     ),
-    behind(
+    case(
         "a-get-beside-lock-tables",
         "KV-LOCK-026",
         row(1),
@@ -75,8 +75,9 @@ CASES: tuple[Case, ...] = (
         reads(1, "x"),
         sql("UNLOCK TABLES", on="s"),
         settings=TABLE_LOCKS,
+        engine="plugin",
     ),
-    behind(
+    case(
         "lock-tables-beside-a-batch",
         "KV-LOCK-025",
         put(1),
@@ -85,6 +86,7 @@ CASES: tuple[Case, ...] = (
         put(2),
         sql("UNLOCK TABLES", on="s"),
         settings=WRITES,
+        engine="plugin",
     ),
     case(
         "switch-with-mdl",
