@@ -14,7 +14,7 @@ of_fact("cuts_what_is_appended_to", "cache.append", "cuts-two-bytes")
 @mutant
 def follows_no_policy() -> None:
     """Every command goes to the table."""
-    put(Policies, "of", lambda self, command: Policy.INNODB_ONLY)
+    put(Policies, "of", lambda self, command: Policy.TABLE)
 
 
 @mutant
