@@ -55,6 +55,7 @@ def flush_all(session: Session, command: c.FlushAll, _now: int) -> Steps:
         yield RollBack()
     if cause is not None:
         return ServerError(cause if session.rules.refusal_is_error else NOT_FLUSHED)
+    session.flushed = True
     return Status.OK
 
 

@@ -78,6 +78,7 @@ class Session:
         # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts
         # mappings off words, known or not (mget-002..004; multi_get in innodb_engine.cc outlives the command).
         self.stuck = False
+        self.flushed = False  # a table was emptied, which may be an OK's meaning or not: whoever asks takes it back
         self._generation = shared.directory.generation
 
     def split(self, word: bytes) -> Switch | None:

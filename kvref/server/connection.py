@@ -12,7 +12,7 @@ from kvref.semantics.session import Session, Shared
 from kvref.semantics.verbs import execute
 from kvref.server.drivers import Driver
 from kvref.wire import commands as c
-from kvref.wire.replies import Closed, Reply, ServerError, Status
+from kvref.wire.replies import Closed, Reply, ServerError
 from kvref.wire.rules import TextRules
 from kvref.wire.text import TextParser, encode
 
@@ -204,9 +204,11 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, command: c.Command, reply: Reply) -> None:
         self._note_batch()
-        if isinstance(command, c.FlushAll) and reply == Status.OK and self._host.shared.rules.flush_commits_others:
-            for other in self._host.connections - {self}:
-                other.commit_idle()  # more:hist-004
+        if self._session.flushed:
+            self._session.flushed = False
+            if self._host.shared.rules.flush_commits_others:
+                for other in self._host.connections - {self}:
+                    other.commit_idle()  # more:hist-004
         if isinstance(reply, Closed):
             self._ending = True
             return
