@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from database import database_or_skip, sql
+from server.writers import ask_line
 from serving import serving
 
 from kvref import collations
@@ -102,22 +103,9 @@ class Client(threading.Thread):
             if len(rows[key]) > 15:  # incr counts up to 2^64
                 return self._write()
         self.states.append(rows)
-        got = self._ask(line.encode())
+        got = ask_line(self._socket, line.encode())
         assert got in (None, answer.encode()), f"{line!r}: {got!r} instead of {answer}"
         return got is not None
-
-    def _ask(self, line: bytes) -> bytes | None:
-        reply = b""
-        try:
-            self._socket.sendall(line)
-            while not reply.endswith(b"\r\n"):
-                chunk = self._socket.recv(4096)
-                if not chunk:
-                    return None
-                reply += chunk
-        except OSError:
-            return None
-        return reply.removesuffix(b"\r\n")
 
     def allowed(self, batch: int) -> list[Rows]:
         """Return what may be there: all full batches that were acknowledged, or one more that was asked for."""

@@ -39,6 +39,16 @@ def store(key: str, value: str = "x", verb: str = "set") -> bytes:
     return f"{verb} {key} 0 0 {len(value)}\r\n{value}\r\n".encode()
 
 
+def with_unique_values(folder: Path) -> Path:
+    """Return a file whose demo table takes each value once."""
+    file = folder / "s.sqlite"
+    with serving(file):
+        pass
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("CREATE UNIQUE INDEX once ON demo_test (c2)")
+    return file
+
+
 def begin(connection: socket.socket, data: bytes) -> None:
     """Send a request that must wait: nothing comes for a while."""
     connection.sendall(data)
@@ -84,11 +94,7 @@ def test_a_drain_commits(tmp_path: Path) -> None:
 
 
 def test_a_unique_value_is_refused_at_once_and_harms_nothing(tmp_path: Path) -> None:
-    file = tmp_path / "s.sqlite"
-    with serving(file):
-        pass
-    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        connection.execute("CREATE UNIQUE INDEX once ON demo_test (c2)")
+    file = with_unique_values(tmp_path)
     with serving(file, *batches(3)) as served, served.connect() as client:
         assert ask(client, store("k1", "one")) == b"STORED\r\n"
         assert b"SERVER_ERROR UNIQUE constraint failed" in ask(client, store("k2", "one"))
@@ -98,11 +104,7 @@ def test_a_unique_value_is_refused_at_once_and_harms_nothing(tmp_path: Path) -> 
 
 
 def test_a_batch_that_sql_makes_impossible_is_said_to_be_lost(tmp_path: Path) -> None:
-    file = tmp_path / "s.sqlite"
-    with serving(file):
-        pass
-    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        connection.execute("CREATE UNIQUE INDEX once ON demo_test (c2)")
+    file = with_unique_values(tmp_path)
     with serving(file, *batches(2)) as served, served.connect() as client:
         assert ask(client, store("k1", "one")) == b"STORED\r\n"
         write(served, "INSERT INTO demo_test VALUES ('sql', 'one', 0, 0, 0)")

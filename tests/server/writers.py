@@ -13,6 +13,21 @@ SHARED = "all"
 KEYS = 5  # few, so that every verb meets rows and gaps
 
 
+def ask_line(client: socket.socket, line: bytes) -> bytes | None:
+    """Send a request and return the line that answers it, None where the connection has ended."""
+    reply = b""
+    try:
+        client.sendall(line)
+        while not reply.endswith(b"\r\n"):
+            chunk = client.recv(4096)
+            if not chunk:
+                return None
+            reply += chunk
+    except OSError:
+        return None
+    return reply.removesuffix(b"\r\n")
+
+
 @dataclass
 class Writer(threading.Thread):
     """One connection that writes keys of its own and counts with the others on one key.
@@ -69,7 +84,7 @@ class Writer(threading.Thread):
         else:
             line, after = f"delete {key}\r\n", None
             expected = "NOT_FOUND" if before is None else "DELETED"
-        answer = self._ask(line.encode())
+        answer = ask_line(self.client, line.encode())
         if answer is None or answer.startswith(b"SERVER_ERROR"):
             # An error that does not say so promises that nothing was written.
             self.unknown = (key, after) if answer is None or UNKNOWN in answer else None
@@ -80,25 +95,12 @@ class Writer(threading.Thread):
         return True
 
     def _count(self) -> bool:
-        answer = self._ask(f"incr {self.shared} 1\r\n".encode())
+        answer = ask_line(self.client, f"incr {self.shared} 1\r\n".encode())
         if answer is None or not answer.isdigit():
             self.unknown = (self.shared, None) if answer is None or UNKNOWN in answer else None
             return False
         self.counted.append(int(answer))
         return True
-
-    def _ask(self, line: bytes) -> bytes | None:
-        reply = b""
-        try:
-            self.client.sendall(line)
-            while not reply.endswith(b"\r\n"):
-                chunk = self.client.recv(4096)
-                if not chunk:
-                    return None
-                reply += chunk
-        except OSError:
-            return None
-        return reply.removesuffix(b"\r\n")
 
 
 def differences(writers: Iterable[Writer], shared: str, rows: Mapping[str, str]) -> list[str]:
