@@ -136,6 +136,7 @@ class Connection(asyncio.Protocol):
         elif self._host.driver.dirty:
             self._host.driver.when_settled(self._commit_settled)
         if self._transport is not None:
+            self._throttle()
             self._run()
         elif self._session.batch.open:
             self._loop.call_later(COMMIT_AGAIN, self._commit)
@@ -250,7 +251,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             return
         # Input that waits for the connection's turn is bounded; a data block that is still coming must be read.
-        behind = self._scheduled or self._unsettled or self._command is not None
+        behind = self._scheduled or self._unsettled or self._committing or self._command is not None
         reading = not self._paused and not (behind and self._parser.pending > MOST_PENDING)
         if reading != self._reading:
             self._reading = reading
