@@ -54,12 +54,14 @@ class Batch:
         """Tell whether there is anything to commit."""
         return self.reads > 0 or self.writes > 0
 
+    @property
+    def reads_alone(self) -> bool:
+        """Tell whether a read is a batch of its own, with nothing to commit (idle-037): it need not be counted."""
+        return self._limits.reads == 1 and not self.writes
+
     def read(self) -> Generator[Operation, Any, str | None]:
         """Count a read; returns why a full batch could not be committed, None where all is well."""
         self.reads += 1
-        if self._limits.reads == 1 and not self.writes:
-            self.reads = 0  # nothing is open between two such reads (idle-037)
-            return None
         return (yield from self._full())
 
     def write(self) -> Generator[Operation, Any, None]:

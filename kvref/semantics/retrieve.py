@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from kvref.semantics.mapping import Mapping
+from kvref.semantics.policies import Policy
 from kvref.semantics.ports import Lookup, Operation, RollBack, Row, Steps
 from kvref.semantics.ranges import Range, parse, scan
 from kvref.semantics.session import Session, UnfitError
@@ -21,9 +22,9 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
     items: list[r.Item] = []
     size = 0
     read = False
+    asks_cache = session.shared.directory.policies.get is Policy.BOTH
     for position, word in enumerate(command.words, 1):
-        hit = yield from cached(session, word, now)
-        if hit is not None:
+        if asks_cache and (hit := (yield from cached(session, word, now))) is not None:
             session.shared.counters.got(word, hits=1, misses=False)
             items.append(hit)
             size += hit.size
@@ -37,7 +38,7 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.stuck = not (last or session.rules.each_word_switches)
             found = yield from _rows(session, mapping, word, key, wanted, now, first_only=last and key is not word)
-            if session.rules.counts_each_key:
+            if session.rules.counts_each_key and not session.batch.reads_alone:
                 yield from _count(session)
             read = not session.rules.counts_each_key
         # The end of a range is found by a miss (seen on 8.0.33).
@@ -47,7 +48,7 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         session.check_reply(size)
         if wanted is not None and session.rules.lossy_ranges:
             break  # words behind a range are lost (range-035); an empty one would end 8.0 (range-077)
-    if read and not command.refused:
+    if read and not command.refused and not session.batch.reads_alone:
         yield from _count(session)
     session.stuck = session.stuck and not items
     if command.refused:

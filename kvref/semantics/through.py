@@ -34,7 +34,9 @@ class _Place:
     key: bytes = b""
 
 
-def through(session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., Steps]) -> Steps:
+def through(
+    session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., Steps], policy: Policy
+) -> Steps:
     """Carry out a command as its policy says and return its Reply.
 
     Args:
@@ -44,10 +46,8 @@ def through(session: Session, command: c.Command, now: int, verb: Verb, in_table
         verb: what the command is in the table.
         in_table: called with a verb, session, command and time; returns its steps, whose errors are replies and whose
             writes count in the batch.
+        policy: the command's, other than TABLE.
     """
-    policy = session.shared.directory.policies.of(command)
-    if policy is Policy.TABLE:
-        return (yield from in_table(verb, session, command, now))
     if policy is Policy.OFF:
         return _answer_of_nothing(command)
     if policy is Policy.CACHE:
@@ -60,12 +60,10 @@ def through(session: Session, command: c.Command, now: int, verb: Verb, in_table
 
 
 def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any, r.Item | None]:
-    """Return what the cache has of a word that a get asks for, where it is asked before the table.
+    """Return what the cache has of a word that a get with the policy BOTH asks for, before the table is asked.
 
     A hit does not switch in the plugin's profiles (more:policy-106), and is no read of the batch (more:policy-133).
     """
-    if session.shared.directory.policies.get is not Policy.BOTH:
-        return None
     place = yield from _place(session, word)
     return None if place is None or session.pending.holds(place.at) else _item(session, word, place.at, now)
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from kvref.errors import StoreError
 from kvref.semantics import arithmetic, change, retrieve, store
+from kvref.semantics.policies import Policy
 from kvref.semantics.ports import DeadlockError, LockWaitError, RollBack, Steps, TransactionLostError
 from kvref.semantics.session import Session, UnfitError
 from kvref.semantics.stats import report
@@ -39,7 +40,11 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
     verb = _VERBS.get(type(command))
     if verb is None:
         return _without_rows(session, command)
-    reply = yield from through(session, command, now, verb, _in_table)
+    policy = session.shared.directory.policies.of(command)
+    if policy is Policy.TABLE:
+        reply = yield from _in_table(verb, session, command, now)
+    else:
+        reply = yield from through(session, command, now, verb, _in_table, policy)
     session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
 
@@ -47,25 +52,23 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
 def _in_table(verb: Verb, session: Session, command: c.Command, now: int) -> Steps:
     """Carry out a verb and count it in the connection's batch."""
     session.batch.writing = False  # a command that was given up may have left it
-    reply = yield from _tried(session, command, verb(session, command, now))
+    try:
+        reply = yield from verb(session, command, now)
+    except _STOPS as stop:
+        reply = yield from _stopped(session, command, stop)
     if session.batch.writing:
-        reply = yield from _tried(session, command, _settled(session, command, reply))
+        try:
+            reply = yield from _settled(session, command, reply)
+        except _STOPS as stop:
+            reply = yield from _stopped(session, command, stop)
     return reply
 
 
-def _tried(session: Session, command: c.Command, steps: Steps) -> Steps:
-    """Take steps and return their reply, or the one to what stopped them."""
-    batch = session.batch
-    try:
-        return (yield from steps)
-    except _STOPS as stop:
-        if not (batch.open or batch.writing):
-            yield RollBack()  # what it has read or locked is in no batch: nothing else would end that transaction
-        return _stopped(session, command, stop)
-
-
-def _stopped(session: Session, command: c.Command, stop: Exception) -> r.Reply:
+def _stopped(session: Session, command: c.Command, stop: Exception) -> Steps:
+    """Return the reply to what stopped a command."""
     batch, rules = session.batch, session.rules
+    if not (batch.open or batch.writing):
+        yield RollBack()  # what it has read or locked is in no batch: nothing else would end that transaction
     match stop:
         case RefusedError():
             return stop.reply

@@ -98,6 +98,8 @@ class Pending:
 
     def end(self, transaction: Transaction) -> None:
         """Forget what a transaction wrote, and free its locks."""
+        if not transaction.locks and transaction not in self._writers:
+            return  # the rule where each write is a batch
         for place in transaction.locks:
             del self._holders[place]
         transaction.locks.clear()

@@ -20,8 +20,9 @@ class Statements:
         self.mapping = mapping
         self._options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
         table, key = quote(mapping.source), quote(mapping.key.name)
-        columns = list(dict.fromkeys(quote(c.name) for c in (mapping.key, *mapping.values, *self._options)))
-        self._names = columns
+        self._names = list(dict.fromkeys(c.name for c in (mapping.key, *mapping.values, *self._options)))
+        self._values = [c.name for c in mapping.values]
+        columns = [quote(name) for name in self._names]
         nulls = [quote(name) for name in mapping.unmapped]
         # Qualified throughout: SQLite takes a bare "name" that no column has for a string literal.
         selected = ", ".join(f"{table}.{quote(c.name)}" for c in (mapping.key, *mapping.values, *self._options))
@@ -86,11 +87,11 @@ class Statements:
     def parameters(self, row: Row) -> list[Cell]:
         """Return the parameters of `insert` and, in front of the key, of `update`."""
         mapping = self.mapping
-        cells: dict[str, Cell] = {quote(mapping.key.name): row.key}
-        cells.update(zip((quote(c.name) for c in mapping.values), row.values, strict=True))
+        cells: dict[str, Cell] = {mapping.key.name: row.key}
+        cells.update(zip(self._values, row.values, strict=True))
         for column, number in ((mapping.flags, row.flags), (mapping.cas, row.cas), (mapping.expiry, row.expiry)):
             if column is not None:
-                cells.setdefault(quote(column.name), number)
+                cells.setdefault(column.name, number)
         parameters = [cells[name] for name in self._names]
         for at, to_sql in self._to_sql:
             if parameters[at] is not None:

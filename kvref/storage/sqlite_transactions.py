@@ -47,7 +47,10 @@ class Transactions:
         """
         match operation:
             case ports.Lookup(mapping, key, for_update):
-                return (self._locked if for_update else self._view.lookup)(transaction, mapping, key)
+                if not for_update:
+                    return self._view.lookup(transaction, mapping, key)
+                direct = self._isolation.direct
+                return self._store.execute(operation) if direct else self._locked(transaction, mapping, key)
             case ports.Scan():
                 return self._view.scan(transaction, operation)
             case ports.Insert() | ports.Update() | ports.Remove():
@@ -105,17 +108,14 @@ class Transactions:
         self._view.close()
 
     def _locked(self, transaction: Transaction, mapping: Mapping, key: ports.Cell) -> Row | None:
-        latest = ports.Lookup(mapping, key, for_update=True)
-        if self._isolation.direct:
-            found: Row | None = self._store.execute(latest)
-            return found
         place = self._view.place(mapping, key)
         self._await(transaction, place)
         # The latest row, whatever this transaction has seen of it (iso-004); its own version comes first.
         version = transaction.versions.get(place)
         if version is None and not self._isolation.row_locks:
             version = self._pending.newest(place)
-        found = self._store.execute(latest) if version is None else version.row
+        latest = ports.Lookup(mapping, key, for_update=True)
+        found: Row | None = self._store.execute(latest) if version is None else version.row
         if found is not None:
             self._pending.lock(transaction, place)  # a key that is missing locks nothing
         return found
