@@ -128,10 +128,10 @@ def test_what_cannot_be_tried_exits_2(replay: Run, arguments: list[str], complai
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_every_recording_replays_or_is_listed(replay: Run, tmp_path: Path) -> None:
     """Both plugin versions, every set; what is listed and replays after all fails too."""
-    done = replay("--json", "out.json", timeout=580)
+    done = replay("--json", "out.json", timeout=1150)
     assert done.returncode == 0, done.stdout
     totals = json.loads((tmp_path / "out.json").read_text())["totals"]
     assert totals.keys() == {"same", "listed"}
