@@ -113,6 +113,12 @@ class Batch:
         """Note that the table is another one, or was emptied: the plugin opens it again."""
         self._cursor = False
 
+    def lost(self, cause: str) -> str:
+        """Begin a new batch, as this one is taken back; returns the cause and what went with it."""
+        writes = self.writes
+        self.reset()
+        return f"{cause}: {writes} pending writes are lost" if writes else cause
+
     def reset(self) -> None:
         """Begin a new batch: nothing is open any more."""
         self.reads = self.writes = 0

@@ -36,6 +36,7 @@ class UnfitError(Exception):
     """The table no longer fits its mapping; the text is the cause."""
 
 
+LOCK_WAIT: Final = "lock wait timeout"
 # The plugin has no limit here; this one keeps one client from taking the memory of all.
 MAX_REPLY: Final = 64 << 20
 
@@ -210,10 +211,9 @@ class Session:
         try:
             reason = yield from self.batch.commit()
         except TransactionLostError as lost:
-            reason = f"{lost}: {self.batch.writes} pending writes are lost"
-            self.batch.reset()
+            reason = self.batch.lost(str(lost))
         except LockWaitError:
-            reason = "lock wait timeout"
+            reason = LOCK_WAIT
         except StoreError as error:
             reason = str(error)
         return Status.OK if reason is None else ServerError(reason)

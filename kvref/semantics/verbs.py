@@ -8,14 +8,13 @@ from kvref.errors import StoreError
 from kvref.semantics import arithmetic, change, retrieve, store
 from kvref.semantics.policies import Policy
 from kvref.semantics.ports import DeadlockError, LockWaitError, RollBack, Steps, TransactionLostError
-from kvref.semantics.session import Session, UnfitError
+from kvref.semantics.session import LOCK_WAIT, Session, UnfitError
 from kvref.semantics.stats import report
 from kvref.semantics.through import Verb, through
 from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 
-LOCK_WAIT: Final = "lock wait timeout"
 _TEMPORARY: Final = r.ServerError("temporary failure")
 _STOPS: Final = (RefusedError, UnfitError, LockWaitError, TransactionLostError, StoreError)
 _VERBS: Final[dict[type, Verb]] = {
@@ -77,9 +76,8 @@ def _stopped(session: Session, command: c.Command, stop: Exception) -> Steps:
         case LockWaitError():
             return _error(session, command, LOCK_WAIT, told=rules.lock_wait_is_error)
         case TransactionLostError():
-            writes, batch.writing = batch.writes, False
-            batch.reset()
-            text = f"{stop}: {writes} pending writes are lost" if writes else str(stop)
+            batch.writing = False
+            text = batch.lost(str(stop))
             told = rules.lock_wait_is_error or not isinstance(stop, DeadlockError)
             return _error(session, command, text, told=told)
         case _:

@@ -90,12 +90,6 @@ class Pending:
         if self._holders.setdefault(place, transaction) is transaction:
             transaction.locks.add(place)
 
-    def unlock(self, transaction: Transaction, place: Place) -> None:
-        """Give back the lock of a row that was not written."""
-        if place not in transaction.versions and self._holders.get(place) is transaction:
-            del self._holders[place]
-            transaction.locks.discard(place)
-
     def end(self, transaction: Transaction) -> None:
         """Forget what a transaction wrote, and free its locks."""
         if not transaction.locks and transaction not in self._writers:

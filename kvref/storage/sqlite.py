@@ -198,9 +198,9 @@ class SQLiteStore:
         """Read the rows of a range; `rows` as for `lookup`, raises as `execute`."""
         return (rows or self._rows).scan(operation)
 
-    def key(self, mapping: Mapping, key: ports.Cell) -> ports.Cell:
-        """Return a key as SQL has it."""
-        return self._sql(mapping).key(key)
+    def statements(self, mapping: Mapping) -> Statements:
+        """Return the SQL of a mapping as its table is now, and how the file compares its keys."""
+        return self._sql(mapping)
 
     @_translating
     def bind(self, operation: ports.Insert | ports.Update | ports.Remove) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from kvref.semantics.mapping import Column, Mapping
 from kvref.semantics.ports import Cell, Row
 from kvref.storage.forms import READS_ZERO, UNSIGNED
+from kvref.storage.key_order import KeyOrder
 from kvref.storage.rows import row_of
 from kvref.storage.sqlite_schema import quote
 
@@ -57,6 +60,11 @@ class Statements:
             and not (at == 0 and c.form is READS_ZERO)
             and not (at >= count and c.form is UNSIGNED)
         ]
+
+    @cached_property
+    def order(self) -> KeyOrder:
+        """Return how the file compares keys."""
+        return KeyOrder(self.mapping.key.collation)
 
     def along(self, columns: tuple[Column, ...]) -> str:
         """Return the SELECT of further columns of the row that `lookup` found."""

@@ -10,9 +10,7 @@ from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Row
 from kvref.storage.isolation import Isolation
-from kvref.storage.key_order import KeyOrder
 from kvref.storage.pending import LockedError, Pending, Place, Transaction, Version
-from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_rows import Rows
 
@@ -32,12 +30,12 @@ class View:
         self._pending = pending
         self._isolation = isolation
         self._settle = settle
-        self._orders = PerMapping(lambda mapping: KeyOrder(mapping.key.collation))
         self._idle: list[Rows] = []  # connections for snapshots
 
     def place(self, mapping: Mapping, key: ports.Cell) -> Place:
         """Return what tells a row from others."""
-        return mapping.source, self._orders(mapping).place(self._store.key(mapping, key))
+        sql = self._store.statements(mapping)
+        return mapping.source, sql.order.place(sql.key(key))
 
     def lookup(self, transaction: Transaction, mapping: Mapping, key: ports.Cell) -> Row | None:
         """Read one row.
@@ -67,13 +65,13 @@ class View:
         snapshot = self._snapshot(transaction)
         if not self._pending and snapshot is None:
             return self._store.scan(operation)
-        mapping, order = operation.mapping, self._orders(operation.mapping)
+        mapping, sql = operation.mapping, self._store.statements(operation.mapping)
         seen = {place: version for place, version in self._seen(transaction) if place[0] == mapping.source}
-        bounds = [(sign, self._store.key(mapping, cell)) for sign, cell in operation.bounds()]
+        bounds = [(sign, sql.key(cell)) for sign, cell in operation.bounds()]
         rows = [
             version.row
             for version in seen.values()
-            if version.row is not None and order.within(self._store.key(mapping, version.row.key), bounds)
+            if version.row is not None and sql.order.within(sql.key(version.row.key), bounds)
         ]
         taken = 0
         for row in self._of_file(operation, snapshot):
@@ -84,8 +82,8 @@ class View:
             taken += 1
             if taken == operation.limit:
                 break
-        by_key = cmp_to_key(order.compare)
-        rows.sort(key=lambda row: by_key(self._store.key(mapping, row.key)), reverse=operation.descending)
+        by_key = cmp_to_key(sql.order.compare)
+        rows.sort(key=lambda row: by_key(sql.key(row.key)), reverse=operation.descending)
         return rows[: operation.limit]
 
     def fix(self, transaction: Transaction) -> None:

@@ -126,6 +126,15 @@ def test_a_table_that_is_dropped_takes_the_batch_along(tmp_path: Path) -> None:
             assert ask(client, store("k1")).startswith(b"SERVER_ERROR container 'aaa': there is no table")
 
 
+def test_pending_keys_compare_as_the_table_made_anew_does(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *batches(2)) as served, served.connect() as client:
+        assert ask(client, store("k1") + b"get K1\r\n") == b"STORED\r\nVALUE K1 0 1\r\nx\r\nEND\r\n"
+        assert ask(client, store("k2")) == b"STORED\r\n"
+        write(served, "DROP TABLE demo_test")
+        write(served, "CREATE TABLE demo_test (c1 VARCHAR(32) PRIMARY KEY, c2 TEXT, c3 INT, c4 BIGINT, c5 INT)")
+        assert ask(client, store("k1") + b"get K1\r\nget k1\r\n") == b"STORED\r\nEND\r\nVALUE k1 0 1\r\nx\r\nEND\r\n"
+
+
 def test_waiters_are_served_in_turn_and_others_at_once(tmp_path: Path) -> None:
     with serving(tmp_path / "s.sqlite", *batches(2)) as served:
         holder, first, second, other = (served.connect() for _ in range(4))
