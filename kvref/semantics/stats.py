@@ -112,17 +112,20 @@ FIXED: Final[dict[bytes, list[tuple[str, str]]]] = {
 }
 
 
-def report(words: list[bytes], counters: Counters, process: Callable[[], dict[str, str]]) -> Reply:
+def report(
+    words: list[bytes], counters: Counters, process: Callable[[], dict[str, str]], *, engine_first: bool
+) -> Reply:
     """Answer `stats` and its sub-commands.
 
     Args:
         words: what followed `stats`.
         counters: this server's counters; `reset` sets them to 0.
         process: gives the server's own values by row name.
+        engine_first: the order of the binary protocol (stat-001).
     """
     match words:
         case []:
-            return _rows(GENERAL + ENGINE, counters, process())
+            return _rows(ENGINE + GENERAL if engine_first else GENERAL + ENGINE, counters, process())
         case [b"aggregate", *_]:
             return _rows(GENERAL, counters, process())
         case [b"settings", *_]:

@@ -36,6 +36,7 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
         command: what the client asked.
         now: UNIX time in whole seconds.
     """
+    session.written_cas = 0
     verb = _VERBS.get(type(command))
     if verb is None:
         return _without_rows(session, command)
@@ -120,10 +121,11 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
     match command:
         case c.Version():
             return r.Release(session.rules.release)
-        case c.Verbosity():
+        case c.Verbosity() | c.Noop():
             return r.Status.OK
         case c.Stats():
-            return report(command.words, session.shared.counters, session.shared.process)
+            binary = command.frame is not None
+            return report(command.words, session.shared.counters, session.shared.process, engine_first=binary)
         case c.Quit():
             return r.Closed()
         case _:
