@@ -51,6 +51,7 @@ _STATUSES: Final = {
     "out of memory storing object": OUT_OF_MEMORY,
     "temporary failure": TEMPORARY,
 }
+_RETRY: Final = ("lock wait timeout", "deadlock")  # kvref's own: the same request may succeed later
 # Opcodes of the daemon's own engine, which answers them beside the tables: status and text (op-009, op-010).
 _ENGINE: Final = {
     0x83: (INVALID, b"Invalid state."),
@@ -237,7 +238,8 @@ def _failed(command: c.Command, frame: c.Frame, reply: r.ClientError | r.ServerE
     if isinstance(command, c.Stats):
         return _error(frame, NOT_FOUND)
     if status is None:
-        status = INVALID if isinstance(reply, r.ClientError) else INTERNAL
+        fault = TEMPORARY if reply.text.startswith(_RETRY) else INTERNAL
+        status = INVALID if isinstance(reply, r.ClientError) else fault
         return _bytes(frame, status, data=reply.text.encode())
     # process_bin_delete knows nothing of a temporary failure.
     return _error(frame, INVALID if status == TEMPORARY and isinstance(command, c.Delete) else status)
