@@ -64,6 +64,7 @@ class Rules:
     every_write_fixes_snapshot: bool
     first_write_fixes_snapshot: bool
     flush_commits_others: bool
+    counts_touches: bool
 
 
 def rules(profile: Profile) -> Rules:
@@ -123,4 +124,5 @@ def rules(profile: Profile) -> Rules:
         every_write_fixes_snapshot=profile["isolation.snapshot"] == "any-command",
         first_write_fixes_snapshot=profile["isolation.snapshot"] == "first-write-too",
         flush_commits_others=profile["flush.other_batches"] == "committed",
+        counts_touches=profile.flag("verbs.beyond_plugin"),
     )

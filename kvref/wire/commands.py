@@ -46,6 +46,24 @@ class Delete:
 
 
 @dataclass(slots=True)
+class Touch:
+    """Give one item another time; `exptime` is the client's number."""
+
+    word: bytes
+    exptime: int
+    noreply: bool = False
+
+
+@dataclass(slots=True)
+class GetAndTouch:
+    """Retrieve by words and give what is found another time."""
+
+    words: list[bytes]
+    exptime: int
+    with_cas: bool
+
+
+@dataclass(slots=True)
 class FlushAll:
     """Empty the bound table; `delay` in seconds as the client wrote it."""
 
@@ -93,4 +111,18 @@ class Refused:
     removes: bytes = b""
 
 
-Command = Get | Store | Arithmetic | Delete | FlushAll | Bind | Stats | Version | Verbosity | Quit | Refused
+Command = (
+    Get
+    | Store
+    | Arithmetic
+    | Delete
+    | Touch
+    | GetAndTouch
+    | FlushAll
+    | Bind
+    | Stats
+    | Version
+    | Verbosity
+    | Quit
+    | Refused
+)

@@ -23,6 +23,7 @@ class TextRules:
         value_limit: largest value in bytes, None without limit.
         limit_counts_key: the key's length counts towards it.
         too_large_set_removes: a set beyond it removes the row (`text.too_large_set`).
+        beyond_plugin: touch, gat, gats and the meta commands are there (`verbs.beyond_plugin`).
     """
 
     checks_data_end: bool
@@ -36,6 +37,7 @@ class TextRules:
     value_limit: int | None
     limit_counts_key: bool
     too_large_set_removes: bool
+    beyond_plugin: bool
 
 
 def text_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False) -> TextRules:
@@ -66,4 +68,5 @@ def text_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False)
         value_limit=limits[limit],
         limit_counts_key=limit == "1048520-with-key",
         too_large_set_removes=own_engine or profile["text.too_large_set"] == "removes-row",
+        beyond_plugin=profile.flag("verbs.beyond_plugin"),
     )
