@@ -45,7 +45,11 @@ def arithmetic(cache: Cache, rules: Rules, key: Key, command: c.Arithmetic, now:
     """Add to or subtract from a number in the cache; flags and expiry stay (more:policy-118)."""
     found = cache.find(key, now)
     if found is None:
-        return Status.NOT_FOUND
+        if command.initial is None:
+            return Status.NOT_FOUND
+        expiry = _expiry(cache, rules, command.exptime, now)
+        cache.put(key, Entry(0, b"%d" % command.initial, next(cache.numbers), expiry, now))
+        return Number(command.initial)
     number = _number(rules, found.data)
     if number is None:
         return ClientError(NON_NUMERIC)

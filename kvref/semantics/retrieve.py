@@ -37,7 +37,11 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
             found = [switch_item(session, word, (yield from session.mapping()))]
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.stuck = not (last or session.rules.each_word_switches)
-            found = yield from _rows(session, mapping, word, key, wanted, now, first_only=last and key is not word)
+            # The binary protocol has one item in its reply.
+            first_only = command.frame is not None or (last and key is not word)
+            found = yield from _rows(session, mapping, word, key, wanted, now, first_only=first_only)
+            if wanted is not None and command.frame is not None and session.rules.lossy_ranges:
+                _cut_keys(found, len(word))
             if session.rules.counts_each_key and not session.batch.reads_alone:
                 yield from _count(session)
             read = not session.rules.counts_each_key
@@ -56,6 +60,12 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
             yield RollBack()  # in no batch: nothing else would end that transaction
         return r.Line(BAD_FORMAT)
     return r.Items(items, command.with_cas)
+
+
+def _cut_keys(items: list[r.Item], length: int) -> None:
+    """Give keys the length of the request's key: process_bin_get takes that for the row's (range-002, range-003)."""
+    for item in items:
+        item.word = item.word[:length].ljust(length, b"\0")
 
 
 def _count(session: Session) -> Generator[Operation, Any, None]:

@@ -131,7 +131,12 @@ FIXED: Final[dict[bytes, list[tuple[str, str]]]] = {
 
 
 def report(
-    words: list[bytes], counters: Counters, process: Callable[[], dict[str, str]], *, touches: bool = False
+    words: list[bytes],
+    counters: Counters,
+    process: Callable[[], dict[str, str]],
+    *,
+    engine_first: bool,
+    touches: bool,
 ) -> Reply:
     """Answer `stats` and its sub-commands.
 
@@ -139,12 +144,13 @@ def report(
         words: what followed `stats`.
         counters: this server's counters; `reset` sets them to 0.
         process: gives the server's own values by row name.
+        engine_first: the order of the binary protocol (stat-001).
         touches: touch is counted.
     """
     general = [each for name in GENERAL for each in (name, *(TOUCHES.get(name, ()) if touches else ()))]
     match words:
         case []:
-            return _rows(general + ENGINE, counters, process())
+            return _rows(ENGINE + general if engine_first else general + ENGINE, counters, process())
         case [b"aggregate", *_]:
             return _rows(general, counters, process())
         case [b"settings", *_]:

@@ -41,13 +41,29 @@ def store(session: Session, command: c.Store, now: int) -> Steps:
     mapping, key = target
     if not key:
         return Status.NOT_STORED  # a switch word: innodb_store returns before it looks for a row
+    return (yield from write(session, mapping, key, command, now))
+
+
+def write(session: Session, mapping: Mapping, key: bytes, command: c.Store, now: int) -> Steps:
+    """Carry out a storage command on the row of one key.
+
+    Args:
+        session: the connection's state.
+        mapping: the table.
+        key: not empty.
+        command: what to store, and on which condition.
+        now: UNIX time in whole seconds.
+
+    Raises:
+        RefusedError: see `store`.
+    """
     yield from session.check(mapping)
     cell = _key(session, mapping, command, key)
     check_numbers(session, mapping, command, now)
     yield from session.batch.write()
     found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
     over = found is not None and session.rules.hides_expired and session.expired(found, now)
-    refusal = _condition(command, None if over else found)
+    refusal = _condition(session, command, None if over else found)
     if refusal is not None:
         if command.verb == "add":
             session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
@@ -76,12 +92,16 @@ def refused_by_table(session: Session, cause: str) -> Reply:
     return ServerError(cause) if session.rules.refusal_is_error else Status.NOT_STORED
 
 
-def _condition(command: c.Store, row: Row | None) -> Status | None:
+def _condition(session: Session, command: c.Store, row: Row | None) -> Status | None:
     match command.verb:
         case "add":
             return None if row is None else Status.NOT_STORED
-        case "replace" | "append" | "prepend":
+        case "replace":
             return Status.NOT_STORED if row is None else None
+        case "append" | "prepend":
+            if row is None:
+                return Status.NOT_STORED
+            return Status.EXISTS if is_another(session, row, command.cas) else None
         case "cas":
             if row is None:
                 return Status.NOT_FOUND
@@ -90,10 +110,21 @@ def _condition(command: c.Store, row: Row | None) -> Status | None:
     return None
 
 
+def is_another(session: Session, row: Row, cas: int) -> bool:
+    """Tell whether a row is not the one that a binary request is about.
+
+    Args:
+        session: the connection's state.
+        row: what was found.
+        cas: the request's number; 0 is any row's.
+    """
+    return bool(cas) and session.rules.checks_every_cas and (row.cas or 0) % (1 << 64) != cas
+
+
 def _new_row(session: Session, mapping: Mapping, command: c.Store, key: Cell, found: Row | None, now: int) -> Row:
     rules, separator = session.rules, session.shared.directory.separator
     flags = fit_flags(mapping, command.flags)
-    expiry = _expiry(session, mapping, command, now)
+    expiry = None if mapping.expiry is None else wrapped(mapping.expiry, _time(session, command, now))
     if found is None or command.verb not in APPENDING:
         cas = new_cas(session, mapping)  # taken before the value is looked at (cas-017)
         values = split_value(mapping, command.data, separator, rules)
@@ -171,10 +202,6 @@ def check_time(mapping: Mapping, exptime: int, time: int) -> None:
 def _check_range(column: Column, number: int) -> None:
     if not column.low <= number <= column.high:
         raise RefusedError(ClientError(f"{number} is out of the range of column {column.name}"))
-
-
-def _expiry(session: Session, mapping: Mapping, command: c.Store, now: int) -> int | None:
-    return None if mapping.expiry is None else wrapped(mapping.expiry, _time(session, command, now))
 
 
 def _time(session: Session, command: c.Store, now: int) -> int:

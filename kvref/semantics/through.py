@@ -111,9 +111,9 @@ def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
     cache = session.shared.cache
     match command:
         case c.Store():
-            return cache_verbs.store(cache, session.rules, at, command, now)
+            return _numbered(session, at, now, cache_verbs.store(cache, session.rules, at, command, now))
         case c.Arithmetic():
-            return cache_verbs.arithmetic(cache, session.rules, at, command, now)
+            return _numbered(session, at, now, cache_verbs.arithmetic(cache, session.rules, at, command, now))
         case c.Touch():
             found = cache_verbs.touch(cache, at, command.exptime, now)
             return r.Status.NOT_FOUND if found is None else r.Status.TOUCHED
@@ -121,6 +121,13 @@ def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
             found = cache.find(at, now)
             cache.remove(at)
             return r.Status.NOT_FOUND if found is None else r.Status.DELETED
+
+
+def _numbered(session: Session, at: Key, now: int, reply: r.Reply) -> r.Reply:
+    """Note the number of the item that a write has left, for its reply."""
+    entry = session.shared.cache.find(at, now)
+    session.written_cas = 0 if entry is None else entry.cas
+    return reply
 
 
 def _flushed(session: Session, command: c.FlushAll, now: int) -> r.Reply:

@@ -38,6 +38,7 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
         command: what the client asked.
         now: UNIX time in whole seconds.
     """
+    session.written_cas = 0
     verb = _VERBS.get(type(command))
     if verb is None:
         return _without_rows(session, command)
@@ -122,11 +123,12 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
     match command:
         case c.Version():
             return r.Release(session.rules.release)
-        case c.Verbosity():
+        case c.Verbosity() | c.Noop():
             return r.Status.OK
         case c.Stats():
+            shared, binary = session.shared, command.frame is not None
             touches = session.rules.counts_touches
-            return report(command.words, session.shared.counters, session.shared.process, touches=touches)
+            return report(command.words, shared.counters, shared.process, engine_first=binary, touches=touches)
         case c.Quit():
             return r.Closed()
         case _:

@@ -11,7 +11,7 @@ from typing import Final
 
 from kvref.wire import commands as c
 from kvref.wire import numbers
-from kvref.wire.rules import TextRules
+from kvref.wire.rules import WireRules
 
 MAX_KEY: Final = 250
 STORING: Final = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
@@ -43,7 +43,7 @@ class Discard:
 Parsed = c.Command | Block | Discard
 
 
-def parse_line(line: bytes, rules: TextRules) -> Parsed:
+def parse_line(line: bytes, rules: WireRules) -> Parsed:
     """Parse one line without its line end.
 
     Args:
@@ -63,21 +63,21 @@ def parse_line(line: bytes, rules: TextRules) -> Parsed:
     return verb.parse(words, rules)
 
 
-def _refused(line: bytes, words: list[bytes], rules: TextRules) -> Parsed:
+def _refused(line: bytes, words: list[bytes], rules: WireRules) -> Parsed:
     length = _length(words[4], rules) if len(words) > 4 and words[0] in STORING else None
     if rules.swallows_refused and length is not None and length >= 0:
         return Discard(c.Refused(line), length + 2)
     return c.Refused(line)
 
 
-def _get(words: list[bytes], _rules: TextRules) -> Parsed:
+def _get(words: list[bytes], _rules: WireRules) -> Parsed:
     for position, word in enumerate(words):
         if len(word) > MAX_KEY and position:
             return c.Get(words[1:position], words[0] == b"gets", refused=True)
     return c.Get(words[1:], words[0] == b"gets")
 
 
-def _store(words: list[bytes], rules: TextRules) -> Parsed:
+def _store(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     length = _length(words[4], rules)
     refusal, store = _store_head(words, rules, length)
@@ -93,7 +93,7 @@ def _store(words: list[bytes], rules: TextRules) -> Parsed:
     return Block(store, length)
 
 
-def _store_head(words: list[bytes], rules: TextRules, length: int | None) -> tuple[bytes, c.Store | None]:
+def _store_head(words: list[bytes], rules: WireRules, length: int | None) -> tuple[bytes, c.Store | None]:
     if len(words[1]) > MAX_KEY:
         return BAD_FORMAT, None
     flags = numbers.unsigned(words[2])
@@ -110,7 +110,7 @@ def _store_head(words: list[bytes], rules: TextRules, length: int | None) -> tup
     return b"", c.Store(words[0].decode(), words[1], flags % (1 << 32), exptime, b"", cas, noreply)
 
 
-def _exptime(exptime: int, rules: TextRules) -> tuple[int, bytes]:
+def _exptime(exptime: int, rules: WireRules) -> tuple[int, bytes]:
     """Return a time as the profile reads it, and why it is refused, empty where it is not."""
     if rules.wide_exptime == "error" and exptime >= 1 << 31:
         return exptime, BAD_FORMAT
@@ -119,7 +119,7 @@ def _exptime(exptime: int, rules: TextRules) -> tuple[int, bytes]:
     return exptime, BAD_EXPTIME if exptime < 0 and rules.negative_exptime == "error" else b""
 
 
-def _length(word: bytes, rules: TextRules) -> int | None:
+def _length(word: bytes, rules: WireRules) -> int | None:
     length = numbers.signed(word)
     if length is None:
         return None
@@ -130,7 +130,7 @@ def _length(word: bytes, rules: TextRules) -> int | None:
     return numbers.low_32_signed(length)
 
 
-def _arithmetic(words: list[bytes], _rules: TextRules) -> Parsed:
+def _arithmetic(words: list[bytes], _rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     if len(words[1]) > MAX_KEY:
         return c.Refused(BAD_FORMAT, noreply)
@@ -140,7 +140,7 @@ def _arithmetic(words: list[bytes], _rules: TextRules) -> Parsed:
     return c.Arithmetic(words[0] == b"incr", words[1], delta, noreply)
 
 
-def _delete(words: list[bytes], _rules: TextRules) -> Parsed:
+def _delete(words: list[bytes], _rules: WireRules) -> Parsed:
     noreply = len(words) > 2 and words[-1] == b"noreply"
     # Only a time of 0 is taken, alone or in front of noreply.
     if words[2:] not in ([], [b"0"], [b"noreply"], [b"0", b"noreply"]):
@@ -150,7 +150,7 @@ def _delete(words: list[bytes], _rules: TextRules) -> Parsed:
     return c.Delete(words[1], noreply)
 
 
-def _touch(words: list[bytes], rules: TextRules) -> Parsed:
+def _touch(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"  # any other last word is passed over (process_touch_command, proto_text.c)
     if len(words[1]) > MAX_KEY:
         return c.Refused(BAD_FORMAT, noreply)
@@ -158,7 +158,7 @@ def _touch(words: list[bytes], rules: TextRules) -> Parsed:
     return c.Refused(refusal, noreply) if refusal else c.Touch(words[1], exptime, noreply)
 
 
-def _get_and_touch(words: list[bytes], rules: TextRules) -> Parsed:
+def _get_and_touch(words: list[bytes], rules: WireRules) -> Parsed:
     exptime, refusal = _time_asked(words[1], rules)
     if refusal:
         return c.Refused(refusal)
@@ -167,12 +167,12 @@ def _get_and_touch(words: list[bytes], rules: TextRules) -> Parsed:
     return c.GetAndTouch(words[2:], exptime, words[0] == b"gats")
 
 
-def _time_asked(word: bytes, rules: TextRules) -> tuple[int, bytes]:
+def _time_asked(word: bytes, rules: WireRules) -> tuple[int, bytes]:
     exptime = numbers.signed(word)
     return (0, NO_EXPTIME) if exptime is None else _exptime(exptime, rules)
 
 
-def _flush_all(words: list[bytes], rules: TextRules) -> Parsed:
+def _flush_all(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     times = words[1:-1] if noreply else words[1:]
     delay = numbers.signed(times[0]) if times else 0
@@ -186,26 +186,26 @@ def _flush_all(words: list[bytes], rules: TextRules) -> Parsed:
     return c.FlushAll(delay, noreply)
 
 
-def _bind(words: list[bytes], _rules: TextRules) -> Parsed:
+def _bind(words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Refused(BAD_FORMAT) if len(words[1]) > MAX_KEY else c.Bind(words[1])
 
 
-def _verbosity(words: list[bytes], _rules: TextRules) -> Parsed:
+def _verbosity(words: list[bytes], _rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     if noreply and len(words) == 2:
         return c.Refused(ERROR)
     return c.Refused(ERROR, noreply) if numbers.unsigned(words[1]) is None else c.Verbosity(noreply)
 
 
-def _stats(words: list[bytes], _rules: TextRules) -> Parsed:
+def _stats(words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Stats(words[1:])
 
 
-def _version(_words: list[bytes], _rules: TextRules) -> Parsed:
+def _version(_words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Version()
 
 
-def _quit(_words: list[bytes], _rules: TextRules) -> Parsed:
+def _quit(_words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Quit()
 
 
@@ -215,7 +215,7 @@ class _Verb:
 
     fewest: int
     most: int
-    parse: Callable[[list[bytes], TextRules], Parsed]
+    parse: Callable[[list[bytes], WireRules], Parsed]
 
 
 _MANY: Final = 1 << 30
