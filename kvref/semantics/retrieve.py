@@ -34,7 +34,7 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         found: list[r.Item] = []
         wanted = parse(key) if key and session.rules.ranges else None
         if key == b"":
-            found = [(yield from _switch_word(session, word))]
+            found = [switch_item(session, word, (yield from session.mapping()))]
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.stuck = not (last or session.rules.each_word_switches)
             # The binary protocol has one item in its reply.
@@ -84,8 +84,8 @@ def _key(session: Session, word: bytes) -> Steps:
     return target.key
 
 
-def _switch_word(session: Session, word: bytes) -> Steps:
-    mapping = yield from session.mapping()
+def switch_item(session: Session, word: bytes, mapping: Mapping) -> r.Item:
+    """Return what a word that only switches to a mapping is answered."""
     named = mapping if session.rules.names_bound_table else session.shared.directory.default
     return r.Item(word, 0, named.label, 0)
 

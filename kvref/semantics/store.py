@@ -177,21 +177,50 @@ def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int
     """
     if session.rules.wraps_integers or (command.verb in APPENDING and not session.rules.append_takes_request):
         return
-    time = _time(session, command, now)
-    if command.exptime >= 1 << 31 and (mapping.expiry is None or time > mapping.expiry.high):
+    check_time(mapping, command.exptime, _time(session, command, now))
+    if mapping.flags is not None:
+        _check_range(mapping.flags, _signed_flags(mapping.flags, command.flags))
+
+
+def check_time(mapping: Mapping, exptime: int, time: int) -> None:
+    """Refuse a time that the expiry column cannot hold.
+
+    Args:
+        mapping: whose column.
+        exptime: as the client wrote it.
+        time: what it means, see `time_of`.
+
+    Raises:
+        RefusedError: see `check_numbers`.
+    """
+    if exptime >= 1 << 31 and (mapping.expiry is None or time > mapping.expiry.high):
         raise RefusedError(Line(BAD_FORMAT))
-    flags = None if mapping.flags is None else _signed_flags(mapping.flags, command.flags)
-    for column, number in ((mapping.flags, flags), (mapping.expiry, time)):
-        if column is not None and number is not None and not column.low <= number <= column.high:
-            raise RefusedError(ClientError(f"{number} is out of the range of column {column.name}"))
+    if mapping.expiry is not None:
+        _check_range(mapping.expiry, time)
+
+
+def _check_range(column: Column, number: int) -> None:
+    if not column.low <= number <= column.high:
+        raise RefusedError(ClientError(f"{number} is out of the range of column {column.name}"))
 
 
 def _time(session: Session, command: c.Store, now: int) -> int:
-    # Where a negative time is taken it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
-    exptime = command.exptime if command.exptime >= 0 else command.exptime + (1 << 32)
     # append and prepend count every time from now, however large (limit-067, limit-091).
-    relative = command.verb in APPENDING or 0 < exptime <= session.rules.longest_relative
-    return now + exptime if exptime and relative else exptime
+    return time_of(session, command.exptime, now, from_now=command.verb in APPENDING)
+
+
+def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False) -> int:
+    """Return the UNIX second that a client's time means; 0 is 0: never.
+
+    Args:
+        session: whose profile says up to which number it counts from now.
+        exptime: as the client wrote it.
+        now: UNIX time in whole seconds.
+        from_now: it does so however large.
+    """
+    # Where a negative time is taken it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
+    seconds = exptime if exptime >= 0 else exptime + (1 << 32)
+    return now + seconds if seconds and (from_now or seconds <= session.rules.longest_relative) else seconds
 
 
 def with_values(mapping: Mapping, row: Row, values: tuple[Cell, ...], cas: int | None) -> Row:

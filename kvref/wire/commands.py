@@ -81,6 +81,24 @@ class Delete(_Request):
 
 
 @dataclass(slots=True)
+class Touch(_Request):
+    """Give one item another time; `exptime` is the client's number."""
+
+    word: bytes
+    exptime: int
+    noreply: bool = False
+
+
+@dataclass(slots=True)
+class GetAndTouch(_Request):
+    """Retrieve by words and give what is found another time."""
+
+    words: list[bytes]
+    exptime: int
+    with_cas: bool
+
+
+@dataclass(slots=True)
 class FlushAll(_Request):
     """Empty the bound table; `delay` in seconds as the client wrote it."""
 
@@ -141,5 +159,18 @@ class Refused(_Request):
 
 
 Command = (
-    Get | Store | Arithmetic | Delete | FlushAll | Bind | Stats | Version | Verbosity | Noop | Quit | Refused
-)  # fmt: skip
+    Get
+    | Store
+    | Arithmetic
+    | Delete
+    | Touch
+    | GetAndTouch
+    | FlushAll
+    | Bind
+    | Stats
+    | Version
+    | Verbosity
+    | Noop
+    | Quit
+    | Refused
+)

@@ -20,6 +20,7 @@ BAD_FORMAT: Final = b"CLIENT_ERROR bad command line format"
 BAD_DELETE: Final = BAD_FORMAT + b".  Usage: delete <key> [noreply]"
 BAD_DELTA: Final = b"CLIENT_ERROR invalid numeric delta argument"
 BAD_EXPTIME: Final = b"CLIENT_ERROR Invalid expire time"
+NO_EXPTIME: Final = b"CLIENT_ERROR invalid exptime argument"
 TOO_LARGE: Final = b"SERVER_ERROR object too large for cache"
 
 
@@ -53,6 +54,8 @@ def parse_line(line: bytes, rules: WireRules) -> Parsed:
         line = line[: line.index(b"\0")]
     words = [word for word in line.split(b" ") if word]
     verb = _VERBS.get(words[0]) if words else None
+    if verb is None and words and rules.beyond_plugin:
+        verb = _BEYOND.get(words[0])
     if b"\0" in line:
         return _refused(BAD_FORMAT, words, rules)
     if verb is None or not verb.fewest <= len(words) <= verb.most:
@@ -98,18 +101,22 @@ def _store_head(words: list[bytes], rules: WireRules, length: int | None) -> tup
     cas = numbers.unsigned(words[5]) if words[0] == b"cas" else 0
     if flags is None or exptime is None or length is None:
         return BAD_FORMAT, None
-    if rules.wide_exptime == "low-32-bits":
-        exptime = numbers.low_32_signed(exptime)
-    elif rules.wide_exptime == "error":
-        if exptime >= 1 << 31:
-            return BAD_FORMAT, None
-        exptime = numbers.low_32_signed(exptime)
-    if exptime < 0 and rules.negative_exptime == "error":
-        return BAD_EXPTIME, None
+    exptime, refusal = _exptime(exptime, rules)
+    if refusal:
+        return refusal, None
     if cas is None or (flags >= 1 << 32 and not rules.wide_flags_wrap):
         return BAD_FORMAT, None
     noreply = words[-1] == b"noreply"
     return b"", c.Store(words[0].decode(), words[1], flags % (1 << 32), exptime, b"", cas, noreply)
+
+
+def _exptime(exptime: int, rules: WireRules) -> tuple[int, bytes]:
+    """Return a time as the profile reads it, and why it is refused, empty where it is not."""
+    if rules.wide_exptime == "error" and exptime >= 1 << 31:
+        return exptime, BAD_FORMAT
+    if rules.wide_exptime in ("error", "low-32-bits"):
+        exptime = numbers.low_32_signed(exptime)
+    return exptime, BAD_EXPTIME if exptime < 0 and rules.negative_exptime == "error" else b""
 
 
 def _length(word: bytes, rules: WireRules) -> int | None:
@@ -141,6 +148,28 @@ def _delete(words: list[bytes], _rules: WireRules) -> Parsed:
     if len(words[1]) > MAX_KEY:
         return c.Refused(BAD_FORMAT, noreply)
     return c.Delete(words[1], noreply)
+
+
+def _touch(words: list[bytes], rules: WireRules) -> Parsed:
+    noreply = words[-1] == b"noreply"  # any other last word is passed over (process_touch_command, proto_text.c)
+    if len(words[1]) > MAX_KEY:
+        return c.Refused(BAD_FORMAT, noreply)
+    exptime, refusal = _time_asked(words[2], rules)
+    return c.Refused(refusal, noreply) if refusal else c.Touch(words[1], exptime, noreply)
+
+
+def _get_and_touch(words: list[bytes], rules: WireRules) -> Parsed:
+    exptime, refusal = _time_asked(words[1], rules)
+    if refusal:
+        return c.Refused(refusal)
+    if max(map(len, words)) > MAX_KEY:
+        return c.Refused(BAD_FORMAT)  # nothing is touched: memcached touches the words in front of it
+    return c.GetAndTouch(words[2:], exptime, words[0] == b"gats")
+
+
+def _time_asked(word: bytes, rules: WireRules) -> tuple[int, bytes]:
+    exptime = numbers.signed(word)
+    return (0, NO_EXPTIME) if exptime is None else _exptime(exptime, rules)
 
 
 def _flush_all(words: list[bytes], rules: WireRules) -> Parsed:
@@ -205,4 +234,10 @@ _VERBS: Final = {
     b"version": _Verb(1, 1, _version),
     b"verbosity": _Verb(2, 3, _verbosity),
     b"quit": _Verb(1, 1, _quit),
+}
+# What memcached 1.6 has and the plugin never had.
+_BEYOND: Final = {
+    b"touch": _Verb(3, 4, _touch),
+    b"gat": _Verb(2, _MANY, _get_and_touch),
+    b"gats": _Verb(2, _MANY, _get_and_touch),
 }

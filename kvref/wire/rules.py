@@ -23,6 +23,7 @@ class WireRules:
         value_limit: largest value in bytes, None without limit.
         limit_counts_key: the key's length counts towards it.
         too_large_set_removes: a set beyond it removes the row (`text.too_large_set`).
+        beyond_plugin: touch, gat, gats and the meta commands are there (`verbs.beyond_plugin`).
         names_unknown_opcode: the reply to one has a text (`binary.unknown_opcode`).
         short_body_is_unknown: a body shorter than key and extras is answered as an unknown opcode is
             (`binary.short_body`).
@@ -40,6 +41,7 @@ class WireRules:
     value_limit: int | None
     limit_counts_key: bool
     too_large_set_removes: bool
+    beyond_plugin: bool
     names_unknown_opcode: bool
     short_body_is_unknown: bool
     signed_times: bool
@@ -73,6 +75,7 @@ def wire_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False)
         value_limit=limits[limit],
         limit_counts_key=limit == "1048520-with-key",
         too_large_set_removes=own_engine or profile["text.too_large_set"] == "removes-row",
+        beyond_plugin=profile.flag("verbs.beyond_plugin"),
         names_unknown_opcode=profile["binary.unknown_opcode"] == "text",
         short_body_is_unknown=profile["binary.short_body"] == "unknown-command",
         signed_times=profile["binary.time"] == "signed",

@@ -80,7 +80,7 @@ EVERYWHERE: list[tuple[bytes, list[c.Command]]] = [
     (b"quit\r\n", [c.Quit()]),
     (b"quit noreply\r\n", refused(b"ERROR")),
     (b"\r\n \n", refused(b"ERROR", b"ERROR")),
-    (b"GET a\r\ntouch a 1\r\nget\r\n", refused(b"ERROR", b"ERROR", b"ERROR")),
+    (b"GET a\r\ntouch a\r\nget\r\n", refused(b"ERROR", b"ERROR", b"ERROR")),
     (b"set k 0 0\r\nx\r\n", refused(b"ERROR", b"ERROR")),
     # The length itself is unknown: nobody can tell where the data would end.
     (b"set k 0 0 1x\r\n", refused(BAD)),
