@@ -9,7 +9,19 @@ from kvref.wire import commands as c
 from kvref.wire import replies as r
 from kvref.wire.grammar import MAX_KEY
 from kvref.wire.input import Input
-from kvref.wire.opcodes import HEADER_SIZE, OPCODES, REQUEST, SETS, UNSUPPORTED, Body, Header, Opcode, header_at
+from kvref.wire.opcodes import (
+    BEYOND,
+    HEADER_SIZE,
+    OPCODES,
+    REQUEST,
+    SETS,
+    TOUCH,
+    UNSUPPORTED,
+    Body,
+    Header,
+    Opcode,
+    header_at,
+)
 from kvref.wire.rules import WireRules
 
 _REPLY: Final = struct.Struct(">BBHBxHI4sQ")
@@ -71,6 +83,7 @@ class BinaryParser(Input):
     def __init__(self, rules: WireRules) -> None:
         super().__init__()
         self._rules = rules
+        self._opcodes = OPCODES | BEYOND if rules.beyond_plugin else OPCODES
         self._after: c.Command | None = None  # answered once what is to be thrown away has arrived
 
     def next_command(self) -> c.Command | None:
@@ -95,7 +108,7 @@ class BinaryParser(Input):
 
     def _take(self, header: Header) -> c.Command | None:
         """Return the command of a frame; None where more of it must come, or is thrown away before it is answered."""
-        opcode = OPCODES.get(header.opcode)
+        opcode = self._opcodes.get(header.opcode)
         status = self._refusal(header, opcode)
         if status:
             self.closed = True
@@ -222,7 +235,8 @@ def _item(frame: c.Frame, reply: r.Items) -> bytes:
         return _bytes(frame, NOT_FOUND, key=frame.key) if frame.with_key else _error(frame, NOT_FOUND)
     item = reply.items[0]
     key = item.word if frame.with_key else b""
-    return _bytes(frame, extras=_UINT32.pack(item.flags), key=key, data=item.data, cas=item.cas)
+    data = b"" if frame.opcode == TOUCH else item.data
+    return _bytes(frame, extras=_UINT32.pack(item.flags), key=key, data=data, cas=item.cas)
 
 
 def _line(command: c.Command, frame: c.Frame, reply: r.Line) -> bytes:

@@ -92,6 +92,10 @@ def _get(_header: Header, body: Body, _rules: WireRules) -> c.Command:
     return c.Get([body.word], with_cas=True)
 
 
+def _get_and_touch(_header: Header, body: Body, rules: WireRules) -> c.Command:
+    return c.GetAndTouch([body.word], _time(_UINT32.unpack(body.extras)[0], rules), with_cas=True)
+
+
 def _storing(verb: str) -> Build:
     def build(header: Header, body: Body, rules: WireRules) -> c.Command:
         flags, time = _FLAGS_AND_TIME.unpack(body.extras)
@@ -187,6 +191,15 @@ OPCODES: Final[dict[int, Opcode]] = {
     0x0B: Opcode(_version),
     0x10: Opcode(_stat, key=None, leaves_value=True),
     0x1B: Opcode(_verbosity, (4,)),
+}
+TOUCH: Final = 0x1C
+# What memcached 1.6 has and the plugin never had. Unlike there, a value behind the key is no beginning of a next frame.
+BEYOND: Final[dict[int, Opcode]] = {
+    TOUCH: Opcode(_get_and_touch, (4,), key=True),
+    0x1D: Opcode(_get_and_touch, (4,), key=True),
+    0x1E: Opcode(_get_and_touch, (4,), key=True, quiet=True),
+    0x23: Opcode(_get_and_touch, (4,), key=True, with_key=True),
+    0x24: Opcode(_get_and_touch, (4,), key=True, with_key=True, quiet=True),
 }
 SETS: Final = (0x01, 0x11)
 # TAP: answered before the body has arrived, as get_tap_iterator and tap_notify are missing (tap-001).

@@ -77,6 +77,13 @@ def test_frames(data: bytes, command: c.Command) -> None:
     assert parse(rules, [bytes([byte]) for byte in data + behind]) == ([command, *NOOP], False)
 
 
+def test_touch_is_the_default_profiles_alone() -> None:
+    touch = frame(0x1C, b"k", b"\0\0\0\5")
+    asked = c.GetAndTouch([b"k"], 5, with_cas=True, frame=made(0x1C, b"k"))
+    assert parse(RULES["kvref"], [touch]) == ([asked], False)
+    assert parse(RULES["mysql-8.0"], [touch]) == ([c.Refused(b"", status=0x81, frame=made(0x1C))], False)
+
+
 @pytest.mark.parametrize(
     ("data", "status"),
     [
@@ -170,6 +177,8 @@ NOT_FOUND = b"Not found"
         (c.Get([b"k"], with_cas=True, frame=made(0, b"k")), MISS, reply(0, 1, data=NOT_FOUND)),
         (c.Get([b"k"], with_cas=True, frame=made(GETK, b"k", with_key=True)), MISS, reply(GETK, 1, key=b"k")),
         (c.Get([b"k"], with_cas=True, frame=made(GETKQ, b"k", quiet=True, with_key=True)), MISS, b""),
+        (c.GetAndTouch([b"k"], 5, with_cas=True, frame=made(0x1C, b"k")), HIT, reply(0x1C, 0, b"\xff" * 4, b"", b"", 6)),
+        (c.GetAndTouch([b"k"], 5, with_cas=True, frame=made(0x1D, b"k")), HIT, reply(0x1D, 0, b"\xff" * 4, b"", b"v", 6)),
         (c.Store("set", b"k", 0, 0, b"", frame=made(SET)), Status.STORED, reply(SET, cas=77)),
         (c.Store("set", b"k", 0, 0, b"", frame=made(SETQ, quiet=True)), Status.STORED, b""),
         (c.Store("set", b"k", 0, 0, b"", frame=made(SETQ, quiet=True)), Status.NOT_STORED, reply(SETQ, 5, data=b"Not stored")),
