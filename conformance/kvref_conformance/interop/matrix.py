@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ PATH: Final = HERE / "result.json"
 # The endpoints by name, as `kvref target list` has them, and their heads.
 ENDPOINTS: Final = {"kvref-sqlite": "kvref", "mysql-8.0-plugin": "plugin", "memcached": "memcached"}
 MARKS: Final = ("<!-- clients: written by kvref interop -->\n", "<!-- end of clients -->\n")
-SIGNS: Final = {WORKS: "✓", WRONG: "✗", CANNOT: "–", NOT_RUN: "?"}
+SIGNS: Final = {WORKS: "✓", WRONG: "✗", CANNOT: "-", NOT_RUN: "?"}
 _RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -39,23 +39,30 @@ class Matrix:
     machine: dict[str, str]
 
     def as_json(self) -> str:
-        """Give the text of result.json."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False, default=str) + "\n"
+        """Give the text of result.json, a line for each client and endpoint."""
+        rows = ",\n".join(
+            json.dumps([client, endpoint, _row(played)], ensure_ascii=False)
+            for client, by_endpoint in self.played.items()
+            for endpoint, played in by_endpoint.items()
+        )
+        head = {"date": self.date, "endpoints": self.endpoints, "machine": self.machine}
+        return f'{json.dumps(head)[:-1]}, "played": [\n{rows}\n]}}\n'
 
 
 def parse(text: str) -> Matrix:
     """Read the text of result.json."""
     row: dict[str, Any] = json.loads(text)
-    played = {
-        client: {
-            endpoint: Played(
-                one["version"], one["runtime"], {key: Cell(**cell) for key, cell in one["cells"].items()}
-            )
-            for endpoint, one in by_endpoint.items()
-        }
-        for client, by_endpoint in row["played"].items()
-    }
+    played: dict[str, dict[str, Played]] = {}
+    for client, endpoint, one in row["played"]:
+        cells = {key: Cell(*cell) for key, cell in one["cells"].items()}
+        played.setdefault(client, {})[endpoint] = Played(one["version"], one["runtime"], cells)
     return Matrix(row["date"], row["endpoints"], played, row["machine"])
+
+
+def _row(played: Played) -> dict[str, Any]:
+    # A cell that works has nothing more to say.
+    cells = {key: [cell.outcome, cell.why] if cell.why else [cell.outcome] for key, cell in played.cells.items()}
+    return {"version": played.version, "runtime": played.runtime, "cells": cells}
 
 
 def recorded() -> Matrix:
@@ -129,7 +136,8 @@ def table(matrix: Matrix, known: Sequence[Note]) -> str:
     columns = features()
     names = " / ".join(f"{head} {matrix.endpoints[name]}" for name, head in ENDPOINTS.items())
     lines = [
-        f"{matrix.date}. One sign: alike at all three; three: {names}. ✓ works, ✗ otherwise, – the client has no such call.",
+        f"{matrix.date}. One sign: alike at all three; three: {names}.",
+        "✓ works, ✗ otherwise, - the client has no such call.",
         "",
         f"| client | {' | '.join(each.title for each in columns.values())} |",
         "|---" * (len(columns) + 1) + "|",
@@ -151,11 +159,14 @@ def _cell(played: Mapping[str, Played], client: str, feature: str, known: Sequen
 
 
 def _versions(matrix: Matrix) -> str:
-    by_runtime: dict[str, dict[str, None]] = {}
+    by_runtime: dict[str, list[str]] = {}
     for client in clients().values():
         one = next(iter(matrix.played[client.id].values()))
-        by_runtime.setdefault(one.runtime, {})[f"{client.name.removeprefix(one.runtime.split()[0])} {one.version}"] = None
-    parts = [f"{runtime}: {', '.join(name.strip() for name in names)}" for runtime, names in by_runtime.items()]
+        language = one.runtime.split()[0]
+        library = f"{client.name.removeprefix(language).strip()} {one.version}"
+        names = by_runtime.setdefault(one.runtime, [])
+        names += [library] if library not in names else []
+    parts = [f"{runtime}: {', '.join(names)}" for runtime, names in by_runtime.items()]
     parts += [f"{name} {version}" for name, version in matrix.machine.items()]
     return f"Versions: {'; '.join(parts)}."
 

@@ -43,7 +43,9 @@ def twemproxy(server: str) -> Iterator[str]:
         file.write_text(_CONFIGURATION.format(listen=f"{LOOPBACK}:{port}", server=server))
         places = ["-c", str(file), "-o", str(log), "-p", str(folder / "pid")]
         words = [program("nutcracker"), *places, "-a", LOOPBACK, "-s", str(statistics)]
-        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        with subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as run:
             try:
                 _wait(run, port, log)
                 yield f"{LOOPBACK}:{port}"

@@ -14,7 +14,7 @@ from importlib.metadata import version
 LONG = "kvref " * 700
 
 
-class Cannot(Exception):
+class CannotError(Exception):
     """The client has no call for it."""
 
 
@@ -29,7 +29,7 @@ class Calls:
         self.__dict__.update(calls)
 
     def __getattr__(self, name):
-        raise Cannot(f"no call {name}")
+        raise CannotError(f"no call {name}")
 
 
 def text(value):
@@ -101,11 +101,12 @@ def at(c, key):
 
 
 def bind(c, key):
+    raw = c.raw
     c.set(f"@@bbb.{key}", "other")
     c.get(f"@@aaa.{key}")
-    yield c.raw("bind bbc")
+    yield raw("bind bbc")
     yield c.get(key)
-    yield c.raw("bind aaa")
+    yield raw("bind aaa")
     yield c.get(key)
 
 
@@ -140,14 +141,14 @@ SWITCHING = (at, bind)
 
 def advance(steps, came, line):
     """Take what comes up to the wait or the end."""
-    if "cannot" in line or came and str(came[-1]).startswith("error: "):
+    if "cannot" in line or (came and str(came[-1]).startswith("error: ")):
         return
     try:
         for each in steps:
             if each is ...:
                 return
             came.append(each)
-    except Cannot as call:
+    except CannotError as call:
         line["cannot"] = str(call)
     except Exception as error:  # whatever the client raises is what came
         came.append(f"error: {type(error).__name__}: {error}"[:200])
@@ -156,20 +157,22 @@ def advance(steps, came, line):
 def main(package, connect):
     """Run the contract: arguments HOST PORT PROTOCOL PREFIX."""
     host, port, protocol, prefix = sys.argv[1:5]
-    print(json.dumps({"client": package, "version": version(package), "runtime": f"Python {platform.python_version()}"}))
-    client = connect(host, int(port), protocol)
+    runtime = f"Python {platform.python_version()}"
+    print(json.dumps({"client": package, "version": version(package), "runtime": runtime}), flush=True)
 
     def begin(features):
         begun = []
         for feature in features:
             line = {"feature": feature.__name__, "came": []}
+            # A client of its own: one that met an error may take the server for dead for a while.
+            client = connect(host, int(port), protocol)
             begun.append((feature(client, f"{prefix}-{feature.__name__}"), line["came"], line))
             advance(*begun[-1])
         return begun
 
     def tell(begun):
         for _, _, line in begun:
-            print(json.dumps(line), flush=True)
+            print(json.dumps(line, default=repr), flush=True)
 
     tell(begin(AT_ONCE))
     waiting = begin(WITH_A_WAIT)

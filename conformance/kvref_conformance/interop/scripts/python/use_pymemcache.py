@@ -9,8 +9,7 @@ def connect(host, port, _protocol):
     client = Client((host, port), serde=CompressedSerde(), default_noreply=False, timeout=5)
     return Calls(
         set=lambda key, value, ttl=0: client.set(key, value, expire=ttl),
-        # A number of the serde has flags, and its text is what can be counted with.
-        set_number=lambda key, number: client.set(key, number),
+        set_number=client.set,
         get=client.get,
         raw_get=client.get,
         delete=client.delete,
