@@ -114,22 +114,31 @@ func values(key string, tell func(any)) error {
 	return nil
 }
 
-func multi(key string, tell func(any)) error {
-	keys := []string{key + "1", key + "2", key + "-none"}
-	for n, text := range []string{"one", "two"} {
-		if err := set(keys[n], text, 0); err != nil {
-			return err
-		}
+// Two values are set, and found with others at once.
+func found(one, two string, keys []string, tell func(any)) error {
+	if err := set(one, "one", 0); err != nil {
+		return err
 	}
-	found, err := client.GetMulti(keys)
+	if err := set(two, "two", 0); err != nil {
+		return err
+	}
+	items, err := client.GetMulti(keys)
 	for _, key := range keys {
-		if item := found[key]; item != nil {
+		if item := items[key]; item != nil {
 			tell(string(item.Value))
 		} else {
 			tell(nil)
 		}
 	}
 	return err
+}
+
+func multi(key string, tell func(any)) error {
+	return found(key+"1", key+"2", []string{key + "1", key + "2", key + "-none"}, tell)
+}
+
+func multiAt(key string, tell func(any)) error {
+	return found("@@bbb."+key+"1", "@@aaa."+key+"2", []string{"@@bbc." + key + "1", "@@aaa." + key + "2"}, tell)
 }
 
 func store(key string, tell func(any)) error {
@@ -211,7 +220,7 @@ var atOnce = []feature{
 var waiting = []feature{{"expiry", shortly, later}, {"touch", touched, later}, {"gat", gat, later}}
 
 // Last, because it leaves the connection in another container.
-var switching = []feature{{"at", at, nil}, {"bind", cannot, nil}}
+var switching = []feature{{"at", at, nil}, {"multi_at", multiAt, nil}, {"bind", cannot, nil}}
 
 func advance(part part, key string, told *line) {
 	if told.Cannot != "" {

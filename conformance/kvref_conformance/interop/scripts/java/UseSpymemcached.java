@@ -171,6 +171,14 @@ public final class UseSpymemcached {
         came.add(client.get("@@aaa." + key));
     }
 
+    static void multiAt(String key, List<Object> came) throws Exception {
+        set("@@bbb." + key + "1", "one", 0);
+        set("@@aaa." + key + "2", "two", 0);
+        List<String> keys = List.of("@@bbc." + key + "1", "@@aaa." + key + "2");
+        Map<String, Object> found = client.getBulk(keys);
+        keys.forEach(each -> came.add(found.get(each)));
+    }
+
     static void bind(String key, List<Object> came) throws Exception {
         throw new Cannot("no call raw");
     }
@@ -211,6 +219,7 @@ public final class UseSpymemcached {
         waiting.forEach(line -> line.advance(UseSpymemcached::later, prefix + "-" + line.feature));
         waiting.forEach(Line::tell);
         begin("at", UseSpymemcached::at, prefix).tell();
+        begin("multi_at", UseSpymemcached::multiAt, prefix).tell();
         begin("bind", UseSpymemcached::bind, prefix).tell();
         System.exit(0);
     }

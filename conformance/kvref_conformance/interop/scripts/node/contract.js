@@ -84,6 +84,14 @@ const FEATURES = {
     yield await c.get(`@@bbc.${key}`);
     yield await c.get(`@@aaa.${key}`);
   },
+  async *multi_at(c, key) {
+    const { getMulti } = c;
+    await c.set(`@@bbb.${key}1`, 'one', 0);
+    await c.set(`@@aaa.${key}2`, 'two', 0);
+    const keys = [`@@bbc.${key}1`, `@@aaa.${key}2`];
+    const found = await getMulti(keys);
+    for (const each of keys) yield found[each] ?? null;
+  },
   async *bind(c) {
     yield await c.raw('bind bbc');
   },
@@ -91,7 +99,7 @@ const FEATURES = {
 const AT_ONCE = ['get', 'values', 'multi', 'store', 'append', 'cas', 'incr', 'initial'];
 const WAITING = ['expiry', 'touch', 'gat'];
 // Last, because they leave the connection in another container.
-const SWITCHING = ['at', 'bind'];
+const SWITCHING = ['at', 'multi_at', 'bind'];
 const WAIT_MS = 2200;
 const PATIENCE_MS = 5000;
 

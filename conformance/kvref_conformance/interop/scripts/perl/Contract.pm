@@ -88,6 +88,14 @@ my %FEATURES = (
             $c->( get => "\@\@aaa.$key" )
         );
     },
+    multi_at => sub {
+        my ( $c, $key ) = @_;
+        $c->( set => "\@\@bbb.${key}1", 'one', 0 );
+        $c->( set => "\@\@aaa.${key}2", 'two',   0 );
+        my @keys  = ( "\@\@bbc.${key}1", "\@\@aaa.${key}2" );
+        my $found = $c->( get_multi => @keys );
+        return map { $found->{$_} } @keys;
+    },
     bind   => sub { $_[0]->('raw') },
     expiry => sub {
         my ( $c, $key ) = @_;
@@ -108,7 +116,7 @@ my %FEATURES = (
 # What these answer after a wait is one get more.
 my @AT_ONCE   = qw(get values multi store append cas incr initial);
 my @WAITING   = qw(expiry touch gat);
-my @SWITCHING = qw(at bind);
+my @SWITCHING = qw(at multi_at bind);
 
 sub advance {
     my ( $line, $steps ) = @_;

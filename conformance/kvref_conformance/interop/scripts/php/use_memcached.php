@@ -130,6 +130,15 @@ $features = [
         yield $get("@@bbc.$key");
         yield $get("@@aaa.$key");
     },
+    'multi_at' => function ($key) use ($m, $set) {
+        $set("@@bbb.{$key}1", 'one');
+        $set("@@aaa.{$key}2", 'two');
+        $keys = ["@@bbc.{$key}1", "@@aaa.{$key}2"];
+        $found = $m->getMulti($keys);
+        foreach ($keys as $each) {
+            yield $found[$each] ?? null;
+        }
+    },
     'bind' => function () {
         throw new Cannot('no call raw');
         yield;

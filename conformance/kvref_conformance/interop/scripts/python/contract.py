@@ -100,6 +100,14 @@ def at(c, key):
     yield c.get(f"@@aaa.{key}")
 
 
+def multi_at(c, key):
+    get_multi = c.get_multi
+    c.set(f"@@bbb.{key}1", "one")
+    c.set(f"@@aaa.{key}2", "two")
+    found = get_multi([f"@@bbc.{key}1", f"@@aaa.{key}2"])
+    yield from (found.get(each) for each in (f"@@bbc.{key}1", f"@@aaa.{key}2"))
+
+
 def bind(c, key):
     raw = c.raw
     c.set(f"@@bbb.{key}", "other")
@@ -136,7 +144,7 @@ def gat(c, key):
 AT_ONCE = (get, values, multi, store, append, cas, incr, initial)
 WITH_A_WAIT = (expiry, touch, gat)
 # Last, because they leave the connection in another container.
-SWITCHING = (at, bind)
+SWITCHING = (at, multi_at, bind)
 
 
 def advance(steps, came, line):

@@ -98,10 +98,17 @@ FEATURES = {
     y << M.get("@@bbc.#{key}")
     y << M.get("@@aaa.#{key}")
   end,
+  multi_at: lambda do |y, key|
+    M.set("@@bbb.#{key}1", 'one')
+    M.set("@@aaa.#{key}2", 'two')
+    keys = ["@@bbc.#{key}1", "@@aaa.#{key}2"]
+    found = M.get_multi(*keys)
+    keys.each { |each| y << found[each] }
+  end,
   bind: ->(_, _) { raise Cannot, 'no call raw' }
 }.freeze
 WAITING = %i[expiry touch gat].freeze
-SWITCHING = %i[at bind].freeze
+SWITCHING = %i[at multi_at bind].freeze
 
 # A feature goes on up to its wait or end each time it is resumed.
 def begun(name)

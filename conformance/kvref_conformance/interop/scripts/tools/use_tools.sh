@@ -70,4 +70,5 @@ cannot gat
 
 key=$prefix-at
 tell at "$(put "@@bbb.$key" other)" "$(said memccat "@@bbc.$key")" "$(said memccat "@@aaa.$key")"
+cannot multi_at
 cannot bind
