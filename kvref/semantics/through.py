@@ -20,7 +20,7 @@ from kvref.semantics.session import Session
 from kvref.semantics.values import to_bytes
 from kvref.wire import commands as c
 from kvref.wire import replies as r
-from kvref.wire.grammar import BAD_FORMAT
+from kvref.wire.lines import BAD_FORMAT
 
 Verb = Callable[[Session, Any, int], Steps]
 
@@ -119,6 +119,9 @@ def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
             return r.Status.NOT_FOUND if found is None else r.Status.TOUCHED
         case _:
             found = cache.find(at, now)
+            asked = command.cas if isinstance(command, c.Delete) else 0
+            if found is not None and cache_verbs.is_another(session.rules, found, asked):
+                return r.Status.EXISTS
             cache.remove(at)
             return r.Status.NOT_FOUND if found is None else r.Status.DELETED
 
