@@ -169,7 +169,7 @@ def _key(flags: _Flags, _option: bytes, _rules: WireRules) -> bytes:
     return b""
 
 
-def _number(flags: _Flags, option: bytes, rules: WireRules) -> bytes:
+def _number(flags: _Flags, option: bytes, _rules: WireRules) -> bytes:
     number = numbers.unsigned(option[1:])
     if number is None:
         return _NUMBERS[option[:1]]
