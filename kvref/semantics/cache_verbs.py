@@ -29,7 +29,7 @@ def store(cache: Cache, rules: Rules, key: Key, command: c.Store, now: int) -> R
         now: UNIX time in whole seconds.
     """
     found = cache.find(key, now)
-    refusal = _refusal(rules, command, found)
+    refusal = _refusal(command, found)
     if refusal is not None:
         return refusal
     if found is None or command.verb not in APPENDING:
@@ -50,8 +50,6 @@ def arithmetic(cache: Cache, rules: Rules, key: Key, command: c.Arithmetic, now:
         expiry = _expiry(cache, rules, command.exptime, now)
         cache.put(key, Entry(0, b"%d" % command.initial, next(cache.numbers), expiry, now))
         return Number(command.initial)
-    if is_another(rules, found, command.cas):
-        return Status.EXISTS
     number = _number(rules, found.data)
     if number is None:
         return ClientError(NON_NUMERIC)
@@ -91,12 +89,7 @@ def sent_to_table(cache: Cache, rules: Rules, command: c.Store, now: int) -> c.S
     return c.Store(command.verb, command.word, command.flags, own, command.data, command.cas, command.noreply)
 
 
-def is_another(rules: Rules, found: Entry, cas: int) -> bool:
-    """Tell whether an item is not the one that a request with a cas number is about; 0 is any."""
-    return bool(cas) and rules.checks_every_cas and found.cas != cas
-
-
-def _refusal(rules: Rules, command: c.Store, found: Entry | None) -> Status | None:
+def _refusal(command: c.Store, found: Entry | None) -> Status | None:
     match command.verb:
         case "add":
             return None if found is None else Status.NOT_STORED
@@ -107,9 +100,7 @@ def _refusal(rules: Rules, command: c.Store, found: Entry | None) -> Status | No
         case "set":
             return None
         case _:
-            if found is None:
-                return Status.NOT_STORED
-            return Status.EXISTS if is_another(rules, found, command.cas) else None
+            return Status.NOT_STORED if found is None else None
 
 
 def _joined(rules: Rules, command: c.Store, old: bytes) -> bytes:

@@ -238,6 +238,15 @@ class Session:
         """Tell whether a row is over; 0, NULL and negative times never are (exp-006, exp-019)."""
         return row.expiry is not None and 0 < row.expiry < now
 
+    def is_another(self, cas: int | None, asked: int) -> bool:
+        """Tell whether what was found is not what a binary request is about.
+
+        Args:
+            cas: number of what was found.
+            asked: the request's; 0 is any.
+        """
+        return bool(asked) and self.rules.checks_every_cas and (cas or 0) % (1 << 64) != asked
+
     def next_cas(self) -> int:
         """Take a number from the counter: the one that the reply to a write shows."""
         self.written_cas = next(self.shared.cas)
