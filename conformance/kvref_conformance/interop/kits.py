@@ -183,7 +183,10 @@ def _ruby(folder: Path, script: Path) -> tuple[list[str], dict[str, str]]:
 
 
 _COMMAND: Final[dict[str, Callable[[Path, Path], tuple[list[str], dict[str, str]]]]] = {
-    "python": lambda folder, script: ([sys.executable, str(script)], {"PYTHONPATH": str(folder)}),
+    "python": lambda folder, script: (
+        [sys.executable, str(script)],
+        {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+    ),
     "perl": lambda _, script: (["perl", str(script)], {}),
     "php": lambda _, script: (["php", str(script)], {}),
     "ruby": _ruby,

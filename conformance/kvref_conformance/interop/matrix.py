@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PATH: Final = HERE / "result.json"
 # The endpoints by name, as `kvref target list` has them, and their heads.
-ENDPOINTS: Final = {"kvref-sqlite": "kvref", "mysql-8.0-plugin": "plugin", "memcached": "memcached"}
+ENDPOINTS: Final = {"kvref-sqlite": "kvref over SQLite", "mysql-8.0-plugin": "plugin", "memcached": "memcached"}
 MARKS: Final = ("<!-- clients: written by kvref interop -->\n", "<!-- end of clients -->\n")
 SIGNS: Final = {WORKS: "✓", WRONG: "✗", CANNOT: "-", NOT_RUN: "?"}
 _RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

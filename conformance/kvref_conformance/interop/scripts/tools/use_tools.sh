@@ -39,7 +39,11 @@ echo "{\"client\": \"libmemcached tools\", \"version\": \"$(memcstat --version |
     "\"runtime\": \"bash ${BASH_VERSION%%(*}\"}"
 
 key=$prefix-get
-tell get "$(put "$key" one)" "$(said memccat "$key")" "$(said memccat "$key-none")" "$(did memcrm "$key")" \
+stored=$(put "$key" one)
+[ "$(did memcping)" = true ] || stored='"error: memcping"'
+found=$(said memccat "$key")
+[ "$(did memcexist "$key")" = true ] || found='"error: memcexist"'
+tell get "$stored" "$found" "$(said memccat "$key-none")" "$(did memcrm "$key")" \
     "$(said memccat "$key")"
 
 key=$prefix-values
