@@ -50,7 +50,7 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 def command(
     context: click.Context, /, globs: tuple[str, ...], names: tuple[str, ...], file: Path | None, page: Path | None
 ) -> None:
-    """Run client libraries of six languages against kvref, the plugin and memcached.
+    """Run client libraries of many languages against kvref, the plugin and memcached.
 
     Exit code: 0 all cells as recorded, 1 some are otherwise, 2 nothing could be tried.
     """
