@@ -17,7 +17,7 @@ from kvref.storage.pending import Transaction
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_transactions import Transactions
 from kvref.wire.replies import Closed, Reply, ServerError
-from kvref.wire.rules import text_rules
+from kvref.wire.rules import wire_rules
 from kvref.wire.text import TextParser, encode
 
 
@@ -58,7 +58,7 @@ class Desk:
     def say(self, data: bytes, connection: str = "a") -> bytes:
         """Return the reply to bytes sent on a named connection."""
         if connection not in self._connections:
-            grammar = text_rules(self.facts, 1 << 20, for_cache=self.shared.directory.policies.fills_cache)
+            grammar = wire_rules(self.facts, 1 << 20, for_cache=self.shared.directory.policies.fills_cache)
             parts = TextParser(grammar), Session(self.shared), Transaction()
             self._connections[connection] = parts
         parser, session, transaction = self._connections[connection]

@@ -79,6 +79,7 @@ class Session:
         # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts
         # mappings off words, known or not (mget-002..004; multi_get in innodb_engine.cc outlives the command).
         self.stuck = False
+        self.written_cas = 0  # number that the command in hand gave its row
         self.flushed = False  # a table was emptied, which may be an OK's meaning or not: whoever asks takes it back
         self._generation = shared.directory.generation
 
@@ -235,5 +236,6 @@ class Session:
         return row.expiry is not None and 0 < row.expiry < now
 
     def next_cas(self) -> int:
-        """Take a number from the counter."""
-        return next(self.shared.cas)
+        """Take a number from the counter: the one that the reply to a write shows."""
+        self.written_cas = next(self.shared.cas)
+        return self.written_cas
