@@ -47,7 +47,9 @@ _EXTRAS: Final = {
     **dict.fromkeys(("touch", "gat", "gatq", "gatk", "gatkq"), (">I", (("exp", 0),))),
     "verbosity": (">I", (("level", 0),)),
 }
-_NUMBERS: Final = frozenset("flags exp delta initial level cas opaque magic vbucket datatype keylen extlen longer".split())
+_NUMBERS: Final = frozenset(
+    "flags exp delta initial level cas opaque magic vbucket datatype keylen extlen longer".split()
+)
 _WORDS: Final = re.compile(r"(?P<op>\S+)(?P<fields>(?: (?!value=)[a-z]+=\S*)*)(?: value=(?P<value>.*))?", re.DOTALL)
 _ESCAPED: Final = re.compile(r"%([0-9a-f]{2})")
 _IN_VALUE: Final = re.compile(rb'[^ -~]|[%;"]')

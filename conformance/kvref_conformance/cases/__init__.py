@@ -49,6 +49,7 @@ CHAPTERS: Final = (
     "binary_lengths",
     "binary_get",
     "binary_store",
+    "binary_widths",
     "binary_quiet",
     "binary_commands",
     "binary_arithmetic",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import ask, by, say
@@ -39,9 +40,7 @@ def told(frames: str, answer: str, **how: str) -> Say:
 
 def texts(answer: str) -> By:
     """Allow an answer with the profile's texts."""
-    stopped = answer
-    for text in (EXISTS, TOO_LARGE, NOT_STORED):
-        stopped = stopped.replace(text, f'{text[:-1]}."')
+    stopped = re.sub(r'"(Data exists for key|Too large|Not stored)"', r'"\1."', answer)
     return by("binary.texts", bare=answer, full_stop=stopped)
 
 
@@ -51,8 +50,14 @@ def unknown(opcode: str) -> By:
 
 
 def refused(frame: str, on: str = "a") -> Say:
-    """Send a frame whose lengths are wrong and want the connection closed."""
-    return ask(frame, f'{frame.split()[0].rstrip(';')} 0x04 "Invalid arguments"', on=on, closes=True)
+    """Send frames of which the first has wrong lengths, and want the connection closed."""
+    opcode = frame.partition(";")[0].split()[0]
+    return ask(frame, f'{opcode} 0x04 "Invalid arguments"', on=on, closes=True)
+
+
+def each_refused(*frames: str) -> tuple[Say, ...]:
+    """Send frames with wrong lengths, each on a connection of its own."""
+    return tuple(refused(frame, on=f"c{number}") for number, frame in enumerate(frames))
 
 
 def in_text(request: str, answer: str) -> Say:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import ask, case
-from kvref_conformance.cases.binary_phrases import EXISTS, NOT_FOUND, NOT_STORED, misses, refused, shows, stored, told
+from kvref_conformance.cases.binary_phrases import (
+    EXISTS,
+    NOT_FOUND,
+    NOT_STORED,
+    each_refused,
+    misses,
+    shows,
+    stored,
+    told,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +44,19 @@ CASES = (
         ask("setq key={k} cas={a} value=y", ""),
         ask("get key={k}", "get ok cas=<new cas b> flags=0 value=y"),
     ),
-    case("bin-addq-existing", "KV-BINQUIET-003", stored("{k}", "x"), told("addq key={k} value=y", f"addq {EXISTS}"), shows("{k}", "x")),
-    case("bin-replaceq-missing", "KV-BINQUIET-003", ask("replaceq key={k} value=y", f"replaceq {NOT_FOUND}"), misses("{k}")),
+    case(
+        "bin-addq-existing",
+        "KV-BINQUIET-003",
+        stored("{k}", "x"),
+        told("addq key={k} value=y", f"addq {EXISTS}"),
+        shows("{k}", "x"),
+    ),
+    case(
+        "bin-replaceq-missing",
+        "KV-BINQUIET-003",
+        ask("replaceq key={k} value=y", f"replaceq {NOT_FOUND}"),
+        misses("{k}"),
+    ),
     *(
         case(f"bin-{verb}-missing", "KV-BINQUIET-003", told(f"{verb} key={{k}} value=y", f"{verb} {NOT_STORED}"))
         for verb in ("appendq", "prependq")
@@ -67,18 +87,26 @@ CASES = (
         shows("{k2}", "40"),
         shows("{k3}", "50"),
     ),
-    *(
-        case(
-            f"bin-{verb}-missing",
-            "KV-BINQUIET-006",
-            ask(f"{verb} key={{k}} exp=4294967295; noop", f"{verb} {NOT_FOUND}; noop ok"),
-            misses("{k}"),
-        )
-        for verb in ("incrq", "decrq")
+    case(
+        "bin-incrq-creates-nothing",
+        "KV-BINQUIET-006",
+        ask("incrq key={k} exp=4294967295; noop", f"incrq {NOT_FOUND}; noop ok"),
+        ask("decrq key={k} exp=4294967295; noop", f"decrq {NOT_FOUND}; noop ok"),
+        misses("{k}"),
+    ),
+    case(
+        "bin-incrq-creates-nothing-silent",
+        "KV-BINQUIET-012",
+        ask("incrq key={k} exp=4294967295; decrq key={k} exp=4294967295; noop", "noop ok"),
+        misses("{k}"),
     ),
     case("bin-flushq", "KV-BINQUIET-007", stored("{k}", "x"), ask("flushq", ""), misses("{k}")),
     case(
-        "bin-flushq-with-zero", "KV-BINQUIET-007", stored("{k}", "x"), ask("flushq exp=0; noop", "noop ok"), misses("{k}")
+        "bin-flushq-with-zero",
+        "KV-BINQUIET-007",
+        stored("{k}", "x"),
+        ask("flushq exp=0; noop", "noop ok"),
+        misses("{k}"),
     ),
     case(
         "bin-quitq",
@@ -119,9 +147,10 @@ CASES = (
         ask("set key={k} value=0", "set ok cas=<cas>"),
         ask("; ".join(["incrq key={k}"] * 100 + ["get key={k}"]), "get ok cas=<cas> flags=0 value=100"),
     ),
-    *(
-        case(f"bin-{frame.split()[0]}-refused", "KV-BINQUIET-011", refused(frame))
-        for frame in (
+    case(
+        "bin-quiet-and-refused",
+        "KV-BINQUIET-011",
+        *each_refused(
             "getq key={k} extras=00000000",
             "setq key={k} extras= value=x",
             "deleteq key={k} value=x",
@@ -129,7 +158,7 @@ CASES = (
             "appendq key={k} extras=00000000 value=x",
             "flushq key={k}",
             "quitq value=x",
-        )
+        ),
     ),
 )
 

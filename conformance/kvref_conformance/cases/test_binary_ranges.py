@@ -18,7 +18,13 @@ ROWS = tuple(stored(key, value) for key, value in (("aaaa", "1"), ("b", "2"), ("
 
 CASES = (
     *(
-        case(f"bin-range-{name}", "KV-BINRANGE-001", *ROWS, ask(f"get key={key}", f"get ok cas=<cas> flags=0 value={value}"), shape=KEYS)
+        case(
+            f"bin-range-{name}",
+            "KV-BINRANGE-001",
+            *ROWS,
+            ask(f"get key={key}", f"get ok cas=<cas> flags=0 value={value}"),
+            shape=KEYS,
+        )
         for name, key, value in (
             *(("above", "@>b", "3"), ("from", "@>=b", "2"), ("below", "@<c", "1"), ("up-to", "@<=c", "1")),
             *(("between", "@>b@<d", "3"), ("alone", "@>", "1")),
@@ -59,7 +65,15 @@ CASES = (
         ask("getq key=@>x; getkq key=@>x; noop", "noop ok"),
         shape=KEYS,
     ),
-    case("bin-no-range", "KV-BINRANGE-005", *ROWS, misses("@"), misses("@x"), ask("getk key=@b", "getk 0x01 key=@b"), shape=KEYS),
+    case(
+        "bin-no-range",
+        "KV-BINRANGE-005",
+        *ROWS,
+        misses("@"),
+        misses("@x"),
+        ask("getk key=@b", "getk 0x01 key=@b"),
+        shape=KEYS,
+    ),
     case(
         "bin-writes-of-a-range-word",
         "KV-BINRANGE-006",
@@ -70,8 +84,17 @@ CASES = (
         sql("SELECT k, v FROM {t} WHERE k LIKE '@%' ORDER BY k", ("@<b", "x"), ("@>b", "5")),
         shape=KEYS,
     ),
-    case("bin-gets-behind-a-range", "KV-BINRANGE-007", *ROWS, ask("get key=@>b; get key=b; get key=d", "get ok cas=<cas> flags=0 "
-        "value=3; get ok cas=<cas> flags=0 value=2; get ok cas=<cas> flags=0 value=4"), shows("cccc", "3"), shape=KEYS),
+    case(
+        "bin-gets-behind-a-range",
+        "KV-BINRANGE-007",
+        *ROWS,
+        ask(
+            "get key=@>b; get key=b; get key=d",
+            "get ok cas=<cas> flags=0 value=3; get ok cas=<cas> flags=0 value=2; get ok cas=<cas> flags=0 value=4",
+        ),
+        shows("cccc", "3"),
+        shape=KEYS,
+    ),
     *(
         case(
             f"bin-range-unknown-{name}",
