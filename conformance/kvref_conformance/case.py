@@ -2,10 +2,10 @@
 
     case("set-new", "KV-STORE-001", say("set {k} 3 0 3\r\none\r\n", "STORED\r\n"))
 
-    case("bin-set-new", "KV-BSTORE-001", ask("set key={k} value=one", "set ok cas=<cas>"))
+    case("bin-set-new", "KV-BINSTORE-001", ask("set key={k} value=one", "set ok cas=<cas>"))
 
-Texts are templates (`template.py`), one character a byte, or frames of the binary protocol in words (`frames.py`). Where
-endpoints may differ, `by` asks a fact of the profile.
+Texts are templates (`template.py`), one character a byte, or frames of the binary protocol in words (`frames.py`).
+Where endpoints may differ, `by` asks a fact of the profile.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def say(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: A
 
 
 def ask(send: str, allow: str | tuple[str, ...] | By, **how: Any) -> Say:
-    """Send binary frames and allow one answer (several: any of them, or by a fact); both in the words of `frames.py`."""
+    """Send binary frames and allow one answer (several: any, or by a fact), both in the words of `frames.py`."""
     return Say((send,), (allow,) if isinstance(allow, str) else allow, binary=True, **how)
 
 

@@ -3,9 +3,9 @@
     set key=shop flags=4 value=one; noop        ->        set ok cas=17; noop ok
 
 Of a request: the opcode by its name or as `0x1f`, then `key`, `flags`, `exp`, `delta`, `initial`, `level` (the extras
-that the opcode has), `extras` (other ones, in hexadecimal digits), `cas`, `opaque`, and last `value`, to the end. What no
-client would send: `magic`, `vbucket`, `datatype`, `keylen`, `extlen` (announced instead of the true ones), and `longer`,
-by how many bytes the announced body is longer than the sent one. `raw` stands for the bytes behind it.
+that the opcode has), `extras` (other ones, in hexadecimal digits), `cas`, `opaque`, and last `value`, to the end. What
+no client would send: `magic`, `vbucket`, `datatype`, `keylen`, `extlen` (announced instead of the true ones), and
+`longer`, by how many bytes the announced body is longer than the sent one. `raw` stands for the bytes behind it.
 
 Of a reply: the opcode, `ok` or the number of the status, each field that is not zero or empty, `number` for the sum of
 incr and decr, and the body: behind `value=`, or in quotes where the status is an error.
@@ -28,14 +28,15 @@ REPLY: Final = 0x81
 BETWEEN: Final = "; "
 
 _LOUD: Final = "get set add replace delete incr decr quit flush"
-_QUIET: Final = "setq addq replaceq deleteq incrq decrq quitq flushq appendq prependq"
+_MORE: Final = (
+    "getq noop version getk getkq append prepend stat setq addq replaceq deleteq incrq decrq quitq flushq appendq "
+    "prependq verbosity touch gat gatq"
+)
+_LATER: Final = "sasl_list sasl_auth sasl_step gatk gatkq"
 OPCODES: Final = {
     **{name: number for number, name in enumerate(_LOUD.split())},
-    **{"getq": 0x09, "noop": 0x0A, "version": 0x0B, "getk": 0x0C, "getkq": 0x0D, "append": 0x0E, "prepend": 0x0F},
-    "stat": 0x10,
-    **{name: number for number, name in enumerate(_QUIET.split(), 0x11)},
-    **{"verbosity": 0x1B, "touch": 0x1C, "gat": 0x1D, "gatq": 0x1E},
-    **{"sasl_list": 0x20, "sasl_auth": 0x21, "sasl_step": 0x22, "gatk": 0x23, "gatkq": 0x24},
+    **{name: number for number, name in enumerate(_MORE.split(), 0x09)},
+    **{name: number for number, name in enumerate(_LATER.split(), 0x20)},
 }
 NAMES: Final = {number: name for name, number in OPCODES.items()}
 STORING: Final = frozenset({"set", "add", "replace", "setq", "addq", "replaceq"})
@@ -82,7 +83,7 @@ def decode(data: bytes) -> str:
 def told(data: bytes) -> str:
     """Return requests in words, as a transcript has them; what is no whole request stands as `raw` bytes."""
     said = []
-    while len(data) >= HEADER.size and data[0] == REQUEST:
+    while len(data) >= HEADER.size and data[0] in (REQUEST, REPLY):
         end = HEADER.size + HEADER.unpack_from(data)[6]
         if end > len(data):
             break
@@ -147,14 +148,15 @@ def _reply(frame: bytes) -> str:
 
 
 def _asked(frame: bytes) -> str:
-    _, number, keylen, extlen, datatype, vbucket, _, opaque, cas = HEADER.unpack_from(frame)
+    magic, number, keylen, extlen, datatype, vbucket, _, opaque, cas = HEADER.unpack_from(frame)
     opcode = NAMES.get(number, f"{number:#04x}")
     extras, key, value = _parts(frame, keylen, extlen)
-    words = [opcode, *_header(opaque, datatype, cas)]
+    words = [opcode, *([f"magic={magic}"] if magic != REQUEST else []), *_header(opaque, datatype, cas)]
     form, fields = (">I", (("exp", 0),)) if opcode.startswith("flush") else _EXTRAS.get(opcode, ("", ()))
     if extras and form and struct.calcsize(form) == len(extras):
         numbers = struct.unpack(form, extras)
-        words += [f"{name}={number}" for (name, _), number in zip(fields, numbers, strict=True)]
+        given = zip(fields, numbers, strict=True)
+        words += [f"{name}={number}" for (name, default), number in given if number != default]
     elif extras:
         words.append(f"extras={extras.hex()}")
     words += [f"vbucket={vbucket}"] if vbucket else []

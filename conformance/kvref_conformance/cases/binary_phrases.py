@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kvref_conformance.case import ask, by, say
 
@@ -33,7 +33,7 @@ def misses(key: str, on: str = "a") -> Say:
     return ask(f"get key={key}", f"get {NOT_FOUND}", on=on)
 
 
-def told(frames: str, answer: str, **how: str) -> Say:
+def told(frames: str, answer: str, **how: Any) -> Say:
     """Send frames and want an answer, of which two texts end in a full stop where the profile says so."""
     return ask(frames, texts(answer), **how)
 

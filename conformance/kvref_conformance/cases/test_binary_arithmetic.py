@@ -23,7 +23,7 @@ TWO_TEXTS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(32), w VARCHAR(32), {OP
 
 def counts(frame: str, number: int) -> Say:
     """Send an incr or decr and want that sum."""
-    return ask(frame, f"{frame.split()[0]} ok cas=<cas> number={number}")
+    return ask(frame, f"{frame.partition(' ')[0]} ok cas=<cas> number={number}")
 
 
 SUMS = (

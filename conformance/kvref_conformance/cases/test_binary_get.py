@@ -58,8 +58,8 @@ HITS = (
         stored("{k2}", "2"),
         ask(
             "getkq key={k} opaque=1; getkq key={k3} opaque=2; getkq key={k2} opaque=3; noop opaque=4",
-            "getkq ok opaque=1 cas=<cas> flags=0 key={k} value=1; getkq ok opaque=3 cas=<cas> flags=0 key={k2} value=2; "
-            "noop ok opaque=4",
+            "getkq ok opaque=1 cas=<cas> flags=0 key={k} value=1; getkq ok opaque=3 cas=<cas> flags=0 key={k2} "
+            "value=2; noop ok opaque=4",
         ),
     ),
     case("bin-empty-value", "KV-BINGET-011", stored("{k}", "", flags=6), shows("{k}", "", flags=6)),
@@ -84,7 +84,7 @@ BYTES = (
             "KV-BINGET-013",
             stored("{k}", value),
             shows("{k}", value),
-            say(f"get {{k}}\r\n", f"VALUE {{k}} 0 {length}\r\n{text}\r\nEND\r\n", on="text"),
+            say("get {k}\r\n", f"VALUE {{k}} 0 {length}\r\n{text}\r\nEND\r\n", on="text"),
         )
         for name, value, length, text in (
             ("line-ends", "a%0d%0ab%0d%0a", 6, "a\r\nb\r\n"),

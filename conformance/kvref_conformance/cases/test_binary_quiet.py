@@ -94,12 +94,6 @@ CASES = (
         ask("decrq key={k} exp=4294967295; noop", f"decrq {NOT_FOUND}; noop ok"),
         misses("{k}"),
     ),
-    case(
-        "bin-incrq-creates-nothing-silent",
-        "KV-BINQUIET-012",
-        ask("incrq key={k} exp=4294967295; decrq key={k} exp=4294967295; noop", "noop ok"),
-        misses("{k}"),
-    ),
     case("bin-flushq", "KV-BINQUIET-007", stored("{k}", "x"), ask("flushq", ""), misses("{k}")),
     case(
         "bin-flushq-with-zero",
@@ -118,10 +112,10 @@ CASES = (
         "bin-quiet-in-order",
         "KV-BINQUIET-009",
         told(
-            "setq key={k} opaque=1 value=x; addq key={k} opaque=2 value=y; deleteq key={k2} opaque=3; get key={k} opaque=4; "
-            "getq key={k2} opaque=5; appendq key={k2} opaque=6 value=z; noop opaque=7",
-            'addq 0x02 opaque=2 "Data exists for key"; deleteq 0x01 opaque=3 "Not found"; get ok opaque=4 cas=<cas> flags=0 '
-            'value=x; appendq 0x05 opaque=6 "Not stored"; noop ok opaque=7',
+            "setq key={k} opaque=1 value=x; addq key={k} opaque=2 value=y; deleteq key={k2} opaque=3; "
+            "get key={k} opaque=4; getq key={k2} opaque=5; appendq key={k2} opaque=6 value=z; noop opaque=7",
+            'addq 0x02 opaque=2 "Data exists for key"; deleteq 0x01 opaque=3 "Not found"; get ok opaque=4 cas=<cas> '
+            'flags=0 value=x; appendq 0x05 opaque=6 "Not stored"; noop ok opaque=7',
         ),
     ),
     case(

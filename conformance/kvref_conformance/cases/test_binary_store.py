@@ -1,4 +1,4 @@
-"""set, add, replace, append and prepend: answers, cas numbers, flags, expiry. What is too long: `test_binary_widths.py`."""
+"""set, add, replace, append and prepend: answers, cas numbers, flags, expiry. Widths: `test_binary_widths.py`."""
 
 from __future__ import annotations
 

@@ -115,12 +115,6 @@ SIZES = (
         waits("set key={k} longer=2147483000 value=x"),
         misses("{k}", on="b"),
     ),
-    case(
-        "bin-value-of-two-megabytes-cut",
-        "KV-BINSTORE-041",
-        ask("set key={k} value={v~2097152}", "set ok cas=<cas>", patience=15.0),
-        shows("{k}", "{v~1024}"),
-    ),
 )
 
 CASES = (*WIDTHS, *SIZES)
