@@ -78,7 +78,7 @@ HEADERS = (
         "KV-BINFRAME-006",
         *(
             ask(
-                f"noop opaque={opaque}; get key={{k}} opaque={opaque}; setq key={{k2}} opaque=9; stat opaque={opaque} key=x",
+                f"noop opaque={opaque}; get key={{k}} opaque={opaque}; setq key={{k2}}; stat opaque={opaque} key=x",
                 f'noop ok opaque={opaque}; get 0x01 opaque={opaque} "Not found"; stat 0x01 opaque={opaque} "Not found"',
             )
             for opaque in (1, 1 << 31, 0xFFFFFFFF)
@@ -148,7 +148,8 @@ PACKETS = (
             "noop opaque=5; append key={k} opaque=6 value=0; get key={k} opaque=7; delete key={k} opaque=8; "
             "delete key={k} opaque=9; version opaque=10",
             "set ok opaque=1 cas=<cas a>; get ok opaque=2 cas=<cas a> flags=0 value=5; "
-            "incr ok opaque=3 cas=<new cas b> number=6; getk 0x01 opaque=4 key={k2}; noop ok opaque=5; append ok opaque=6 cas=<new cas c>; "
+            "incr ok opaque=3 cas=<new cas b> number=6; getk 0x01 opaque=4 key={k2}; noop ok opaque=5; "
+            "append ok opaque=6 cas=<new cas c>; "
             'get ok opaque=7 cas=<cas c> flags=0 value=60; delete ok opaque=8; delete 0x01 opaque=9 "Not found"; '
             "version ok opaque=10 value={version}",
         ),

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 NAMES = (
     "evictions curr_items total_items bytes reclaimed engine_maxbytes pid uptime time version libevent pointer_size "
     "rusage_user rusage_system daemon_connections curr_connections total_connections connection_structures cmd_get "
-    "cmd_set cmd_flush auth_cmds auth_errors get_hits get_misses delete_misses delete_hits incr_misses incr_hits decr_misses "
-    "decr_hits cas_misses cas_hits cas_badval bytes_read bytes_written limit_maxbytes accepting_conns "
+    "cmd_set cmd_flush auth_cmds auth_errors get_hits get_misses delete_misses delete_hits incr_misses incr_hits "
+    "decr_misses decr_hits cas_misses cas_hits cas_badval bytes_read bytes_written limit_maxbytes accepting_conns "
     "listen_disabled_num rejected_conns threads conn_yields"
 ).split()
 

@@ -110,9 +110,15 @@ SIZES = (
         misses("{k}"),
     ),
     case(
-        "bin-announced-2-31-waited-for",
+        "bin-announced-2-31-thrown-away",
+        "KV-BINSTORE-042",
+        ask("set key={k} longer=2147483000 value=x", 'set 0x03 "<value>"', quiet=True),
+        misses("{k}", on="b"),
+    ),
+    case(
+        "bin-announced-100-megabytes-waited-for",
         "KV-BINSTORE-040",
-        waits("set key={k} longer=2147483000 value=x"),
+        waits("set key={k} longer=100000000 value=x"),
         misses("{k}", on="b"),
     ),
 )
