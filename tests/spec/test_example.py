@@ -111,8 +111,8 @@ def test_an_answer_is_shown_as_a_reader_types_it(recorded: Any, shown: str) -> N
 
 
 def test_frames_are_shown_in_words_with_their_holes() -> None:
-    asked = ["80000001" "00000000" "00000001" "00000007", {"cas": 2}, "6b"]
-    answer = ["81000000" "04000000" "00000005" "00000007", {"cas": 2}, "0000000478"]
+    asked = ["80000001000000000000000100000007", {"cas": 2}, "6b"]
+    answer = ["81000000040000000000000500000007", {"cas": 2}, "0000000478"]
     one = of({"mc": "a", "hex": asked, "got": {"8.0.33": answer, "5.6.14": "<EOF>"}})
     assert one.exchanges[0].sent == "get opaque=7 cas=«cas 2» key=k"
     assert one.exchanges[0].answers == (
