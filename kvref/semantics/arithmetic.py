@@ -9,7 +9,7 @@ from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, ReadAlong, Row, Steps, Update
 from kvref.semantics.session import Session
 from kvref.semantics.slip import slipped
-from kvref.semantics.store import is_another, new_cas, with_values, write
+from kvref.semantics.store import new_cas, with_values, write
 from kvref.semantics.values import (
     RefusedError,
     is_number,
@@ -47,7 +47,7 @@ def arithmetic(session: Session, command: c.Arithmetic, now: int) -> Steps:
         if unfit:
             return ServerError(NOT_COUNTED)  # incr and decr notice a key that is no number
         return Status.NOT_FOUND if command.initial is None else (yield from _created(session, command, *target, now))
-    if is_another(session, row, command.cas):
+    if session.is_another(row.cas, command.cas):
         return Status.EXISTS
     index = _column_used(session, mapping, row)
     number = yield from _number(session, mapping, row, index)

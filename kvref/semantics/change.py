@@ -6,7 +6,7 @@ from typing import Final
 
 from kvref.semantics.ports import Clear, Commit, Remove, RollBack, Steps
 from kvref.semantics.session import Session
-from kvref.semantics.store import is_another, refused_by_table
+from kvref.semantics.store import refused_by_table
 from kvref.wire import commands as c
 from kvref.wire.replies import ClientError, Line, ServerError, Status
 
@@ -19,7 +19,7 @@ def delete(session: Session, command: c.Delete, now: int) -> Steps:
     row, mapping = yield from session.existing(target, now)
     if row is None or mapping is None:
         return Status.NOT_FOUND
-    if is_another(session, row, command.cas):
+    if session.is_another(row.cas, command.cas):
         return Status.EXISTS
     cause = yield Remove(mapping, row.key)
     if cause is not None:

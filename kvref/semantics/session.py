@@ -15,6 +15,7 @@ from kvref.semantics.batch import Batch, Limits
 from kvref.semantics.cache import Cache
 from kvref.semantics.keys import Switch, mapping_name, split_word
 from kvref.semantics.mapping import Directory, Mapping
+from kvref.semantics.marks import Marks
 from kvref.semantics.pending import Pending
 from kvref.semantics.ports import (
     Cell,
@@ -54,6 +55,7 @@ class Shared:
         item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
         limits: sizes of full batches.
         cache: the memory cache.
+        marks: what meta commands remember of rows.
     """
 
     rules: Rules
@@ -64,6 +66,7 @@ class Shared:
     item_size_max: int = 1 << 20
     limits: Limits = field(default_factory=Limits)
     cache: Cache = field(default_factory=Cache)
+    marks: Marks = field(default_factory=Marks)
 
 
 class Session:
@@ -234,6 +237,15 @@ class Session:
     def expired(self, row: Row, now: int) -> bool:
         """Tell whether a row is over; 0, NULL and negative times never are (exp-006, exp-019)."""
         return row.expiry is not None and 0 < row.expiry < now
+
+    def is_another(self, cas: int | None, asked: int) -> bool:
+        """Tell whether what was found is not what a binary request is about.
+
+        Args:
+            cas: number of what was found.
+            asked: the request's; 0 is any.
+        """
+        return bool(asked) and self.rules.checks_every_cas and (cas or 0) % (1 << 64) != asked
 
     def next_cas(self) -> int:
         """Take a number from the counter: the one that the reply to a write shows."""

@@ -21,7 +21,7 @@ from kvref.semantics.values import (
     wrapped,
 )
 from kvref.wire import commands as c
-from kvref.wire.grammar import BAD_FORMAT
+from kvref.wire.lines import BAD_FORMAT
 from kvref.wire.replies import ClientError, Line, Reply, ServerError, Status
 
 APPENDING: Final = ("append", "prepend")
@@ -101,24 +101,13 @@ def _condition(session: Session, command: c.Store, row: Row | None) -> Status | 
         case "append" | "prepend":
             if row is None:
                 return Status.NOT_STORED
-            return Status.EXISTS if is_another(session, row, command.cas) else None
+            return Status.EXISTS if session.is_another(row.cas, command.cas) else None
         case "cas":
             if row is None:
                 return Status.NOT_FOUND
             if (row.cas or 0) % (1 << 64) != command.cas:
                 return Status.EXISTS
     return None
-
-
-def is_another(session: Session, row: Row, cas: int) -> bool:
-    """Tell whether a row is not the one that a binary request is about.
-
-    Args:
-        session: the connection's state.
-        row: what was found.
-        cas: the request's number; 0 is any row's.
-    """
-    return bool(cas) and session.rules.checks_every_cas and (row.cas or 0) % (1 << 64) != cas
 
 
 def _new_row(session: Session, mapping: Mapping, command: c.Store, key: Cell, found: Row | None, now: int) -> Row:

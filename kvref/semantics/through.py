@@ -20,7 +20,7 @@ from kvref.semantics.session import Session
 from kvref.semantics.values import to_bytes
 from kvref.wire import commands as c
 from kvref.wire import replies as r
-from kvref.wire.grammar import BAD_FORMAT
+from kvref.wire.lines import BAD_FORMAT
 
 Verb = Callable[[Session, Any, int], Steps]
 
@@ -109,6 +109,10 @@ def _in_cache(session: Session, command: c.Command, now: int) -> Generator[Opera
 def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
     """Carry out a write on the cache."""
     cache = session.shared.cache
+    before = cache.find(at, now)
+    number = command.cas if isinstance(command, c.Store | c.Arithmetic | c.Delete) else 0
+    if before is not None and session.is_another(before.cas, number):
+        return r.Status.EXISTS
     match command:
         case c.Store():
             return _numbered(session, at, now, cache_verbs.store(cache, session.rules, at, command, now))
@@ -118,9 +122,8 @@ def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
             found = cache_verbs.touch(cache, at, command.exptime, now)
             return r.Status.NOT_FOUND if found is None else r.Status.TOUCHED
         case _:
-            found = cache.find(at, now)
             cache.remove(at)
-            return r.Status.NOT_FOUND if found is None else r.Status.DELETED
+            return r.Status.NOT_FOUND if before is None else r.Status.DELETED
 
 
 def _numbered(session: Session, at: Key, now: int, reply: r.Reply) -> r.Reply:

@@ -11,10 +11,8 @@ from typing import Final, Protocol, cast
 from kvref.semantics.session import Session, Shared
 from kvref.semantics.verbs import execute
 from kvref.server.drivers import Driver
-from kvref.wire import binary, text
 from kvref.wire import commands as c
-from kvref.wire.binary import BinaryParser
-from kvref.wire.opcodes import REQUEST
+from kvref.wire.protocol import Parser, encode, parser
 from kvref.wire.replies import Closed, Reply, ServerError
 from kvref.wire.rules import WireRules
 from kvref.wire.text import TextParser
@@ -47,8 +45,8 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._parser: TextParser | BinaryParser = TextParser(host.wire_rules)
-        self._speaks = False  # the client's first byte has come
+        self._parser: Parser = TextParser(host.wire_rules)
+        self._heard = False  # the client has said something
         self._session = Session(host.shared)
         self._transaction = host.driver.begin()
         self._loop = asyncio.get_running_loop()
@@ -88,10 +86,9 @@ class Connection(asyncio.Protocol):
         shared.counters.bytes_read += len(data)
         if shared.rules.reload_silences and self._generation != shared.directory.generation:
             return
-        if not self._speaks:
-            self._speaks = True
-            if data[0] == REQUEST:
-                self._parser = BinaryParser(self._host.wire_rules)
+        if not self._heard:
+            self._heard = True
+            self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
         self._run()
         self._throttle()
@@ -220,16 +217,11 @@ class Connection(asyncio.Protocol):
                     other.commit_idle()  # more:hist-004
         if isinstance(reply, Closed):
             self._ending = True
-        line = self._encoded(command, reply)
+        line = encode(command, reply, self._session.written_cas)
         if line:
             self._out.append((command, line))
             self._owed += len(line)
             self._host.shared.counters.bytes_written += len(line)
-
-    def _encoded(self, command: c.Command, reply: Reply) -> bytes:
-        if command.frame is None:
-            return text.encode(command, reply)
-        return binary.encode(command, command.frame, reply, self._session.written_cas)
 
     def _flush(self) -> None:
         if self._unsettled:
@@ -251,7 +243,7 @@ class Connection(asyncio.Protocol):
         if lost:
             # What the tick wrote is gone and what it read may never have been: no reply of it may stand.
             failure = ServerError(lost)
-            self._out = [(command, self._encoded(command, failure)) for command, _ in self._out]
+            self._out = [(command, encode(command, failure, 0)) for command, _ in self._out]
             if self._host.shared.rules.cache_holds_rows:
                 self._host.shared.cache.clear()
         self._flush()
