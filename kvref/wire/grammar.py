@@ -140,10 +140,10 @@ def _bind(words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Refused(BAD_FORMAT) if len(words[1]) > MAX_KEY else c.Bind(words[1])
 
 
-def _verbosity(words: list[bytes], _rules: WireRules) -> Parsed:
+def _verbosity(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     if noreply and len(words) == 2:
-        return c.Refused(ERROR)
+        return c.Refused(ERROR, noreply=rules.lone_noreply_silent)
     return c.Refused(ERROR, noreply) if numbers.unsigned(words[1]) is None else c.Verbosity(noreply)
 
 

@@ -64,7 +64,7 @@ def test_idle_and_fetched_tell_what_meta_gets_have_seen(desk: Make) -> None:
 def test_what_a_meta_command_writes_counts_in_the_batch(desk: Make) -> None:
     endpoint = desk()
     says(endpoint, "set k 0 0 1\n1")
-    endpoint.batch(4)
+    endpoint.batch(4, 10)
     assert says(endpoint, "mg k T9\nma k T9 v\nmd nokey\nmg k v\nms j 1 k\nx") == "HD VA 1 2 NF VA 1 2 HD kj"
     assert endpoint.rows("SELECT c2, c5 FROM demo_test WHERE c1 = 'k'") == [("1", 0)]
     assert says(endpoint, "md j I") == "HD"
