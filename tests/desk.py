@@ -16,9 +16,9 @@ from kvref.storage.isolation import Isolation
 from kvref.storage.pending import Transaction
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_transactions import Transactions
+from kvref.wire.protocol import Parser, encode, parser
 from kvref.wire.replies import Closed, Reply, ServerError
-from kvref.wire.rules import text_rules
-from kvref.wire.text import TextParser, encode
+from kvref.wire.rules import wire_rules
 
 
 class Desk:
@@ -43,7 +43,7 @@ class Desk:
         self.shared = Shared(rules(self.facts), directory, numbers, Counters(), cache=Cache(self.now))
         self._isolation = Isolation()
         self._transactions = Transactions(self.store, self._isolation, self.store.commit)
-        self._connections: dict[str, tuple[TextParser, Session, Transaction]] = {}
+        self._connections: dict[str, tuple[Parser, Session, Transaction]] = {}
 
     def close(self) -> None:
         """Close the file."""
@@ -58,18 +58,18 @@ class Desk:
     def say(self, data: bytes, connection: str = "a") -> bytes:
         """Return the reply to bytes sent on a named connection."""
         if connection not in self._connections:
-            grammar = text_rules(self.facts, 1 << 20, for_cache=self.shared.directory.policies.fills_cache)
-            parts = TextParser(grammar), Session(self.shared), Transaction()
+            grammar = wire_rules(self.facts, 1 << 20, for_cache=self.shared.directory.policies.fills_cache)
+            parts = parser(data, grammar), Session(self.shared), Transaction()
             self._connections[connection] = parts
-        parser, session, transaction = self._connections[connection]
-        parser.feed(data)
+        bytes_in, session, transaction = self._connections[connection]
+        bytes_in.feed(data)
         replies = []
-        while (command := parser.next_command()) is not None:
+        while (command := bytes_in.next_command()) is not None:
             reply = self._run(session, transaction, command)
+            replies.append(encode(command, reply, session.written_cas))
             if isinstance(reply, Closed):
                 return b"".join(replies) + b"<EOF>"
-            replies.append(encode(command, reply))
-        return b"".join(replies) + (b"<EOF>" if parser.closed else b"")
+        return b"".join(replies) + (b"<EOF>" if bytes_in.closed else b"")
 
     def rows(self, query: str) -> list[tuple[object, ...]]:
         """Return what SQL sees from outside."""

@@ -30,7 +30,7 @@ _SETTINGS_HELP = "\n".join(
     f"{'*' if s.dynamic else ' '} {s.name}={s.default}  ({s.unit}) {s.help}" for s in SETTINGS.values()
 )
 
-_HELP = f"""Serve mapped tables over the memcached text protocol.
+_HELP = f"""Serve mapped tables over the memcached protocols, text and binary.
 
 Reads the plugin's own configuration tables (containers, config_options) from the store and serves the tables they name.
 SIGHUP reads them and --config again, SIGTERM drains. While the server runs only the settings marked * change.

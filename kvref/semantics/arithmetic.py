@@ -9,7 +9,7 @@ from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, ReadAlong, Row, Steps, Update
 from kvref.semantics.session import Session
 from kvref.semantics.slip import slipped
-from kvref.semantics.store import new_cas, with_values
+from kvref.semantics.store import new_cas, with_values, write
 from kvref.semantics.values import (
     RefusedError,
     is_number,
@@ -44,7 +44,11 @@ def arithmetic(session: Session, command: c.Arithmetic, now: int) -> Steps:
         return target
     if row is None or mapping is None:
         unfit = session.rules.wraps_integers and not is_number(target[0].key, target[1])
-        return ServerError(NOT_COUNTED) if unfit else Status.NOT_FOUND  # incr and decr notice a key that is no number
+        if unfit:
+            return ServerError(NOT_COUNTED)  # incr and decr notice a key that is no number
+        return Status.NOT_FOUND if command.initial is None else (yield from _created(session, command, *target, now))
+    if session.is_another(row.cas, command.cas):
+        return Status.EXISTS
     index = _column_used(session, mapping, row)
     number = yield from _number(session, mapping, row, index)
     result = _result(session, command, number)
@@ -56,6 +60,18 @@ def arithmetic(session: Session, command: c.Arithmetic, now: int) -> Steps:
     if cause is not None and not session.rules.answers_refused_sum:
         return ServerError(cause if session.rules.refusal_is_error else NOT_COUNTED)
     return Number(result)
+
+
+def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: bytes, now: int) -> Steps:
+    """Store the first number, which only the binary protocol sends along."""
+    assert command.initial is not None
+    exptime = command.exptime if session.rules.keeps_created_expiry else 0  # arith-011
+    reply = yield from write(
+        session, mapping, key, c.Store("add", command.word, 0, exptime, b"%d" % command.initial), now
+    )
+    if reply is Status.STORED:
+        return Number(command.initial)
+    return ServerError(NOT_COUNTED) if reply is Status.NOT_STORED else reply
 
 
 def _column_used(session: Session, mapping: Mapping, row: Row) -> int:

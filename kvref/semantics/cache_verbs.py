@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from kvref.semantics.arithmetic import LONGEST_NUMBER, NON_NUMERIC
@@ -44,7 +45,11 @@ def arithmetic(cache: Cache, rules: Rules, key: Key, command: c.Arithmetic, now:
     """Add to or subtract from a number in the cache; flags and expiry stay (more:policy-118)."""
     found = cache.find(key, now)
     if found is None:
-        return Status.NOT_FOUND
+        if command.initial is None:
+            return Status.NOT_FOUND
+        expiry = _expiry(cache, rules, command.exptime, now)
+        cache.put(key, Entry(0, b"%d" % command.initial, next(cache.numbers), expiry, now))
+        return Number(command.initial)
     number = _number(rules, found.data)
     if number is None:
         return ClientError(NON_NUMERIC)
@@ -54,6 +59,22 @@ def arithmetic(cache: Cache, rules: Rules, key: Key, command: c.Arithmetic, now:
         data += b"\r\n"  # the daemon's items ended so once (more:policy-116)
     cache.put(key, Entry(found.flags, data, next(cache.numbers), found.expiry, now))
     return Number(result)
+
+
+def touch(cache: Cache, key: Key, exptime: int, now: int) -> Entry | None:
+    """Give an item another time and return it; its cas number stays. None where there is none.
+
+    Args:
+        cache: the server's.
+        key: where the item stands.
+        exptime: as the client wrote it.
+        now: UNIX time in whole seconds.
+    """
+    found = cache.find(key, now)
+    if found is not None:
+        found = replace(found, expiry=cache.over(exptime, now))
+        cache.put(key, found)
+    return found
 
 
 def sent_to_table(cache: Cache, rules: Rules, command: c.Store, now: int) -> c.Store:

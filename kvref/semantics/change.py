@@ -19,6 +19,8 @@ def delete(session: Session, command: c.Delete, now: int) -> Steps:
     row, mapping = yield from session.existing(target, now)
     if row is None or mapping is None:
         return Status.NOT_FOUND
+    if session.is_another(row.cas, command.cas):
+        return Status.EXISTS
     cause = yield Remove(mapping, row.key)
     if cause is not None:
         return refused_by_table(session, cause) if session.rules.refusal_is_error else Status.NOT_FOUND

@@ -36,8 +36,11 @@ class Policies:
         match command:
             case c.Get():
                 return self.get
-            case c.Store() | c.Arithmetic():
+            case c.Store() | c.Arithmetic() | c.Touch():
                 return self.set
+            case c.GetAndTouch():
+                # It writes; where nothing is answered to a get, nothing is to it either.
+                return Policy.OFF if self.get is Policy.OFF else self.set
             case c.Delete():
                 return self.delete
             case c.Refused():

@@ -106,12 +106,16 @@ class Insert:
 
 @dataclass(slots=True)
 class Update:
-    """Overwrite the row found under `key`; answered with None, or the table's reason to refuse it."""
+    """Overwrite the row found under `key`; answered with None, or the table's reason to refuse it.
+
+    `expiry_only`: no other column than the expiry is written, which is all that differs.
+    """
 
     mapping: Mapping
     key: Cell
     row: Row
     clear_unmapped: bool
+    expiry_only: bool = False
 
 
 @dataclass(slots=True)

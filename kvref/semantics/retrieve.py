@@ -34,10 +34,14 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         found: list[r.Item] = []
         wanted = parse(key) if key and session.rules.ranges else None
         if key == b"":
-            found = [(yield from _switch_word(session, word))]
+            found = [switch_item(session, word, (yield from session.mapping()))]
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.stuck = not (last or session.rules.each_word_switches)
-            found = yield from _rows(session, mapping, word, key, wanted, now, first_only=last and key is not word)
+            # The binary protocol has one item in its reply.
+            first_only = command.frame is not None or (last and key is not word)
+            found = yield from _rows(session, mapping, word, key, wanted, now, first_only=first_only)
+            if wanted is not None and command.frame is not None and session.rules.lossy_ranges:
+                _cut_keys(found, len(word))
             if session.rules.counts_each_key and not session.batch.reads_alone:
                 yield from _count(session)
             read = not session.rules.counts_each_key
@@ -58,6 +62,12 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
     return r.Items(items, command.with_cas)
 
 
+def _cut_keys(items: list[r.Item], length: int) -> None:
+    """Give keys the length of the request's key: process_bin_get takes that for the row's (range-002, range-003)."""
+    for item in items:
+        item.word = item.word[:length].ljust(length, b"\0")
+
+
 def _count(session: Session) -> Generator[Operation, Any, None]:
     reason = yield from session.batch.read()
     if reason is not None:
@@ -74,8 +84,8 @@ def _key(session: Session, word: bytes) -> Steps:
     return target.key
 
 
-def _switch_word(session: Session, word: bytes) -> Steps:
-    mapping = yield from session.mapping()
+def switch_item(session: Session, word: bytes, mapping: Mapping) -> r.Item:
+    """Return what a word that only switches to a mapping is answered."""
     named = mapping if session.rules.names_bound_table else session.shared.directory.default
     return r.Item(word, 0, named.label, 0)
 

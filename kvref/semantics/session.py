@@ -79,6 +79,7 @@ class Session:
         # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts
         # mappings off words, known or not (mget-002..004; multi_get in innodb_engine.cc outlives the command).
         self.stuck = False
+        self.written_cas = 0  # number that the command in hand gave its row
         self.flushed = False  # a table was emptied, which may be an OK's meaning or not: whoever asks takes it back
         self._generation = shared.directory.generation
 
@@ -234,6 +235,16 @@ class Session:
         """Tell whether a row is over; 0, NULL and negative times never are (exp-006, exp-019)."""
         return row.expiry is not None and 0 < row.expiry < now
 
+    def is_another(self, cas: int | None, asked: int) -> bool:
+        """Tell whether what was found is not what a binary request is about.
+
+        Args:
+            cas: number of what was found.
+            asked: the request's; 0 is any.
+        """
+        return bool(asked) and self.rules.checks_every_cas and (cas or 0) % (1 << 64) != asked
+
     def next_cas(self) -> int:
-        """Take a number from the counter."""
-        return next(self.shared.cas)
+        """Take a number from the counter: the one that the reply to a write shows."""
+        self.written_cas = next(self.shared.cas)
+        return self.written_cas

@@ -20,6 +20,7 @@ class Counters:
     cmd_get: int = 0
     cmd_set: int = 0
     cmd_flush: int = 0
+    cmd_touch: int = 0
     get_hits: int = 0
     get_misses: int = 0
     delete_misses: int = 0
@@ -31,6 +32,8 @@ class Counters:
     cas_misses: int = 0
     cas_hits: int = 0
     cas_badval: int = 0
+    touch_hits: int = 0
+    touch_misses: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
     total_connections: int = 0
@@ -42,6 +45,16 @@ class Counters:
         self.cmd_get += hits + misses
         self.get_hits += hits
         self.get_misses += misses
+
+    def touched(self, word: bytes, *, hit: bool) -> None:
+        """Count what a word of a gat found."""
+        self.prefixes.got(word, hit=hit)
+        self._touched(hit=hit)
+
+    def _touched(self, *, hit: bool) -> None:
+        self.cmd_touch += 1
+        self.touch_hits += hit
+        self.touch_misses += not hit
 
     def count(self, command: c.Command, reply: Reply, *, missing_counted: bool) -> None:
         """Count a command by its answer (count-001, count-002); get counts its words itself.
@@ -65,6 +78,9 @@ class Counters:
             case c.Delete():
                 self.delete_hits += reply is Status.DELETED
                 self.delete_misses += reply is Status.NOT_FOUND
+            case c.Touch():
+                if reply in (Status.TOUCHED, Status.NOT_FOUND):
+                    self._touched(hit=reply is Status.TOUCHED)
             case c.FlushAll():
                 self.cmd_flush += 1
             case c.Arithmetic():
@@ -91,6 +107,8 @@ GENERAL: Final = (
     "delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval bytes_read "
     "bytes_written limit_maxbytes accepting_conns listen_disabled_num rejected_conns threads conn_yields"
 ).split()
+# Behind which of them the counters of touch stand, as memcached 1.6 has them.
+TOUCHES: Final = {"cmd_flush": ["cmd_touch"], "cas_badval": ["touch_hits", "touch_misses"]}
 BAD_LINE: Final = b"CLIENT_ERROR bad command line"
 SLABS: Final = 200
 ENGINE: Final = "evictions curr_items total_items bytes reclaimed engine_maxbytes".split()
@@ -112,19 +130,29 @@ FIXED: Final[dict[bytes, list[tuple[str, str]]]] = {
 }
 
 
-def report(words: list[bytes], counters: Counters, process: Callable[[], dict[str, str]]) -> Reply:
+def report(
+    words: list[bytes],
+    counters: Counters,
+    process: Callable[[], dict[str, str]],
+    *,
+    engine_first: bool,
+    touches: bool,
+) -> Reply:
     """Answer `stats` and its sub-commands.
 
     Args:
         words: what followed `stats`.
         counters: this server's counters; `reset` sets them to 0.
         process: gives the server's own values by row name.
+        engine_first: the order of the binary protocol (stat-001).
+        touches: touch is counted.
     """
+    general = [each for name in GENERAL for each in (name, *(TOUCHES.get(name, ()) if touches else ()))]
     match words:
         case []:
-            return _rows(GENERAL + ENGINE, counters, process())
+            return _rows(ENGINE + general if engine_first else general + ENGINE, counters, process())
         case [b"aggregate", *_]:
-            return _rows(GENERAL, counters, process())
+            return _rows(general, counters, process())
         case [b"settings", *_]:
             own = process()
             return _rows([name for name in SETTINGS if name in own], counters, own)

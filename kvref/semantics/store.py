@@ -41,13 +41,29 @@ def store(session: Session, command: c.Store, now: int) -> Steps:
     mapping, key = target
     if not key:
         return Status.NOT_STORED  # a switch word: innodb_store returns before it looks for a row
+    return (yield from write(session, mapping, key, command, now))
+
+
+def write(session: Session, mapping: Mapping, key: bytes, command: c.Store, now: int) -> Steps:
+    """Carry out a storage command on the row of one key.
+
+    Args:
+        session: the connection's state.
+        mapping: the table.
+        key: not empty.
+        command: what to store, and on which condition.
+        now: UNIX time in whole seconds.
+
+    Raises:
+        RefusedError: see `store`.
+    """
     yield from session.check(mapping)
     cell = _key(session, mapping, command, key)
     check_numbers(session, mapping, command, now)
     yield from session.batch.write()
     found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
     over = found is not None and session.rules.hides_expired and session.expired(found, now)
-    refusal = _condition(command, None if over else found)
+    refusal = _condition(session, command, None if over else found)
     if refusal is not None:
         if command.verb == "add":
             session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
@@ -76,12 +92,16 @@ def refused_by_table(session: Session, cause: str) -> Reply:
     return ServerError(cause) if session.rules.refusal_is_error else Status.NOT_STORED
 
 
-def _condition(command: c.Store, row: Row | None) -> Status | None:
+def _condition(session: Session, command: c.Store, row: Row | None) -> Status | None:
     match command.verb:
         case "add":
             return None if row is None else Status.NOT_STORED
-        case "replace" | "append" | "prepend":
+        case "replace":
             return Status.NOT_STORED if row is None else None
+        case "append" | "prepend":
+            if row is None:
+                return Status.NOT_STORED
+            return Status.EXISTS if session.is_another(row.cas, command.cas) else None
         case "cas":
             if row is None:
                 return Status.NOT_FOUND
@@ -93,7 +113,7 @@ def _condition(command: c.Store, row: Row | None) -> Status | None:
 def _new_row(session: Session, mapping: Mapping, command: c.Store, key: Cell, found: Row | None, now: int) -> Row:
     rules, separator = session.rules, session.shared.directory.separator
     flags = fit_flags(mapping, command.flags)
-    expiry = _expiry(session, mapping, command, now)
+    expiry = None if mapping.expiry is None else wrapped(mapping.expiry, _time(session, command, now))
     if found is None or command.verb not in APPENDING:
         cas = new_cas(session, mapping)  # taken before the value is looked at (cas-017)
         values = split_value(mapping, command.data, separator, rules)
@@ -146,25 +166,50 @@ def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int
     """
     if session.rules.wraps_integers or (command.verb in APPENDING and not session.rules.append_takes_request):
         return
-    time = _time(session, command, now)
-    if command.exptime >= 1 << 31 and (mapping.expiry is None or time > mapping.expiry.high):
+    check_time(mapping, command.exptime, _time(session, command, now))
+    if mapping.flags is not None:
+        _check_range(mapping.flags, _signed_flags(mapping.flags, command.flags))
+
+
+def check_time(mapping: Mapping, exptime: int, time: int) -> None:
+    """Refuse a time that the expiry column cannot hold.
+
+    Args:
+        mapping: whose column.
+        exptime: as the client wrote it.
+        time: what it means, see `time_of`.
+
+    Raises:
+        RefusedError: see `check_numbers`.
+    """
+    if exptime >= 1 << 31 and (mapping.expiry is None or time > mapping.expiry.high):
         raise RefusedError(Line(BAD_FORMAT))
-    flags = None if mapping.flags is None else _signed_flags(mapping.flags, command.flags)
-    for column, number in ((mapping.flags, flags), (mapping.expiry, time)):
-        if column is not None and number is not None and not column.low <= number <= column.high:
-            raise RefusedError(ClientError(f"{number} is out of the range of column {column.name}"))
+    if mapping.expiry is not None:
+        _check_range(mapping.expiry, time)
 
 
-def _expiry(session: Session, mapping: Mapping, command: c.Store, now: int) -> int | None:
-    return None if mapping.expiry is None else wrapped(mapping.expiry, _time(session, command, now))
+def _check_range(column: Column, number: int) -> None:
+    if not column.low <= number <= column.high:
+        raise RefusedError(ClientError(f"{number} is out of the range of column {column.name}"))
 
 
 def _time(session: Session, command: c.Store, now: int) -> int:
-    # Where a negative time is taken it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
-    exptime = command.exptime if command.exptime >= 0 else command.exptime + (1 << 32)
     # append and prepend count every time from now, however large (limit-067, limit-091).
-    relative = command.verb in APPENDING or 0 < exptime <= session.rules.longest_relative
-    return now + exptime if exptime and relative else exptime
+    return time_of(session, command.exptime, now, from_now=command.verb in APPENDING)
+
+
+def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False) -> int:
+    """Return the UNIX second that a client's time means; 0 is 0: never.
+
+    Args:
+        session: whose profile says up to which number it counts from now.
+        exptime: as the client wrote it.
+        now: UNIX time in whole seconds.
+        from_now: it does so however large.
+    """
+    # Where a negative time is taken it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
+    seconds = exptime if exptime >= 0 else exptime + (1 << 32)
+    return now + seconds if seconds and (from_now or seconds <= session.rules.longest_relative) else seconds
 
 
 def with_values(mapping: Mapping, row: Row, values: tuple[Cell, ...], cas: int | None) -> Row:

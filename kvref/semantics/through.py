@@ -15,7 +15,7 @@ from kvref.semantics import cache_verbs
 from kvref.semantics.cache import Entry, Key
 from kvref.semantics.mapping import Mapping
 from kvref.semantics.policies import Policy
-from kvref.semantics.ports import Lookup, Operation, Steps
+from kvref.semantics.ports import Lookup, Operation, Row, Steps
 from kvref.semantics.session import Session
 from kvref.semantics.values import to_bytes
 from kvref.wire import commands as c
@@ -52,8 +52,8 @@ def through(
         return _answer_of_nothing(command)
     if policy is Policy.CACHE:
         return (yield from in_table(_in_cache, session, command, now))
-    if isinstance(command, c.Get):
-        return (yield from in_table(verb, session, command, now))  # which asks `cached` for each word
+    if isinstance(command, c.Get | c.Touch | c.GetAndTouch):
+        return (yield from in_table(verb, session, command, now))  # which asks `cached`, or calls `note`, for each word
     if session.rules.cache_holds_rows:
         return (yield from _rows_cached(session, command, now, verb, in_table))
     return (yield from _both(session, command, now, verb, in_table))
@@ -79,6 +79,10 @@ def _answer_of_nothing(command: c.Command) -> r.Reply:
             return r.Number(0)
         case c.Delete():
             return r.Status.DELETED
+        case c.Touch():
+            return r.Status.TOUCHED
+        case c.GetAndTouch():
+            return r.Items([], command.with_cas)
         case c.Refused():
             return r.Line(command.line)
         case _:
@@ -86,7 +90,7 @@ def _answer_of_nothing(command: c.Command) -> r.Reply:
 
 
 def _in_cache(session: Session, command: c.Command, now: int) -> Generator[Operation, Any, r.Reply]:
-    if isinstance(command, c.Get):
+    if isinstance(command, c.Get | c.GetAndTouch):
         return (yield from _got(session, command, now))
     if isinstance(command, c.FlushAll):
         return _flushed(session, command, now)
@@ -105,15 +109,28 @@ def _in_cache(session: Session, command: c.Command, now: int) -> Generator[Opera
 def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
     """Carry out a write on the cache."""
     cache = session.shared.cache
+    before = cache.find(at, now)
+    number = command.cas if isinstance(command, c.Store | c.Arithmetic | c.Delete) else 0
+    if before is not None and session.is_another(before.cas, number):
+        return r.Status.EXISTS
     match command:
         case c.Store():
-            return cache_verbs.store(cache, session.rules, at, command, now)
+            return _numbered(session, at, now, cache_verbs.store(cache, session.rules, at, command, now))
         case c.Arithmetic():
-            return cache_verbs.arithmetic(cache, session.rules, at, command, now)
+            return _numbered(session, at, now, cache_verbs.arithmetic(cache, session.rules, at, command, now))
+        case c.Touch():
+            found = cache_verbs.touch(cache, at, command.exptime, now)
+            return r.Status.NOT_FOUND if found is None else r.Status.TOUCHED
         case _:
-            found = cache.find(at, now)
             cache.remove(at)
-            return r.Status.NOT_FOUND if found is None else r.Status.DELETED
+            return r.Status.NOT_FOUND if before is None else r.Status.DELETED
+
+
+def _numbered(session: Session, at: Key, now: int, reply: r.Reply) -> r.Reply:
+    """Note the number of the item that a write has left, for its reply."""
+    entry = session.shared.cache.find(at, now)
+    session.written_cas = 0 if entry is None else entry.cas
+    return reply
 
 
 def _flushed(session: Session, command: c.FlushAll, now: int) -> r.Reply:
@@ -121,7 +138,7 @@ def _flushed(session: Session, command: c.FlushAll, now: int) -> r.Reply:
     return r.Status.OK
 
 
-def _got(session: Session, command: c.Get, now: int) -> Generator[Operation, Any, r.Reply]:
+def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generator[Operation, Any, r.Reply]:
     items: list[r.Item] = []
     size = 0
     for word in command.words:
@@ -130,13 +147,19 @@ def _got(session: Session, command: c.Get, now: int) -> Generator[Operation, Any
         if place is not None and place.mapping is not None and not place.key:
             item = r.Item(word, 0, place.mapping.label, 0)
         elif place is not None:
+            if isinstance(command, c.GetAndTouch):
+                cache_verbs.touch(session.shared.cache, place.at, command.exptime, now)
             item = _item(session, word, place.at, now)
-        session.shared.counters.got(word, hits=item is not None, misses=item is None)
+        if isinstance(command, c.Get):
+            session.shared.counters.got(word, hits=item is not None, misses=item is None)
+        elif place is None or place.mapping is None or place.key:
+            session.shared.counters.touched(word, hit=item is not None)
         if item is not None:
             items.append(item)
             size += item.size
             session.check_reply(size)
-    return r.Line(BAD_FORMAT) if command.refused else r.Items(items, command.with_cas)
+    refused = isinstance(command, c.Get) and command.refused
+    return r.Line(BAD_FORMAT) if refused else r.Items(items, command.with_cas)
 
 
 def _item(session: Session, word: bytes, at: Key, now: int) -> r.Item | None:
@@ -195,12 +218,21 @@ def _noting(verb: Verb) -> Verb:
         elif reply is r.Status.STORED or isinstance(reply, r.Number):
             row = yield from _row(session, place)
             if row is not None:
-                item = session.item(b"", row)
-                entry = Entry(item.flags, item.data, item.cas, max(row.expiry or 0, 0), now)
-                session.pending.wrote((place.at[0], to_bytes(row.key)), entry)
+                note(session, place.mapping, row, now)
         return reply
 
     return noting
+
+
+def note(session: Session, mapping: Mapping, row: Row, now: int) -> None:
+    """Keep a row as it is after a write, for the cache to have it with the commit."""
+    session.pending.wrote((mapping.source, to_bytes(row.key)), entry_of(session, row, now))
+
+
+def entry_of(session: Session, row: Row, now: int) -> Entry:
+    """Return a row as an item."""
+    item = session.item(b"", row)
+    return Entry(item.flags, item.data, item.cas, max(row.expiry or 0, 0), now)
 
 
 def _row(session: Session, place: _Place) -> Steps:
@@ -228,7 +260,7 @@ def _place(session: Session, word: bytes) -> Generator[Operation, Any, _Place | 
 
 def _word(command: c.Command) -> bytes:
     match command:
-        case c.Store() | c.Arithmetic() | c.Delete():
+        case c.Store() | c.Arithmetic() | c.Delete() | c.Touch():
             return command.word
         case c.Refused():
             return command.removes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kvref.errors import StoreError
-from kvref.semantics import arithmetic, change, retrieve, store
+from kvref.semantics import arithmetic, change, retrieve, store, touch
 from kvref.semantics.policies import Policy
 from kvref.semantics.ports import DeadlockError, LockWaitError, RollBack, Steps, TransactionLostError
 from kvref.semantics.session import LOCK_WAIT, Session, UnfitError
@@ -22,6 +22,8 @@ _VERBS: Final[dict[type, Verb]] = {
     c.Store: store.store,
     c.Arithmetic: arithmetic.arithmetic,
     c.Delete: change.delete,
+    c.Touch: touch.touch,
+    c.GetAndTouch: touch.get_and_touch,
     c.FlushAll: change.flush_all,
     c.Bind: change.bind,
     c.Refused: change.refused,
@@ -36,6 +38,7 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
         command: what the client asked.
         now: UNIX time in whole seconds.
     """
+    session.written_cas = 0
     verb = _VERBS.get(type(command))
     if verb is None:
         return _without_rows(session, command)
@@ -96,7 +99,7 @@ def _settled(session: Session, command: c.Command, reply: r.Reply) -> Steps:
         # incr and decr of a missing key are no failure (wbatch-034).
         failed = not session.rules.failure_discards and isinstance(reply, r.ServerError | r.ClientError)
     else:
-        failed = reply not in (r.Status.STORED, r.Status.DELETED)
+        failed = reply not in (r.Status.STORED, r.Status.DELETED, r.Status.TOUCHED)
     reason = yield from session.batch.wrote(failed=failed)
     return reply if reason is None else r.ServerError(reason)
 
@@ -120,10 +123,12 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
     match command:
         case c.Version():
             return r.Release(session.rules.release)
-        case c.Verbosity():
+        case c.Verbosity() | c.Noop():
             return r.Status.OK
         case c.Stats():
-            return report(command.words, session.shared.counters, session.shared.process)
+            shared, binary = session.shared, command.frame is not None
+            touches = session.rules.counts_touches
+            return report(command.words, shared.counters, shared.process, engine_first=binary, touches=touches)
         case c.Quit():
             return r.Closed()
         case _:

@@ -12,9 +12,10 @@ from kvref.semantics.session import Session, Shared
 from kvref.semantics.verbs import execute
 from kvref.server.drivers import Driver
 from kvref.wire import commands as c
+from kvref.wire.protocol import Parser, encode, parser
 from kvref.wire.replies import Closed, Reply, ServerError
-from kvref.wire.rules import TextRules
-from kvref.wire.text import TextParser, encode
+from kvref.wire.rules import WireRules
+from kvref.wire.text import TextParser
 
 _log = logging.getLogger("kvref.server")
 
@@ -30,13 +31,13 @@ class Host(Protocol):
 
     shared: Shared
     driver: Driver
-    text_rules: TextRules
+    wire_rules: WireRules
     connections: set[Connection]
     most_connections: int
 
 
 class Connection(asyncio.Protocol):
-    """Speak the text protocol on one socket.
+    """Speak one of the two protocols on one socket: the first byte decides (switch-001).
 
     Args:
         host: the server.
@@ -44,7 +45,8 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._parser = TextParser(host.text_rules)
+        self._parser: Parser = TextParser(host.wire_rules)
+        self._heard = False  # the client has said something
         self._session = Session(host.shared)
         self._transaction = host.driver.begin()
         self._loop = asyncio.get_running_loop()
@@ -84,6 +86,9 @@ class Connection(asyncio.Protocol):
         shared.counters.bytes_read += len(data)
         if shared.rules.reload_silences and self._generation != shared.directory.generation:
             return
+        if not self._heard:
+            self._heard = True
+            self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
         self._run()
         self._throttle()
@@ -212,8 +217,7 @@ class Connection(asyncio.Protocol):
                     other.commit_idle()  # more:hist-004
         if isinstance(reply, Closed):
             self._ending = True
-            return
-        line = encode(command, reply)
+        line = encode(command, reply, self._session.written_cas)
         if line:
             self._out.append((command, line))
             self._owed += len(line)
@@ -239,7 +243,7 @@ class Connection(asyncio.Protocol):
         if lost:
             # What the tick wrote is gone and what it read may never have been: no reply of it may stand.
             failure = ServerError(lost)
-            self._out = [(command, encode(command, failure)) for command, _ in self._out]
+            self._out = [(command, encode(command, failure, 0)) for command, _ in self._out]
             if self._host.shared.rules.cache_holds_rows:
                 self._host.shared.cache.clear()
         self._flush()

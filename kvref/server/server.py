@@ -28,7 +28,7 @@ from kvref.server.idle import IdleCommit, Rule
 from kvref.server.settings import SETTINGS
 from kvref.storage.isolation import isolation
 from kvref.storage.sqlite import SQLiteStore
-from kvref.wire.rules import TextRules, text_rules
+from kvref.wire.rules import WireRules, wire_rules
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -77,7 +77,7 @@ class Server:
             Limits(settings["daemon_memcached_r_batch_size"], settings["daemon_memcached_w_batch_size"]),
             cache,
         )  # fmt: skip
-        self.text_rules = self._grammar()
+        self.wire_rules = self._grammar()
         self.driver: Driver
         self._reloading: asyncio.Task[None] | None = None
 
@@ -123,16 +123,16 @@ class Server:
             self.shared.directory.replace(await self.driver.read_directory())
             self._take(settings)
             self.shared.cache.restart(int(time.time()))
-            self.text_rules = self._grammar()
+            self.wire_rules = self._grammar()
         except (ConfigError, StoreError) as error:
             _log.error("configuration not reloaded, the old one stays in force: %s", error)
             return
         self._report()
         _log.info("configuration reloaded")
 
-    def _grammar(self) -> TextRules:
+    def _grammar(self) -> WireRules:
         for_cache = self.shared.directory.policies.fills_cache
-        return text_rules(self.profile, self.settings["item_size_max"], for_cache=for_cache)
+        return wire_rules(self.profile, self.settings["item_size_max"], for_cache=for_cache)
 
     def _take(self, settings: dict[str, int]) -> None:
         for name, value in settings.items():
@@ -187,7 +187,7 @@ class Server:
             "threads": str(self.profile["stats.threads"]),
             "num_threads": str(self.profile["stats.threads"]),
             "cas_enabled": "yes",
-            "binding_protocol": "ascii",
+            "binding_protocol": "auto-negotiate",
             "auth_enabled_sasl": "no",
             "item_size_max": str(self.settings["item_size_max"]),
             "tcp_backlog": str(BACKLOG),

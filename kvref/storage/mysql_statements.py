@@ -97,6 +97,12 @@ class Statements:
         sets += [f"{name} = NULL" for name in (self._nulls if clear_unmapped else [])]
         return f"UPDATE {self._indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
 
+    def retime(self, key: Cell, row: Row) -> str:
+        """Return the UPDATE of the expiry alone."""
+        column = self.mapping.expiry
+        assert column is not None
+        return f"UPDATE {self._indexed} SET {quote(column.name)} = {literal(column, row.expiry)}{self._where(key)}"  # noqa: S608
+
     def remove(self, key: Cell) -> str:
         """Return the DELETE of the row found under a key."""
         return f"DELETE FROM {self.mapping.source}{self._where(key)}"  # noqa: S608

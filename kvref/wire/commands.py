@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Get:
+class Frame:
+    """What the reply to a binary request repeats of it.
+
+    Args:
+        opcode: 0 to 255.
+        opaque: the client's four bytes.
+        key: the client's word, 0 to 250 bytes.
+        quiet: a success, or the miss of a get, is not answered.
+        with_key: the reply to a get bears the key.
+    """
+
+    opcode: int
+    opaque: bytes
+    key: bytes = b""
+    quiet: bool = False
+    with_key: bool = False
+
+
+@dataclass(slots=True)
+class _Request:
+    frame: Frame | None = field(default=None, kw_only=True)  # None: asked in text
+
+
+@dataclass(slots=True)
+class Get(_Request):
     """Retrieve by words; `refused` when a later word of the line was too long (the earlier ones still switch)."""
 
     words: list[bytes]
@@ -15,8 +39,11 @@ class Get:
 
 
 @dataclass(slots=True)
-class Store:
-    """Write one item; verb is set, add, replace, append, prepend or cas. `exptime` is the client's number."""
+class Store(_Request):
+    """Write one item; verb is set, add, replace, append, prepend or cas. `exptime` is the client's number.
+
+    append and prepend have a cas number only in the binary protocol; 0 is none.
+    """
 
     verb: str
     word: bytes
@@ -28,25 +55,51 @@ class Store:
 
 
 @dataclass(slots=True)
-class Arithmetic:
-    """Add to or subtract from a number; `delta` is 0 to 2^64-1."""
+class Arithmetic(_Request):
+    """Add to or subtract from a number; `delta` is 0 to 2^64-1.
+
+    What only the binary protocol has: `initial` is stored with `exptime` where no row is found (None: nothing is), and
+    the row must have the number `cas`, unless that is 0.
+    """
 
     increment: bool
     word: bytes
     delta: int
     noreply: bool = False
+    initial: int | None = None
+    exptime: int = 0
+    cas: int = 0
 
 
 @dataclass(slots=True)
-class Delete:
-    """Remove one item."""
+class Delete(_Request):
+    """Remove one item; in the binary protocol only one with the number `cas`, unless that is 0."""
 
     word: bytes
+    noreply: bool = False
+    cas: int = 0
+
+
+@dataclass(slots=True)
+class Touch(_Request):
+    """Give one item another time; `exptime` is the client's number."""
+
+    word: bytes
+    exptime: int
     noreply: bool = False
 
 
 @dataclass(slots=True)
-class FlushAll:
+class GetAndTouch(_Request):
+    """Retrieve by words and give what is found another time."""
+
+    words: list[bytes]
+    exptime: int
+    with_cas: bool
+
+
+@dataclass(slots=True)
+class FlushAll(_Request):
     """Empty the bound table; `delay` in seconds as the client wrote it."""
 
     delay: int = 0
@@ -54,43 +107,70 @@ class FlushAll:
 
 
 @dataclass(slots=True)
-class Bind:
+class Bind(_Request):
     """Bind the connection to a mapping by its bare name."""
 
     name: bytes
 
 
 @dataclass(slots=True)
-class Stats:
+class Stats(_Request):
     """Report counters; `words` are what followed `stats`."""
 
     words: list[bytes]
 
 
 @dataclass(slots=True)
-class Version:
+class Version(_Request):
     """Report the release."""
 
 
 @dataclass(slots=True)
-class Verbosity:
+class Verbosity(_Request):
     """Accept a log level, which has no effect."""
 
     noreply: bool = False
 
 
 @dataclass(slots=True)
-class Quit:
-    """Close the connection without a word."""
+class Noop(_Request):
+    """Answer and do nothing."""
 
 
 @dataclass(slots=True)
-class Refused:
-    """A line that the grammar itself answers; `line` without CR LF, `removes` a key whose row goes all the same."""
+class Quit(_Request):
+    """Close the connection; only a binary `quit` is answered before."""
+
+
+@dataclass(slots=True)
+class Refused(_Request):
+    """What the grammar itself answers.
+
+    Args:
+        line: the reply without CR LF; in the binary protocol its text.
+        removes: a key whose row goes all the same.
+        status: of a binary reply.
+    """
 
     line: bytes
     noreply: bool = False
     removes: bytes = b""
+    status: int = 0
 
 
-Command = Get | Store | Arithmetic | Delete | FlushAll | Bind | Stats | Version | Verbosity | Quit | Refused
+Command = (
+    Get
+    | Store
+    | Arithmetic
+    | Delete
+    | Touch
+    | GetAndTouch
+    | FlushAll
+    | Bind
+    | Stats
+    | Version
+    | Verbosity
+    | Noop
+    | Quit
+    | Refused
+)

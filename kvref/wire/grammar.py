@@ -11,7 +11,7 @@ from typing import Final
 
 from kvref.wire import commands as c
 from kvref.wire import numbers
-from kvref.wire.rules import TextRules
+from kvref.wire.rules import WireRules
 
 MAX_KEY: Final = 250
 STORING: Final = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
@@ -20,6 +20,7 @@ BAD_FORMAT: Final = b"CLIENT_ERROR bad command line format"
 BAD_DELETE: Final = BAD_FORMAT + b".  Usage: delete <key> [noreply]"
 BAD_DELTA: Final = b"CLIENT_ERROR invalid numeric delta argument"
 BAD_EXPTIME: Final = b"CLIENT_ERROR Invalid expire time"
+NO_EXPTIME: Final = b"CLIENT_ERROR invalid exptime argument"
 TOO_LARGE: Final = b"SERVER_ERROR object too large for cache"
 
 
@@ -42,7 +43,7 @@ class Discard:
 Parsed = c.Command | Block | Discard
 
 
-def parse_line(line: bytes, rules: TextRules) -> Parsed:
+def parse_line(line: bytes, rules: WireRules) -> Parsed:
     """Parse one line without its line end.
 
     Args:
@@ -53,6 +54,8 @@ def parse_line(line: bytes, rules: TextRules) -> Parsed:
         line = line[: line.index(b"\0")]
     words = [word for word in line.split(b" ") if word]
     verb = _VERBS.get(words[0]) if words else None
+    if verb is None and words and rules.beyond_plugin:
+        verb = _BEYOND.get(words[0])
     if b"\0" in line:
         return _refused(BAD_FORMAT, words, rules)
     if verb is None or not verb.fewest <= len(words) <= verb.most:
@@ -60,21 +63,21 @@ def parse_line(line: bytes, rules: TextRules) -> Parsed:
     return verb.parse(words, rules)
 
 
-def _refused(line: bytes, words: list[bytes], rules: TextRules) -> Parsed:
+def _refused(line: bytes, words: list[bytes], rules: WireRules) -> Parsed:
     length = _length(words[4], rules) if len(words) > 4 and words[0] in STORING else None
     if rules.swallows_refused and length is not None and length >= 0:
         return Discard(c.Refused(line), length + 2)
     return c.Refused(line)
 
 
-def _get(words: list[bytes], _rules: TextRules) -> Parsed:
+def _get(words: list[bytes], _rules: WireRules) -> Parsed:
     for position, word in enumerate(words):
         if len(word) > MAX_KEY and position:
             return c.Get(words[1:position], words[0] == b"gets", refused=True)
     return c.Get(words[1:], words[0] == b"gets")
 
 
-def _store(words: list[bytes], rules: TextRules) -> Parsed:
+def _store(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     length = _length(words[4], rules)
     refusal, store = _store_head(words, rules, length)
@@ -90,7 +93,7 @@ def _store(words: list[bytes], rules: TextRules) -> Parsed:
     return Block(store, length)
 
 
-def _store_head(words: list[bytes], rules: TextRules, length: int | None) -> tuple[bytes, c.Store | None]:
+def _store_head(words: list[bytes], rules: WireRules, length: int | None) -> tuple[bytes, c.Store | None]:
     if len(words[1]) > MAX_KEY:
         return BAD_FORMAT, None
     flags = numbers.unsigned(words[2])
@@ -98,21 +101,25 @@ def _store_head(words: list[bytes], rules: TextRules, length: int | None) -> tup
     cas = numbers.unsigned(words[5]) if words[0] == b"cas" else 0
     if flags is None or exptime is None or length is None:
         return BAD_FORMAT, None
-    if rules.wide_exptime == "low-32-bits":
-        exptime = numbers.low_32_signed(exptime)
-    elif rules.wide_exptime == "error":
-        if exptime >= 1 << 31:
-            return BAD_FORMAT, None
-        exptime = numbers.low_32_signed(exptime)
-    if exptime < 0 and rules.negative_exptime == "error":
-        return BAD_EXPTIME, None
+    exptime, refusal = _exptime(exptime, rules)
+    if refusal:
+        return refusal, None
     if cas is None or (flags >= 1 << 32 and not rules.wide_flags_wrap):
         return BAD_FORMAT, None
     noreply = words[-1] == b"noreply"
     return b"", c.Store(words[0].decode(), words[1], flags % (1 << 32), exptime, b"", cas, noreply)
 
 
-def _length(word: bytes, rules: TextRules) -> int | None:
+def _exptime(exptime: int, rules: WireRules) -> tuple[int, bytes]:
+    """Return a time as the profile reads it, and why it is refused, empty where it is not."""
+    if rules.wide_exptime == "error" and exptime >= 1 << 31:
+        return exptime, BAD_FORMAT
+    if rules.wide_exptime in ("error", "low-32-bits"):
+        exptime = numbers.low_32_signed(exptime)
+    return exptime, BAD_EXPTIME if exptime < 0 and rules.negative_exptime == "error" else b""
+
+
+def _length(word: bytes, rules: WireRules) -> int | None:
     length = numbers.signed(word)
     if length is None:
         return None
@@ -123,7 +130,7 @@ def _length(word: bytes, rules: TextRules) -> int | None:
     return numbers.low_32_signed(length)
 
 
-def _arithmetic(words: list[bytes], _rules: TextRules) -> Parsed:
+def _arithmetic(words: list[bytes], _rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     if len(words[1]) > MAX_KEY:
         return c.Refused(BAD_FORMAT, noreply)
@@ -133,7 +140,7 @@ def _arithmetic(words: list[bytes], _rules: TextRules) -> Parsed:
     return c.Arithmetic(words[0] == b"incr", words[1], delta, noreply)
 
 
-def _delete(words: list[bytes], _rules: TextRules) -> Parsed:
+def _delete(words: list[bytes], _rules: WireRules) -> Parsed:
     noreply = len(words) > 2 and words[-1] == b"noreply"
     # Only a time of 0 is taken, alone or in front of noreply.
     if words[2:] not in ([], [b"0"], [b"noreply"], [b"0", b"noreply"]):
@@ -143,7 +150,29 @@ def _delete(words: list[bytes], _rules: TextRules) -> Parsed:
     return c.Delete(words[1], noreply)
 
 
-def _flush_all(words: list[bytes], rules: TextRules) -> Parsed:
+def _touch(words: list[bytes], rules: WireRules) -> Parsed:
+    noreply = words[-1] == b"noreply"  # any other last word is passed over (process_touch_command, proto_text.c)
+    if len(words[1]) > MAX_KEY:
+        return c.Refused(BAD_FORMAT, noreply)
+    exptime, refusal = _time_asked(words[2], rules)
+    return c.Refused(refusal, noreply) if refusal else c.Touch(words[1], exptime, noreply)
+
+
+def _get_and_touch(words: list[bytes], rules: WireRules) -> Parsed:
+    exptime, refusal = _time_asked(words[1], rules)
+    if refusal:
+        return c.Refused(refusal)
+    if max(map(len, words)) > MAX_KEY:
+        return c.Refused(BAD_FORMAT)  # nothing is touched: memcached touches the words in front of it
+    return c.GetAndTouch(words[2:], exptime, words[0] == b"gats")
+
+
+def _time_asked(word: bytes, rules: WireRules) -> tuple[int, bytes]:
+    exptime = numbers.signed(word)
+    return (0, NO_EXPTIME) if exptime is None else _exptime(exptime, rules)
+
+
+def _flush_all(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     times = words[1:-1] if noreply else words[1:]
     delay = numbers.signed(times[0]) if times else 0
@@ -157,26 +186,26 @@ def _flush_all(words: list[bytes], rules: TextRules) -> Parsed:
     return c.FlushAll(delay, noreply)
 
 
-def _bind(words: list[bytes], _rules: TextRules) -> Parsed:
+def _bind(words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Refused(BAD_FORMAT) if len(words[1]) > MAX_KEY else c.Bind(words[1])
 
 
-def _verbosity(words: list[bytes], _rules: TextRules) -> Parsed:
+def _verbosity(words: list[bytes], _rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     if noreply and len(words) == 2:
         return c.Refused(ERROR)
     return c.Refused(ERROR, noreply) if numbers.unsigned(words[1]) is None else c.Verbosity(noreply)
 
 
-def _stats(words: list[bytes], _rules: TextRules) -> Parsed:
+def _stats(words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Stats(words[1:])
 
 
-def _version(_words: list[bytes], _rules: TextRules) -> Parsed:
+def _version(_words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Version()
 
 
-def _quit(_words: list[bytes], _rules: TextRules) -> Parsed:
+def _quit(_words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Quit()
 
 
@@ -186,7 +215,7 @@ class _Verb:
 
     fewest: int
     most: int
-    parse: Callable[[list[bytes], TextRules], Parsed]
+    parse: Callable[[list[bytes], WireRules], Parsed]
 
 
 _MANY: Final = 1 << 30
@@ -205,4 +234,10 @@ _VERBS: Final = {
     b"version": _Verb(1, 1, _version),
     b"verbosity": _Verb(2, 3, _verbosity),
     b"quit": _Verb(1, 1, _quit),
+}
+# What memcached 1.6 has and the plugin never had.
+_BEYOND: Final = {
+    b"touch": _Verb(3, 4, _touch),
+    b"gat": _Verb(2, _MANY, _get_and_touch),
+    b"gats": _Verb(2, _MANY, _get_and_touch),
 }

@@ -14,6 +14,7 @@ class Status(Enum):
     EXISTS = b"EXISTS\r\n"
     NOT_FOUND = b"NOT_FOUND\r\n"
     DELETED = b"DELETED\r\n"
+    TOUCHED = b"TOUCHED\r\n"
     OK = b"OK\r\n"
     SUCCEED = b"SUCCEED\r\n"
     RESET = b"RESET\r\n"

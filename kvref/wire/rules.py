@@ -1,4 +1,4 @@
-"""What the text grammar takes from a profile, resolved once: the parser asks attributes, never fact keys."""
+"""What the two grammars take from a profile, resolved once: the parsers ask attributes, never fact keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kvref.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class TextRules:
+class WireRules:
     """Grammar facts of one profile.
 
     Args:
@@ -23,6 +23,11 @@ class TextRules:
         value_limit: largest value in bytes, None without limit.
         limit_counts_key: the key's length counts towards it.
         too_large_set_removes: a set beyond it removes the row (`text.too_large_set`).
+        beyond_plugin: touch, gat, gats and the meta commands are there (`verbs.beyond_plugin`).
+        names_unknown_opcode: the reply to one has a text (`binary.unknown_opcode`).
+        short_body_is_unknown: a body shorter than key and extras is answered as an unknown opcode is
+            (`binary.short_body`).
+        signed_times: times of binary requests are signed (`binary.time`).
     """
 
     checks_data_end: bool
@@ -36,9 +41,13 @@ class TextRules:
     value_limit: int | None
     limit_counts_key: bool
     too_large_set_removes: bool
+    beyond_plugin: bool
+    names_unknown_opcode: bool
+    short_body_is_unknown: bool
+    signed_times: bool
 
 
-def text_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False) -> TextRules:
+def wire_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False) -> WireRules:
     """Resolve the grammar facts of a profile.
 
     Args:
@@ -54,7 +63,7 @@ def text_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False)
     }
     limit = profile["cache.value_limit" if for_cache else "text.value_limit"]
     own_engine = for_cache and limit == "1048520-with-key"
-    return TextRules(
+    return WireRules(
         checks_data_end=profile["text.data_end"] == "checked",
         swallows_refused=profile["text.refused_data"] == "swallowed",
         nul_ends_line=profile["text.nul"] == "ends-line",
@@ -66,4 +75,8 @@ def text_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False)
         value_limit=limits[limit],
         limit_counts_key=limit == "1048520-with-key",
         too_large_set_removes=own_engine or profile["text.too_large_set"] == "removes-row",
+        beyond_plugin=profile.flag("verbs.beyond_plugin"),
+        names_unknown_opcode=profile["binary.unknown_opcode"] == "text",
+        short_body_is_unknown=profile["binary.short_body"] == "unknown-command",
+        signed_times=profile["binary.time"] == "signed",
     )

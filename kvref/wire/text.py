@@ -11,7 +11,8 @@ from typing import Final, assert_never
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 from kvref.wire.grammar import Block, Discard, parse_line
-from kvref.wire.rules import TextRules
+from kvref.wire.input import Input
+from kvref.wire.rules import WireRules
 
 # memcached.c try_read_command: a line of more than 1024 bytes without an end is only waited for when it is a get.
 MAX_OPEN_LINE: Final = 1024
@@ -22,30 +23,18 @@ MAX_GET_LINE: Final = 1 << 20
 BAD_CHUNK: Final = b"CLIENT_ERROR bad data chunk"
 
 
-class TextParser:
+class TextParser(Input):
     """Parse the text protocol incrementally.
 
     Args:
         rules: the grammar facts in force.
     """
 
-    def __init__(self, rules: TextRules) -> None:
-        self.closed = False
+    def __init__(self, rules: WireRules) -> None:
+        super().__init__()
         self._rules = rules
-        self._buffer = bytearray()
-        self._position = 0  # start of what is not parsed yet
         self._scanned = 0  # up to here no line end was found
         self._block: Block | None = None
-        self._discard = 0  # bytes still to be thrown away
-
-    @property
-    def pending(self) -> int:
-        """Return how many bytes wait to be parsed."""
-        return len(self._buffer) - self._position
-
-    def feed(self, data: bytes) -> None:
-        """Append bytes as they arrived."""
-        self._buffer += data
 
     def next_command(self) -> c.Command | None:
         """Return the next complete command, or None when more bytes are needed."""
@@ -69,15 +58,8 @@ class TextParser:
         return None
 
     def _compact(self) -> None:
-        del self._buffer[: self._position]
         self._scanned = max(0, self._scanned - self._position)
-        self._position = 0
-
-    def _throw_away(self) -> bool:
-        taken = min(self._discard, len(self._buffer) - self._position)
-        self._position += taken
-        self._discard -= taken
-        return not self._discard
+        super()._compact()
 
     def _take_block(self, block: Block) -> c.Command | None:
         start = self._position

@@ -66,6 +66,14 @@ def test_both_channels_see_the_same_rows(database: SQLServer, served: Served) ->
         assert ask(client, b"delete n\r\nget n\r\n") == b"DELETED\r\nEND\r\n"
 
 
+def test_a_touch_writes_the_time_alone(database: SQLServer, served: Served) -> None:
+    sql(database, "INSERT INTO test.demo_test (c1, c2, c5) VALUES ('t', 'x', 0)")
+    with served.connect() as client:
+        assert ask(client, b"touch t 2000000000\r\ntouch t 2000000000\r\n") == b"TOUCHED\r\nTOUCHED\r\n"
+        assert ask(client, b"gats 2000000001 t\r\n") == b"VALUE t 0 1 0\r\nx\r\nEND\r\n"
+    assert sql(database, "SELECT c2, c3, c4, c5 FROM test.demo_test WHERE c1 = 't'") == [("x", None, None, 2000000001)]
+
+
 def test_one_new_key_from_many_connections(database: SQLServer, served: Served) -> None:
     with ExitStack() as stack:
         clients = [stack.enter_context(served.connect()) for _ in range(24)]

@@ -1,0 +1,118 @@
+"""touch, gat and gats: another time for a row, and nothing else of it changes, its cas number neither.
+
+memcached 1.6 has these verbs (proto_text.c, process_touch_command and process_get_command), the plugin never had. Each
+key of a gat is a write of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+from kvref.semantics.mapping import Mapping
+from kvref.semantics.policies import Policy
+from kvref.semantics.ports import Operation, Row, Steps, Update
+from kvref.semantics.ranges import parse
+from kvref.semantics.retrieve import switch_item
+from kvref.semantics.session import Session
+from kvref.semantics.store import check_time, time_of
+from kvref.semantics.through import note
+from kvref.semantics.values import RefusedError
+from kvref.wire import commands as c
+from kvref.wire import replies as r
+
+
+def touch(session: Session, command: c.Touch, now: int) -> Steps:
+    """Give one row another time.
+
+    Raises:
+        RefusedError: see `touched`.
+    """
+    target = yield from session.resolve(command.word, switches=True)
+    row = None if isinstance(target, r.Status) else (yield from touched(session, *target, command.exptime, now))
+    return r.Status.NOT_FOUND if row is None else r.Status.TOUCHED
+
+
+def get_and_touch(session: Session, command: c.GetAndTouch, now: int) -> Steps:
+    """Answer the words in their order, and give each row that is found another time before the next word is read.
+
+    Raises:
+        RefusedError: see `touched`; what came before it is touched.
+    """
+    items: list[r.Item] = []
+    size = 0
+    for word in command.words:
+        item = yield from _got(session, word, command.exptime, now)
+        if item is not None:
+            items.append(item)
+            size += item.size
+            session.check_reply(size)
+    return r.Items(items, command.with_cas)
+
+
+def _got(session: Session, word: bytes, exptime: int, now: int) -> Generator[Operation, Any, r.Item | None]:
+    target = yield from session.resolve(word, switches=True)
+    row: Row | None = None
+    if not isinstance(target, r.Status):
+        mapping, key = target
+        if not key:
+            return switch_item(session, word, mapping)
+        if session.rules.ranges and parse(key) is not None:
+            raise RefusedError(r.ClientError("gat takes no range: get it, and touch each key"))
+        row = yield from touched(session, mapping, key, exptime, now)
+        reason = yield from session.batch.wrote(failed=row is None)
+        if reason is not None:
+            raise RefusedError(r.ServerError(reason))
+    session.shared.counters.touched(word, hit=row is not None)
+    return None if row is None else session.item(word, row)
+
+
+def touched(
+    session: Session, mapping: Mapping, key: bytes, exptime: int, now: int
+) -> Generator[Operation, Any, Row | None]:
+    """Give a row another time and return the row; None where there is none.
+
+    Args:
+        session: the connection's state.
+        mapping: whose row.
+        key: empty for none.
+        exptime: as the client wrote it.
+        now: UNIX time in whole seconds.
+
+    Raises:
+        RefusedError: the mapping keeps no time, or not this one, or the table refuses it.
+    """
+    yield from session.check(mapping)
+    time = _time(session, mapping, exptime, now)
+    row, _ = yield from session.existing((mapping, key), now)
+    if row is None:
+        return None
+    return (yield from retimed(session, mapping, row, time, now))
+
+
+def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -> Generator[Operation, Any, Row]:
+    """Write another time into a row that was read and locked, and return the row as it is then.
+
+    Raises:
+        RefusedError: the table refuses it.
+    """
+    if mapping.expiry is not None and row.expiry != time:
+        row = replace(row, expiry=time)
+        cause = yield Update(mapping, row.key, row, clear_unmapped=False, expiry_only=True)
+        if cause is not None:
+            raise RefusedError(r.ServerError(cause))
+    if session.shared.directory.policies.set is Policy.BOTH:
+        note(session, mapping, row, now)
+    return row
+
+
+def _time(session: Session, mapping: Mapping, exptime: int, now: int) -> int:
+    if mapping.expiry is None and exptime:
+        # Unlike a set, which has a value to keep, a touch that is not carried out has done nothing of what was asked.
+        raise RefusedError(
+            r.ClientError(f"mapping {mapping.name} has no expiry column: its rows can only be touched with 0")
+        )
+    time = time_of(session, exptime, now)
+    check_time(mapping, exptime, time)
+    return time
