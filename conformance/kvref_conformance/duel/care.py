@@ -81,11 +81,13 @@ def is_safe(data: bytes, care: frozenset[str], *, secondary: bool = False, delim
     return True
 
 
-def are_frames_safe(data: bytes, care: frozenset[str]) -> bool:
-    """Tell whether frames of the binary protocol may be sent."""
+def are_frames_safe(data: bytes, care: frozenset[str], *, secondary: bool = False) -> bool:
+    """Tell whether frames of the binary protocol may be sent; see `is_safe`."""
     sent = list(frames(data))
     for frame, behind in zip_longest(sent, sent[1:]):
         if LONG_SWITCH_WORD in care and len(frame.key) == 250 and frame.key.startswith(b"@@"):
+            return False
+        if UPPER_BOUND in care and secondary and frame.opcode in GETS and b"@<" in frame.key:
             return False
         if VBUCKET_OF_GET in care and frame.opcode in GETS and frame.status:
             ends = behind is not None and behind.opcode in GETS and not behind.status
@@ -112,7 +114,7 @@ def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = F
         if FLUSH_BESIDE_READERS in care and len(begun) > 1 and flushes(data, binary=step.hex is not None):
             return False
         if step.hex is not None:
-            if not are_frames_safe(data, care):
+            if not are_frames_safe(data, care, secondary=secondary):
                 return False
             continue
         if not is_safe(data, care, secondary=secondary, delimiter=delimiter):

@@ -37,38 +37,55 @@ def explained_frames(
     (mine, end), (theirs, other_end) = cut(left), cut(right)
     if end != other_end or len(mine) != len(theirs):
         return None
-    said = "\n".join(map(str, frames(sent)))
+    said = _lines(sent)
     ids = []
     for a, b in zip(mine, theirs, strict=True):
         if _agree(a, b, counted):
             continue
-        row = next((row for row in known if row.explains_frame(said, a, b)), None)
+        row = _row(said, a, b, known, counted)
         if row is None:
             return None
         ids.append(row.id)
     return ids
 
 
+def _lines(sent: bytes) -> str:
+    return "\n".join(map(str, frames(sent)))
+
+
+def _row(said: str, left: Frame, right: Frame, known: Sequence[Known], counted: Counted) -> Known | None:
+    pair = (left, right)
+    if counted.agree(left.cas, right.cas):
+        pair = (replace(left, cas=0), replace(right, cas=0))
+    return next((row for row in known if row.explains_frame(said, *pair)), None)
+
+
 def _agree(left: Frame, right: Frame, counted: Counted) -> bool:
     return replace(left, cas=0) == replace(right, cas=0) and counted.agree(left.cas, right.cas)
 
 
-def kind_of(left: bytes, right: bytes, counted: Counted) -> str:
+def kind_of(sent: bytes, left: bytes, right: bytes, known: Sequence[Known], counted: Counted) -> str:
     """Return under which words two different answers are counted: the first command and what of it differs.
 
     Args:
+        sent: the frames that were answered.
         left: one answer.
         right: the other.
-        counted: pairs of cas numbers; not changed.
+        known: what these rows explain is passed over.
+        counted: pairs of cas numbers.
     """
     (mine, end), (theirs, other_end) = cut(left), cut(right)
+    said = _lines(sent)
     for a, b in zip(mine, theirs, strict=False):
+        if a == b or _row(said, a, b, known, counted) is not None:
+            continue
         if (a.opcode, a.opaque) != (b.opcode, b.opaque):
             return f"{a.name} / {b.name}: one has nothing to say"
         if a.status != b.status:
             return f"{a.name}: 0x{a.status:02x} / 0x{b.status:02x}"
         if differing := _differing(a, b):
-            return f"{a.name} 0x{a.status:02x}: {' and '.join(differing)}"
+            told = f" {a.key.decode('latin-1')}" if a.name == "stat" else ""
+            return f"{a.name}{told} 0x{a.status:02x}: {' and '.join(differing)}"
         if not counted.would_agree(a.cas, b.cas):
             return f"{a.name} 0x{a.status:02x}: cas"
     if len(mine) != len(theirs):

@@ -119,7 +119,7 @@ def _compare(
     if ids is not None:
         outcome.known += ids
         return None
-    kind = kind_of(*answers, counted) if binary else _kind(whole, *answers)
+    kind = kind_of(whole, *answers, known, counted) if binary else _kind(whole, *answers)
     return Difference(number, kind, *(repr(answer)[2:-1] for answer in answers))
 
 

@@ -26,16 +26,14 @@ class Known:
     Args:
         id: under which it is counted.
         sent: what the step sent must contain this.
-        one: a whole line of one side.
-        other: the same line of the other side.
+        pair: a whole line of one side, LF, the same line of the other side.
         reason: why it is no finding.
         differs: names of fields of a frame that may differ; all others are the same. None: it is a row of text lines.
     """
 
     id: str
     sent: re.Pattern[bytes]
-    one: re.Pattern[bytes]
-    other: re.Pattern[bytes]
+    pair: re.Pattern[bytes]
     reason: str
     differs: frozenset[str] | None = None
 
@@ -61,9 +59,8 @@ class Known:
         return self.differs is None and self._fits(sent, left, right)
 
     def _fits(self, sent: bytes, left: bytes, right: bytes) -> bool:
-        return self.sent.search(sent) is not None and (
-            bool(self.one.fullmatch(left) and self.other.fullmatch(right))
-            or bool(self.one.fullmatch(right) and self.other.fullmatch(left))
+        return self.sent.search(sent) is not None and any(
+            self.pair.fullmatch(b"\n".join(pair)) for pair in ((left, right), (right, left))
         )
 
 
@@ -90,6 +87,7 @@ def parse(text: str, profiles: Iterable[str]) -> tuple[Known, ...]:
 
 
 def _known(row: dict[str, Any]) -> Known:
-    sent, one, other = (re.compile(row[name].encode(), re.MULTILINE) for name in ("sent", "one", "other"))
+    sent = re.compile(row["sent"].encode(), re.MULTILINE)
+    pair = re.compile(f"(?:{row['one']})\\n(?:{row['other']})".encode())
     differs = frozenset(row[_DIFFERS]) if _DIFFERS in row else None
-    return Known(row["id"], sent, one, other, row["reason"], differs)
+    return Known(row["id"], sent, pair, row["reason"], differs)
