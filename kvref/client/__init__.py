@@ -1,1 +1,58 @@
-"""The client's side: talking to any endpoint. `converse.py` sends bytes and shows what comes back."""
+"""The client's side: mapped tables from Python, and raw conversations.
+
+    from kvref.client import MappedClient
+
+    with MappedClient("127.0.0.1:11211", mapping="aaa") as client:
+        client.at("shop", columns=("name", "price")).get("1")          # {"name": "pen", "price": "120"}
+
+Reading path: `errors.py` (whose fault it is), `words.py` and `columns.py` (what may be sent), then `mapped.py`,
+`view.py` and `bound.py` (on pymemcache, extra `client`), and `aio.py`, `aio_view.py`, `aio_line.py`, `aio_link.py`,
+`replies.py` (asyncio, which needs no extra). `converse.py` sends bytes and shows what comes back. Names are loaded when
+they are first used: `kvref probe` wants none of them, and must work without pymemcache.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kvref.client.aio import AsyncMappedClient
+    from kvref.client.aio_view import AsyncMappedView
+    from kvref.client.columns import Columns
+    from kvref.client.errors import (
+        CallError,
+        LinkError,
+        MappedError,
+        ServerError,
+        UnknownMappingError,
+        UnsupportedError,
+    )
+    from kvref.client.mapped import MappedClient
+    from kvref.client.view import MappedView
+
+__all__ = [
+    "AsyncMappedClient",
+    "AsyncMappedView",
+    "CallError",
+    "Columns",
+    "LinkError",
+    "MappedClient",
+    "MappedError",
+    "MappedView",
+    "ServerError",
+    "UnknownMappingError",
+    "UnsupportedError",
+]
+
+_ROOMS = {"Async": "aio", "Mapped": "mapped", "Columns": "columns"}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name. Raises ImportError naming the extra where pymemcache is missing."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    room = "errors"
+    if not name.endswith("Error"):
+        room = next(room for start, room in _ROOMS.items() if name.startswith(start))
+    return getattr(import_module(f"{__name__}.{room}"), name)

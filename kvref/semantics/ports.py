@@ -108,14 +108,14 @@ class Insert:
 class Update:
     """Overwrite the row found under `key`; answered with None, or the table's reason to refuse it.
 
-    `expiry_only`: no other column than the expiry is written, which is all that differs.
+    `keeps_value`: no other columns than cas and expiry, where they are mapped, are written: nothing else differs.
     """
 
     mapping: Mapping
     key: Cell
     row: Row
     clear_unmapped: bool
-    expiry_only: bool = False
+    keeps_value: bool = False
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row, Scan, Steps
 from kvref.semantics.session import Session
 from kvref.semantics.values import RefusedError, decoded, key_cell, stored_integer, to_bytes, to_number
-from kvref.wire.grammar import MAX_KEY
+from kvref.wire.lines import MAX_KEY
 from kvref.wire.numbers import signed
 from kvref.wire.replies import Item, Status
 

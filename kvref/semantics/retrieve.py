@@ -14,7 +14,7 @@ from kvref.semantics.through import cached
 from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
 from kvref.wire import replies as r
-from kvref.wire.grammar import BAD_FORMAT
+from kvref.wire.lines import BAD_FORMAT
 
 
 def get(session: Session, command: c.Get, now: int) -> Steps:
@@ -43,7 +43,7 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
             if wanted is not None and command.frame is not None and session.rules.lossy_ranges:
                 _cut_keys(found, len(word))
             if session.rules.counts_each_key and not session.batch.reads_alone:
-                yield from _count(session)
+                yield from count_read(session)
             read = not session.rules.counts_each_key
         # The end of a range is found by a miss (seen on 8.0.33).
         session.shared.counters.got(word, hits=len(found), misses=wanted is not None or not found)
@@ -53,7 +53,7 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
         if wanted is not None and session.rules.lossy_ranges:
             break  # words behind a range are lost (range-035); an empty one would end 8.0 (range-077)
     if read and not command.refused and not session.batch.reads_alone:
-        yield from _count(session)
+        yield from count_read(session)
     session.stuck = session.stuck and not items
     if command.refused:
         if read and not session.batch.open:
@@ -68,7 +68,12 @@ def _cut_keys(items: list[r.Item], length: int) -> None:
         item.word = item.word[:length].ljust(length, b"\0")
 
 
-def _count(session: Session) -> Generator[Operation, Any, None]:
+def count_read(session: Session) -> Generator[Operation, Any, None]:
+    """Count a read of the batch.
+
+    Raises:
+        RefusedError: that made the batch full, and it is lost.
+    """
     reason = yield from session.batch.read()
     if reason is not None:
         raise RefusedError(r.ServerError(reason))

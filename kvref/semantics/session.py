@@ -15,6 +15,7 @@ from kvref.semantics.batch import Batch, Limits
 from kvref.semantics.cache import Cache
 from kvref.semantics.keys import Switch, mapping_name, split_word
 from kvref.semantics.mapping import Directory, Mapping
+from kvref.semantics.marks import Marks
 from kvref.semantics.pending import Pending
 from kvref.semantics.ports import (
     Cell,
@@ -54,6 +55,7 @@ class Shared:
         item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
         limits: sizes of full batches.
         cache: the memory cache.
+        marks: what meta commands remember of rows.
     """
 
     rules: Rules
@@ -64,6 +66,7 @@ class Shared:
     item_size_max: int = 1 << 20
     limits: Limits = field(default_factory=Limits)
     cache: Cache = field(default_factory=Cache)
+    marks: Marks = field(default_factory=Marks)
 
 
 class Session:

@@ -8,7 +8,7 @@ from typing import Final
 
 from kvref.semantics.prefixes import Prefixes
 from kvref.wire import commands as c
-from kvref.wire.grammar import BAD_FORMAT
+from kvref.wire.lines import BAD_FORMAT
 from kvref.wire.numbers import unsigned
 from kvref.wire.replies import ClientError, Line, Number, Reply, ServerError, StatRows, Status
 

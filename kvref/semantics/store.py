@@ -21,7 +21,7 @@ from kvref.semantics.values import (
     wrapped,
 )
 from kvref.wire import commands as c
-from kvref.wire.grammar import BAD_FORMAT
+from kvref.wire.lines import BAD_FORMAT
 from kvref.wire.replies import ClientError, Line, Reply, ServerError, Status
 
 APPENDING: Final = ("append", "prepend")

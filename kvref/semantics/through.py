@@ -20,7 +20,7 @@ from kvref.semantics.session import Session
 from kvref.semantics.values import to_bytes
 from kvref.wire import commands as c
 from kvref.wire import replies as r
-from kvref.wire.grammar import BAD_FORMAT
+from kvref.wire.lines import BAD_FORMAT
 
 Verb = Callable[[Session, Any, int], Steps]
 

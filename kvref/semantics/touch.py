@@ -84,7 +84,7 @@ def touched(
         RefusedError: the mapping keeps no time, or not this one, or the table refuses it.
     """
     yield from session.check(mapping)
-    time = _time(session, mapping, exptime, now)
+    time = time_asked(session, mapping, exptime, now)
     row, _ = yield from session.existing((mapping, key), now)
     if row is None:
         return None
@@ -99,7 +99,7 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
     """
     if mapping.expiry is not None and row.expiry != time:
         row = replace(row, expiry=time)
-        cause = yield Update(mapping, row.key, row, clear_unmapped=False, expiry_only=True)
+        cause = yield Update(mapping, row.key, row, clear_unmapped=False, keeps_value=True)
         if cause is not None:
             raise RefusedError(r.ServerError(cause))
     if session.shared.directory.policies.set is Policy.BOTH:
@@ -107,11 +107,16 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
     return row
 
 
-def _time(session: Session, mapping: Mapping, exptime: int, now: int) -> int:
+def time_asked(session: Session, mapping: Mapping, exptime: int, now: int) -> int:
+    """Return the UNIX second that a row shall be over after; 0: never.
+
+    Raises:
+        RefusedError: the mapping keeps no time, or not this one.
+    """
     if mapping.expiry is None and exptime:
         # Unlike a set, which has a value to keep, a touch that is not carried out has done nothing of what was asked.
         raise RefusedError(
-            r.ClientError(f"mapping {mapping.name} has no expiry column: its rows can only be touched with 0")
+            r.ClientError(f"mapping {mapping.name} has no expiry column: the only time that it keeps is 0")
         )
     time = time_of(session, exptime, now)
     check_time(mapping, exptime, time)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kvref.errors import StoreError
-from kvref.semantics import arithmetic, change, retrieve, store, touch
+from kvref.semantics import arithmetic, change, meta, retrieve, store, touch
 from kvref.semantics.policies import Policy
 from kvref.semantics.ports import DeadlockError, LockWaitError, RollBack, Steps, TransactionLostError
 from kvref.semantics.session import LOCK_WAIT, Session, UnfitError
@@ -27,6 +27,7 @@ _VERBS: Final[dict[type, Verb]] = {
     c.FlushAll: change.flush_all,
     c.Bind: change.bind,
     c.Refused: change.refused,
+    **meta.VERBS,
 }
 
 
@@ -98,6 +99,8 @@ def _settled(session: Session, command: c.Command, reply: r.Reply) -> Steps:
     if isinstance(command, c.Arithmetic):
         # incr and decr of a missing key are no failure (wbatch-034).
         failed = not session.rules.failure_discards and isinstance(reply, r.ServerError | r.ClientError)
+    elif isinstance(reply, r.Meta):
+        failed = reply.code is not r.MetaCode.DONE
     else:
         failed = reply not in (r.Status.STORED, r.Status.DELETED, r.Status.TOUCHED)
     reason = yield from session.batch.wrote(failed=failed)
@@ -125,6 +128,8 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
             return r.Release(session.rules.release)
         case c.Verbosity() | c.Noop():
             return r.Status.OK
+        case c.MetaNoop():
+            return r.Status.NOOP
         case c.Stats():
             shared, binary = session.shared, command.frame is not None
             touches = session.rules.counts_touches

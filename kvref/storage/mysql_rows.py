@@ -62,8 +62,8 @@ class Rows:
                 return [sql.row(cells) for cells in self._say(asked + lock)]
             case ports.Insert(mapping, row, clear_unmapped):
                 return self._insert(mapping, row, clear_unmapped=clear_unmapped)
-            case ports.Update(_, key, row) if operation.expiry_only:
-                return self._write(sql.retime(key, row))
+            case ports.Update(_, key, row) if operation.keeps_value:
+                return self._write(sql.renew(key, row))
             case ports.Update(mapping, key, row, clear_unmapped):
                 return self._update(mapping, key, row, clear_unmapped=clear_unmapped)
             case ports.Remove(_, key):

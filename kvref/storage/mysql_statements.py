@@ -97,11 +97,11 @@ class Statements:
         sets += [f"{name} = NULL" for name in (self._nulls if clear_unmapped else [])]
         return f"UPDATE {self._indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
 
-    def retime(self, key: Cell, row: Row) -> str:
-        """Return the UPDATE of the expiry alone."""
-        column = self.mapping.expiry
-        assert column is not None
-        return f"UPDATE {self._indexed} SET {quote(column.name)} = {literal(column, row.expiry)}{self._where(key)}"  # noqa: S608
+    def renew(self, key: Cell, row: Row) -> str:
+        """Return the UPDATE of cas and expiry alone, of which one is mapped at least."""
+        cells = ((self.mapping.cas, row.cas), (self.mapping.expiry, row.expiry))
+        sets = [f"{quote(column.name)} = {literal(column, cell)}" for column, cell in cells if column is not None]
+        return f"UPDATE {self._indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
 
     def remove(self, key: Cell) -> str:
         """Return the DELETE of the row found under a key."""

@@ -85,8 +85,8 @@ class Rows:
         clear = operation.clear_unmapped
         if isinstance(operation, ports.Insert):
             return sql.insert_cleared if clear else sql.insert, sql.parameters(operation.row)
-        if operation.expiry_only:
-            return sql.retime, [sql.expiry(operation.row), sql.key(operation.key)]
+        if operation.keeps_value:
+            return sql.renew, [*sql.renewed(operation.row), sql.key(operation.key)]
         text = sql.update_cleared if clear else sql.update
         return text, [*sql.parameters(operation.row), sql.key(operation.key)]
 

@@ -41,7 +41,8 @@ class Statements:
             f"INSERT INTO {table} ({', '.join(columns + nulls)}) VALUES ({', '.join([marks, *['NULL'] * len(nulls)])})"  # noqa: S608
         )
         self.update = f"UPDATE {table} SET {assignments}{where}"  # noqa: S608
-        self.retime = "" if mapping.expiry is None else f"UPDATE {table} SET {quote(mapping.expiry.name)} = ?{where}"  # noqa: S608
+        renewed = ", ".join(f"{quote(c.name)} = ?" for c in (mapping.cas, mapping.expiry) if c is not None)
+        self.renew = f"UPDATE {table} SET {renewed}{where}"  # noqa: S608
         cleared = ", ".join([assignments, *[f"{name} = NULL" for name in nulls]])
         self.update_cleared = f"UPDATE {table} SET {cleared}{where}"  # noqa: S608
         self.remove = f"DELETE FROM {table}{where}"  # noqa: S608
@@ -83,10 +84,14 @@ class Statements:
         form = self.mapping.key.form
         return cell if form is None or cell is None else form.to_sql(cell)
 
-    def expiry(self, row: Row) -> Cell:
-        """Return the parameter of `retime` in front of the key."""
-        form = None if self.mapping.expiry is None else self.mapping.expiry.form
-        return row.expiry if form is None or row.expiry is None else form.to_sql(row.expiry)
+    def renewed(self, row: Row) -> list[Cell]:
+        """Return the parameters of `renew` in front of the key."""
+        cells = ((self.mapping.cas, row.cas), (self.mapping.expiry, row.expiry))
+        return [
+            number if column.form is None or number is None else column.form.to_sql(number)
+            for column, number in cells
+            if column is not None
+        ]
 
     def row(self, cells: tuple[Cell, ...]) -> Row:
         """Return the row that `lookup` found."""

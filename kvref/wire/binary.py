@@ -7,8 +7,8 @@ from typing import Final, assert_never
 
 from kvref.wire import commands as c
 from kvref.wire import replies as r
-from kvref.wire.grammar import MAX_KEY
 from kvref.wire.input import Input
+from kvref.wire.lines import MAX_KEY
 from kvref.wire.opcodes import (
     BEYOND,
     HEADER_SIZE,
@@ -209,6 +209,8 @@ def encode(command: c.Command, frame: c.Frame, reply: r.Reply, cas: int) -> byte
             return b"" if frame.quiet else _bytes(frame)
         case r.ClientError() | r.ServerError():
             return _failed(command, frame, reply, cas)
+        case r.Meta() | r.MetaDebug():
+            raise TypeError(f"{reply!r} answers no binary request")
         case _:
             assert_never(reply)
 

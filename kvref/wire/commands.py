@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 
 @dataclass(slots=True)
@@ -103,6 +104,109 @@ class GetAndTouch(_Request):
 
 
 @dataclass(slots=True)
+class MetaRequest(_Request):
+    """What all meta commands about an item have.
+
+    Args:
+        word: the client's word, decoded where it came in base64.
+        options: the flags as sent, in their order: what the reply answers or repeats.
+    """
+
+    word: bytes
+    options: list[bytes]
+
+    def has(self, letter: bytes) -> bool:
+        """Tell whether there is this flag."""
+        return any(option[:1] == letter for option in self.options)
+
+    def asks_before(self, letter: bytes, *others: bytes) -> bool:
+        """Tell whether this flag stands in front of the first of these: memcached goes through them in order."""
+        return next((option[:1] == letter for option in self.options if option[:1] in (letter, *others)), False)
+
+
+@dataclass(slots=True)
+class MetaGet(MetaRequest):
+    """mg; numbers as sent, None where the flag is not there.
+
+    Args:
+        exptime: T, another time for the item.
+        vivify: N, the time of an item without a value, to be stored where there is none.
+        recache: R, the time from which an item is old.
+    """
+
+    exptime: int | None = None
+    vivify: int | None = None
+    recache: int | None = None
+
+
+@dataclass(slots=True)
+class MetaSet(MetaRequest):
+    """ms.
+
+    Args:
+        verb: set, add, replace, append, prepend or cas.
+        flags: F.
+        exptime: T.
+        cas: C, 0 where it is not there.
+        stale: I: where the number is an older one the item is stored as a stale one.
+    """
+
+    verb: str = "set"
+    flags: int = 0
+    exptime: int = 0
+    cas: int = 0
+    stale: bool = False
+    data: bytes = b""
+    noreply: ClassVar[bool] = False  # q: which replies that leaves out is no matter of the parser
+
+
+@dataclass(slots=True)
+class MetaDelete(MetaRequest):
+    """md.
+
+    Args:
+        cas: C; None where it is not there.
+        exptime: T, with `stale` only.
+        stale: I: the item is marked instead, and has another number.
+    """
+
+    cas: int | None = None
+    exptime: int | None = None
+    stale: bool = False
+
+
+@dataclass(slots=True)
+class MetaArithmetic(MetaRequest):
+    """ma.
+
+    Args:
+        increment: M.
+        delta: D.
+        initial: J, the number to be stored where there is no item; None without N.
+        vivify: N, its time.
+        cas: C; 0 is any.
+        exptime: T, another time for the item.
+    """
+
+    increment: bool = True
+    delta: int = 1
+    initial: int | None = None
+    vivify: int = 0
+    cas: int = 0
+    exptime: int | None = None
+
+
+@dataclass(slots=True)
+class MetaDebug(MetaRequest):
+    """me."""
+
+
+@dataclass(slots=True)
+class MetaNoop(_Request):
+    """mn."""
+
+
+@dataclass(slots=True)
 class FlushAll(_Request):
     """Empty the bound table; `delay` in seconds as the client wrote it."""
 
@@ -169,6 +273,12 @@ Command = (
     | Delete
     | Touch
     | GetAndTouch
+    | MetaGet
+    | MetaSet
+    | MetaDelete
+    | MetaArithmetic
+    | MetaDebug
+    | MetaNoop
     | FlushAll
     | Bind
     | Stats

@@ -10,37 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvref.wire import commands as c
-from kvref.wire import numbers
+from kvref.wire import meta, numbers
+from kvref.wire.lines import BAD_FORMAT, MAX_KEY, Parsed, length_read, refused, sized, time_read
 from kvref.wire.rules import WireRules
 
-MAX_KEY: Final = 250
 STORING: Final = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
 ERROR: Final = b"ERROR"
-BAD_FORMAT: Final = b"CLIENT_ERROR bad command line format"
 BAD_DELETE: Final = BAD_FORMAT + b".  Usage: delete <key> [noreply]"
 BAD_DELTA: Final = b"CLIENT_ERROR invalid numeric delta argument"
-BAD_EXPTIME: Final = b"CLIENT_ERROR Invalid expire time"
 NO_EXPTIME: Final = b"CLIENT_ERROR invalid exptime argument"
-TOO_LARGE: Final = b"SERVER_ERROR object too large for cache"
-
-
-@dataclass(slots=True)
-class Block:
-    """A storage line that waits for `length` bytes of data."""
-
-    store: c.Store
-    length: int
-
-
-@dataclass(slots=True)
-class Discard:
-    """A refused storage line whose data, `length` bytes with its end, is thrown away."""
-
-    command: c.Refused
-    length: int
-
-
-Parsed = c.Command | Block | Discard
 
 
 def parse_line(line: bytes, rules: WireRules) -> Parsed:
@@ -64,10 +42,9 @@ def parse_line(line: bytes, rules: WireRules) -> Parsed:
 
 
 def _refused(line: bytes, words: list[bytes], rules: WireRules) -> Parsed:
-    length = _length(words[4], rules) if len(words) > 4 and words[0] in STORING else None
-    if rules.swallows_refused and length is not None and length >= 0:
-        return Discard(c.Refused(line), length + 2)
-    return c.Refused(line)
+    at = 4 if words and words[0] in STORING else 2 if rules.beyond_plugin and words[:1] == [b"ms"] else len(words)
+    length = length_read(words[at], rules) if at < len(words) else None
+    return refused(c.Refused(line), length, rules)
 
 
 def _get(words: list[bytes], _rules: WireRules) -> Parsed:
@@ -79,18 +56,11 @@ def _get(words: list[bytes], _rules: WireRules) -> Parsed:
 
 def _store(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
-    length = _length(words[4], rules)
+    length = length_read(words[4], rules)
     refusal, store = _store_head(words, rules, length)
     if store is None or length is None or length < 0:
-        command = c.Refused(refusal or BAD_FORMAT, noreply)
-        if rules.swallows_refused and length is not None and length >= 0:
-            return Discard(command, length + 2)
-        return command
-    counted = length + (len(store.word) if rules.limit_counts_key else 0)
-    if rules.value_limit is not None and counted > rules.value_limit:
-        removes = store.word if store.verb == "set" and rules.too_large_set_removes else b""
-        return Discard(c.Refused(TOO_LARGE, noreply, removes), length + 2)
-    return Block(store, length)
+        return refused(c.Refused(refusal or BAD_FORMAT, noreply), length, rules)
+    return sized(store, length, rules)
 
 
 def _store_head(words: list[bytes], rules: WireRules, length: int | None) -> tuple[bytes, c.Store | None]:
@@ -101,33 +71,13 @@ def _store_head(words: list[bytes], rules: WireRules, length: int | None) -> tup
     cas = numbers.unsigned(words[5]) if words[0] == b"cas" else 0
     if flags is None or exptime is None or length is None:
         return BAD_FORMAT, None
-    exptime, refusal = _exptime(exptime, rules)
+    exptime, refusal = time_read(exptime, rules)
     if refusal:
         return refusal, None
     if cas is None or (flags >= 1 << 32 and not rules.wide_flags_wrap):
         return BAD_FORMAT, None
     noreply = words[-1] == b"noreply"
     return b"", c.Store(words[0].decode(), words[1], flags % (1 << 32), exptime, b"", cas, noreply)
-
-
-def _exptime(exptime: int, rules: WireRules) -> tuple[int, bytes]:
-    """Return a time as the profile reads it, and why it is refused, empty where it is not."""
-    if rules.wide_exptime == "error" and exptime >= 1 << 31:
-        return exptime, BAD_FORMAT
-    if rules.wide_exptime in ("error", "low-32-bits"):
-        exptime = numbers.low_32_signed(exptime)
-    return exptime, BAD_EXPTIME if exptime < 0 and rules.negative_exptime == "error" else b""
-
-
-def _length(word: bytes, rules: WireRules) -> int | None:
-    length = numbers.signed(word)
-    if length is None:
-        return None
-    if rules.wide_length != "low-32-bits" and length >= 1 << 31:
-        return None
-    if rules.wide_length == "error" and length < -(1 << 31):
-        return None
-    return numbers.low_32_signed(length)
 
 
 def _arithmetic(words: list[bytes], _rules: WireRules) -> Parsed:
@@ -169,7 +119,7 @@ def _get_and_touch(words: list[bytes], rules: WireRules) -> Parsed:
 
 def _time_asked(word: bytes, rules: WireRules) -> tuple[int, bytes]:
     exptime = numbers.signed(word)
-    return (0, NO_EXPTIME) if exptime is None else _exptime(exptime, rules)
+    return (0, NO_EXPTIME) if exptime is None else time_read(exptime, rules)
 
 
 def _flush_all(words: list[bytes], rules: WireRules) -> Parsed:
@@ -190,10 +140,10 @@ def _bind(words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Refused(BAD_FORMAT) if len(words[1]) > MAX_KEY else c.Bind(words[1])
 
 
-def _verbosity(words: list[bytes], _rules: WireRules) -> Parsed:
+def _verbosity(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     if noreply and len(words) == 2:
-        return c.Refused(ERROR)
+        return c.Refused(ERROR, noreply=rules.lone_noreply_silent)
     return c.Refused(ERROR, noreply) if numbers.unsigned(words[1]) is None else c.Verbosity(noreply)
 
 
@@ -240,4 +190,10 @@ _BEYOND: Final = {
     b"touch": _Verb(3, 4, _touch),
     b"gat": _Verb(2, _MANY, _get_and_touch),
     b"gats": _Verb(2, _MANY, _get_and_touch),
+    b"mn": _Verb(1, _MANY, meta.noop),
+    b"me": _Verb(1, _MANY, meta.debug),
+    b"mg": _Verb(2, _MANY, meta.get),
+    b"ms": _Verb(2, _MANY, meta.set_),
+    b"md": _Verb(2, _MANY, meta.delete),
+    b"ma": _Verb(2, _MANY, meta.arithmetic),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -17,8 +17,19 @@ class Status(Enum):
     TOUCHED = b"TOUCHED\r\n"
     OK = b"OK\r\n"
     SUCCEED = b"SUCCEED\r\n"
+    NOOP = b"MN\r\n"
     RESET = b"RESET\r\n"
     ERROR = b"ERROR\r\n"
+
+
+class MetaCode(Enum):
+    """Outcomes of meta commands; the value is the word in front of the reply where it bears no data."""
+
+    DONE = b"HD"
+    MISSED = b"EN"
+    NOT_STORED = b"NS"
+    EXISTS = b"EX"
+    NOT_FOUND = b"NF"
 
 
 @dataclass(slots=True)
@@ -87,8 +98,59 @@ class Line:
 
 
 @dataclass(slots=True)
+class MetaItem:
+    """What a meta command tells of an item.
+
+    Args:
+        flags: 0 to 2^32-1.
+        size: of its value in bytes.
+        cas: its cas number.
+        ttl: seconds left, -1 without end.
+        earlier: the same before this command set another time.
+        fetched: a meta get has answered it before.
+        idle: seconds since then.
+    """
+
+    flags: int = 0
+    size: int = 0
+    cas: int = 0
+    ttl: int = -1
+    earlier: int = -1
+    fetched: bool = False
+    idle: int = 0
+
+
+@dataclass(slots=True)
+class Meta:
+    """The answer to a meta command.
+
+    Args:
+        code: what came of it.
+        item: what is told of its item.
+        data: the value, None where it was not asked for.
+        stale: somebody has marked the item so.
+        won: this client shall make it anew.
+        taken: another one has been told so.
+    """
+
+    code: MetaCode
+    item: MetaItem = field(default_factory=MetaItem)
+    data: bytes | None = None
+    stale: bool = False
+    won: bool = False
+    taken: bool = False
+
+
+@dataclass(slots=True)
+class MetaDebug:
+    """What `me` tells of an item, in order; None: there is none."""
+
+    rows: list[tuple[str, str]] | None
+
+
+@dataclass(slots=True)
 class Closed:
     """No answer: the connection ends."""
 
 
-Reply = Status | Items | Number | ClientError | ServerError | StatRows | Release | Line | Closed
+Reply = Status | Items | Number | ClientError | ServerError | StatRows | Release | Line | Meta | MetaDebug | Closed

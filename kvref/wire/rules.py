@@ -15,6 +15,7 @@ class WireRules:
         checks_data_end: the data block must end in CR LF (`text.data_end`).
         swallows_refused: the data of a refused storage line is thrown away (`text.refused_data`).
         nul_ends_line: a NUL byte drops the rest of the line instead of refusing it (`text.nul`).
+        lone_noreply_silent: `verbosity noreply` is not answered (`text.lone_noreply`).
         wide_length: low-32-bits, error or error-from-2-31 (`text.wide_length`).
         negative_exptime: stored, error or expired (`expiry.negative`).
         wide_exptime: low-32-bits, error, fits-column or kept (`expiry.from_2_31`).
@@ -33,6 +34,7 @@ class WireRules:
     checks_data_end: bool
     swallows_refused: bool
     nul_ends_line: bool
+    lone_noreply_silent: bool
     wide_length: str
     negative_exptime: str
     wide_exptime: str
@@ -67,6 +69,7 @@ def wire_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False)
         checks_data_end=profile["text.data_end"] == "checked",
         swallows_refused=profile["text.refused_data"] == "swallowed",
         nul_ends_line=profile["text.nul"] == "ends-line",
+        lone_noreply_silent=profile["text.lone_noreply"] == "silent",
         wide_length=str(profile["text.wide_length"]),
         negative_exptime=str(profile["expiry.negative"]),
         wide_exptime=str(profile["expiry.from_2_31"]),

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from kvref.wire import commands as c
+from kvref.wire import meta
 from kvref.wire import replies as r
-from kvref.wire.grammar import Block, Discard, parse_line
+from kvref.wire.grammar import parse_line
 from kvref.wire.input import Input
+from kvref.wire.lines import Block, Discard
 from kvref.wire.rules import WireRules
 
 # memcached.c try_read_command: a line of more than 1024 bytes without an end is only waited for when it is a get.
@@ -19,6 +21,9 @@ MAX_OPEN_LINE: Final = 1024
 MAX_LEADING_BLANKS: Final = 100
 # A get line has no limit in the plugin; this one bounds what one client can make the server keep.
 MAX_GET_LINE: Final = 1 << 20
+
+_GETS: Final = (b"get ", b"gets ")
+_BEYOND: Final = (b"gat ", b"gats ")  # memcached 1.6 does not wait for these
 
 BAD_CHUNK: Final = b"CLIENT_ERROR bad data chunk"
 
@@ -95,7 +100,8 @@ class TextParser(Input):
             return
         head = bytes(self._buffer[self._position : self._position + MAX_LEADING_BLANKS + 8])
         words = head.lstrip(b" ")
-        is_get = words.startswith((b"get ", b"gets ")) and len(head) - len(words) <= MAX_LEADING_BLANKS
+        verbs = _GETS + _BEYOND if self._rules.beyond_plugin else _GETS
+        is_get = words.startswith(verbs) and len(head) - len(words) <= MAX_LEADING_BLANKS
         self.closed = not is_get or length > MAX_GET_LINE
 
 
@@ -127,6 +133,8 @@ def encode(command: c.Command, reply: r.Reply) -> bytes:
             return f"VERSION {reply.text}\r\n".encode()
         case r.Closed():
             return b""
+        case r.Meta() | r.MetaDebug():
+            return meta.encode(command, reply)
         case _:
             assert_never(reply)
 

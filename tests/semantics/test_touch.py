@@ -15,7 +15,7 @@ TIMELESS = (
     "INSERT INTO timeless VALUES ('k', 'v')",
     "INSERT INTO containers VALUES ('bbb', 'test', 'timeless', 'k', 'v', '0', '0', '0', 'PRIMARY')",
 )
-NO_COLUMN = b"CLIENT_ERROR mapping bbb has no expiry column: its rows can only be touched with 0\r\n"
+NO_COLUMN = b"CLIENT_ERROR mapping bbb has no expiry column: the only time that it keeps is 0\r\n"
 
 
 def kept(endpoint: Desk, key: str = "k") -> tuple[object, ...]:

@@ -148,6 +148,13 @@ ABOUT = (
         say("verbosity\r\n", "ERROR\r\n"),
     ),
     case("verbosity-noreply", "KV-CONN-014", say("verbosity 0 noreply\r\n", "")),
+    case("verbosity-noreply-alone", "KV-CONN-023", say("verbosity noreply\r\n", "ERROR\r\n")),
+    case(
+        "verbosity-noreply-alone-silent",
+        "KV-CONN-024",
+        quiet("verbosity noreply\r\n"),
+        say("verbosity 1\r\n", "OK\r\n"),
+    ),
     case("stats", "KV-CONN-015", say("stats\r\n", "<stats>END\r\n")),
     case("version-with-a-word", "KV-CONN-017", say("version x\r\n", "ERROR\r\n")),
     case("quit-with-a-word", "KV-CONN-017", SET, say("quit x\r\n", "ERROR\r\n"), THERE),

@@ -1,0 +1,125 @@
+"""One TCP connection with many requests in flight."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import NamedTuple
+
+from kvref.client.errors import LinkError, MappedError, ServerError
+from kvref.client.replies import Answer, GarbledError, Replies
+
+
+class _Asked(NamedTuple):
+    future: asyncio.Future[Answer] | None
+    rows: bool
+
+
+class Link(asyncio.Protocol):
+    """Send requests at once, give each its answer in order.
+
+    A request keeps its place in the order whatever becomes of its caller: the answer to one that was cancelled, timed
+    out or did not want any is read and dropped. So nothing but unreadable bytes can bring answers and requests apart,
+    and those end the connection.
+
+    Args:
+        name: HOST:PORT, for errors.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.error: MappedError | None = None
+        self.heard = 0.0
+        self._name = name
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._asked: deque[_Asked] = deque()
+        self._replies = Replies()
+        self._out: list[bytes] = []
+        self._writable = asyncio.Event()
+        self._writable.set()
+
+    async def writable(self) -> None:
+        """Wait while the server takes bytes slower than they are asked."""
+        await self._writable.wait()
+
+    def ask(self, data: bytes, *, rows: bool, wanted: bool = True) -> asyncio.Future[Answer] | None:
+        """Queue one request; requests of one turn of the loop leave in one packet.
+
+        Args:
+            data: the whole request; nothing of it is sent if the connection ended.
+            rows: as of `Replies.take`.
+            wanted: whether the caller waits for the answer; without, nothing is returned.
+
+        Raises:
+            MappedError: the connection has ended.
+        """
+        if self.error is not None:
+            raise type(self.error)(*self.error.args)
+        future = self._loop.create_future() if wanted else None
+        if not self._asked:
+            self.heard = self._loop.time()
+        self._asked.append(_Asked(future, rows))
+        if not self._out:
+            self._loop.call_soon(self._send)
+        self._out.append(data)
+        return future
+
+    def end(self, error: MappedError) -> None:
+        """Close the connection; whoever waits gets the error."""
+        if self.error is not None:
+            return
+        self.error = error
+        self._writable.set()
+        self._out.clear()
+        if self._transport is not None:
+            self._transport.abort()
+        for asked in self._asked:
+            if asked.future is not None and not asked.future.done():
+                asked.future.set_exception(type(error)(*error.args))
+        self._asked.clear()
+
+    async def leave(self, patience: float) -> None:
+        """Close the connection after the answers that are outstanding, at the latest after so many seconds."""
+        if self._asked and self.error is None:
+            # Some have no caller that waits; the answer to one more tells that all are there.
+            last = self.ask(b"version\r\n", rows=False)
+            assert last is not None
+            await asyncio.wait([last], timeout=patience)
+            last.cancel()
+        self.end(LinkError(f"{self._name}: closed by this client"))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport; called by asyncio."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Hand answers to whoever asked; called by asyncio."""
+        self.heard = self._loop.time()
+        self._replies.feed(data)
+        try:
+            while self._asked and (answer := self._replies.take(rows=self._asked[0].rows)) is not None:
+                future = self._asked.popleft().future
+                if future is not None and not future.done():
+                    future.set_result(answer)
+        except GarbledError as error:
+            self.end(ServerError(f"{self._name}: the answer cannot be read: {error}"))
+        if not self._asked and self._replies.rest:
+            self.end(ServerError(f"{self._name}: {self._replies.rest[:60]!r} answers nothing that was asked"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Fail whoever waits; called by asyncio."""
+        self.end(LinkError(f"{self._name}: the connection ended{f': {exc}' if exc else ''}"))
+
+    def pause_writing(self) -> None:
+        """Let new requests wait; called by asyncio."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """Let them go on; called by asyncio."""
+        self._writable.set()
+
+    def _send(self) -> None:
+        data, self._out = b"".join(self._out), []
+        if self._transport is not None and data:
+            self._transport.write(data)

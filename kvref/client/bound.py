@@ -1,0 +1,265 @@
+"""pymemcache's three clients with a mapping: every connection is bound when it is opened, and never switched.
+
+`@@` and `bind` last as long as the TCP connection, which pymemcache closes after every error and opens again unseen. So
+the binding belongs where connections are made: a subclass of `Client`, which `PooledClient` and `HashClient` take as
+their `client_class`. No `@@` word is sent: one of 250 bytes ends 5.6.14, an unknown one is answered like a miss,
+delete, incr and decr take it for a key, 8.0.33 follows the first of a multi-get only (text core page, sections 1 to 5).
+"""
+
+from __future__ import annotations
+
+import re
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from kvref.client.errors import CallError, LinkError, MappedError, ServerError, UnknownMappingError, UnsupportedError
+from kvref.client.words import check_ranges
+
+try:
+    from pymemcache import exceptions as theirs  # type: ignore[import-untyped]
+    from pymemcache.client.base import Client, PooledClient  # type: ignore[import-untyped]
+    from pymemcache.client.hash import HashClient  # type: ignore[import-untyped]
+    from pymemcache.pool import ObjectPool  # type: ignore[import-untyped]
+except ModuleNotFoundError as lack:
+    text = "kvref.client.MappedClient needs pymemcache: pip install 'kvref[client]'"
+    raise ImportError(text, name=lack.name) from lack
+
+Server = str | tuple[str, int]
+_ROW = re.compile(rb"VALUE (.+) (\d+) (\d+)", re.DOTALL)
+_ROW_WITH_CAS = re.compile(rb"VALUE (.+) (\d+) (\d+) \d+", re.DOTALL)
+
+
+class BoundClient(Client):  # type: ignore[misc]
+    """One connection, opened again after an error; all of its errors are those of `kvref.client`.
+
+    Args:
+        server: as for pymemcache: (host, port), HOST:PORT or the path of a socket.
+        mapping: bound before anything else is asked; None: the server's default mapping.
+        options: of pymemcache's `Client`.
+    """
+
+    def __init__(self, server: Server, *, mapping: str | None = None, **options: Any) -> None:
+        super().__init__(server, **options)
+        self._mapping = mapping
+        self._version: str | None = None
+        self._in_range = False
+
+    def get_range(self, word: bytes) -> dict[bytes, Any]:
+        """Return the rows of a range under their own keys.
+
+        Raises:
+            UnsupportedError: the server has no ranges.
+        """
+        if self.sock is None or self._version is None:
+            self._version = self.version().decode()
+        check_ranges(self._version)
+        self._in_range = True
+        try:
+            rows: dict[bytes, Any] = self._fetch_cmd(b"get", [word], expect_cas=False)
+        finally:
+            self._in_range = False
+        return rows
+
+    def _connect(self) -> None:
+        super()._connect()
+        self._version = None
+        if self._mapping is None:
+            return
+        try:
+            request = b"bind %s\r\n" % self._mapping.encode("utf-8", "surrogateescape")
+            answer = self._misc_cmd([request], b"bind", noreply=False)[0]
+        except UnsupportedError as error:
+            raise UnsupportedError(f"{self._name()} has no mappings") from error
+        if answer != b"SUCCEED":
+            self.close()
+            raise UnknownMappingError(f"{self._name()} has no usable mapping {self._mapping!r} in containers")
+
+    def _fetch_cmd(self, name: bytes, *arguments: Any, **named: Any) -> Any:
+        with self._faults(name):
+            return super()._fetch_cmd(name, *arguments, **named)
+
+    def _store_cmd(self, name: bytes, *arguments: Any, **named: Any) -> Any:
+        with self._faults(name):
+            return super()._store_cmd(name, *arguments, **named)
+
+    def _misc_cmd(self, commands: Any, name: bytes, *arguments: Any, **named: Any) -> Any:
+        with self._faults(name):
+            return super()._misc_cmd(commands, name, *arguments, **named)
+
+    def _extract_value(
+        self, expect_cas: bool, line: bytes, buf: bytes, remapped_keys: dict[bytes, Any], prefixed_keys: list[bytes]
+    ) -> Any:
+        head = (_ROW_WITH_CAS if expect_cas else _ROW).fullmatch(line)
+        if head is None or not (self._in_range or head[1] in remapped_keys):
+            raise theirs.MemcacheUnknownError(line[:60])
+        if self._in_range:
+            # pymemcache looks an answered key up among those asked for, and a row of a range bears its own. 8.0.33
+            # sends an integer key as bytes, of which one may be a blank.
+            line, remapped_keys = b"VALUE row %s %s" % (head[2], head[3]), {b"row": head[1]}
+        return super()._extract_value(expect_cas, line, buf, remapped_keys, prefixed_keys)
+
+    @contextmanager
+    def _faults(self, name: bytes) -> Iterator[None]:
+        # What speaks before it is asked has ended, or tells of a `noreply` that failed: no answer to this call. (TLS
+        # has records of its own.)
+        if self.sock is not None and self.tls_context is None and _readable(self.sock):
+            self.close()
+        verb = name.decode("utf-8", "replace")
+        try:
+            yield
+        except MappedError:
+            raise
+        except theirs.MemcacheUnexpectedCloseError as error:
+            raise LinkError(f"{verb}: {self._name()} closed the connection without an answer") from error
+        except theirs.MemcacheUnknownCommandError as error:
+            raise UnsupportedError(f"{self._name()} does not know {verb!r}") from error
+        except theirs.MemcacheClientError as error:
+            raise CallError(f"{verb}: {self._name()} refused it: {_text(error)}") from error
+        except theirs.MemcacheServerError as error:
+            raise ServerError(f"{verb}: {self._name()} could not: {_text(error)}") from error
+        except OSError as error:
+            raise LinkError(f"{verb}: {self._name()}: {error.strerror or error or 'no answer in time'}") from error
+        except theirs.MemcacheUnknownError as error:
+            raise ServerError(f"{verb}: {self._name()}: {error.args[0]!r} is no answer to it") from error
+
+    def _name(self) -> str:
+        return self.server if isinstance(self.server, str) else "{}:{}".format(*self.server)
+
+
+class BoundPool(PooledClient):  # type: ignore[misc]
+    """Several connections to one server, for threads.
+
+    Args:
+        server: as of `BoundClient`.
+        mapping: as of `BoundClient`.
+        options: of pymemcache's `PooledClient`.
+    """
+
+    def __init__(self, server: Server, *, mapping: str | None, **options: Any) -> None:
+        super().__init__(server, **options)
+        self.client_class = partial(BoundClient, mapping=mapping)
+        self.client_pool = _Pool(
+            self._create_client, after_remove=lambda client: client.close(), max_size=options["max_pool_size"]
+        )
+
+
+class _Pool(ObjectPool):  # type: ignore[misc]
+    def get(self) -> Any:
+        try:
+            return super().get()
+        except RuntimeError as error:
+            raise CallError(f"pool_size={self.max_size}: that many threads are in calls already") from error
+
+
+class BoundHash(HashClient):  # type: ignore[misc]
+    """Several servers, chosen by the key; a key never moves to another server.
+
+    pymemcache answers a miss while a server is down and gives its keys to the others after some tries. Behind this
+    protocol are tables: a row would be written where nobody looks for it. Here every call on that server raises
+    LinkError.
+
+    Args:
+        servers: as of `BoundClient`.
+        mapping: as of `BoundClient`.
+        options: of pymemcache's `HashClient`.
+    """
+
+    def __init__(self, servers: Sequence[Server], *, mapping: str | None, **options: Any) -> None:
+        self._mapping = mapping
+        self.client_class = partial(BoundClient, mapping=mapping)
+        super().__init__(servers, **options)
+
+    def add_server(self, server: Server, port: int | None = None) -> None:
+        """Take a server in, as pymemcache does."""
+        super().add_server(server, port)
+        if self.use_pooling:
+            where = self._make_client_key(server)
+            self.clients[where] = BoundPool(server, mapping=self._mapping, **self.default_kwargs)
+
+    def _safely_run_func(self, _client: Any, func: Any, _missed: Any, *arguments: Any, **named: Any) -> Any:
+        return func(*arguments, **named)
+
+    def _safely_run_set_many(self, client: Any, values: Any, *arguments: Any, **named: Any) -> Any:
+        return client.set_many(values, *arguments, **named)
+
+
+class Clients:
+    """The pymemcache client of each mapping, made when it is first used.
+
+    Args:
+        make: gives the client of a mapping; None is the server's default mapping.
+        delimiter: between mapping and key.
+        has_serde: values are turned to bytes by pymemcache's serde.
+    """
+
+    def __init__(self, make: Callable[[str | None], Any], delimiter: str, has_serde: bool) -> None:
+        self.delimiter = delimiter
+        self.has_serde = has_serde
+        self._make = make
+        self._made: dict[str | None, Any] = {}
+        self._lock = threading.Lock()
+
+    def of(self, name: str | None) -> Any:
+        """Return the client of a mapping."""
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = self._make(name)
+            return self._made[name]
+
+    def check(self, name: str) -> None:
+        """Bind a connection to each server. Raises UnknownMappingError."""
+        for client in each_server(self.of(name)):
+            client.version()
+
+    def close(self) -> None:
+        """Close every connection."""
+        with self._lock:
+            for client in self._made.values():
+                client.close()
+
+
+def connected(servers: Sequence[Server], mapping: str | None, pool_size: int | None, **options: Any) -> Any:
+    """Make the pymemcache client for these servers, all of whose connections are bound to the mapping.
+
+    Args:
+        servers: one or more.
+        mapping: as of `BoundClient`.
+        pool_size: connections for each server at most, for threads; None: one, for one thread.
+        options: as of `BoundClient`.
+    """
+    if len(servers) > 1:
+        pool = {} if pool_size is None else {"use_pooling": True, "max_pool_size": pool_size}
+        return BoundHash(servers, mapping=mapping, **pool, **options)
+    if pool_size is None:
+        return BoundClient(servers[0], mapping=mapping, **options)
+    return BoundPool(servers[0], mapping=mapping, max_pool_size=pool_size, **options)
+
+
+def each_server(client: Any) -> list[Any]:
+    """Return what speaks with one server each: the client itself, or those of a `BoundHash`."""
+    return list(client.clients.values()) if isinstance(client, BoundHash) else [client]
+
+
+def rows_of_range(client: Any, word: bytes) -> dict[bytes, Any]:
+    """Return the rows of a range from one server."""
+    if isinstance(client, PooledClient):
+        with client.client_pool.get_and_release(destroy_on_fail=True) as one:
+            return rows_of_range(one, word)
+    rows: dict[bytes, Any] = client.get_range(word)
+    return rows
+
+
+def _readable(sock: socket.socket) -> bool:
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _text(error: Exception) -> str:
+    first = error.args[0] if error.args else error
+    return first.decode("utf-8", "backslashreplace") if isinstance(first, bytes) else str(first)

@@ -1,0 +1,64 @@
+"""Errors of the Python clients: each class says whose fault it is.
+
+MappedError                  every error below
+├── CallError                the caller's: a key, value or argument that no server may get, or that this one refused
+├── UnknownMappingError      the configuration's: the server serves no mapping of that name
+├── UnsupportedError         nobody's: that server has no such feature
+├── ServerError              the server's: it could not, or its answer cannot be read
+└── LinkError                the connection's: no server there, it went away, or it was silent for too long
+
+What a normal answer says (a miss, NOT_STORED, EXISTS) is a result and no error.
+"""
+
+from __future__ import annotations
+
+from kvref.errors import KvrefError
+
+
+class MappedError(KvrefError):
+    """A call of a client failed."""
+
+
+class CallError(MappedError, ValueError):
+    """The call cannot be carried out by any server, or the server answered CLIENT_ERROR."""
+
+
+class UnknownMappingError(MappedError, LookupError):
+    """The server has no row of that name in `containers`, or could not use it when it started."""
+
+
+class UnsupportedError(MappedError):
+    """The server answered, and has no such feature."""
+
+
+class ServerError(MappedError):
+    """The server answered SERVER_ERROR, or something that is no answer to what was asked."""
+
+
+class LinkError(MappedError, ConnectionError):
+    """The connection could not be opened, or ended or stayed silent with an answer outstanding.
+
+    A write that was on its way may have been carried out or not: read before sending `incr` or `append` again.
+    """
+
+
+def refusal(line: bytes, asked: str, server: str) -> MappedError | None:
+    """Return the error that an answer stands for, None for any other line.
+
+    Args:
+        line: an answer without its line end.
+        asked: the verb; server: HOST:PORT. Both for the text.
+    """
+    words = line.decode("utf-8", "backslashreplace")
+    if words == "ERROR":
+        return UnsupportedError(f"{server} does not know {asked!r}")
+    if words.startswith("CLIENT_ERROR"):
+        return CallError(f"{asked}: {server} refused it: {words[13:]}")
+    if words.startswith("SERVER_ERROR"):
+        return ServerError(f"{asked}: {server} could not: {words[13:]}")
+    return None
+
+
+def unreadable(line: bytes, asked: str) -> ServerError:
+    """Return the error for a line that is no answer to what was asked."""
+    return ServerError(f"{asked}: {line[:60]!r} is no answer to it")

@@ -1,0 +1,92 @@
+"""A stream of bytes to answers of the text protocol, one for each request, in order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+# A key of a range may be storage bytes, line ends included (text core page, section 5); flags and size end its line.
+_HEAD: Final = re.compile(rb"VALUE (.{1,300}?) (\d+) (\d+)(?: (\d+))?\r\n", re.DOTALL)
+_LONGEST_LINE: Final = 8192
+
+
+class Item(NamedTuple):
+    """A row of an answer; `cas` is None where it was not asked for."""
+
+    key: bytes
+    flags: int
+    value: bytes
+    cas: int | None
+
+
+@dataclass(slots=True)
+class Answer:
+    """The last line of an answer without its line end, and the rows in front of it."""
+
+    line: bytes
+    items: list[Item] = field(default_factory=list)
+
+
+class GarbledError(Exception):
+    """The bytes are no answer; what follows cannot be told apart any more."""
+
+
+class Replies:
+    """Cut answers out of the bytes of one connection."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._at = 0
+        self._items: list[Item] = []
+
+    @property
+    def rest(self) -> bytes:
+        """Return what came and was not taken."""
+        return bytes(self._buffer[self._at :])
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes behind what is there."""
+        del self._buffer[: self._at]
+        self._at = 0
+        self._buffer += data
+
+    def take(self, *, rows: bool) -> Answer | None:
+        """Return the next answer, None while it is not complete.
+
+        Args:
+            rows: rows may stand in front of its last line, as in the answer to `get`.
+
+        Raises:
+            GarbledError: a row without its end, or a line longer than any answer.
+        """
+        while rows and self._buffer.startswith(b"VALUE ", self._at):
+            if not self._take_row():
+                return None
+        end = self._buffer.find(b"\r\n", self._at)
+        if end < 0:
+            self._check_length()
+            return None
+        answer = Answer(bytes(self._buffer[self._at : end]), self._items)
+        self._at = end + 2
+        self._items = []
+        return answer
+
+    def _take_row(self) -> bool:
+        head = _HEAD.match(self._buffer, self._at)
+        if head is None:
+            self._check_length()
+            return False
+        end = head.end() + int(head[3])
+        if len(self._buffer) < end + 2:
+            return False
+        if self._buffer[end : end + 2] != b"\r\n":
+            raise GarbledError(f"{bytes(head[0])!r}: no line end after {int(head[3])} bytes")
+        number = None if head[4] is None else int(head[4])
+        self._items.append(Item(bytes(head[1]), int(head[2]), bytes(self._buffer[head.end() : end]), number))
+        self._at = end + 2
+        return True
+
+    def _check_length(self) -> None:
+        if len(self._buffer) - self._at > _LONGEST_LINE:
+            raise GarbledError(f"{self.rest[:60]!r}: no end of the line in {_LONGEST_LINE} bytes")

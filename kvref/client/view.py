@@ -1,0 +1,193 @@
+"""The calls on one mapping's keys, through pymemcache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from kvref.client.bound import Clients, each_server, rows_of_range
+from kvref.client.columns import Columns, Value, as_columns
+from kvref.client.errors import CallError
+from kvref.client.words import Key, check_delta, check_store, range_word, split_word
+
+
+class MappedView:
+    """The calls on the keys of one mapping; made by `MappedClient.at`.
+
+    A key is text or bytes of 1 to 250 bytes without blanks. A value is bytes, text or a number, or with several value
+    columns a tuple or a dict; it is read back as bytes, or as `columns` say. Every call raises the errors of
+    `kvref.client.errors`.
+    """
+
+    def __init__(self, clients: Clients, mapping: str | None, columns: Columns | Sequence[str] | None) -> None:
+        self._clients = clients
+        self._mapping = mapping
+        self._columns = as_columns(columns)
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        """Return the value of a key, or the default."""
+        client, bare = self._place(key)
+        value = client.get(bare)
+        return default if value is None else self._read(value)
+
+    def gets(self, key: Key) -> tuple[Any, int | None]:
+        """Return the value and its number for `cas`, or (None, None)."""
+        client, bare = self._place(key)
+        value, number = client.gets(bare)
+        return (None, None) if value is None else (self._read(value), int(number))
+
+    def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
+        """Return the values of the keys that exist; one request for each mapping and server."""
+        found: dict[Key, Any] = {}
+        for client, named in self._places(keys):
+            for bare, value in client.get_many(list(named)).items():
+                found[named[bare]] = self._read(value)
+        return found
+
+    def gets_many(self, keys: Iterable[Key]) -> dict[Key, tuple[Any, int]]:
+        """Return the values with their numbers of the keys that exist."""
+        found: dict[Key, tuple[Any, int]] = {}
+        for client, named in self._places(keys):
+            for bare, (value, number) in client.gets_many(list(named)).items():
+                found[named[bare]] = self._read(value), int(number)
+        return found
+
+    def get_range(
+        self, *, gt: Key | None = None, ge: Key | None = None, lt: Key | None = None, le: Key | None = None
+    ) -> dict[Key, Any]:
+        """Return the rows whose keys lie between the bounds, in the order of the key column.
+
+        Of several servers, one after the other. The keys are text when the bounds are. 8.0.33 answers storage bytes for
+        an integer key, only one row for an integer key with one bound, and ends at an expired row; kvref gives all
+        rows.
+
+        Args:
+            gt: above this key; ge: from this key on; "" for both: from the first (a text column).
+            lt: below this key; le: up to this key.
+
+        Raises:
+            UnsupportedError: MySQL before 5.7.3 and memcached, which have no ranges.
+        """
+        word = range_word(gt, ge, lt, le)
+        as_text = not any(isinstance(bound, bytes) for bound in (gt, ge, lt, le))
+        rows: dict[Key, Any] = {}
+        for client in each_server(self._client()):
+            for key, value in rows_of_range(client, word).items():
+                rows[key.decode("utf-8", "surrogateescape") if as_text else key] = self._read(value)
+        return rows
+
+    def set(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
+        """Store a value; False where the table does not take it (the plugins' NOT_STORED).
+
+        Args:
+            expire: seconds, up to 30 days, or a Unix time; 0: never.
+            noreply: do not wait; whether it was stored stays unknown.
+            flags: 0 to 2^32 - 1, 0 by default.
+        """
+        return bool(self._store("set", key, value, expire, noreply, flags))
+
+    def set_many(
+        self, values: Mapping[Key, Value], expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> list[Key]:
+        """Store values, all on their way before the first answer is read; return the keys that were not stored."""
+        check_store(expire, flags or 0)
+        failed: list[Key] = []
+        for client, named in self._places(values):
+            stored = {bare: self._written(values[key]) for bare, key in named.items()}
+            failed += [named[bare] for bare in client.set_many(stored, expire=expire, noreply=noreply, flags=flags)]
+        return failed
+
+    def add(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
+        """Store a value under a key that has none; False where it has one."""
+        return bool(self._store("add", key, value, expire, noreply, flags))
+
+    def replace(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
+        """Store a value under a key that has one; False where it has none."""
+        return bool(self._store("replace", key, value, expire, noreply, flags))
+
+    def append(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
+        """Add bytes behind a value; False where there is none. The plugins take flags and expiry from this call."""
+        return bool(self._single("append")._store("append", key, value, expire, noreply, flags))
+
+    def prepend(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
+        """Add bytes in front of a value, as `append`."""
+        return bool(self._single("prepend")._store("prepend", key, value, expire, noreply, flags))
+
+    def cas(self, key: Key, value: Value, cas: int, expire: int = 0, flags: int | None = None) -> bool | None:
+        """Store a value if its row is as `gets` saw it; False where it changed, None where it is gone."""
+        check_store(expire, flags or 0, cas)
+        client, bare = self._place(key)
+        stored: bool | None = client.cas(bare, self._written(value), cas, expire=expire, flags=flags)
+        return stored
+
+    def incr(self, key: Key, value: int = 1) -> int | None:
+        """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number."""
+        client, bare = self._single("incr")._place(key)
+        number: int | None = client.incr(bare, check_delta(value))
+        return number
+
+    def decr(self, key: Key, value: int = 1) -> int | None:
+        """Subtract from a number, not below 0; else as `incr`."""
+        client, bare = self._single("decr")._place(key)
+        number: int | None = client.decr(bare, check_delta(value))
+        return number
+
+    def delete(self, key: Key, noreply: bool = False) -> bool:
+        """Delete a row; False where there was none."""
+        client, bare = self._place(key)
+        return bool(client.delete(bare, noreply=noreply))
+
+    def delete_many(self, keys: Iterable[Key], noreply: bool = False) -> bool:
+        """Delete rows; True, whether they were there or not."""
+        for client, named in self._places(keys):
+            client.delete_many(list(named), noreply=noreply)
+        return True
+
+    def touch(self, key: Key, expire: int = 0) -> bool:
+        """Set when a row expires; False without a row. Raises UnsupportedError at the plugins."""
+        check_store(expire, 0)
+        client, bare = self._place(key)
+        # Without `noreply`: a server that lacks the verb answers ERROR all the same.
+        return bool(client.touch(bare, expire=expire, noreply=False))
+
+    def flush_all(self) -> bool:
+        """Delete every row of the mapping's table, at once, on every server."""
+        done = [client.flush_all(noreply=False) for client in each_server(self._client())]
+        return all(done)
+
+    def versions(self) -> tuple[str, ...]:
+        """Return what each server says of its version."""
+        return tuple(client.version().decode() for client in each_server(self._client()))
+
+    def _client(self) -> Any:
+        return self._clients.of(self._mapping)
+
+    def _place(self, key: Key) -> tuple[Any, Key]:
+        name, bare = split_word(key, self._clients.delimiter)
+        return (self._client() if name is None else self._clients.of(name)), bare
+
+    def _places(self, keys: Iterable[Key]) -> list[tuple[Any, dict[Key, Key]]]:
+        """Return each client with its bare keys and what the caller calls them."""
+        places: dict[int, tuple[Any, dict[Key, Key]]] = {}
+        for key in keys:
+            client, bare = self._place(key)
+            places.setdefault(id(client), (client, {}))[1][bare] = key
+        return list(places.values())
+
+    def _store(self, verb: str, key: Key, value: Value, expire: int, noreply: bool, flags: int | None) -> Any:
+        check_store(expire, flags or 0)
+        client, bare = self._place(key)
+        return getattr(client, verb)(bare, self._written(value), expire=expire, noreply=noreply, flags=flags)
+
+    def _single(self, verb: str) -> Self:
+        if self._columns is not None:
+            raise CallError(f"{verb} of several columns: a plugin would keep the first and set the others to NULL")
+        return self
+
+    def _written(self, value: Value) -> Any:
+        if self._columns is None and self._clients.has_serde:
+            return value
+        return (self._columns or Columns()).encode(value)
+
+    def _read(self, value: Any) -> Any:
+        return value if self._columns is None else self._columns.decode(value)
