@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from importlib.resources import files
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.duel.frames import FLUSHES, GETS, OPCODES, STORES, frames
+from kvref_conformance.duel.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
 from kvref_conformance.next_word import told_by_address
 from kvref_conformance.transcripts.conversation import Talk
 
@@ -36,6 +36,7 @@ FLUSH_BESIDE_READERS: Final = "flush-beside-readers"
 WELL_FORMED: Final = "well-formed-text"
 VBUCKET_OF_GET: Final = "vbucket-of-get"
 SHORT_APPEND: Final = "short-append"
+COUNTERS: Final = "counters"
 
 # Stands among the profiles where kvref over InnoDB takes part.
 INNODB: Final = "innodb"
@@ -84,6 +85,8 @@ def is_safe(data: bytes, care: frozenset[str], *, secondary: bool = False, delim
 def are_frames_safe(data: bytes, care: frozenset[str], *, secondary: bool = False) -> bool:
     """Tell whether frames of the binary protocol may be sent; see `is_safe`."""
     sent = list(frames(data))
+    if COUNTERS in care and any(map(_counts, takewhile(lambda frame: not _resets(frame), sent))):
+        return False
     for frame, behind in zip_longest(sent, sent[1:]):
         if LONG_SWITCH_WORD in care and len(frame.key) == 250 and frame.key.startswith(b"@@"):
             return False
@@ -128,6 +131,14 @@ def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = F
         if ADDRESS_OF_NEXT_WORD in care and told_by_address(data, certain):
             return False
     return True
+
+
+def _counts(frame: Frame) -> bool:
+    return frame.opcode == OPCODES["stat"] and (not frame.key or frame.key.startswith((b"aggregate", b"detail dump")))
+
+
+def _resets(frame: Frame) -> bool:
+    return frame.opcode == OPCODES["stat"] and frame.key == b"reset"
 
 
 def _names_nothing(word: bytes, delimiter: bytes) -> bool:

@@ -35,7 +35,7 @@ NO_CREATION: Final = 0xFFFFFFFF
 # Not the counters, which begin elsewhere, nor `settings`, of which kvref has some (own-process in not_replayed.toml).
 _STATS: Final = (
     "items", "sizes", "slabs", "reset", "resetting", "vbucket", "vbuckets",
-    "topkeys", "cachedump 1 0 0", "conns", "tap", "detail", "detail dump", "detail off", "detailed", "nope", "@@m1",
+    "topkeys", "cachedump 1 0 0", "conns", "tap", "detail", "detail off", "detailed", "nope", "@@m1",
     " ", "RESET",
 )  # fmt: skip
 # Kept out: 0x83 to 0x85 and the scrubber, whose answers hang on what anybody did before; see `_vbuckets`.
