@@ -12,6 +12,7 @@ from kvref.client import (
     CallError,
     Columns,
     LinkError,
+    MappedClient,
     MappedError,
     ServerError,
     UnknownMappingError,
@@ -188,8 +189,12 @@ def test_whose_fault_it_is(empty: Any, connect: Connect) -> None:
         connect("127.0.0.1:1").get("k")
 
 
-def test_a_restart_keeps_what_was_bound(empty: Any, one_of_each: list[Connect]) -> None:
-    clients = [connect(empty.address) for connect in one_of_each]
+def test_a_restart_keeps_what_was_bound(empty: Any, another: Any, one_of_each: list[Connect]) -> None:
+    both = [empty.address, another.address]
+    clients = [connect(empty.address) for connect in one_of_each] + [
+        MappedClient(both),
+        MappedClient(both, pool_size=2),
+    ]
     for client in clients:
         client.bind("bbb")
         client.set_many({"k": "two", "@@aaa.k": "one"})
@@ -205,3 +210,5 @@ def test_a_restart_keeps_what_was_bound(empty: Any, one_of_each: list[Connect]) 
     for client in clients:
         assert again(partial(client.get, "k")) == b"two"
         assert again(partial(client.at("aaa").get, "k")) == b"one"
+    for client in clients[-2:]:
+        client.close()
