@@ -157,13 +157,13 @@ class AsyncMappedView:
         return (self._line() if name is None else self._lines.of(name)), bare
 
     async def _many(self, verb: bytes, keys: Iterable[Key]) -> list[tuple[Key, Item]]:
-        places: dict[Line, dict[bytes, Key]] = {}
+        places: dict[Line, dict[bytes, list[Key]]] = {}
         for key in keys:
             line, bare = self._place(key)
-            places.setdefault(line, {})[as_bytes(bare)] = key
+            places.setdefault(line, {}).setdefault(as_bytes(bare), []).append(key)
         answers = await asyncio.gather(*[_rows(line, verb, list(named)) for line, named in places.items()])
         found = zip(places.values(), answers, strict=True)
-        return [(named[item.key], item) for named, items in found for item in items]
+        return [(key, item) for named, items in found for item in items for key in named[item.key]]
 
     async def _store(
         self, verb: str, key: Key, value: Value, expire: int, noreply: bool, flags: int, cas: int | None = None
@@ -226,9 +226,13 @@ async def _rows(line: Line, verb: bytes, words: Sequence[Key]) -> list[Item]:
     if not words:
         return []
     asked = verb.decode()
-    answer = await line.ask(asked, b"%s %s\r\n" % (verb, b" ".join(map(as_bytes, words))), rows=True)
+    sent = [as_bytes(word) for word in words]
+    answer = await line.ask(asked, b"%s %s\r\n" % (verb, b" ".join(sent)), rows=True)
     if answer.line != b"END":
         raise unreadable(answer.line, asked)
+    strange = {item.key for item in answer.items} - set(sent)
+    if strange and not sent[0].startswith((b"@>", b"@<")):  # a range answers other keys than its word
+        raise unreadable(b"VALUE " + strange.pop(), asked)
     return answer.items
 
 

@@ -34,7 +34,7 @@ def test_thousands_in_flight(empty: Any, run: Any) -> None:
             got = await asyncio.gather(*asked)
             for n, value in enumerate(got):
                 assert value == (b"%d" % n if (n % 3 == 0) == (n % 2 == 1) else None), n
-            assert await asyncio.gather(*[client.incr("k0") for _ in range(MANY)]) == list(range(1, MANY + 1))
+            assert await asyncio.gather(*[client.incr("k0") for _ in range(300)]) == list(range(1, 301))
 
     run(main())
     assert empty.execute("SELECT COUNT(*) FROM {test}second") == [(MANY // 2,)]
