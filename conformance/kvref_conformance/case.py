@@ -2,11 +2,15 @@
 
     case("set-new", "KV-STORE-001", say("set {k} 3 0 3\r\none\r\n", "STORED\r\n"))
 
-Texts are templates (`template.py`), one character a byte. Where endpoints may differ, `by` asks a fact of the profile.
+    case("bin-set-new", "KV-BINSTORE-001", ask("set key={k} value=one", "set ok cas=<cas>"))
+
+Texts are templates (`template.py`), one character a byte, or frames of the binary protocol in words (`frames.py`).
+Where endpoints may differ, `by` asks a fact of the profile.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,6 +52,8 @@ class Say:
         closes: the endpoint closes the connection after the answer.
         versions: how many VERSION lines belong to the answer itself.
         patience: seconds to wait for the answer.
+        binary: texts are frames in words (`frames.py`), and a connection that it opens is a binary one.
+        cuts: of binary frames: before which bytes a new packet begins.
     """
 
     pieces: tuple[str, ...]
@@ -57,6 +63,8 @@ class Say:
     closes: bool = False
     versions: int = 0
     patience: float = 5.0
+    binary: bool = False
+    cuts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,15 +224,29 @@ def case(
     settings: Mapping[str, int] | None = None,
 ) -> Case:
     """Write a case; `requirements` are ids with blanks between, `bind` is `m` with a shape and `m1` without."""
-    flushes = any("flush_all" in "".join(step.pieces) for step in map(innermost, steps) if isinstance(step, Say))
+    flushes = any(_flushes(step) for step in map(innermost, steps) if isinstance(step, Say))
     first = bind if bind is not None else "m" if shape is not None else "m1"
     return Case(id_, tuple(requirements.split()), steps, setup, shape, first, flushes, engine, settings)
+
+
+def _flushes(step: Say) -> bool:
+    return re.search(r"(^|; )flush" if step.binary else "flush_all", "".join(step.pieces)) is not None
 
 
 def say(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: Any) -> Say:
     """Send a text (several: one packet each) and allow one answer (several: any of them, or by a fact)."""
     pieces = (send,) if isinstance(send, str) else send
     return Say(pieces, (allow,) if isinstance(allow, str) else allow, **how)
+
+
+def ask(send: str, allow: str | tuple[str, ...] | By, **how: Any) -> Say:
+    """Send binary frames and allow one answer (several: any, or by a fact), both in the words of `frames.py`."""
+    return Say((send,), (allow,) if isinstance(allow, str) else allow, binary=True, **how)
+
+
+def waits(send: str, on: str = "a", cuts: tuple[int, ...] = ()) -> Say:
+    """Send binary frames to which nothing may be answered yet."""
+    return Say((send,), ("",), on, quiet=True, binary=True, cuts=cuts)
 
 
 def quiet(send: str, on: str = "a") -> Say:

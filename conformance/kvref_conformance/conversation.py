@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql
 from kvref_conformance.errors import CaseFailed, SuiteError
+from kvref_conformance.frames import decode, encode
 from kvref_conformance.observers import DONE, REFUSED, Observers
 from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, Mark, Starts
 
@@ -80,7 +81,7 @@ class Conversation:
 
     def _take(self, case: Case, step: Step) -> None:
         if isinstance(step, Say | Asks):
-            self._open(case, step.on)
+            self._open(case, step)
         exchange = self._exchange(step)
         if exchange is not None:
             self._judge(exchange)
@@ -122,12 +123,16 @@ class Conversation:
         assert self._observers is not None, "a case with SQL is not judged without --sql"
         return self._observers
 
-    def _open(self, case: Case, on: str) -> None:
-        if on in self._links:
+    def _open(self, case: Case, step: Say | Asks) -> None:
+        if step.on in self._links:
             return
-        self._links[on] = self._endpoint.link()
-        if case.bind in self.names.texts:
-            self._judge(self._say(Say((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), on)))
+        self._links[step.on] = self._endpoint.link(binary=step.binary)
+        if case.bind not in self.names.texts:
+            return
+        bind = Say((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), step.on)
+        if step.binary:
+            bind = Say((f"get key=@@{{{case.bind}}}",), ("get ok flags=0 value=<value>",), step.on, binary=True)
+        self._judge(self._say(bind))
 
     def _hang_up(self) -> None:
         for link in self._links.values():
@@ -144,7 +149,7 @@ class Conversation:
         deadline = time.monotonic() + step.within
         inner = step.step
         if isinstance(inner, Say):
-            self._open(case, inner.on)
+            self._open(case, inner)
         while True:
             exchange = self._say(inner) if isinstance(inner, Say) else self._look_behind(inner)
             if exchange.kept or time.monotonic() > deadline:
@@ -160,7 +165,8 @@ class Conversation:
 
     def _say(self, step: Say) -> Exchange:
         sent = [self.names.render(piece) for piece in step.pieces]
-        reply = self._send(self._links[step.on], tuple(piece.encode("latin-1") for piece in sent), step)
+        pieces = _cut(encode("".join(sent)), step.cuts) if step.binary else tuple(p.encode("latin-1") for p in sent)
+        reply = self._send(self._links[step.on], pieces, step)
         return self._compared(step.on, "".join(sent), step.allow, reply, _note(step, reply))
 
     def _send(self, link: Link, pieces: tuple[bytes, ...], step: Say) -> Reply:
@@ -173,14 +179,18 @@ class Conversation:
     def _compared(self, on: str, sent: str, allow: tuple[str, ...] | By, reply: Reply, note: str) -> Exchange:
         texts = allow.of(self._endpoint.profile) if isinstance(allow, By) else allow
         allowed = tuple(self.names.render(text) for text in texts)
-        got = reply.data.decode("latin-1")
+        got = self._text(on, reply.data)
         kept = not note and any(self.names.match(text, got) for text in texts)
         return Exchange(on, sent, allowed, got, note, kept)
 
     def _ask(self, step: Asks) -> Exchange:
         request = self._asked[step.on] = self.names.render(step.request)
-        early = self._links[step.on].begin(request.encode("latin-1"), step.silent).decode("latin-1")
+        packet = encode(request) if step.binary else request.encode("latin-1")
+        early = self._text(step.on, self._links[step.on].begin(packet, step.silent))
         return Exchange(step.on, request, ("",), early, "it should wait" if early else "", not early)
+
+    def _text(self, on: str, data: bytes) -> str:
+        return decode(data) if self._links[on].binary else data.decode("latin-1")
 
     def _answer(self, step: Answers) -> Exchange:
         reply = self._links[step.on].end(step.patience)
@@ -208,6 +218,10 @@ class Conversation:
         if fails:
             return Exchange(on, statement, ("refused",), got, "", got.startswith(REFUSED))
         return Exchange(on, statement, (DONE,), got, "", got == DONE)
+
+
+def _cut(data: bytes, cuts: tuple[int, ...]) -> tuple[bytes, ...]:
+    return tuple(data[start:end] for start, end in zip((0, *cuts), (*cuts, len(data)), strict=True))
 
 
 def _note(step: Say, reply: Reply) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from kvref import profiles
 from kvref_conformance.errors import CannotJudge, CaseFailed
-from kvref_conformance.link import Link, version_line
+from kvref_conformance.link import BINARY_ANSWER, Link, version_line
 
 # Which plugin answers `VERSION x.y.z`: that release, or the nearest one that was recorded.
 PLUGIN_VERSIONS: Final = ((re.compile(r"5\.6\.\d+"), "mysql-5.6"), (re.compile(r"(5\.7|8\.\d+)\.\d+"), "mysql-8.0"))
@@ -40,14 +40,17 @@ class Endpoint:
         """Return HOST:PORT."""
         return f"{self.address[0]}:{self.address[1]}"
 
-    def link(self) -> Link:
+    def link(self, *, binary: bool = False) -> Link:
         """Open a connection.
+
+        Args:
+            binary: requests on it are frames of the binary protocol.
 
         Raises:
             CaseFailed: the endpoint, which answered before, cannot be reached any more.
         """
         try:
-            return Link(self.address, self.sentinel)
+            return Link(self.address, BINARY_ANSWER if binary else self.sentinel)
         except OSError as error:
             raise CaseFailed(f"cannot connect to {self.where} any more: {error.strerror or error}") from error
 

@@ -66,8 +66,9 @@ class Judge:
         return Verdict(case.id, chapter, case.requirements, word, reason, duration, tuple(conversation.exchanges), text)
 
     def names(self) -> Names:
-        """Return the names a case may use, with a fresh key for each `{k}`."""
-        return Names(self.world.names if self.world else {}, self.fresh_key)
+        """Return the names a case may use: those of the world, the version, and a fresh key for each `{k}`."""
+        given = self.world.names if self.world else {}
+        return Names({**given, "version": self.endpoint.version}, self.fresh_key)
 
     def fresh_key(self, name: str) -> str:
         """Return a key that nobody used: short, because a key column of the demo shape holds 32 characters."""

@@ -1,6 +1,7 @@
 """One connection to the endpoint: send bytes, read up to a sentinel, never wait without a deadline.
 
-The sentinel is `version`: answers come in order, so what stands before its VERSION line is the answer to what was sent.
+The sentinel is a request with a known answer: answers come in order, so what stands before its answer is the answer to
+what was sent. In text it is `version`, in binary a noop with an opaque that nothing else has.
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from kvref_conformance.errors import CannotJudge
+from kvref_conformance.frames import REPLY, encode
 
 # Long enough for a local endpoint to answer what it should not answer at all.
 QUIET_SECONDS: Final = 0.1
 CONNECT_SECONDS: Final = 5.0
+
+
+BINARY_ASK: Final = encode(f"noop opaque={0x6B767266}")
+BINARY_ANSWER: Final = bytes([REPLY]) + BINARY_ASK[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +46,15 @@ class Link:
 
     Args:
         address: host and port.
-        sentinel: the endpoint's whole VERSION line, CR LF included.
+        sentinel: the answer that ends each answer: the endpoint's whole VERSION line, CR LF included, or BINARY_ANSWER.
     """
 
     def __init__(self, address: tuple[str, int], sentinel: bytes) -> None:
         self._socket = socket.create_connection(address, CONNECT_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sentinel = sentinel
+        self.binary = sentinel == BINARY_ANSWER
+        self._ask = BINARY_ASK if self.binary else b"version\r\n"
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +81,7 @@ class Link:
 
     def begin(self, piece: bytes, silent: float) -> bytes:
         """Send a packet and the sentinel, and return what comes within so many seconds: "" where it has to wait."""
-        self._socket.sendall(piece + b"version\r\n")
+        self._socket.sendall(piece + self._ask)
         ready = silent and select.select([self._socket], [], [], silent)[0]
         return self._socket.recv(1 << 16) if ready else b""
 
@@ -89,7 +97,7 @@ class Link:
             versions: VERSION lines that belong to the answer itself.
             patience: seconds until silence is a hang.
         """
-        return self._exchange((*pieces[:-1], pieces[-1] + b"version\r\n"), versions + 1, patience)
+        return self._exchange((*pieces[:-1], pieces[-1] + self._ask), versions + 1, patience)
 
     def tell(self, pieces: tuple[bytes, ...], patience: float = 5.0) -> Reply:
         """Send packets without a sentinel and read until the endpoint closes; `patience` in seconds."""

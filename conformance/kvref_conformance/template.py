@@ -3,7 +3,8 @@
 `{k}` `{k2}` fresh keys of the case, `{k:32}` the key filled up to 32 bytes, `{m1}` a mapping, `{t1}` its table,
 `{#w1}` the length of a name's text, `{v~1024}` a run of 1024 letters v. In an answer `<number>` and `<cas>` stand for
 decimal digits, `<text>` for the rest of a line, `<stats>` for STAT lines, `<cas a>` remembers the digits as
-`{a}`, `<new cas b>` does so and wants a number not remembered before.
+`{a}`, `<new cas b>` does so and wants a number not remembered before; a name that stands twice in an answer is twice
+the same number. In frames `<value>` and `<key>` stand for a field to its end, `<pairs>` for frames of stat with a name.
 """
 
 from __future__ import annotations
@@ -16,8 +17,14 @@ if TYPE_CHECKING:
 
 NAME: Final = re.compile(r"\{(#?)([a-z][a-z0-9_]*)(?::(\d+))?\}")
 RUN: Final = re.compile(r"\{([a-z])~(\d+)\}")
-HOLE: Final = re.compile(r"<(?:(new )?(cas|number)(?: ([a-z]\d?))?|text|stats)>")
-CAUGHT: Final = {"<text>": r"([^\r\n]*)", "<stats>": r"((?:STAT [^\r\n]+\r\n)+)"}
+HOLE: Final = re.compile(r"<(?:(new )?(cas|number)(?: ([a-z]\d?))?|text|stats|value|key|pairs)>")
+CAUGHT: Final = {
+    "<text>": r"([^\r\n]*)",
+    "<stats>": r"((?:STAT [^\r\n]+\r\n)+)",
+    "<value>": r"([^;]*)",
+    "<key>": r"([^ ;]*)",
+    "<pairs>": r"((?:stat ok key=[^ ;]+ value=[^;]*; )+)",
+}
 FRESH: Final = re.compile(r"k\d*")
 
 
@@ -63,11 +70,16 @@ class Names:
         return found is not None and self._remember(caught, found.groups())
 
     def _remember(self, caught: list[tuple[str | None, bool]], values: tuple[str, ...]) -> bool:
+        here: dict[str, str] = {}
         for (name, new), value in zip(caught, values, strict=True):
-            if new and value in self.texts.values():
+            if name in here:
+                if here[name] != value:
+                    return False
+            elif new and value in {*self.texts.values(), *here.values()}:
                 return False
-            if name is not None:
-                self.texts[name] = value
+            elif name is not None:
+                here[name] = value
+        self.texts |= here
         return True
 
 

@@ -29,11 +29,13 @@ class Asks:
         request: template.
         on: name of the connection.
         silent: seconds in which no answer may come; 0 where one may.
+        binary: the request is in the words of `frames.py`.
     """
 
     request: str
     on: str
     silent: float = SILENT_SECONDS
+    binary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +115,9 @@ def logged(*allow: str) -> Logged:
     return Logged(allow)
 
 
-def asks(request: str, on: str, *, silent: float = SILENT_SECONDS) -> Asks:
+def asks(request: str, on: str, *, silent: float = SILENT_SECONDS, binary: bool = False) -> Asks:
     """Send a request that has to wait."""
-    return Asks(request, on, silent)
+    return Asks(request, on, silent, binary)
 
 
 def answers(allow: str | tuple[str, ...] | By, on: str, *, patience: float = PATIENCE) -> Answers:

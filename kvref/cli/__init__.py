@@ -24,6 +24,7 @@ COMMANDS = {
     "record": "kvref.cli.record",
     "replay": "kvref.cli.replay",
     "duel": "kvref.cli.duel",
+    "interop": "kvref.cli.interop",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from kvref.client.errors import LinkError, MappedError, ServerError
 from kvref.client.replies import Answer, GarbledError, Replies
@@ -35,6 +35,7 @@ class Link(asyncio.Protocol):
         self._asked: deque[_Asked] = deque()
         self._replies = Replies()
         self._out: list[bytes] = []
+        self._gone = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
 
@@ -87,11 +88,12 @@ class Link(asyncio.Protocol):
             await asyncio.wait([last], timeout=patience)
             last.cancel()
         self.end(LinkError(f"{self._name}: closed by this client"))
+        await self._gone.wait()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport; called by asyncio."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are none of asyncio's classes.
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         """Hand answers to whoever asked; called by asyncio."""
@@ -110,6 +112,7 @@ class Link(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail whoever waits; called by asyncio."""
         self.end(LinkError(f"{self._name}: the connection ended{f': {exc}' if exc else ''}"))
+        self._gone.set()
 
     def pause_writing(self) -> None:
         """Let new requests wait; called by asyncio."""

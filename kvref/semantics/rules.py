@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import kvref
 from kvref.profiles import Profile
 
+# The memcached whose commands the default profile has, in front of kvref's own release.
+MEMCACHED_LEVEL = "1.6.0"
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -73,7 +76,7 @@ def rules(profile: Profile) -> Rules:
     """Resolve the semantic facts of a profile."""
     release = str(profile["identity.version"])
     return Rules(
-        release=f"{kvref.__version__}-kvref" if release == "own" else release,
+        release=f"{MEMCACHED_LEVEL}+{kvref.__version__}-kvref" if release == "own" else release,
         all_verbs_switch=profile["mapping.switching_verbs"] == "all",
         shortest_word=profile.number("mapping.shortest_word"),
         names_bound_table=profile["mapping.switch_word_names"] == "bound",

@@ -74,7 +74,8 @@ def set_(words: list[bytes], rules: WireRules) -> Parsed:
         return refused(c.Refused(flags.refusal), length, rules)
     named = flags.numbers.get
     verb = "cas" if mode in ("set", "replace") and b"C" in flags.numbers else mode
-    parsed = c.MetaSet(flags.word, flags.options, verb, named(b"F", 0), named(b"T", 0), named(b"C", 0), flags.has(b"I"))
+    cas = 0 if mode == "add" else named(b"C", 0)  # an item that is not there has none
+    parsed = c.MetaSet(flags.word, flags.options, verb, named(b"F", 0), named(b"T", 0), cas, flags.has(b"I"))
     return sized(parsed, length, rules)
 
 

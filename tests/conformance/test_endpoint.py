@@ -33,7 +33,7 @@ def test_anything_else_is_no_address(text: str) -> None:
         (b"NOT_FOUND\r\n", b"VERSION 5.6.14\r\n", "mysql-5.6"),
         (b"NOT_FOUND\r\n", b"VERSION 5.7.44-log\r\n", "mysql-8.0"),
         (b"NOT_FOUND\r\n", b"VERSION 8.0.33\r\n", "mysql-8.0"),
-        (b"NOT_FOUND\r\n", b"VERSION 0.1.0-kvref\r\n", "kvref"),
+        (b"NOT_FOUND\r\n", b"VERSION 1.6.0+0.1.0-kvref\r\n", "kvref"),
     ],
 )
 def test_the_profile_is_what_the_endpoint_shows(scripted: Make, bind: bytes, version: bytes, profile: str) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.link import Link, Reply, version_line
+from kvref_conformance.frames import encode
+from kvref_conformance.link import BINARY_ANSWER, BINARY_ASK, Link, Reply, version_line
 
 VERSION = b"VERSION 9.9.9\r\n"
 Make = Callable[..., Any]
@@ -88,3 +89,12 @@ def test_an_endpoint_that_hangs_up_is_said() -> None:
         with pytest.raises(CannotJudge, match="does not speak memcached"):
             version_line(listener.getsockname())
         thread.join()
+
+
+def test_a_binary_connection_ends_its_answers_with_a_noop_of_its_own() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, Link(server.getsockname(), BINARY_ANSWER) as link:
+        peer, _ = server.accept()
+        with peer:
+            peer.sendall(b"answer" + BINARY_ANSWER)
+            assert link.ask((encode("noop"),)) == Reply(b"answer")
+            assert peer.recv(100) == encode("noop") + BINARY_ASK

@@ -58,3 +58,17 @@ def test_stats_are_lines(names: Names) -> None:
 
 def test_names_in_a_template_are_listed() -> None:
     assert names_in("get @@{m1}.{k:33} {#w1} {v~5}") == {"m1", "k", "w1"}
+
+
+def test_a_name_that_stands_twice_in_an_answer_is_twice_the_same(names: Names) -> None:
+    assert not names.match("<cas a> <cas a>", "1 2")
+    assert names.match("<cas a> <cas a> <new cas b>", "1 1 2")
+    assert names.match("{a} {b}", "1 2")
+    assert not names.match("<cas c> <new cas d>", "5 5")
+
+
+def test_fields_of_a_frame_end_with_the_field(names: Names) -> None:
+    assert names.match("version ok value=<value>", "version ok value=1 2")
+    assert not names.match("version ok value=<value>", "version ok value=1; noop ok")
+    assert names.match("<pairs>stat ok", "stat ok key=a value=1; stat ok key=b value=; stat ok")
+    assert not names.match("<pairs>stat ok", "stat ok")

@@ -108,3 +108,20 @@ def test_the_set_up_and_how_it_ended_are_given() -> None:
 )  # fmt: skip
 def test_an_answer_is_shown_as_a_reader_types_it(recorded: Any, shown: str) -> None:
     assert text(recorded) == shown
+
+
+def test_frames_are_shown_in_words_with_their_holes() -> None:
+    asked = ["80000001000000000000000100000007", {"cas": 2}, "6b"]
+    answer = ["81000000040000000000000500000007", {"cas": 2}, "0000000478"]
+    one = of({"mc": "a", "hex": asked, "got": {"8.0.33": answer, "5.6.14": "<EOF>"}})
+    assert one.exchanges[0].sent == "get opaque=7 cas=«cas 2» key=k"
+    assert one.exchanges[0].answers == (
+        Answer(("5.6.14",), "<EOF>"),
+        Answer(("8.0.33",), "get ok opaque=7 cas=«cas 2» flags=4 value=x"),
+    )
+
+
+def test_frames_with_bytes_that_nobody_set_stand_as_recorded() -> None:
+    one = of({"mc": "a", "hex": "80", "got": {"8.0.33": ["8100", {"bytes": "garbage"}]}})
+    assert one.exchanges[0].sent == "raw %80"
+    assert one.exchanges[0].answers == (Answer((), "8100«bytes garbage»"),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import batch_mutants  # noqa: F401 - registers its mutants
+import binary_mutants  # noqa: F401
 import cache_mutants  # noqa: F401
 import protocol_mutants  # noqa: F401
 import table_mutants  # noqa: F401

@@ -127,6 +127,24 @@ BROKEN = {
     "hides_own_writes": Broken("KV-BATCH-011", "write_batch", "own-set"),
     "flushes_beside_batches": Broken("KV-LOCK-040", "lock_wait", "flush-waits"),
     "commits_the_batches_of_all": Broken("KV-BATCH-009", "write_batch", "own-count"),
+    # binary_mutants.py
+    "says_nothing_of_unknown_opcodes": Broken("KV-BINFRAME-014", "binary_frames", "unknown-opcodes"),
+    "reads_opaques_as_signed": Broken("KV-BINFRAME-006", "binary_frames", "opaque"),
+    "reads_bodies_of_unknown_opcodes": Broken("KV-BINFRAME-016", "binary_frames", "with-a-body"),
+    "takes_appends_with_extras": Broken("KV-BINLEN-010", "binary_lengths", "append-with"),
+    "answers_quiet_misses": Broken("KV-BINGET-005", "binary_get", "getq"),
+    "says_not_found_for_getk": Broken("KV-BINGET-004", "binary_get", "getk"),
+    "answers_without_cas_numbers": Broken("KV-BINSTORE-001", "binary_store", "bin-set"),
+    "narrows_flags": Broken("KV-BINSTORE-003", "binary_store", "flags"),
+    "says_not_stored_for_every_add": Broken("KV-BINSTORE-007", "binary_store", "add"),
+    "answers_quiet_sets": Broken("KV-BINQUIET-001", "binary_quiet", "setq"),
+    "fails_quietly": Broken("KV-BINQUIET-003", "binary_quiet", "addq"),
+    "ignores_cas_numbers_of_all_but_sets": Broken("KV-BINCMD-004", "binary_commands", "wrong-cas"),
+    "always_makes_counters": Broken("KV-BINARITH-015", "binary_arithmetic", "creates-nothing"),
+    "adds_the_amount_to_the_initial_value": Broken("KV-BINARITH-013", "binary_arithmetic", "creates"),
+    "loses_the_expiry_of_counters": Broken("KV-BINARITH-017", "binary_arithmetic", "created-expiry"),
+    "takes_words_of_delete_for_keys": Broken("KV-BINMAP-012", "binary_mapping", "delete-word"),
+    "cuts_keys_of_ranges": Broken("KV-BINRANGE-002", "binary_ranges", "range-key"),
     # cache_mutants.py
     "ends_sums_with_a_line": Broken("KV-POLICY-021", "cache_policies", "cache-only-sum-left"),
     "cuts_what_is_appended_to": Broken("KV-POLICY-022", "cache_policies", "cache-only-append"),
@@ -219,7 +237,7 @@ def test_the_unbroken_server_is_not_failed(tmp_path: Path) -> None:
 
 
 def test_every_mutant_is_on_trial() -> None:
-    names = ("protocol_mutants.py", "table_mutants.py", "batch_mutants.py", "cache_mutants.py")
-    sources = [Path(__file__).with_name(name).read_text() for name in names]
+    names = ("protocol", "table", "batch", "cache", "binary")
+    sources = [Path(__file__).with_name(f"{name}_mutants.py").read_text() for name in names]
     pairs = [pair for source in sources for pair in re.findall(r'@mutant\ndef (\w+)|of_fact\("(\w+)"', source)]
     assert {name for pair in pairs for name in pair if name} == set(BROKEN)

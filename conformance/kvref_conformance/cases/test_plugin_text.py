@@ -53,7 +53,7 @@ STORAGE = (
     case(
         "no-meta-commands",
         "KV-CORE-067",
-        say("mn\r\nmg {k} v\r\nmd {k}\r\n", "ERROR\r\n" * 3),
+        say("mn\r\nmg {k} v\r\nmd {k}\r\nma {k}\r\nme {k}\r\n", "ERROR\r\n" * 5),
         say("ms {k} 7\r\nversion\r\n", "ERROR\r\nVERSION <text>\r\n", versions=1),
         shape=ONE,
     ),

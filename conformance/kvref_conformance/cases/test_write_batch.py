@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, case, say, sql
+from kvref_conformance.case import Hangup, ask, case, say, sql
 from kvref_conformance.cases.batches import (
     COUNT,
     UNCOMMITTED,
@@ -27,7 +27,7 @@ from kvref_conformance.waiting import eventually
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case, Say, Step
 
 PIPELINED = "".join(f"set {{k}}{n} 0 0 1\r\nx\r\n" for n in range(3))
 TEN = "".join(f"set {{k}}{n} 0 0 1\r\nx\r\n" for n in range(10))
@@ -66,10 +66,46 @@ def batched(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case
     return case(id_, requirements, *steps, settings=WRITES, engine=engine)
 
 
+def binary(number: int) -> Say:
+    """Set a row of the case by a frame."""
+    return ask(f"set key={{k}}{number} value=x", "set ok cas=<cas>")
+
+
 SINGLE = (
     case("single-write", "KV-BATCH-001", put(1), committed(1), put(2), committed(2)),
     case("single-noreply", "KV-BATCH-001", say("set {k}1 0 0 1 noreply\r\nx\r\n", ""), committed(1)),
     case("single-delete", "KV-BATCH-001", row(1), say("delete {k}1\r\n", "DELETED\r\n"), committed(0)),
+)
+BINARY = (
+    batched(
+        "binary-full-committed",
+        "KV-BATCH-047",
+        binary(1),
+        ask("setq key={k}2 value=x", ""),
+        binary(3),
+        committed(0),
+        ask("setq key={k}4 value=x", ""),
+        committed(4),
+    ),
+    batched(
+        "binary-end-by-quit",
+        "KV-BATCH-047",
+        binary(1),
+        committed(0),
+        ask("quit", "quit ok", closes=True),
+        eventually(committed(1)),
+        ask("setq key={k}2 value=x; quitq", "", on="b", closes=True),
+        eventually(committed(2)),
+    ),
+    batched(
+        "binary-beside-text",
+        "KV-BATCH-047",
+        binary(1),
+        say("set {k}2 0 0 1\r\nx\r\n", "STORED\r\n", on="text"),
+        binary(3),
+        ask("deleteq key={k}1; incrq key={k}4 initial=5", ""),
+        committed(2),
+    ),
 )
 SEEN = (
     batched("pending-unseen", "KV-BATCH-002", put(1), committed(0), put(2), committed(0), put(3), committed(0)),
@@ -232,7 +268,7 @@ OWN = (
     ),
 )
 
-CASES: tuple[Case, ...] = (*SINGLE, *SEEN, *COUNTED, *OWN)
+CASES: tuple[Case, ...] = (*SINGLE, *BINARY, *SEEN, *COUNTED, *OWN)
 
 
 def test_write_batch(case: Case, judge: Callable[[Case], None]) -> None:

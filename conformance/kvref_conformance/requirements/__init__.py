@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LEVELS: Final = ("MUST", "SHOULD", "MAY", "QUIRK")
 ID: Final = re.compile(r"KV-[A-Z]+-\d{3}")
 # Where a recording lies: transcripts/<set>.jsonl, or a conversation held with that release.
-EVIDENCE: Final = re.compile(r"(core|columns|tx|binary|more):[a-z]+-\d{3}|live:[a-z]+-[\d.]+")
+EVIDENCE: Final = re.compile(r"((core|columns|tx|more):[a-z]+|binary:bin-[a-z]+)-\d{3}|live:[a-z]+-[\d.]+")
 # The order in which a reader meets the chapters: from the plain protocol to what needs tables and configuration.
 CHAPTERS: Final = (
     "storage",
@@ -35,6 +35,12 @@ CHAPTERS: Final = (
     "connection",
     "limits",
     "stats",
+    "touch",
+    "meta_get",
+    "meta_set",
+    "meta_delete",
+    "meta_arithmetic",
+    "meta_commands",
     "mapping",
     "delimiter",
     "bind",
@@ -59,6 +65,16 @@ CHAPTERS: Final = (
     "binlog",
     "batch_settings",
     "cache_policies",
+    "binary_frames",
+    "binary_lengths",
+    "binary_get",
+    "binary_store",
+    "binary_quiet",
+    "binary_commands",
+    "binary_arithmetic",
+    "binary_mapping",
+    "binary_ranges",
+    "binary_stat",
     "histories",
     "machine",
 )

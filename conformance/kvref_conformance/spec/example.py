@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.conversation import shown
+from kvref_conformance.frames import decode, told
 from kvref_conformance.transcripts import holes
 from kvref_conformance.transcripts.conversation import Crowd, Query, Server, Sleep, Talk
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from kvref_conformance.transcripts.conversation import Conversation, Step
     from kvref_conformance.transcripts.holes import Json
 
+# The n-th cas number while a frame is read: 20 digits, which none of a server has.
+_MARK: Final = 0xFFFF_FFFF_0000_0000
+_DIGITS: Final = re.compile("(?:[0-9a-f]{2})+")
 ENDINGS: Final = {"close": "closes", "half": "shuts down its sending side", "abort": "resets the connection"}
 
 
@@ -97,10 +102,10 @@ def _given(conversation: Conversation) -> Iterable[str]:
 def _exchange(step: Step, versions: Sequence[str]) -> Exchange:
     if isinstance(step, Sleep):
         return Exchange("", f"waits {step.sleep:g} s", (), wire=False)
-    answers = tuple(_grouped(step.got, versions))
+    answers = tuple(_grouped(_told(step), versions))
     if isinstance(step, Talk):
         ending = next((words for name, words in ENDINGS.items() if getattr(step, name)), "")
-        sent = text(step.hex if step.send is None else step.send)
+        sent = text(framed(step.hex, asked=True) if step.send is None else step.send)
         return Exchange(
             step.mc, f"{sent} ({ending})" if sent and ending else sent or ending or "listens", answers, wire=True
         )
@@ -110,6 +115,36 @@ def _exchange(step: Step, versions: Sequence[str]) -> Exchange:
         return Exchange(f"{step.many} of {step.name}", shown(step.send or "closes"), answers, wire=False)
     assert isinstance(step, Server)
     return Exchange("server", step.server, answers, wire=False)
+
+
+def _told(step: Talk | Query | Crowd | Server) -> Mapping[str, Json]:
+    """Return the answers to a step by version, those to frames in words."""
+    if not isinstance(step, Talk) or step.hex is None:
+        return step.got
+    return {version: framed(answer, asked=False) for version, answer in step.got.items()}
+
+
+def framed(recorded: Json, *, asked: bool) -> Json:
+    """Return recorded frames in words, holes for their cas numbers; what is no frame, or has other holes, as it stands.
+
+    Args:
+        recorded: hexadecimal digits with holes.
+        asked: they are requests.
+    """
+    digits = ""
+    for part in recorded if isinstance(recorded, list) else [recorded]:
+        if isinstance(part, dict) and isinstance(number := part.get("cas"), int):
+            digits += f"{_MARK + number:016x}"
+        elif isinstance(part, str):
+            digits += part
+        else:
+            return recorded
+    plain, *ending = digits.partition("<")
+    if not _DIGITS.fullmatch(plain):
+        return recorded
+    said = (told if asked else decode)(bytes.fromhex(plain)) + "".join(ending)
+    words = re.split(r"(?<=cas=)(\d{20})", said)
+    return [{"cas": int(word) - _MARK} if number % 2 else word for number, word in enumerate(words)]
 
 
 def _grouped(got: Mapping[str, Json], versions: Sequence[str]) -> Iterable[Answer]:

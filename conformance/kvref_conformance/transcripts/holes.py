@@ -35,7 +35,12 @@ _HEX: Final = {
 }
 _HEADER: Final = 48  # hexadecimal digits of a binary header; the cas field is its last eight bytes
 # A range answers keys as they are stored: a CHAR one with its blanks, an integer one as bytes.
-_VALUE: Final = re.compile(r"VALUE .*? \d+ (?P<length>\d+)(?: (?P<cas>\d+))?\r\n", re.ASCII | re.DOTALL)
+_VALUE: Final = r"VALUE .*? \d+ (?P<length>\d+)(?: (?P<cas>\d+))?\r\n"
+# Meta commands answer it as a flag, me as one of its words; what a reply repeats of the request (O, k) is no number.
+_META: Final = (
+    r"(?:\A|(?<=\n))(?:HD|VA (?P<size>\d+)|ME [^ ]+)(?: [^ \r\n]+)*?(?: c(?:as=)?(?P<flag>\d+)(?: [^ \r\n]+)*)?\r\n"
+)
+_NUMBERED: Final = re.compile(f"{_VALUE}|{_META}", re.ASCII | re.DOTALL)
 
 
 class CasNumbers:
@@ -139,7 +144,7 @@ def _fills(hole: Hole, observed: Json, cas: CasNumbers, clock: Clock) -> bool:
 
 
 def cas_spans(answer: str, *, hexadecimal: bool = False) -> Iterator[tuple[int, int]]:
-    """Find the cas numbers in an answer: fifth words of VALUE lines, cas fields of binary headers that are not zero.
+    """Find the cas numbers in an answer: fifth words of VALUE lines, flags c, binary headers' fields that are not zero.
 
     Args:
         answer: as observed; what stands inside a value is not looked at.
@@ -153,10 +158,11 @@ def cas_spans(answer: str, *, hexadecimal: bool = False) -> Iterator[tuple[int, 
 
 def _text_spans(answer: str) -> Iterator[tuple[int, int]]:
     start = 0
-    while found := _VALUE.search(answer, start):
-        if found["cas"] is not None:
-            yield found.span("cas")
-        end = found.end() + int(found["length"])
+    while found := _NUMBERED.search(answer, start):
+        for group in ("cas", "flag"):
+            if found[group] is not None:
+                yield found.span(group)
+        end = found.end() + int(found["length"] or found["size"] or 0)
         # A length that does not fit is one of 5.6's garbled answers: look on behind the line.
         start = end + 2 if answer[end : end + 2] == "\r\n" else found.end()
 

@@ -1,0 +1,259 @@
+"""incr and decr with their extras: amount, initial value and expiry; what is no number; columns of numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Pause, Shape, ask, by, case, sql
+from kvref_conformance.cases.binary_phrases import EXISTS, NO_NUMBER, NOT_FOUND, misses, shows, stored, told
+from kvref_conformance.cases.phrases import OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Say
+
+ANY_CAS = "18446744073709551614"
+LARGEST = (1 << 64) - 1
+NEVER = 0xFFFFFFFF
+NUMBER = Shape(f"k VARCHAR(32) PRIMARY KEY, v BIGINT, {OPTIONS}")
+TWO_NUMBERS = Shape(f"k VARCHAR(32) PRIMARY KEY, v BIGINT, w BIGINT, {OPTIONS}", values="v,w")
+TWO_TEXTS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(32), w VARCHAR(32), {OPTIONS}", values="v,w")
+
+
+def counts(frame: str, number: int) -> Say:
+    """Send an incr or decr and want that sum."""
+    return ask(frame, f"{frame.partition(' ')[0]} ok cas=<cas> number={number}")
+
+
+SUMS = (
+    case(
+        "bin-incr",
+        "KV-BINARITH-001 KV-BINARITH-003",
+        stored("{k}", "10", flags=4),
+        counts("incr key={k} delta=5", 15),
+        shows("{k}", "15", flags=4),
+    ),
+    case(
+        "bin-decr",
+        "KV-BINARITH-002 KV-BINARITH-003",
+        stored("{k}", "15", flags=4),
+        counts("decr key={k} delta=5", 10),
+        shows("{k}", "10", flags=4),
+    ),
+    case(
+        "bin-incr-cas-number",
+        "KV-BINARITH-004",
+        ask("set key={k} value=1", "set ok cas=<cas a>"),
+        ask("incr key={k}", "incr ok cas=<new cas b> number=2"),
+        ask("get key={k}", "get ok cas={b} flags=0 value=2"),
+        ask("decr key={k}", "decr ok cas=<new cas c> number=1"),
+        ask("get key={k}", "get ok cas={c} flags=0 value=1"),
+    ),
+    case("bin-incr-longer", "KV-BINARITH-003", stored("{k}", "99"), counts("incr key={k}", 100), shows("{k}", "100")),
+    case(
+        "bin-decr-shorter",
+        "KV-BINARITH-005",
+        stored("{k}", "10"),
+        counts("decr key={k}", 9),
+        ask(
+            "get key={k}",
+            by("arith.decr_pads", yes="get ok cas=<cas> flags=0 value=9 ", no="get ok cas=<cas> flags=0 value=9"),
+        ),
+        counts("incr key={k}", 10),
+    ),
+    case(
+        "bin-decr-below-zero",
+        "KV-BINARITH-006",
+        stored("{k}", "7"),
+        counts("decr key={k} delta=8", 0),
+        counts("decr key={k}", 0),
+    ),
+    *(
+        case(f"bin-decr-by-{delta}", "KV-BINARITH-007", stored("{k}", "2"), counts(f"decr key={{k}} delta={delta}", 0))
+        for delta in (1 << 63, LARGEST)
+    ),
+    case("bin-decr-wraps", "KV-BINARITH-008", stored("{k}", "2"), counts(f"decr key={{k}} delta={LARGEST}", 3)),
+    case(
+        "bin-incr-wraps",
+        "KV-BINARITH-009",
+        stored("{k}", str(LARGEST)),
+        counts("incr key={k}", 0),
+        counts("incr key={k} delta=7", 7),
+    ),
+    case(
+        "bin-amount-zero",
+        "KV-BINARITH-010",
+        ask("set key={k} value=5", "set ok cas=<cas a>"),
+        ask("incr key={k} delta=0", "incr ok cas=<new cas b> number=5"),
+        ask("decr key={k} delta=0", "decr ok cas=<new cas c> number=5"),
+    ),
+    *(
+        case(
+            f"bin-amount-{delta}",
+            "KV-BINARITH-011",
+            stored("{k}", "1000"),
+            counts(f"incr key={{k}} delta={delta}", 1000 + delta),
+        )
+        for delta in (1 << 31, 1 << 32, 1 << 63)
+    ),
+    case(
+        "bin-incr-and-expiry",
+        "KV-BINARITH-012",
+        ask("set key={k} exp=1 value=5", "set ok cas=<cas>"),
+        counts("incr key={k} exp=0", 6),
+        stored("{k2}", "5"),
+        counts("incr key={k2} exp=1", 6),
+        Pause(2.1),
+        misses("{k}"),
+        shows("{k2}", "6"),
+    ),
+)
+
+MISSING = (
+    *(
+        case(
+            f"bin-{verb}-creates",
+            "KV-BINARITH-013",
+            counts(f"{verb} key={{k}} delta=3 initial=40", 40),
+            shows("{k}", "40"),
+            counts(f"{verb} key={{k}} delta=3 initial=7", after),
+        )
+        for verb, after in (("incr", 43), ("decr", 37))
+    ),
+    case("bin-creates-zero", "KV-BINARITH-013", counts("incr key={k} delta=5", 0), shows("{k}", "0")),
+    case(
+        "bin-creates-the-largest",
+        "KV-BINARITH-013",
+        counts(f"incr key={{k}} initial={LARGEST}", LARGEST),
+        shows("{k}", str(LARGEST)),
+    ),
+    case(
+        "bin-created-cas-number",
+        "KV-BINARITH-014",
+        ask("incr key={k} initial=5", "incr ok cas=<cas a> number=5"),
+        ask("get key={k}", "get ok cas={a} flags=0 value=5"),
+    ),
+    *(
+        case(
+            f"bin-{verb}-creates-nothing",
+            "KV-BINARITH-015",
+            ask(f"{verb} key={{k}} initial=5 exp={NEVER}", f"{verb} {NOT_FOUND}"),
+            misses("{k}"),
+        )
+        for verb in ("incr", "decr")
+    ),
+    case(
+        "bin-incr-never-of-an-existing-key",
+        "KV-BINARITH-016",
+        stored("{k}", "5"),
+        counts(f"incr key={{k}} exp={NEVER}", 6),
+    ),
+    case("bin-created-expiry", "KV-BINARITH-017", counts("incr key={k} initial=5 exp=2592001", 5), misses("{k}")),
+    case(
+        "bin-created-expiry-lost",
+        "KV-BINARITH-018",
+        counts("incr key={k} initial=5 exp=2592001", 5),
+        sql("SELECT c5 FROM {t1} WHERE c1 = '{k}'", (0,)),
+        shows("{k}", "5"),
+    ),
+)
+
+TEXTS = (
+    *(
+        case(
+            f"bin-no-number-{name}",
+            "KV-BINARITH-019",
+            stored("{k}", text, flags=3),
+            ask("incr key={k}", f"incr {NO_NUMBER}"),
+            ask("decr key={k}", f"decr {NO_NUMBER}"),
+            shows("{k}", text, flags=3),
+        )
+        for name, text in (("text", "HELLO"), ("tail", "5x"), ("empty", ""), ("negative", "-5"))
+    ),
+    case("bin-quiet-no-number", "KV-BINARITH-019", stored("{k}", "HELLO"), ask("incrq key={k}", f"incrq {NO_NUMBER}")),
+    *(
+        case(
+            f"bin-text-counts-{name}",
+            "KV-BINARITH-020",
+            stored("{k}", text),
+            counts("incr key={k}", number),
+            shows("{k}", str(number)),
+        )
+        for name, text, number in (
+            *(("as-nothing", "HELLO, HELLO", 1), ("up-to-a-tail", "5x", 6), ("empty", "", 1)),
+            ("negative", "-5", LARGEST - 3),
+        )
+    ),
+    case("bin-leading-zeros", "KV-BINARITH-021", stored("{k}", "007"), counts("incr key={k}", 8)),
+    case("bin-leading-blank", "KV-BINARITH-021", stored("{k}", " 5"), counts("incr key={k}", 6)),
+    *(
+        case(
+            f"bin-{verb}-wrong-cas",
+            "KV-BINARITH-022",
+            ask("set key={k} value=5", "set ok cas=<cas a>"),
+            told(f"{verb} key={{k}} cas={ANY_CAS}", f"{verb} {EXISTS}"),
+            ask("get key={k}", "get ok cas={a} flags=0 value=5"),
+            ask(f"{verb} key={{k}} cas={{a}}", f"{verb} ok cas=<new cas b> number=<number>"),
+        )
+        for verb in ("incr", "decr")
+    ),
+    *(
+        case(
+            f"bin-{verb}-wrong-cas-ignored",
+            "KV-BINARITH-023",
+            stored("{k}", "5"),
+            counts(f"{verb} key={{k}} cas={ANY_CAS}", number),
+        )
+        for verb, number in (("incr", 6), ("decr", 4))
+    ),
+)
+
+COLUMNS = (
+    case(
+        "bin-incr-an-integer",
+        "KV-BINARITH-024",
+        stored("{k}", "5"),
+        counts("incr key={k} delta=10", 15),
+        counts("decr key={k} delta=4", 11),
+        sql("SELECT v FROM {t} WHERE k = '{k}'", (11,)),
+        shape=NUMBER,
+    ),
+    case(
+        "bin-create-an-integer",
+        "KV-BINARITH-025",
+        counts("incr key={k} initial=50", 50),
+        sql("SELECT v, f, e FROM {t} WHERE k = '{k}'", (50, 0, 0)),
+        shape=NUMBER,
+    ),
+    case(
+        "bin-incr-the-first-of-two-integers",
+        "KV-BINARITH-026",
+        stored("{k}", "5|6"),
+        counts("incr key={k} delta=10", 15),
+        sql("SELECT v, w FROM {t} WHERE k = '{k}'", (15, None)),
+        shape=TWO_NUMBERS,
+    ),
+    case(
+        "bin-incr-two-texts",
+        "KV-BINARITH-027",
+        stored("{k}", "5|6"),
+        counts("incr key={k} delta=2", 58),
+        sql("SELECT v, w FROM {t} WHERE k = '{k}'", ("58", None)),
+        shape=TWO_TEXTS,
+    ),
+    case(
+        "bin-incr-an-integer-from-zero",
+        "KV-BINARITH-028",
+        stored("{k}", "5"),
+        counts("incr key={k} delta=10", 10),
+        counts("decr key={k} delta=4", 0),
+        shape=NUMBER,
+    ),
+)
+
+CASES = (*SUMS, *MISSING, *TEXTS, *COLUMNS)
+
+
+def test_binary_arithmetic(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,183 @@
+"""Frames with wrong lengths: keys that are empty or too long, extras and bodies that an opcode does not have.
+
+Each such frame ends its connection, so that each has one of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import ask, by, case, waits
+from kvref_conformance.cases.binary_phrases import each_refused, misses, refused, shows, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import By, Case
+
+SET = stored("{k}", "5")
+THERE = shows("{k}", "5")
+EIGHT = "0" * 16
+
+
+def short(opcode: str) -> By:
+    """Allow the answer to a body shorter than key and extras."""
+    return by(
+        "binary.short_body",
+        invalid_arguments=f'{opcode} 0x04 "Invalid arguments"',
+        unknown_command=f'{opcode} 0x81 "Unknown command"',
+    )
+
+
+KEYS = (
+    case("bin-get-without-a-key", "KV-BINLEN-001", *each_refused("get", "getk", "getq", "getkq")),
+    case(
+        "bin-set-without-a-key",
+        "KV-BINLEN-001",
+        *each_refused(
+            "set value=x", "setq value=x", "add value=x", "addq value=x", "replace value=x", "replaceq value=x"
+        ),
+    ),
+    case(
+        "bin-append-without-a-key",
+        "KV-BINLEN-001",
+        *each_refused("append value=x", "prepend value=x", "prependq value=x"),
+    ),
+    case(
+        "bin-delete-without-a-key",
+        "KV-BINLEN-001",
+        *each_refused("delete", "deleteq", "incr", "decr", "incrq", "decrq"),
+    ),
+    case(
+        "bin-key-of-250-bytes",
+        "KV-BINLEN-002",
+        misses("{k:250}"),
+        ask("getk key={k:250}", "getk 0x01 key={k:250}"),
+        ask("getq key={k:250}", ""),
+        ask("delete key={k:250}", 'delete 0x01 "Not found"'),
+    ),
+    case(
+        "bin-key-of-251-bytes",
+        "KV-BINLEN-003",
+        *each_refused(
+            *(f"{opcode} key={{k:251}}" for opcode in "get getk getq getkq delete deleteq incr decrq stat".split())
+        ),
+    ),
+    case(
+        "bin-key-of-251-bytes-and-a-value",
+        "KV-BINLEN-003",
+        *each_refused(*(f"{opcode} key={{k:251}} value=x" for opcode in "set addq replace append prependq".split())),
+    ),
+    case("bin-key-of-1000-bytes", "KV-BINLEN-003", refused("get key={k:1000}")),
+    case(
+        "bin-key-announced-only",
+        "KV-BINLEN-004",
+        *each_refused("get keylen=65535 longer=65535", "set keylen=251 longer=252", "delete keylen=300 longer=300"),
+    ),
+)
+
+SHORT = (
+    case("bin-body-shorter-than-its-key", "KV-BINLEN-005", ask("get key={k} longer=-1", short("get"), closes=True)),
+    case(
+        "bin-body-shorter-than-key-and-extras",
+        "KV-BINLEN-005",
+        ask("set key={k} longer=-3", short("set"), closes=True),
+        misses("{k}", on="b"),
+    ),
+    case(
+        "bin-key-longer-than-the-body",
+        "KV-BINLEN-020",
+        ask("get key={k} keylen=100", short("get"), closes=True),
+        ask("delete keylen=3", short("delete"), on="b", closes=True),
+    ),
+)
+
+EXTRAS = (
+    case(
+        "bin-get-with-extras",
+        "KV-BINLEN-006",
+        SET,
+        *each_refused(*(f"{opcode} key={{k}} extras=00000000" for opcode in ("get", "getk", "getq", "getkq"))),
+    ),
+    case("bin-get-with-a-value", "KV-BINLEN-007", SET, *each_refused("get key={k} value=x", "getkq key={k} value=x")),
+    case(
+        "bin-get-with-a-longer-body",
+        "KV-BINLEN-008",
+        SET,
+        *each_refused("get key={k} longer=5", "getkq key={k} longer=1"),
+    ),
+    case(
+        "bin-set-with-other-extras",
+        "KV-BINLEN-009",
+        *each_refused(
+            *(f"set key={{k}} extras={'00' * length} value=x" for length in (0, 4, 7, 9, 12)),
+            *(
+                "add key={k} extras=00000000 value=x",
+                "replace key={k} extras= value=x",
+                "setq key={k} extras=00 value=x",
+            ),
+        ),
+        misses("{k}"),
+    ),
+    case(
+        "bin-append-with-extras",
+        "KV-BINLEN-010",
+        SET,
+        *each_refused(*(f"{opcode} key={{k}} extras={EIGHT} value=y" for opcode in ("append", "prepend", "appendq"))),
+        THERE,
+    ),
+    case(
+        "bin-delete-with-more",
+        "KV-BINLEN-011",
+        SET,
+        *each_refused("delete key={k} extras=00000000", "delete key={k} value=x", "deleteq key={k} extras=00"),
+        THERE,
+    ),
+    case(
+        "bin-incr-with-other-extras",
+        "KV-BINLEN-012",
+        SET,
+        *each_refused(
+            *(f"incr key={{k}} extras={'00' * length}" for length in (0, 8, 16, 24)),
+            *("decr key={k} extras=", "incrq key={k} value=x", "decr key={k} value=x"),
+        ),
+        THERE,
+    ),
+    *(
+        case(
+            f"bin-{opcode}-with-more",
+            "KV-BINLEN-013",
+            *each_refused(f"{opcode} key={{k}}", f"{opcode} extras=00", f"{opcode} value=x"),
+        )
+        for opcode in ("noop", "version", "quit", "quitq")
+    ),
+    case(
+        "bin-flush-with-more",
+        "KV-BINLEN-014",
+        SET,
+        *each_refused(f"flush extras={EIGHT}", "flush key={k}", "flush exp=0 key={k}", "flushq extras=0000"),
+        THERE,
+    ),
+    case(
+        "bin-verbosity-with-other-extras",
+        "KV-BINLEN-015",
+        *each_refused("verbosity extras=", f"verbosity extras={EIGHT}", "verbosity key={k}"),
+    ),
+    case("bin-stat-with-extras", "KV-BINLEN-016", *each_refused("stat extras=00000000", "stat extras=00 key=settings")),
+)
+
+BEHIND = (
+    case(
+        "bin-frames-behind-a-refused-one",
+        "KV-BINLEN-018",
+        *each_refused(*(f"{frame}; set key={{k}} value=x; noop" for frame in ("get", "setq value=y", "noop value=y"))),
+        misses("{k}"),
+    ),
+    case("bin-value-waited-for", "KV-BINLEN-019", waits("set key={k} longer=100000 value=x"), misses("{k}", on="b")),
+)
+
+CASES = (*KEYS, *SHORT, *EXTRAS, *BEHIND)
+
+
+def test_binary_lengths(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,203 @@
+"""mg: what it answers, what it touches, and who is told to make an item anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Pause, Shape, case, say, sql
+from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Say
+
+ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
+TIMELESS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}", expiry="0")
+LATER = 2000000000
+X = stored("{k}", "x")
+PASSED = Pause(3.1)
+HIT = "HD\r\n"
+MISS = "EN\r\n"
+DUPLICATE = "CLIENT_ERROR duplicate flag\r\n"
+UNKNOWN = "CLIENT_ERROR invalid flag\r\n"
+NO_NUMBER = "CLIENT_ERROR bad token in command line format\r\n"
+BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
+
+
+def timed(seconds: int, value: str = "x") -> Say:
+    """Store {k} for so many seconds."""
+    return say(f"set {{k}} 0 {seconds} {len(value)}\r\n{value}\r\n", "STORED\r\n")
+
+
+def asked(flags: str, *allow: str, key: str = "{k}") -> Say:
+    """Ask mg for {k} with those flags."""
+    return say(f"mg {key} {flags}\r\n", allow)
+
+
+def left(flags: str, before: str, seconds: int, behind: str = "\r\n") -> Say:
+    """Ask for flags and want so many seconds, or one less where a second has begun."""
+    return asked(flags, *(f"{before}t{each}{behind}" for each in (seconds, seconds - 1)))
+
+
+ANSWERS = (
+    case("mg-hit", "KV-MG-001", X, asked("", HIT)),
+    case("mg-value", "KV-MG-002", X, asked("v", "VA 1\r\nx\r\n")),
+    case("mg-value-long", "KV-MG-002", stored("{k}", "a b\r\nc"), asked("v", "VA 6\r\na b\r\nc\r\n")),
+    case("mg-value-empty", "KV-MG-002", stored("{k}", ""), asked("v", "VA 0\r\n\r\n")),
+    case("mg-miss", "KV-MG-003", asked("", MISS), asked("v", MISS)),
+    case("mg-s", "KV-MG-004", stored("{k}", "four"), asked("s", "HD s4\r\n")),
+    case("mg-t", "KV-MG-005", X, asked("t", "HD t-1\r\n"), timed(100), left("t", "HD ", 100)),
+    case(
+        "mg-c", "KV-MG-006", X, say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"), asked("c", "HD c{a}\r\n")
+    ),
+    case("mg-f", "KV-MG-007", stored("{k}", "x", flags=7), asked("f", "HD f7\r\n")),
+    case("mg-k", "KV-MG-008", X, asked("k", "HD k{k}\r\n")),
+    case("mg-O", "KV-MG-009", X, asked("Oabc", "HD Oabc\r\n"), asked("O", "HD O\r\n")),
+    case(
+        "mg-order",
+        "KV-MG-010",
+        X,
+        asked("t Oq v k f s", "VA 1 t-1 Oq k{k} f0 s1\r\nx\r\n"),
+        asked("s k", "HD s1 k{k}\r\n"),
+    ),
+    case("mg-miss-repeats", "KV-MG-011", asked("s t k Oq c f v", "EN k{k} Oq\r\n")),
+    case("mg-q-miss", "KV-MG-012", say("mg {k} q k\r\nmg {k} v q\r\nmn\r\n", "MN\r\n")),
+    case("mg-q-hit", "KV-MG-012", X, asked("q v", "VA 1\r\nx\r\n"), asked("q", HIT)),
+    case("mg-P-L", "KV-MG-025", X, asked("P L s", "HD s1\r\n"), asked("Pa Lb/ k", "HD k{k}\r\n")),
+)
+WRITES = (
+    case(
+        "mg-T",
+        "KV-MG-013 KV-MG-033",
+        timed(2),
+        stored("{k2}", "x"),
+        asked("T100", HIT),
+        asked("T1 v", "VA 1\r\nx\r\n", key="{k2}"),
+        PASSED,
+        shows("{k}", "x"),
+        asked("v", MISS, key="{k2}"),
+    ),
+    case("mg-T-miss", "KV-MG-013", asked("T100", MISS)),
+    case(
+        "mg-T-keeps",
+        "KV-MG-014",
+        stored("{k}", "x", flags=7),
+        asked("c", "HD c<cas a>\r\n"),
+        asked("T100", HIT),
+        asked("c f s", "HD c{a} f7 s1\r\n"),
+    ),
+    case("mg-t-T", "KV-MG-015", X, asked("t T100", "HD t-1\r\n"), left("T100 t", "HD ", 100)),
+    case(
+        "mg-N",
+        "KV-MG-016",
+        left("N30 t v s", "VA 0 ", 30, " s0 W\r\n\r\n"),
+        say("get {k}\r\n", "VALUE {k} 0 0\r\n\r\nEND\r\n"),
+    ),
+    case(
+        "mg-N-others",
+        "KV-MG-017 KV-MG-021",
+        asked("N30", "HD W\r\n"),
+        say("mg {k} N30\r\n", "HD Z\r\n", on="b"),
+        asked("v", "VA 0 Z\r\n\r\n"),
+        X,
+        asked("v", "VA 1\r\nx\r\n"),
+    ),
+    case("mg-N-hit", "KV-MG-018", X, asked("N30 t v", "VA 1 t-1\r\nx\r\n")),
+    case(
+        "mg-R",
+        "KV-MG-019 KV-MG-021",
+        timed(100),
+        asked("R200", "HD W\r\n"),
+        say("mg {k} R200\r\n", "HD Z\r\n", on="b"),
+        asked("", "HD Z\r\n"),
+        timed(100, "y"),
+        asked("v", "VA 1\r\ny\r\n"),
+        asked("R200", "HD W\r\n"),
+    ),
+    case("mg-R-long", "KV-MG-020", timed(100), asked("R30", HIT), X, asked("R1000000", HIT)),
+    case("mg-h", "KV-MG-022", X, asked("h", "HD h0\r\n"), asked("h", "HD h1\r\n"), X, asked("h", "HD h0\r\n")),
+    case("mg-l", "KV-MG-023", X, asked("l", "HD l0\r\n", "HD l1\r\n")),
+    case("mg-u", "KV-MG-024", X, asked("u h", "HD h0\r\n"), asked("h", "HD h0\r\n"), asked("u h", "HD h1\r\n")),
+)
+REFUSED = (
+    case("mg-twice", "KV-MG-026", X, asked("v v", DUPLICATE), asked("Oa Ob", DUPLICATE), asked("k q k", DUPLICATE)),
+    *(
+        case(f"mg-unknown-{flag}", "KV-MG-027", X, asked(flag, UNKNOWN), asked(f"q {flag}", UNKNOWN))
+        for flag in ("z", "1", "S", "V")
+    ),
+    *(case(f"mg-token-{flag}", "KV-MG-028", X, asked(flag, NO_NUMBER)) for flag in ("T", "Tx", "T1x", "N", "Nx", "Rx")),
+    case(
+        "mg-opaque",
+        "KV-MG-029",
+        X,
+        asked("O{o~31}", "HD O{o~31}\r\n"),
+        asked("O{o~32}", "CLIENT_ERROR opaque token too long\r\n"),
+    ),
+    case("mg-long-key", "KV-MG-030", asked("", BAD_FORMAT, key="{k:251}"), asked("", MISS, key="{k:250}")),
+    case(
+        "mg-flags",
+        "KV-MG-031",
+        X,
+        asked("c f h k l s t u v O1 P L T0 N0 R0 D1 J1", "VA 1 c<cas> f0 h0 k{k} l0 s1 t-1 O1\r\nx\r\n"),
+        asked("c f h k l s t u v O1 P L T0 N0 R0 D1 J1 C1", "CLIENT_ERROR options flags are too long\r\n"),
+    ),
+    case("mg-no-key", "KV-MG-032", say("mg\r\n", "ERROR\r\n")),
+)
+TABLES = (
+    case(
+        "mg-switches",
+        "KV-MG-035",
+        stored("@@{m2}.{k}", "2"),
+        stored("@@{m1}.{k}", "1"),
+        asked("v k", "VA 1 k@@{m2}.{k}\r\n2\r\n", key="@@{m2}.{k}"),
+        asked("v", "VA 1\r\n2\r\n"),
+    ),
+    case("mg-unknown-mapping", "KV-MG-035", asked("v", MISS, key="@@nope.{k}"), shape=ONE),
+    case(
+        "mg-switch-word",
+        "KV-MG-036",
+        asked("v", "VA {#w2}\r\n{w2}\r\n", key="@@{m2}"),
+        asked("s", "HD s{#w2}\r\n", key="@@{m2}"),
+    ),
+    case(
+        "mg-no-column",
+        "KV-MG-037",
+        X,
+        asked("T9", "CLIENT_ERROR <text>\r\n"),
+        asked("T0", HIT),
+        asked("N9", "CLIENT_ERROR <text>\r\n", key="{k2}"),
+        misses("{k2}"),
+        shape=TIMELESS,
+    ),
+    case(
+        "mg-N-row",
+        "KV-MG-038",
+        asked(f"N{LATER}", "HD W\r\n"),
+        sql("SELECT v, f, e FROM {t}", ("", 0, LATER)),
+        shape=ONE,
+    ),
+    case("mg-range", "KV-MG-039", asked("v", "CLIENT_ERROR <text>\r\n", key="@>{k}"), shape=ONE),
+    case(
+        "mg-mark-sql",
+        "KV-MG-040",
+        say("set {k} 0 100 1\r\nx\r\n", "STORED\r\n"),
+        asked("R200", "HD W\r\n"),
+        sql("UPDATE {t} SET v = 'y' WHERE k = '{k}'"),
+        asked("v", "VA 1\r\ny\r\n"),
+        shape=ONE,
+    ),
+    case(
+        "mg-T-row",
+        "KV-MG-041",
+        inserted("{k}", "'x', NULL, NULL, 0, 'kept'"),
+        asked(f"T{LATER}", HIT),
+        sql("SELECT v, f, c, e, other FROM {t}", ("x", None, None, LATER, "kept")),
+        shape=ONE,
+    ),
+)
+CASES = (*ANSWERS, *WRITES, *REFUSED, *TABLES)
+
+
+def test_meta_get(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

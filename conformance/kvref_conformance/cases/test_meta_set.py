@@ -1,0 +1,190 @@
+"""ms: what is stored, on which condition, and what is refused with its data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Pause, Shape, case, say, sql
+from kvref_conformance.cases.phrases import OPTIONS, misses, shows, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Say
+
+ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
+LATER = 2000000000
+BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
+TOO_LARGE = "SERVER_ERROR object too large for cache\r\n"
+OTHER = 999999999999
+
+
+def ms(flags: str, answer: str, value: str = "x", key: str = "{k}") -> Say:
+    """Store a value with those flags."""
+    return say(f"ms {key} {len(value)} {flags}\r\n{value}\r\n", answer)
+
+
+def refused(line: str, answer: str, mapped: str = "") -> Say:
+    """Send a line with one byte of data, which must not be read as a command."""
+    return say(f"{line}\r\nx\r\nmn\r\n", f"{answer}{mapped}MN\r\n")
+
+
+X = ms("", "HD\r\n")
+Y = "y"
+BAD_FLAGS = (
+    ("z", "invalid flag"),
+    ("q z", "invalid flag"),
+    ("q q", "duplicate flag"),
+    ("Tx", "bad token in command line format"),
+    ("Cx", "bad token in command line format"),
+    ("Fx", "bad command line format"),
+    ("M", "incorrect length for M token"),
+    ("MSS", "incorrect length for M token"),
+    ("MX", "invalid mode for ms M token"),
+    ("Ms", "invalid mode for ms M token"),
+    ("O{o~32}", "opaque token too long"),
+)
+STORES = (
+    case("ms", "KV-MS-001", X, shows("{k}", "x"), ms("", "HD\r\n", "longer"), shows("{k}", "longer")),
+    case("ms-binary", "KV-MS-001", ms("", "HD\r\n", "a\r\nb"), shows("{k}", "a\r\nb")),
+    case("ms-F", "KV-MS-002", ms("F5", "HD\r\n"), shows("{k}", "x", flags=5), X, shows("{k}", "x")),
+    case("ms-F-largest", "KV-MS-002", ms("F4294967295", "HD\r\n"), shows("{k}", "x", flags=4294967295)),
+    case(
+        "ms-T",
+        "KV-MS-003",
+        ms("T1", "HD\r\n"),
+        ms("T1", "HD\r\n", key="{k2}"),
+        ms("", "HD\r\n", key="{k2}"),
+        Pause(3.1),
+        misses("{k}"),
+        shows("{k2}", "x"),
+    ),
+    case("ms-empty", "KV-MS-004", ms("", "HD\r\n", ""), shows("{k}", "")),
+    case("ms-ME", "KV-MS-005", ms("ME", "HD\r\n"), ms("ME", "NS\r\n", Y), shows("{k}", "x")),
+    case("ms-MR", "KV-MS-006", ms("MR", "NS\r\n"), misses("{k}"), X, ms("MR", "HD\r\n", Y), shows("{k}", "y")),
+    case("ms-MA", "KV-MS-007", ms("MA", "NS\r\n"), misses("{k}"), X, ms("MA", "HD\r\n", Y), shows("{k}", "xy")),
+    case("ms-MP", "KV-MS-007", ms("MP", "NS\r\n"), misses("{k}"), X, ms("MP", "HD\r\n", Y), shows("{k}", "yx")),
+    case("ms-MS", "KV-MS-008", ms("MS", "HD\r\n"), ms("MS", "HD\r\n", Y), shows("{k}", "y")),
+    case(
+        "ms-MA-keeps",
+        "KV-MS-009",
+        ms("F5 T100", "HD\r\n"),
+        ms("F9 T0 MA", "HD\r\n", Y),
+        say("mg {k} f t v\r\n", ("VA 2 f5 t100\r\nxy\r\n", "VA 2 f5 t99\r\nxy\r\n")),
+    ),
+    *(
+        case(f"ms-C-other-{mode or 'S'}", "KV-MS-010", X, ms(f"C{OTHER} {mode}", "EX\r\n", Y), shows("{k}", "x"))
+        for mode in ("", "MS", "MR", "MA", "MP")
+    ),
+    case("ms-C-zero", "KV-MS-010", X, ms("C0", "EX\r\n", Y), shows("{k}", "x")),
+    *(
+        case(f"ms-C-same-{mode or 'S'}", "KV-MS-011", ms("c", "HD c<cas a>\r\n"), ms(f"C{{a}} {mode}", "HD\r\n", Y))
+        for mode in ("", "MR", "MA")
+    ),
+    case("ms-C-missing", "KV-MS-012", ms("C1", "NF\r\n"), ms("C0", "NF\r\n"), ms("C1 MR", "NF\r\n"), misses("{k}")),
+    case("ms-C-add", "KV-MS-013", ms(f"C{OTHER} ME", "HD\r\n"), ms(f"C{OTHER} ME", "NS\r\n", Y), shows("{k}", "x")),
+    case(
+        "ms-c",
+        "KV-MS-014",
+        ms("c", "HD c<cas a>\r\n"),
+        say("mg {k} c\r\n", "HD c{a}\r\n"),
+        ms("c", "HD c<new cas b>\r\n"),
+    ),
+    case(
+        "ms-k-O",
+        "KV-MS-015",
+        ms("k Oq", "HD k{k} Oq\r\n"),
+        ms("Oq k ME", "NS Oq k{k}\r\n"),
+        ms("k C0 O", "EX k{k} O\r\n"),
+    ),
+    case("ms-q", "KV-MS-016", say("ms {k} 1 q\r\nx\r\nmn\r\n", "MN\r\n"), shows("{k}", "x")),
+    case("ms-q-not", "KV-MS-016", X, ms("q ME", "NS\r\n"), ms("q C0", "EX\r\n"), ms("q C1", "NF\r\n", key="{k2}")),
+    case(
+        "ms-I",
+        "KV-MS-017",
+        ms("T100 c", "HD c<cas a>\r\n"),
+        X,
+        ms("T100", "HD\r\n"),
+        ms("I C{a} T5", "HD\r\n", Y),
+        say("mg {k} t v\r\n", ("VA 1 t100 X W\r\ny\r\n", "VA 1 t99 X W\r\ny\r\n")),
+        ms("I C18446744073709551615", "EX\r\n", "z"),
+    ),
+)
+REFUSED = (
+    *(
+        case(
+            f"ms-flag-{number}",
+            "KV-MS-018 KV-MS-019",
+            refused(f"ms {{k}} 1 {flag}", f"CLIENT_ERROR {cause}\r\n"),
+            misses("{k}"),
+        )
+        for number, (flag, cause) in enumerate(BAD_FLAGS)
+    ),
+    case(
+        "ms-no-length",
+        "KV-MS-020",
+        *(say(f"ms {{k}}{tail}\r\n", BAD_FORMAT) for tail in ("", " x", " -1", " 1x", " S1")),
+    ),
+    case("ms-no-word", "KV-MS-020", say("ms\r\n", "ERROR\r\n")),
+    case(
+        "ms-data-end",
+        "KV-MS-021",
+        say("ms {k} 1\r\nxyz\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n"),
+        misses("{k}"),
+    ),
+    case(
+        "ms-data-end-q",
+        "KV-MS-021",
+        say("ms {k} 1 q\r\nxyz\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n"),
+    ),
+    case("ms-too-large", "KV-MS-022", say("ms {k} 1048577 q\r\n{v~1048577}\r\nmn\r\n", f"{TOO_LARGE}MN\r\n")),
+    case(
+        "ms-too-large-item", "KV-MS-023", X, say("ms {k} 1048577 MR\r\n{v~1048577}\r\n", TOO_LARGE), shows("{k}", "x")
+    ),
+    case("ms-long-key", "KV-MS-029", refused("ms {k:251} 1", BAD_FORMAT)),
+    case("ms-long-key-memcached", "KV-MS-030", refused("ms {k:251} 1", BAD_FORMAT, "ERROR\r\n")),
+    case(
+        "ms-many-flags",
+        "KV-MS-029",
+        refused("ms {k} 1 c f h k l s t u v O1 P L T0 N0 R0 D1 J1", "CLIENT_ERROR options flags too long\r\n"),
+    ),
+)
+TABLES = (
+    case(
+        "ms-switches",
+        "KV-MS-025",
+        ms("", "HD\r\n", "2", "@@{m2}.{k}"),
+        shows("{k}", "2"),
+        ms("k", "HD k@@{m1}.{k}\r\n", "1", "@@{m1}.{k}"),
+        shows("{k}", "1"),
+    ),
+    case(
+        "ms-columns",
+        "KV-MS-026",
+        ms(f"F5 T{LATER} c", "HD c<cas a>\r\n"),
+        sql("SELECT v, f, e FROM {t} WHERE c = {a}", ("x", 5, LATER)),
+        shape=ONE,
+    ),
+    case(
+        "ms-switch-word",
+        "KV-MS-027",
+        ms("", "NS\r\n", "x", "@@{m2}"),
+        say("get @@{m2}\r\n", "VALUE @@{m2} 0 {#w2}\r\n{w2}\r\nEND\r\n"),
+    ),
+    case(
+        "ms-and-set",
+        "KV-MS-028",
+        ms("F3", "HD\r\n"),
+        shows("{k}", "x", flags=3),
+        stored("{k}", "y", "append", flags=9),
+        say("mg {k} v f\r\n", "VA 2 f3\r\nxy\r\n"),
+        stored("{k}", "z", flags=4),
+        say("mg {k} v f\r\n", "VA 1 f4\r\nz\r\n"),
+    ),
+    case("ms-unknown-mapping", "KV-MS-031", ms("", "NF\r\n", "x", "@@nope.{k}"), shape=ONE),
+)
+CASES = (*STORES, *REFUSED, *TABLES)
+
+
+def test_meta_set(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

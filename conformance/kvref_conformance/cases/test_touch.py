@@ -1,0 +1,172 @@
+"""touch, gat and gats: which item gets which time, and what of it stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import Pause, Shape, case, say, sql
+from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Say
+
+ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
+TIMELESS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}", expiry="0")
+TOUCHED = "TOUCHED\r\n"
+ERROR = "ERROR\r\n"
+MISSING = "NOT_FOUND\r\n"
+BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
+BAD_TIME = "CLIENT_ERROR invalid exptime argument\r\n"
+BELOW_ZERO = "CLIENT_ERROR Invalid expire time\r\n"
+LATER = 2000000000
+X = stored("{k}", "x")
+BRIEF = say("set {k} 0 2 1\r\nx\r\n", "STORED\r\n")
+FOUND = "VALUE {k} 0 1\r\nx\r\nEND\r\n"
+NUMBERED = say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n")
+SAME = say("gets {k}\r\n", "VALUE {k} 0 1 {a}\r\nx\r\nEND\r\n")
+PASSED = Pause(3.1)
+
+
+def touched(time: int | str, answer: str = TOUCHED) -> Say:
+    """Touch {k}."""
+    return say(f"touch {{k}} {time}\r\n", answer)
+
+
+# What each key is stored for, which command gives it which time, and whether it is there when 3 seconds have passed.
+TIMES: tuple[tuple[str, int, str, str, bool], ...] = (
+    ("{k1}", 2, "touch {k1} 100", TOUCHED, True),
+    ("{k2}", 2, "touch {k2} 0", TOUCHED, True),
+    ("{k3}", 2, "touch {k3} 100 noreply", "", True),
+    ("{k4}", 0, "touch {k4} 1", TOUCHED, False),
+    ("{k5}", 2, "gat 100 {k5}", "VALUE {k5} 0 1\r\nx\r\nEND\r\n", True),
+    ("{k6}", 0, "gats 1 {k6}", "VALUE {k6} 0 1 <cas>\r\nx\r\nEND\r\n", False),
+)
+CASES = (
+    case(
+        "touch-times",
+        "KV-TOUCH-003 KV-TOUCH-004 KV-TOUCH-007 KV-TOUCH-012 KV-TOUCH-014",
+        *(say(f"set {key} 0 {time} 1\r\nx\r\n", "STORED\r\n") for key, time, *_ in TIMES),
+        *(say(f"{line}\r\n", answer) for _, _, line, answer, _ in TIMES),
+        PASSED,
+        *(shows(key, "x") if there else misses(key) for key, *_, there in TIMES),
+        say("touch {k4} 9\r\n", MISSING),
+    ),
+    case("touch", "KV-TOUCH-001", X, touched(0), touched(LATER), touched(100)),
+    case("touch-missing", "KV-TOUCH-002", touched(0, MISSING), touched(100, MISSING)),
+    case(
+        "touch-keeps-flags",
+        "KV-TOUCH-005",
+        stored("{k}", "value", flags=7),
+        touched(100),
+        shows("{k}", "value", flags=7),
+    ),
+    case("touch-keeps-cas", "KV-TOUCH-006", X, NUMBERED, touched(100), SAME),
+    case("touch-noreply-refused", "KV-TOUCH-007", say("touch {k} x noreply\r\ntouch {k2} 0 noreply\r\n", "")),
+    case("touch-other-word", "KV-TOUCH-008", X, touched("0 other")),
+    *(case(f"touch-time-{time}", "KV-TOUCH-009", X, touched(time, BAD_TIME)) for time in ("x", "1x", "-")),
+    *(
+        case(f"touch-words-{len(line.split())}", "KV-TOUCH-010", say(f"{line}\r\n", ERROR))
+        for line in ("touch", "touch {k}", "touch {k} 0 0 0")
+    ),
+    case("touch-long-key", "KV-TOUCH-011", say("touch {k:251} 0\r\n", BAD_FORMAT)),
+    case(
+        "gat",
+        "KV-TOUCH-013",
+        stored("{k}", "x", flags=3),
+        stored("{k2}", "yy"),
+        say("gat 0 {k2} {k3} {k}\r\n", "VALUE {k2} 0 2\r\nyy\r\nVALUE {k} 3 1\r\nx\r\nEND\r\n"),
+    ),
+    case("gat-missing", "KV-TOUCH-013", say("gat 100 {k}\r\n", "END\r\n")),
+    case("gats", "KV-TOUCH-015", X, NUMBERED, say("gats 100 {k}\r\n", "VALUE {k} 0 1 {a}\r\nx\r\nEND\r\n")),
+    case("gat-keeps-cas", "KV-TOUCH-016", X, NUMBERED, say("gat 100 {k}\r\n", FOUND), SAME),
+    case("gat-no-key", "KV-TOUCH-017", say("gat 0\r\n", "END\r\n"), say("gats 0\r\n", "END\r\n")),
+    case("gat-time", "KV-TOUCH-018", say("gat x {k}\r\n", BAD_TIME), say("gats 1x {k}\r\n", BAD_TIME)),
+    case("gat-alone", "KV-TOUCH-019", say("gat\r\n", ERROR), say("gats\r\n", ERROR)),
+    case(
+        "gat-long-key",
+        "KV-TOUCH-020",
+        X,
+        say("gat 0 {k} {k:251}\r\n", BAD_FORMAT),
+        say("gats 0 {k:251}\r\n", BAD_FORMAT),
+    ),
+    case(
+        "touch-switches",
+        "KV-TOUCH-023",
+        stored("@@{m2}.{k}", "2"),
+        stored("@@{m1}.{k2}", "1"),
+        say("touch @@{m2}.{k} 100\r\n", TOUCHED),
+        shows("{k}", "2"),
+    ),
+    case(
+        "gat-switches",
+        "KV-TOUCH-024",
+        stored("@@{m2}.{k}", "2"),
+        stored("@@{m1}.{k}", "1"),
+        say(
+            "gat 0 @@{m2}.{k} @@{m1}.{k} @@{m2}\r\n",
+            "VALUE @@{m2}.{k} 0 1\r\n2\r\nVALUE @@{m1}.{k} 0 1\r\n1\r\nVALUE @@{m2} 0 {#w2}\r\n{w2}\r\nEND\r\n",
+        ),
+        shows("{k}", "2"),
+    ),
+    case(
+        "touch-column",
+        "KV-TOUCH-025",
+        inserted("{k}", "'x', NULL, NULL, 0, 'kept'"),
+        say(f"touch {{k}} {LATER}\r\n", TOUCHED),
+        sql("SELECT v, f, c, e, other FROM {t}", ("x", None, None, LATER, "kept")),
+        shape=ONE,
+    ),
+    case(
+        "touch-no-column",
+        "KV-TOUCH-026",
+        X,
+        touched(100, "CLIENT_ERROR <text>\r\n"),
+        say("gat 100 {k}\r\n", "CLIENT_ERROR <text>\r\n"),
+        shape=TIMELESS,
+    ),
+    case("touch-no-column-0", "KV-TOUCH-027", X, touched(0), say("gat 0 {k}\r\n", FOUND), shape=TIMELESS),
+    case(
+        "touch-below-zero",
+        "KV-TOUCH-028",
+        X,
+        touched(-1, BELOW_ZERO),
+        say("gat -1 {k}\r\n", BELOW_ZERO),
+        shows("{k}", "x"),
+    ),
+    case(
+        "touch-below-zero-ends",
+        "KV-TOUCH-029",
+        X,
+        touched(-1),
+        misses("{k}"),
+        X,
+        say("gat -1 {k}\r\n", FOUND),
+        misses("{k}"),
+    ),
+    *(
+        case(
+            f"touch-beyond-the-column-{time}",
+            "KV-TOUCH-030",
+            X,
+            touched(LATER),
+            touched(time, "CLIENT_ERROR <text>\r\n"),
+            sql("SELECT e FROM {t}", (LATER,)),
+            shape=ONE,
+        )
+        for time in (1 << 31, 99999999999)
+    ),
+    case(
+        "touch-no-mapping",
+        "KV-TOUCH-031",
+        say("touch @@nope.{k} 0\r\n", MISSING),
+        say("gat 0 @@nope.{k}\r\n", "END\r\n"),
+        shape=ONE,
+    ),
+    case("gat-range", "KV-TOUCH-032", say("gat 0 @>{k}\r\n", "CLIENT_ERROR <text>\r\n"), shape=ONE),
+)
+
+
+def test_touch(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)

@@ -1,0 +1,60 @@
+"""The rows and columns of the table, as the toml files beside this one have them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+HERE: Final = Path(__file__).parent
+SCRIPTS: Final = HERE / "scripts"
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One thing every client is asked; see features.toml."""
+
+    id: str
+    title: str
+    calls: str
+    comes: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One row; see clients.toml."""
+
+    id: str
+    name: str
+    kit: str
+    script: str
+    protocol: str
+    through: str = ""
+
+    @property
+    def title(self) -> str:
+        """Give the row's head, such as `pylibmc, binary`."""
+        return f"{self.name}, {self.protocol}" + (f", through {self.through}" if self.through else "")
+
+    @property
+    def path(self) -> Path:
+        """Give the script."""
+        return SCRIPTS / self.kit / self.script
+
+
+def features() -> dict[str, Feature]:
+    """Return the features by id, in the order of the table."""
+    return {
+        key: Feature(key, row["title"], row["calls"], tuple(None if each == "null" else each for each in row["comes"]))
+        for key, row in _read("features").items()
+    }
+
+
+def clients() -> dict[str, Client]:
+    """Return the clients by id, in the order of the table."""
+    return {key: Client(key, **row) for key, row in _read("clients").items()}
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))

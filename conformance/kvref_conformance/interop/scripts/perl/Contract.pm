@@ -1,0 +1,158 @@
+package Contract;
+# What both Perl clients are asked: the calls of each feature, and what came back as JSON lines.
+# A client is a hash of its calls; one that is missing it cannot do. What should come is in ../../features.toml.
+use strict;
+use warnings;
+use JSON::PP;
+use Time::HiRes qw(sleep);
+
+my $json  = JSON::PP->new->canonical->utf8;
+my $LONG  = 'kvref ' x 700;
+my $KINDS = { a => [ 'one', 'two' ], b => undef };
+
+sub yes { $_[0] ? JSON::PP::true : JSON::PP::false }
+
+sub call {
+    my ( $calls, $name, @arguments ) = @_;
+    my $call = $calls->{$name} or die "cannot: no call $name\n";
+    return scalar $call->(@arguments);
+}
+
+my %FEATURES = (
+    get => sub {
+        my ( $c, $key ) = @_;
+        return (
+            yes( $c->( set => $key, 'one', 0 ) ),
+            $c->( get    => $key ),
+            $c->( get    => "$key-none" ),
+            yes( $c->( delete => $key ) ),
+            $c->( get => $key )
+        );
+    },
+    values => sub {
+        my ( $c, $key ) = @_;
+        my @same;
+        for my $value ( '42', $LONG, $KINDS ) {
+            $c->( set => $key, $value, 0 );
+            push @same, yes( $json->encode( [ $c->( get => $key ) ] ) eq $json->encode( [$value] ) );
+        }
+        return @same;
+    },
+    multi => sub {
+        my ( $c, $key ) = @_;
+        $c->( set => "${key}1", 'one', 0 );
+        $c->( set => "${key}2", 'two', 0 );
+        my $found = $c->( get_multi => "${key}1", "${key}2", "$key-none" );
+        return map { $found->{$_} } "${key}1", "${key}2", "$key-none";
+    },
+    store => sub {
+        my ( $c, $key ) = @_;
+        return (
+            yes( $c->( add     => $key, 'one' ) ),
+            yes( $c->( add     => $key, 'two' ) ),
+            yes( $c->( replace => $key, 'two' ) ),
+            yes( $c->( replace => "$key-none", 'two' ) ),
+            $c->( get => $key )
+        );
+    },
+    append => sub {
+        my ( $c, $key ) = @_;
+        $c->( set => $key, 'two', 0 );
+        return ( yes( $c->( append => $key, '>' ) ), yes( $c->( prepend => $key, '<' ) ), $c->( get => $key ) );
+    },
+    cas => sub {
+        my ( $c, $key ) = @_;
+        $c->( set => $key, 'one', 0 );
+        my $found = $c->( gets => $key );
+        return (
+            $found->[1],
+            yes( $c->( cas => $key, $found->[0], 'two' ) ),
+            yes( $c->( cas => $key, $found->[0], 'three' ) ),
+            $c->( get => $key )
+        );
+    },
+    incr => sub {
+        my ( $c, $key ) = @_;
+        $c->( set => $key, 5, 0 );
+        return map { 0 + $_ } $c->( incr => $key, 3 ), $c->( decr => $key, 2 ), $c->( decr => $key, 10 );
+    },
+    initial => sub {
+        my ( $c, $key ) = @_;
+        return ( $c->( incr_from => $key, 3, 5 ), $c->( incr_from => $key, 3, 5 ) );
+    },
+    at => sub {
+        my ( $c, $key ) = @_;
+        return (
+            yes( $c->( set => "\@\@bbb.$key", 'other', 0 ) ),
+            $c->( get => "\@\@bbc.$key" ),
+            $c->( get => "\@\@aaa.$key" )
+        );
+    },
+    multi_at => sub {
+        my ( $c, $key ) = @_;
+        $c->( set => "\@\@bbb.${key}1", 'one', 0 );
+        $c->( set => "\@\@aaa.${key}2", 'two',   0 );
+        my @keys  = ( "\@\@bbc.${key}1", "\@\@aaa.${key}2" );
+        my $found = $c->( get_multi => @keys );
+        return map { $found->{$_} } @keys;
+    },
+    bind   => sub { $_[0]->('raw') },
+    expiry => sub {
+        my ( $c, $key ) = @_;
+        $c->( set => $key, 'one', 1 );
+        return $c->( get => $key );
+    },
+    touch => sub {
+        my ( $c, $key ) = @_;
+        $c->( set => $key, 'one', 1 );
+        return ( yes( $c->( touch => $key, 100 ) ), yes( $c->( touch => "$key-none", 100 ) ) );
+    },
+    gat => sub {
+        my ( $c, $key ) = @_;
+        $c->( set => $key, 'one', 1 );
+        return ( $c->( gat => $key, 100 ), $c->( gat => "$key-none", 100 ) );
+    },
+);
+# What these answer after a wait is one get more.
+my @AT_ONCE   = qw(get values multi store append cas incr initial);
+my @WAITING   = qw(expiry touch gat);
+my @SWITCHING = qw(at multi_at bind);
+
+sub advance {
+    my ( $line, $steps ) = @_;
+    return if exists $line->{cannot} or grep { defined && /^error: / } @{ $line->{came} };
+    my @came;
+    eval { @came = $steps->(); 1 } and return push @{ $line->{came} }, @came;
+    chomp( my $error = "$@" );
+    if   ( $error =~ s/^cannot: // ) { $line->{cannot} = $error }
+    else                             { push @{ $line->{came} }, "error: $error" }
+}
+
+# Run the contract: arguments HOST PORT PROTOCOL PREFIX.
+sub main {
+    my ( $package, $version, $connect ) = @_;
+    my ( $host, $port, $protocol, $prefix ) = @ARGV;
+    $| = 1;
+    print $json->encode( { client => $package, version => "$version", runtime => sprintf( 'Perl %vd', $^V ) } ), "\n";
+    my $calls = $connect->( $host, $port, $protocol );
+    my $c     = sub { call( $calls, @_ ) };
+    my $begin = sub {
+        map {
+            my $name = $_;
+            my $line = { feature => $name, came => [] };
+            advance( $line, sub { $FEATURES{$name}->( $c, "$prefix-$name" ) } );
+            $line
+        } @_;
+    };
+    my $tell = sub { print $json->encode($_), "\n" for @_ };
+    $tell->( $begin->(@AT_ONCE) );
+    my @waiting = $begin->(@WAITING);
+    sleep 2.2;
+    for my $line (@waiting) {
+        advance( $line, sub { $c->( get => "$prefix-$line->{feature}" ) } );
+    }
+    $tell->(@waiting);
+    $tell->( $begin->(@SWITCHING) );
+}
+
+1;

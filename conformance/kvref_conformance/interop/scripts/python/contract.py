@@ -1,0 +1,191 @@
+"""What every Python client is asked: the calls of each feature, and what came back as JSON lines.
+
+What should come is no matter of a script: `../../features.toml` has it.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import time
+from importlib.metadata import version
+
+LONG = "kvref " * 700
+
+
+class CannotError(Exception):
+    """The client has no call for it."""
+
+
+class Calls:
+    """The calls of a client under the names the contract has for them, as keyword arguments.
+
+    A miss is None, a refusal False, texts come back as texts. `raw_get` gives a value as the client itself does.
+    """
+
+    def __init__(self, **calls):
+        self.number, self.long, self.structure = 42, LONG, {"a": [1, 2.5, "ü"], "b": None}
+        self.__dict__.update(calls)
+
+    def __getattr__(self, name):
+        raise CannotError(f"no call {name}")
+
+
+def text(value):
+    """Give bytes as text."""
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def get(c, key):
+    yield c.set(key, "one")
+    yield c.get(key)
+    yield c.get(key + "-none")
+    yield c.delete(key)
+    yield c.get(key)
+
+
+def values(c, key):
+    for value in (c.number, c.long, c.structure):
+        c.set(key, value)
+        yield c.raw_get(key) == value
+
+
+def multi(c, key):
+    c.set(key + "1", "one")
+    c.set(key + "2", "two")
+    found = c.get_multi([key + "1", key + "2", key + "-none"])
+    yield from (found.get(each) for each in (key + "1", key + "2", key + "-none"))
+
+
+def store(c, key):
+    yield c.add(key, "one")
+    yield c.add(key, "two")
+    yield c.replace(key, "two")
+    yield c.replace(key + "-none", "two")
+    yield c.get(key)
+
+
+def append(c, key):
+    c.set(key, "two")
+    yield c.append(key, ">")
+    yield c.prepend(key, "<")
+    yield c.get(key)
+
+
+def cas(c, key):
+    c.set(key, "one")
+    value, number = c.gets(key)
+    yield value
+    yield c.cas(key, "two", number)
+    yield c.cas(key, "three", number)
+    yield c.get(key)
+
+
+def incr(c, key):
+    c.set_number(key, 5)
+    yield c.incr(key, 3)
+    yield c.decr(key, 2)
+    yield c.decr(key, 10)
+
+
+def initial(c, key):
+    yield c.incr_from(key, 3, 5)
+    yield c.incr_from(key, 3, 5)
+
+
+def at(c, key):
+    yield c.set(f"@@bbb.{key}", "other")
+    yield c.get(f"@@bbc.{key}")
+    yield c.get(f"@@aaa.{key}")
+
+
+def multi_at(c, key):
+    get_multi = c.get_multi
+    c.set(f"@@bbb.{key}1", "one")
+    c.set(f"@@aaa.{key}2", "two")
+    found = get_multi([f"@@bbc.{key}1", f"@@aaa.{key}2"])
+    yield from (found.get(each) for each in (f"@@bbc.{key}1", f"@@aaa.{key}2"))
+
+
+def bind(c, key):
+    raw = c.raw
+    c.set(f"@@bbb.{key}", "other")
+    c.get(f"@@aaa.{key}")
+    yield raw("bind bbc")
+    yield c.get(key)
+    yield raw("bind aaa")
+    yield c.get(key)
+
+
+def expiry(c, key):
+    c.set(key, "one", 1)
+    yield c.get(key)
+    yield ...
+    yield c.get(key)
+
+
+def touch(c, key):
+    c.set(key, "one", 1)
+    yield c.touch(key, 100)
+    yield c.touch(key + "-none", 100)
+    yield ...
+    yield c.get(key)
+
+
+def gat(c, key):
+    c.set(key, "one", 1)
+    yield c.gat(key, 100)
+    yield c.gat(key + "-none", 100)
+    yield ...
+    yield c.get(key)
+
+
+AT_ONCE = (get, values, multi, store, append, cas, incr, initial)
+WITH_A_WAIT = (expiry, touch, gat)
+# Last, because they leave the connection in another container.
+SWITCHING = (at, multi_at, bind)
+
+
+def advance(steps, came, line):
+    """Take what comes up to the wait or the end."""
+    if "cannot" in line or (came and str(came[-1]).startswith("error: ")):
+        return
+    try:
+        for each in steps:
+            if each is ...:
+                return
+            came.append(each)
+    except CannotError as call:
+        line["cannot"] = str(call)
+    except Exception as error:  # whatever the client raises is what came
+        came.append(f"error: {type(error).__name__}: {error}"[:200])
+
+
+def main(package, connect):
+    """Run the contract: arguments HOST PORT PROTOCOL PREFIX."""
+    host, port, protocol, prefix = sys.argv[1:5]
+    runtime = f"Python {platform.python_version()}"
+    print(json.dumps({"client": package, "version": version(package), "runtime": runtime}), flush=True)
+
+    def begin(features):
+        begun = []
+        for feature in features:
+            line = {"feature": feature.__name__, "came": []}
+            # A client of its own: one that met an error may take the server for dead for a while.
+            client = connect(host, int(port), protocol)
+            begun.append((feature(client, f"{prefix}-{feature.__name__}"), line["came"], line))
+            advance(*begun[-1])
+        return begun
+
+    def tell(begun):
+        for _, _, line in begun:
+            print(json.dumps(line, default=repr), flush=True)
+
+    tell(begin(AT_ONCE))
+    waiting = begin(WITH_A_WAIT)
+    time.sleep(2.2)
+    for each in waiting:
+        advance(*each)
+    tell(waiting)
+    tell(begin(SWITCHING))

@@ -1,0 +1,22 @@
+"""`kvref interop`: what it refuses before anything is booted."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from kvref.cli import main
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--client", "no-such-*"], "no client fits no-such-*: there are pymemcache, pylibmc-text"),
+        (["--write", __file__, "--target", "memcached"], "--write takes a full run"),
+        (["--target", "mariadb"], "'mariadb' is not one of"),
+    ],
+)
+def test_what_cannot_be_run_is_said_at_once(words: list[str], said: str) -> None:
+    result = CliRunner().invoke(main, ["interop", *words])
+    assert result.exit_code == 2
+    assert said in result.output

@@ -1,0 +1,101 @@
+"""Meta commands at the desk: marks beside the tables, batches, cache policies, and what has no column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from desk import Desk
+
+from kvref.semantics.cache import Entry
+from kvref.semantics.marks import Mark, Marks
+
+Make = Callable[..., Desk]
+NOW = 1_700_000_000
+POLICY = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}', delete_policy = '{0}'"
+PLAIN = (
+    "CREATE TABLE plain (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9))",
+    "INSERT INTO containers VALUES ('bbb', 'test', 'plain', 'k', 'v', '0', '0', '0', 'PRIMARY')",
+)
+
+
+def says(endpoint: Desk, text: str, connection: str = "a") -> str:
+    return endpoint.say(text.replace("\n", "\r\n").encode() + b"\r\n", connection).decode().replace("\r\n", " ").strip()
+
+
+@pytest.mark.parametrize("write", ["set k 0 0 1\ny", "append k 0 0 1\ny", "ms k 1\nx", "ma k N0", "SQL"])
+def test_any_write_ends_a_mark(desk: Make, write: str) -> None:
+    endpoint = desk()
+    says(endpoint, "set k 0 0 1\n5")
+    assert says(endpoint, "md k I\nmg k\nmg k") == "HD HD X W HD Z X"
+    if write == "SQL":
+        endpoint.sql.execute("UPDATE demo_test SET c2 = '6' WHERE c1 = 'k'")
+    else:
+        says(endpoint, write)
+    assert says(endpoint, "mg k") == "HD"
+
+
+def test_a_row_without_columns_for_it_can_be_marked(desk: Make) -> None:
+    endpoint = desk("kvref", *PLAIN)
+    assert says(endpoint, "ms @@bbb.k 1 c\nx") == "HD c0"
+    assert says(endpoint, "md k I\nmg k v c\nmg k") == "HD VA 1 c0 X W x HD Z X"
+    assert says(endpoint, "ms k 1\ny\nmg k v\nmd k C0\nmg k") == "HD VA 1 y HD EN"
+
+
+def test_marks_are_bounded() -> None:
+    marks = Marks(limit=2)
+    entry = Entry(0, b"x", 1, 0, NOW)
+    places = [("t", b"%d" % number) for number in range(3)]
+    for at in places:
+        marks.mark(at, entry, Mark(stale=True))
+        marks.answered(at, entry, NOW)
+    assert [marks.of(at, entry).stale for at in places] == [False, True, True]
+    assert [marks.answered_at(at, entry) for at in places] == [None, NOW, NOW]
+    assert not marks.of(places[1], Entry(0, b"y", 1, 0, NOW)).stale
+
+
+def test_idle_and_fetched_tell_what_meta_gets_have_seen(desk: Make) -> None:
+    endpoint = desk()
+    assert says(endpoint, "get AA\nmg AA h l\nmg AA u h l").endswith("HD h0 l0 HD h1 l0")
+    endpoint.now += 7
+    assert says(endpoint, "mg AA l h\nme AA").startswith("HD l7 h1 ME AA exp=-1 la=0 cas=0 fetch=yes")
+
+
+def test_what_a_meta_command_writes_counts_in_the_batch(desk: Make) -> None:
+    endpoint = desk()
+    says(endpoint, "set k 0 0 1\n1")
+    endpoint.batch(4, 10)
+    assert says(endpoint, "mg k T9\nma k T9 v\nmd nokey\nmg k v\nms j 1 k\nx") == "HD VA 1 2 NF VA 1 2 HD kj"
+    assert endpoint.rows("SELECT c2, c5 FROM demo_test WHERE c1 = 'k'") == [("1", 0)]
+    assert says(endpoint, "md j I") == "HD"
+    assert endpoint.rows("SELECT c2, c5 FROM demo_test WHERE c1 = 'k'") == [("2", NOW + 9)]
+    assert says(endpoint, "mg j v", "b") == "VA 1 X W x"
+
+
+@pytest.mark.parametrize("policy", ["cache_only", "caching"])
+def test_the_memory_cache_has_them_too(desk: Make, policy: str) -> None:
+    endpoint = desk("kvref", POLICY.format(policy))
+    assert says(endpoint, "ms k 1 F5 T100 q\nx\nmg k f t v\nmg k T200 t") == "VA 1 f5 t100 x HD t200"
+    assert says(endpoint, "md k I\nmg k v\nmg k") == "HD VA 1 X W x HD Z X"
+    assert says(endpoint, "mg n N50 t v\nms n 1 T9\n5\nma n v t\nma m N0 J7 v") == "VA 0 t50 W  HD VA 1 t9 6 VA 1 7"
+    assert says(endpoint, "md n C1\nms n 1 C1 MA\nx\nma n C1\nms n 1 I C1\n7\nmg n v t") == "EX EX EX HD VA 1 t9 X W 7"
+    assert says(endpoint, "me n\nmd n\nmg n\nmd n").split()[-3:] == ["HD", "EN", "NF"]
+    assert endpoint.rows("SELECT c1 FROM demo_test WHERE c1 = 'm'") == ([("m",)] if policy == "caching" else [])
+
+
+def test_what_is_switched_off_is_answered_as_if_done(desk: Make) -> None:
+    endpoint = desk("kvref", POLICY.format("disabled"))
+    assert (
+        says(endpoint, "mg AA\nms k 1 c\nx\nmd AA\nmd AA I\nma AA v\nmg k N1\nme AA") == "EN HD c0 HD HD VA 1 0 EN EN"
+    )
+
+
+def test_a_refusal_of_the_table_is_told(desk: Make) -> None:
+    trigger = "CREATE TRIGGER no BEFORE UPDATE ON demo_test BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+    endpoint = desk("kvref", trigger)
+    assert says(endpoint, "mg AA T9\nmd AA I\nma AA\nmg AA v").count("SERVER_ERROR not this one") == 2
+
+
+@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
+def test_the_plugin_takes_the_data_for_a_command(desk: Make, profile: str) -> None:
+    assert says(desk(profile), "ms k 7\nversion\nmn\nmg AA v").startswith("ERROR VERSION")
