@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +23,7 @@ from kvref_conformance.duel import known, report
 from kvref_conformance.duel.care import INNODB, care_for
 from kvref_conformance.duel.exchange import Side
 from kvref_conformance.duel.run import Run
-from kvref_conformance.duel.shapes import Ground
+from kvref_conformance.duel.shapes import PROTOCOLS, TEXT, Ground
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 
 if TYPE_CHECKING:
@@ -42,6 +43,13 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 @click.option("--seed", type=int, default=1, show_default=True, metavar="S", help="Same seed, same conversations.")
 @click.option("--from", "first", type=click.IntRange(0), default=0, metavar="N", help="Number of the first one.")
 @click.option("--only", metavar="SEED:NUMBER", help="Hold this one conversation.")
+@click.option(
+    "--protocol",
+    type=click.Choice(PROTOCOLS),
+    default=TEXT,
+    show_default=True,
+    help="Of the connections; mixed: each speaks one or the other.",
+)
 @click.option("--profile", "given", multiple=True, metavar="NAME", help="Of kvref; given twice for two of them.")
 @click.option(
     "--save", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Write scripts to replay."
@@ -60,6 +68,7 @@ def command(context: click.Context, /, names: tuple[str, str], only: str | None,
     console = Console(stderr=True, highlight=False)
     with ExitStack() as stack:
         sides, ground, taking_part = _sides(names, options["given"], stack, console)
+        ground = replace(ground, protocol=options["protocol"])
         watch = stack.enter_context(_Watch(console, count, sides, options["save"]))
         run = Run(sides, seed, options["steps"], ground, known.load(taking_part), watch)
         tally = run.hold(range(first, first + count))

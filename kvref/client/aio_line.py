@@ -59,8 +59,13 @@ class Line:
         raise failure
 
     async def tell(self, data: bytes) -> None:
-        """Send a request whose answer nobody wants. Raises LinkError without a connection."""
-        (await self._ready()).ask(data, rows=False, wanted=False)
+        """Send a request whose answer nobody wants. Raises LinkError without a connection in time."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                link = await self._ready()
+        except TimeoutError as error:
+            raise LinkError(f"{self._name}: takes no bytes for {self._timeout} s") from error
+        link.ask(data, rows=False, wanted=False)
 
     async def version(self) -> str:
         """Return what the server says of its version."""

@@ -22,7 +22,11 @@ from kvref.client.words import check_ranges
 
 try:
     from pymemcache import exceptions as theirs  # type: ignore[import-untyped]
-    from pymemcache.client.base import Client, PooledClient  # type: ignore[import-untyped]
+    from pymemcache.client.base import (  # type: ignore[import-untyped]
+        Client,
+        PooledClient,
+        normalize_server_spec,
+    )
     from pymemcache.client.hash import HashClient  # type: ignore[import-untyped]
     from pymemcache.pool import ObjectPool  # type: ignore[import-untyped]
 except ModuleNotFoundError as lack:
@@ -126,6 +130,10 @@ class BoundClient(Client):  # type: ignore[misc]
             raise LinkError(f"{verb}: {self._name()}: {error.strerror or error or 'no answer in time'}") from error
         except theirs.MemcacheUnknownError as error:
             raise ServerError(f"{verb}: {self._name()}: {error.args[0]!r} is no answer to it") from error
+        except BaseException:
+            # An interrupt, or a serde's own error: the answer that is still to come would be the next call's.
+            self.close()
+            raise
 
     def _name(self) -> str:
         return self.server if isinstance(self.server, str) else "{}:{}".format(*self.server)
@@ -221,6 +229,21 @@ class Clients:
         with self._lock:
             for client in self._made.values():
                 client.close()
+
+
+def addresses(servers: Server | list[Server]) -> list[Server]:
+    """Return the servers of a client as pymemcache wants them.
+
+    Raises:
+        CallError: none, or one that is no address.
+    """
+    try:
+        found = [normalize_server_spec(each) for each in (servers if isinstance(servers, list) else [servers])]
+    except ValueError as error:
+        raise CallError(f"server {servers!r}: write HOST:PORT, (host, port) or the path of a socket") from error
+    if not found:
+        raise CallError("a client needs a server")
+    return found
 
 
 def connected(servers: Sequence[Server], mapping: str | None, pool_size: int | None, **options: Any) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
-from kvref.client.bound import Clients, Server, connected
+from kvref.client.bound import Clients, Server, addresses, connected
 from kvref.client.columns import Columns, as_columns
 from kvref.client.errors import CallError
 from kvref.client.view import MappedView
@@ -38,7 +38,7 @@ class MappedClient(MappedView):
     idle is replaced unseen.
 
     Args:
-        servers: (host, port), HOST:PORT or the path of a socket; or several, among which the bare key chooses
+        servers: (host, port), HOST:PORT or the path of a socket; or a list of several, among which the bare key chooses
             as in pymemcache's `HashClient`. A key never moves to another server.
         mapping: what plain keys mean; None: the server's default mapping.
         columns: the names of its value columns, or `Columns`; None: values are bytes.
@@ -53,7 +53,7 @@ class MappedClient(MappedView):
 
     def __init__(
         self,
-        servers: Server | Sequence[Server],
+        servers: Server | list[Server],
         *,
         mapping: str | None = None,
         columns: Columns | Sequence[str] | None = None,
@@ -63,8 +63,7 @@ class MappedClient(MappedView):
     ) -> None:
         if "key_prefix" in options:
             raise CallError("key_prefix: the keys of a table are whole; use a mapping of its own")
-        several = isinstance(servers, Sequence) and not isinstance(servers, (str, tuple))
-        where: Any = servers if several else [servers]
+        where = addresses(servers)
         used = {**_DEFAULTS, **options}
         clients = Clients(lambda name: connected(where, name, pool_size, **used), delimiter, "serde" in options)
         super().__init__(clients, None if mapping is None else check_name(mapping), columns)

@@ -32,10 +32,10 @@ def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
     if rules.delimiter_is_string:
         name, found, key = rest.partition(delimiter)
         return Switch(name, key, bool(found))
-    # strtok_r: the delimiter is a set of bytes that ends at NUL, leading members are skipped; its whole length is
-    # taken off behind the name, whatever stands there.
-    members = delimiter.split(b"\0")[0]
-    name = rest.lstrip(members) if members else rest
+    # strtok_r: the word and the delimiter, a set of bytes, end at NUL (more:bin-207), leading members are skipped; the
+    # delimiter's whole length is taken off behind the name, whatever stands there.
+    members, name = delimiter.split(b"\0")[0], rest.split(b"\0")[0]
+    name = name.lstrip(members) if members else name
     for position, byte in enumerate(name):
         if byte in members:
             name = name[:position]

@@ -29,7 +29,7 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
             items.append(hit)
             size += hit.size
             continue
-        last = position == len(command.words) and not command.refused
+        last = position == len(command.words) and not (command.refused or command.more)
         key = yield from _key(session, word)
         found: list[r.Item] = []
         wanted = parse(key) if key and session.rules.ranges else None

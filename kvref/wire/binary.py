@@ -208,7 +208,7 @@ def encode(command: c.Command, frame: c.Frame, reply: r.Reply, cas: int) -> byte
         case r.Closed():
             return b"" if frame.quiet else _bytes(frame)
         case r.ClientError() | r.ServerError():
-            return _failed(command, frame, reply)
+            return _failed(command, frame, reply, cas)
         case r.Meta() | r.MetaDebug():
             raise TypeError(f"{reply!r} answers no binary request")
         case _:
@@ -249,7 +249,7 @@ def _line(command: c.Command, frame: c.Frame, reply: r.Line) -> bytes:
     return _error(frame, INVALID)
 
 
-def _failed(command: c.Command, frame: c.Frame, reply: r.ClientError | r.ServerError) -> bytes:
+def _failed(command: c.Command, frame: c.Frame, reply: r.ClientError | r.ServerError, cas: int) -> bytes:
     status = _STATUSES.get(reply.text)
     if isinstance(command, c.Stats):
         return _error(frame, NOT_FOUND)
@@ -257,6 +257,8 @@ def _failed(command: c.Command, frame: c.Frame, reply: r.ClientError | r.ServerE
         fault = TEMPORARY if reply.text.startswith(_RETRY) else INTERNAL
         status = INVALID if isinstance(reply, r.ClientError) else fault
         return _bytes(frame, status, data=reply.text.encode())
+    if status == NOT_STORED and isinstance(command, c.Arithmetic):
+        return _bytes(frame, status, data=TEXTS[status], cas=cas)  # the number was taken before (more:bin-206)
     # process_bin_delete knows nothing of a temporary failure.
     return _error(frame, INVALID if status == TEMPORARY and isinstance(command, c.Delete) else status)
 

@@ -32,11 +32,15 @@ class _Request:
 
 @dataclass(slots=True)
 class Get(_Request):
-    """Retrieve by words; `refused` when a later word of the line was too long (the earlier ones still switch)."""
+    """Retrieve by words; `refused` when a later word of the line was too long (the earlier ones still switch).
+
+    `more`: it says that words follow, and they do not.
+    """
 
     words: list[bytes]
     with_cas: bool
     refused: bool = False
+    more: bool = False
 
 
 @dataclass(slots=True)

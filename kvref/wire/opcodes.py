@@ -15,7 +15,7 @@ from kvref.wire.numbers import low_32_signed
 from kvref.wire.rules import WireRules
 
 REQUEST: Final = 0x80
-_HEADER: Final = struct.Struct(">BBHBxxxI4sQ")
+_HEADER: Final = struct.Struct(">BBHBxHI4sQ")
 HEADER_SIZE: Final = _HEADER.size
 _UINT32: Final = struct.Struct(">I")
 _FLAGS_AND_TIME: Final = struct.Struct(">II")
@@ -24,12 +24,13 @@ NEVER_CREATE: Final = 0xFFFFFFFF
 
 
 class Header(NamedTuple):
-    """The fields of a request's header that mean something; data type and vbucket do not."""
+    """The fields of a request's header that mean something; the data type does not."""
 
     magic: int
     opcode: int
     key_length: int
     extras_length: int
+    vbucket: int
     body_length: int
     opaque: bytes
     cas: int
@@ -88,8 +89,9 @@ class Opcode:
         return self.value or self.leaves_value or not header.value_length
 
 
-def _get(_header: Header, body: Body, _rules: WireRules) -> c.Command:
-    return c.Get([body.word], with_cas=True)
+def _get(header: Header, body: Body, _rules: WireRules) -> c.Command:
+    # process_bin_get hands the vbucket to an engine that reads there whether more words follow (more:bin-201).
+    return c.Get([body.word], with_cas=True, more=header.vbucket != 0)
 
 
 def _get_and_touch(_header: Header, body: Body, rules: WireRules) -> c.Command:

@@ -11,7 +11,7 @@ import pytest
 from kvref.client import CallError, LinkError, MappedClient, UnknownMappingError
 
 pytestmark = pytest.mark.live
-KEYS = [f"k{n}" for n in range(40)]
+KEYS = [*[f"k{n}" for n in range(39)], "über"]
 
 
 def test_threads_share_a_pool_and_none_leaves_its_mapping_behind(empty: Any) -> None:
@@ -55,6 +55,14 @@ def test_more_threads_than_connections(empty: Any) -> None:
         done.set()
         assert first.result()
     client.close()
+
+
+def test_no_server() -> None:
+    for servers in ([], "127.0.0.1:x", 11211):
+        with pytest.raises(CallError):
+            MappedClient(servers)  # type: ignore[arg-type]
+    with pytest.raises(CallError, match="key_prefix"):
+        MappedClient("127.0.0.1:1", key_prefix="x")
 
 
 @pytest.mark.parametrize("pool", [None, 3], ids=["plain", "pooled"])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import ask, case, say, sql
+from kvref_conformance.case import Shape, ask, case, say, sql
 from kvref_conformance.cases.binary_phrases import misses, shows, stored
-from kvref_conformance.cases.phrases import valued
+from kvref_conformance.cases.phrases import OPTIONS, valued
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
+
+TEXT_KEY = Shape(f"k VARCHAR(32) CHARACTER SET utf8mb4 PRIMARY KEY, v VARCHAR(32), {OPTIONS}")
 
 HITS = (
     case(
@@ -111,6 +113,26 @@ BYTES = (
         stored("{k}", "ab%ffcd"),
         shows("{k}", "ab"),
         shape=valued("VARCHAR(32) CHARACTER SET utf8mb4"),
+    ),
+    case(
+        "bin-key-that-is-no-text",
+        "KV-BINGET-023",
+        stored("{k}%fea", "x"),
+        ask("getk key={k}", "getk ok cas=<cas> flags=0 key={k} value=x"),
+        ask("getk key={k}%feb", "getk ok cas=<cas> flags=0 key={k}%feb value=x"),
+        ask("delete key={k}%ff", "delete ok"),
+        misses("{k}"),
+        shape=TEXT_KEY,
+    ),
+    case(
+        "bin-key-that-is-no-text-refused",
+        "KV-BINGET-024",
+        stored("{k}", "x"),
+        ask("set key={k}%fe value=y", 'set 0x84 "<value>"'),
+        misses("{k}%fe"),
+        ask("delete key={k}%fe", 'delete 0x01 "Not found"'),
+        shows("{k}", "x"),
+        shape=TEXT_KEY,
     ),
     case(
         "bin-value-that-is-no-text-refused",

@@ -220,6 +220,15 @@ EXPIRY = (
         misses("{k}"),
     ),
     case(
+        "bin-expiry-from-2-31",
+        "KV-BINSTORE-044",
+        *(
+            ask(f"set key={{k}} exp={expiry} value=x", 'set 0x04 "Invalid arguments"')
+            for expiry in (1 << 31, 0xFFFFFFFF)
+        ),
+        misses("{k}"),
+    ),
+    case(
         "bin-expiry-ffffffff",
         "KV-BINSTORE-026",
         ask("set key={k} exp=4294967295 value=x", "set ok cas=<cas>"),

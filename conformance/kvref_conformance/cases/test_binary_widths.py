@@ -67,6 +67,15 @@ WIDTHS = (
         shape=NUMBER,
     ),
     case(
+        "bin-append-to-an-integer",
+        "KV-BINSTORE-043",
+        stored("{k}", "17"),
+        told("append key={k} value=0", f"append {NOT_STORED}"),
+        told("appendq key={k} value=0", f"appendq {NOT_STORED}"),
+        shows("{k}", "17"),
+        shape=NUMBER,
+    ),
+    case(
         "bin-two-columns",
         "KV-BINSTORE-034",
         stored("{k}", "a|b"),

@@ -69,6 +69,17 @@ WAITS = (
         eventually(holds(1, "memc")),
     ),
     batched(
+        "frame-waits-for-a-batch",
+        "KV-LOCK-001",
+        row(1, "old"),
+        put(1, value="first"),
+        asks("set key={k}1 value=memc", "b", binary=True),
+        Hangup(how="close"),
+        answers("set ok cas=<cas>", "b"),
+        Hangup("b"),
+        eventually(holds(1, "memc")),
+    ),
+    batched(
         "waits-for-an-insert",
         "KV-LOCK-001",
         put(1, value="first"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from importlib.resources import files
+from itertools import takewhile, zip_longest
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.duel.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
 from kvref_conformance.next_word import told_by_address
 from kvref_conformance.transcripts.conversation import Talk
 
@@ -32,6 +34,9 @@ ADDRESS_OF_NEXT_WORD: Final = "address-of-next-word"
 SHORT_INDEX: Final = "short-index"
 FLUSH_BESIDE_READERS: Final = "flush-beside-readers"
 WELL_FORMED: Final = "well-formed-text"
+VBUCKET_OF_GET: Final = "vbucket-of-get"
+SHORT_APPEND: Final = "short-append"
+COUNTERS: Final = "counters"
 
 # Stands among the profiles where kvref over InnoDB takes part.
 INNODB: Final = "innodb"
@@ -40,6 +45,8 @@ _FLUSH: Final = re.compile(rb"(?m)^ *flush_all\b")
 _NUMBERED_FLUSH: Final = re.compile(rb"(?<!verbosity 1\r\n)^ *flush_all +[^\r\n]", re.MULTILINE)
 _WRITES: Final = re.compile(rb"\b(?:set|add|replace|append|prepend|cas)\b")
 _RANGE: Final = re.compile(rb"@[<>]")
+_APPENDS: Final = frozenset(OPCODES[name] for name in ("append", "prepend", "appendq", "prependq"))
+_WRITING: Final = STORES | {OPCODES[name] for name in ("incr", "decr", "incrq", "decrq")}
 
 
 def care_for(profiles: Iterable[str]) -> frozenset[str]:
@@ -75,6 +82,27 @@ def is_safe(data: bytes, care: frozenset[str], *, secondary: bool = False, delim
     return True
 
 
+def are_frames_safe(data: bytes, care: frozenset[str], *, secondary: bool = False) -> bool:
+    """Tell whether frames of the binary protocol may be sent; see `is_safe`."""
+    sent = list(frames(data))
+    if COUNTERS in care and any(map(_counts, takewhile(lambda frame: not _resets(frame), sent))):
+        return False
+    for frame, behind in zip_longest(sent, sent[1:]):
+        if LONG_SWITCH_WORD in care and len(frame.key) == 250 and frame.key.startswith(b"@@"):
+            return False
+        if UPPER_BOUND in care and secondary and frame.opcode in GETS and b"@<" in frame.key:
+            return False
+        if VBUCKET_OF_GET in care and frame.opcode in GETS and frame.status:
+            ends = behind is not None and behind.opcode in GETS and not behind.status
+            if not ends or _RANGE.search(frame.key):
+                return False
+        if SHORT_APPEND in care and frame.opcode in _APPENDS and frame.lengths[0] > frame.lengths[2]:
+            return False
+        if WELL_FORMED in care and frame.opcode in _WRITING and not _is_well_formed(frame.key, frame.value):
+            return False
+    return True
+
+
 def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
     """Tell whether the steps of a conversation may be taken; see `is_safe`."""
     begun: dict[str, bytes] = {}  # open connections, each with the first part of what its next step ends
@@ -86,11 +114,15 @@ def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = F
             continue
         data = begun.get(step.mc, b"") + sent(step)
         begun[step.mc] = data if step.quiet else b""
+        if FLUSH_BESIDE_READERS in care and len(begun) > 1 and flushes(data, binary=step.hex is not None):
+            return False
+        if step.hex is not None:
+            if not are_frames_safe(data, care, secondary=secondary):
+                return False
+            continue
         if not is_safe(data, care, secondary=secondary, delimiter=delimiter):
             return False
         if FLUSH_NUMBER in care and _NUMBERED_FLUSH.search(data):
-            return False
-        if FLUSH_BESIDE_READERS in care and len(begun) > 1 and _FLUSH.search(data):
             return False
         if WELL_FORMED in care and _WRITES.search(data) and not _is_well_formed(data):
             return False
@@ -101,20 +133,36 @@ def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = F
     return True
 
 
+def _counts(frame: Frame) -> bool:
+    return frame.opcode == OPCODES["stat"] and (not frame.key or frame.key.startswith((b"aggregate", b"detail dump")))
+
+
+def _resets(frame: Frame) -> bool:
+    return frame.opcode == OPCODES["stat"] and frame.key == b"reset"
+
+
 def _names_nothing(word: bytes, delimiter: bytes) -> bool:
     # strtok ends names at any byte of the delimiter; of three bytes the plugin makes no mapping's name.
     return len(word) > 3 and word.startswith(b"@@") and not word[2:].strip(delimiter)
 
 
-def _is_well_formed(data: bytes) -> bool:
+def _is_well_formed(*texts: bytes) -> bool:
     # In columns of character set utf8 too, which holds no letter of four bytes.
     try:
-        return max(data.decode("utf-8"), default="") <= "\uffff"
+        return all(max(text.decode("utf-8"), default="") <= "\uffff" for text in texts)
     except UnicodeDecodeError:
         return False
 
 
+def flushes(data: bytes, *, binary: bool) -> bool:
+    """Tell whether a flush is sent."""
+    return any(frame.opcode in FLUSHES for frame in frames(data)) if binary else bool(_FLUSH.search(data))
+
+
 def sent(step: Talk) -> bytes:
     """Return what a step sends, cas numbers as 0."""
+    if step.hex is not None:
+        parts = step.hex if isinstance(step.hex, list) else [step.hex]
+        return bytes.fromhex("".join(part if isinstance(part, str) else "0" * 16 for part in parts))
     parts = step.send if isinstance(step.send, list) else [step.send or ""]
     return b"".join(part.encode("latin-1") if isinstance(part, str) else b"0" for part in parts)

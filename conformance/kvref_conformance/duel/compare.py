@@ -32,11 +32,19 @@ class Counted:
 
     def agree(self, left: int, right: int) -> bool:
         """Pair two numbers; False where one of them has another partner already."""
+        if not self.would_agree(left, right):
+            return False
+        if 0 < left < LARGEST_COUNTED:
+            self._left[left], self._right[right] = right, left
+        return True
+
+    def would_agree(self, left: int, right: int) -> bool:
+        """Tell what `agree` would, without pairing."""
         if left == right and not 0 < left < LARGEST_COUNTED:
             return True
         if not (0 < left < LARGEST_COUNTED and 0 < right < LARGEST_COUNTED):
             return False
-        return self._left.setdefault(left, right) == right and self._right.setdefault(right, left) == left
+        return self._left.get(left, right) == right and self._right.get(right, left) == left
 
 
 def same(left: bytes, right: bytes, counted: Counted) -> bool:

@@ -1,6 +1,7 @@
 """Hold one conversation with two servers at once, quickly.
 
-A `version` sent behind each command marks the end of its answer, so nobody waits for silence. A connection is closed
+A `version`, or a noop in the binary protocol, sent behind each command marks the end of its answer, so nobody waits for
+silence. A connection is closed
 by closing its sending side and reading to the end: the server is then done with it.
 """
 
@@ -13,6 +14,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.duel.compare_frames import cut
+from kvref_conformance.duel.frames import CAS, OPCODES, Request
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.transcripts.conversation import Conversation, Query, Sleep, Talk
 from kvref_conformance.transcripts.holes import cas_number, cas_spans
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from kvref_conformance.transcripts.play import Stage
 
 MARK: Final = b"version\r\n"
+OPAQUE: Final = b"mark"
+NOOP: Final = b"".join(part for part in Request(OPCODES["noop"], opaque=OPAQUE).parts() if isinstance(part, bytes))
+_MARKED_BY: Final = OPAQUE + bytes(CAS.stop - CAS.start)
 _MARKED: Final = re.compile(rb"VERSION [0-9][0-9A-Za-z.+-]*\r\n\Z")
 # flush_all of 8.0 may wait for the plugin's background thread, which wakes every five seconds.
 PATIENCE: Final = 8.0
@@ -80,12 +86,18 @@ class Side:
         line = self._lines.get(talk.mc)
         if line is None:
             line = self._lines[talk.mc] = _Line(self.stage.connect())
-        line.send(self._bytes(talk.send) + (b"" if talk.quiet else MARK))
+        binary = talk.hex is not None
+        sent = self._frames(talk.hex) if binary else self._bytes(talk.send)
+        line.send(sent + (b"" if talk.quiet else NOOP if binary else MARK))
 
     def receive(self, talk: Talk, patience: float) -> bytes:
         """Return the answer to what was sent, without that to the mark."""
-        answer = self._lines[talk.mc].read(patience)
-        if b"VALUE" in answer:
+        binary = talk.hex is not None
+        answer = self._lines[talk.mc].read(patience, binary=binary)
+        if binary:
+            for frame in cut(answer)[0]:
+                self._remember(frame.cas)
+        elif b"VALUE" in answer:
             self._learn(answer)
         return answer
 
@@ -136,18 +148,28 @@ class Side:
         assert isinstance(parts, list), "a step sends a text or a list of texts and holes"
         return b"".join(part.encode("latin-1") if isinstance(part, str) else self._digits(part) for part in parts)
 
+    def _frames(self, parts: Json) -> bytes:
+        assert isinstance(parts, str | list), "a step sends digits or a list of digits and holes"
+        digits = [part if isinstance(part, str) else f"{self._heard(part):016x}" for part in parts]
+        return bytes.fromhex("".join(digits))
+
     def _digits(self, hole: Json) -> bytes:
+        return b"%d" % self._heard(hole)
+
+    def _heard(self, hole: Json) -> int:
         assert isinstance(hole, dict), f"{hole!r} is neither a text nor a hole"
         number = hole["cas"]
         assert isinstance(number, int), "the number of a cas number is a number"
-        return b"%d" % (self._cas[number - 1] if number <= len(self._cas) else 0)
+        return self._cas[number - 1] if number <= len(self._cas) else 0
 
     def _learn(self, answer: bytes) -> None:
         text = answer.decode("latin-1")
         for begin, end in cas_spans(text):
-            number = cas_number(text[begin:end])
-            if number and number not in self._cas:
-                self._cas.append(number)
+            self._remember(cas_number(text[begin:end]))
+
+    def _remember(self, number: int) -> None:
+        if number and number not in self._cas:
+            self._cas.append(number)
 
 
 class _Line:
@@ -163,13 +185,13 @@ class _Line:
         with suppress(OSError):
             self._socket.sendall(data)
 
-    def read(self, patience: float) -> bytes:
+    def read(self, patience: float, *, binary: bool) -> bytes:
         data = b""
         deadline = time.monotonic() + patience
         while not self._ended:
-            marked = _MARKED.search(data, max(0, len(data) - 80))
-            if marked is not None:
-                return data[: marked.start()]
+            end = _end_of_frames(data) if binary else _end_of_lines(data)
+            if end is not None:
+                return data[:end]
             if not select.select([self._socket], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 return data + SILENCE
             try:
@@ -188,6 +210,21 @@ class _Line:
             while self._socket.recv(1 << 18):
                 pass
         self._socket.close()
+
+
+def _end_of_lines(data: bytes) -> int | None:
+    """Return where the answer to the mark begins; None while it is not there."""
+    marked = _MARKED.search(data, max(0, len(data) - 80))
+    return None if marked is None else marked.start()
+
+
+def _end_of_frames(data: bytes) -> int | None:
+    # The reply to the mark is a header alone, and the last that comes.
+    if len(data) < len(NOOP) or not data.endswith(_MARKED_BY):
+        return None
+    found, rest = cut(data)
+    marked = found and not rest and found[-1].opaque == OPAQUE
+    return len(data) - len(NOOP) if marked else None
 
 
 def take(step: Step, sides: tuple[Side, Side], patience: float) -> tuple[bytes | None, bytes | None]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.duel import care as rules
 from kvref_conformance.duel.cells import draw_cell, draw_row
-from kvref_conformance.duel.draw import weighted
-from kvref_conformance.duel.lines import Parts, Speaker
+from kvref_conformance.duel.draw import chance, weighted
+from kvref_conformance.duel.lines import Speaker
+from kvref_conformance.duel.requests import Caller
+from kvref_conformance.duel.shapes import BINARY, MIXED
 from kvref_conformance.duel.world import CONFIGURATION, Container, World, literal
 from kvref_conformance.duel.worlds import draw_world
 from kvref_conformance.transcripts.conversation import Query, Sleep, Talk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.duel.frames import Parts
     from kvref_conformance.duel.shapes import Ground
     from kvref_conformance.transcripts.conversation import Step
     from kvref_conformance.transcripts.holes import Json
@@ -86,6 +91,8 @@ class _Conversation:
         self._default = _default(world)
         self._bound: dict[str, Container] = {}
         self._names = weighted(rnd, {"a": 4.0, "aab": 4.0, "abc": 2.0})
+        self._caller = Caller(rnd, world, self._speaker)
+        self._binary = _binary(rnd, ground.protocol)
 
     def script(self, number: int, steps: int) -> Script:
         drawn: list[Step] = []
@@ -99,8 +106,10 @@ class _Conversation:
         weights = dict(_STEPS)
         if self._restless:
             weights["containers"] = 8
+        if name in self._binary:
+            weights["wrong"] = 2.5
         kind = weighted(self._rnd, weights)
-        if kind == "bind":
+        if kind == "bind" and name not in self._binary:
             self._bound[name], line = self._speaker.bind()
             return [Talk(name, line.decode("latin-1"))]
         if kind == "sql":
@@ -112,7 +121,8 @@ class _Conversation:
             return [Talk(name, close=True)]
         if kind == "quit":
             self._bound.pop(name)
-            return [Talk(name, "quit\r\n"), Talk(name, close=True)]
+            parts: Parts = self._caller.quit() if name in self._binary else [b"quit\r\n"]
+            return [self._talk(name, parts), Talk(name, close=True)]
         if kind == "flush":
             return self._flush(name)
         while True:
@@ -123,25 +133,38 @@ class _Conversation:
                 return said
 
     def _said(self, kind: str, name: str, bound: Container) -> list[Step]:
+        if kind == "bind":
+            self._bound[name], parts = self._caller.bind()
+            return [self._talk(name, parts)]
+        if kind == "wrong":
+            said: list[Step] = [self._talk(name, self._caller.wrong(bound))]
+            return [*said, Talk(name, close=True)] if chance(self._rnd, 0.8) else said
         if kind == "split":
             return self._split(name, bound)
-        commands = [self._speaker.command(bound) for _ in range(1 if kind == "command" else self._rnd.randint(2, 4))]
-        return [Talk(name, _json([part for command in commands for part in command]))]
+        speaker = self._caller if name in self._binary else self._speaker
+        commands = [speaker.command(bound) for _ in range(1 if kind == "command" else self._rnd.randint(2, 4))]
+        return [self._talk(name, [part for command in commands for part in command])]
 
     def _split(self, name: str, bound: Container) -> list[Step]:
-        whole = self._speaker.command(bound)
+        whole = (self._caller if name in self._binary else self._speaker).command(bound)
         first = whole[0]
         assert isinstance(first, bytes), "a command begins with its verb"
         place = self._rnd.randint(1, max(1, len(first) - 1))
-        return [
-            Talk(name, first[:place].decode("latin-1"), quiet=True),
-            Talk(name, _json([first[place:], *whole[1:]])),
-        ]
+        rest: Parts = [first[place:], *whole[1:]]
+        return [replace(self._talk(name, [first[:place]]), quiet=True), self._talk(name, rest)]
+
+    def _talk(self, name: str, parts: Parts) -> Talk:
+        if name in self._binary:
+            return Talk(name, hex=_json(parts, bytes.hex))
+        return Talk(name, _json(parts, _latin))
 
     def _flush(self, name: str) -> list[Step]:
-        line = weighted(self._rnd, _FLUSHES)
-        # A number read before tells whether one of flush_all's is refused, whoever sent it (more:errno-001): read one.
-        flush = Talk(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
+        if name in self._binary:
+            flush = self._talk(name, self._caller.flush())
+        else:
+            line = weighted(self._rnd, _FLUSHES)
+            # A number read before tells whether one of flush_all's is refused, whoever sent it (more:errno-001).
+            flush = Talk(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
         if rules.FLUSH_BESIDE_READERS not in self._ground.care:
             return [flush]
         others = [each for each in self._bound if each != name]
@@ -195,14 +218,25 @@ def _default(world: World) -> Container:
     return (named or sorted(world.usable, key=lambda each: each.name.lower()))[0]
 
 
-def _json(parts: Parts) -> Json:
-    """Return what is sent as it stands in a script."""
+def _binary(rnd: Random, protocol: str) -> frozenset[str]:
+    """Draw which connections speak the binary protocol."""
+    if protocol == MIXED:
+        return frozenset(name for name in "abc" if chance(rnd, 0.6))
+    return frozenset("abc" if protocol == BINARY else "")
+
+
+def _latin(part: bytes) -> str:
+    return part.decode("latin-1")
+
+
+def _json(parts: Parts, written: Callable[[bytes], str]) -> Json:
+    """Return what is sent as it stands in a script; `written` writes bytes."""
     joined: list[Json] = []
     for part in parts:
         if isinstance(part, int):
             joined.append({"cas": part})
         elif joined and isinstance(joined[-1], str):
-            joined[-1] += part.decode("latin-1")
+            joined[-1] += written(part)
         else:
-            joined.append(part.decode("latin-1"))
+            joined.append(written(part))
     return joined[0] if len(joined) == 1 else joined

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.duel import exchange
 from kvref_conformance.duel.care import sent
 from kvref_conformance.duel.compare import Counted, differing_rows, explained, same
+from kvref_conformance.duel.compare_frames import explained_frames, kind_of, same_frames
 from kvref_conformance.transcripts.conversation import Talk
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kvref_conformance.duel.generate import Script
     from kvref_conformance.duel.known import Known
     from kvref_conformance.duel.world import Table
+    from kvref_conformance.transcripts.conversation import Step
 
 Sides = tuple["Side", "Side"]
 # The kind of a difference where a server could not be talked to.
@@ -81,10 +83,10 @@ def hold(script: Script, sides: Sides, known: Sequence[Known], patience: float =
             outcome.answers.append((left, right))
             if left is None or right is None:
                 if isinstance(step, Talk):
-                    begun[step.mc] = b"" if step.close else sent(step)
+                    begun[step.mc] = b"" if step.close else begun.get(step.mc, b"") + sent(step)
                 continue
             whole = begun.pop(step.mc, b"") + sent(step) if isinstance(step, Talk) else b""
-            outcome.difference = _compare(number, whole, left, right, known, counted, outcome)
+            outcome.difference = _compare(number, step, whole, (left, right), known, counted, outcome)
             if outcome.difference is not None or exchange.SILENCE in left:
                 break
         else:
@@ -102,15 +104,23 @@ def hold(script: Script, sides: Sides, known: Sequence[Known], patience: float =
 
 
 def _compare(
-    number: int, whole: bytes, left: bytes, right: bytes, known: Sequence[Known], counted: Counted, outcome: Outcome
+    number: int,
+    step: Step,
+    whole: bytes,
+    answers: tuple[bytes, bytes],
+    known: Sequence[Known],
+    counted: Counted,
+    outcome: Outcome,
 ) -> Difference | None:
-    if same(left, right, counted):
+    binary = isinstance(step, Talk) and step.hex is not None
+    if (same_frames if binary else same)(*answers, counted):
         return None
-    ids = explained(whole, left, right, known, counted)
+    ids = (explained_frames if binary else explained)(whole, *answers, known, counted)
     if ids is not None:
         outcome.known += ids
         return None
-    return Difference(number, _kind(whole, left, right), repr(left)[2:-1], repr(right)[2:-1])
+    kind = kind_of(whole, *answers, known, counted) if binary else _kind(whole, *answers)
+    return Difference(number, kind, *(repr(answer)[2:-1] for answer in answers))
 
 
 def _compare_rows(script: Script, sides: Sides, counted: Counted) -> Difference | None:

@@ -12,11 +12,10 @@ from kvref_conformance.duel.words import TIMES, draw_name, draw_value, draw_word
 if TYPE_CHECKING:
     from random import Random
 
+    from kvref_conformance.duel.frames import Parts
     from kvref_conformance.duel.shapes import Ground
     from kvref_conformance.duel.world import Container, World
 
-# A command is bytes, with the number of a cas number answered before in between.
-Parts = list[bytes | int]
 STORAGE: Final = {"set": 5.0, "add": 1.5, "replace": 1, "append": 1, "prepend": 1, "cas": 2.5}
 
 
@@ -35,7 +34,7 @@ class Speaker:
         usable = list(world.usable)
         # A conversation that jumps about everywhere seldom meets its own rows again.
         self.favourites = rnd.sample(usable, min(len(usable), rnd.randint(1, 3)))
-        self._barred = _barred(world, ground)
+        self.barred = _barred(world, ground)
 
     def meant(self, bound: Container) -> Container:
         """Draw the mapping a word is meant for."""
@@ -52,7 +51,7 @@ class Speaker:
     def command(self, bound: Container) -> Parts:
         """Draw one command; `bound` is what the connection is probably bound to."""
         kind = weighted(self._rnd, {"get": 30.0, "store": 34, "arithmetic": 11, "delete": 7, "odd": 4})
-        if kind in self._barred:
+        if kind in self.barred:
             kind = "store"
         if kind == "get":
             return [self._get(bound)]
@@ -65,7 +64,7 @@ class Speaker:
     def _odd(self) -> bytes:
         line = self._rnd.choice(ODD_LINES)
         # With words too many it may count all the same.
-        return b"incr\r\n" if "arithmetic" in self._barred and line.startswith((b"incr", b"decr")) else line
+        return b"incr\r\n" if "arithmetic" in self.barred and line.startswith((b"incr", b"decr")) else line
 
     def _word(self, bound: Container, prefixed: float = 0.4, *, ranges: bool = False) -> bytes:
         target = self.meant(bound)
@@ -81,11 +80,11 @@ class Speaker:
     def _store(self, bound: Container) -> Parts:
         rnd = self._rnd
         verb = weighted(rnd, STORAGE)
-        if verb in self._barred:
+        if verb in self.barred:
             verb = "set"
         target = self.meant(bound)
         word = draw_word(rnd, self._world, target, prefixed=0.4 if target is bound else 0.9, ranges=chance(rnd, 0.1))
-        value = draw_value(rnd, self._world, target)[: None if "long values" not in self._barred else 255]
+        value = draw_value(rnd, self._world, target)[: None if "long values" not in self.barred else 255]
         line: Parts = [b" ".join([verb.encode(), word, self._flags(), weighted(rnd, TIMES), self._length(value)])]
         if verb == "cas":
             line += [b" ", self._cas()]

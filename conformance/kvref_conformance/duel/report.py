@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from kvref_conformance.duel.care import sent
+from kvref_conformance.duel.compare import LARGEST_COUNTED
+from kvref_conformance.duel.compare_frames import cut
+from kvref_conformance.duel.exchange import CLOSED, SILENCE
 from kvref_conformance.transcripts.conversation import Conversation, Query, Talk, to_json
-from kvref_conformance.transcripts.holes import cas_spans
+from kvref_conformance.transcripts.holes import cas_number, cas_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,10 +41,11 @@ def told(found: Found, names: tuple[str, str]) -> str:
     for number, step in enumerate(found.script.steps):
         answers = found.outcome.answers[number] if number < len(found.outcome.answers) else (None, None)
         lines.append(f"{number + 1:3}. {_shown(step)}")
+        text = _frames if isinstance(step, Talk) and step.hex is not None else _text
         if answers[0] == answers[1]:
-            lines += [f"     = {_text(answers[0])}"] if answers[0] is not None else []
+            lines += [f"     = {text(answers[0])}"] if answers[0] is not None else []
         else:
-            lines += [f"     {name}: {_text(answer)}" for name, answer in zip(names, answers, strict=True)]
+            lines += [f"     {name}: {text(answer)}" for name, answer in zip(names, answers, strict=True)]
     if found.difference.step is None:
         lines.append("afterwards:")
         lines += [
@@ -52,13 +57,38 @@ def told(found: Found, names: tuple[str, str]) -> str:
 
 def _shown(step: Step) -> str:
     if isinstance(step, Talk):
-        said = "closes" if step.close else _text(step.send)
+        said = "closes" if step.close else _text(step.send) if step.hex is None else _sent_frames(step)
         return f"{step.mc}> {said}{' (no answer yet)' if step.quiet else ''}"
     return f"{step.sql}> {step.exec}" if isinstance(step, Query) else str(step)
 
 
 def _text(said: bytes | Json) -> str:
     return ascii(said.decode("latin-1") if isinstance(said, bytes) else said)
+
+
+def _sent_frames(step: Talk) -> str:
+    data = sent(step)
+    numbers = [f"{part}" for part in step.hex if isinstance(part, dict)] if isinstance(step.hex, list) else []
+    told = _frames(data) if data[:1] == b"\x80" else data.hex()
+    return f"{told}{' with ' if numbers else ''}{', '.join(numbers)}"
+
+
+def _frames(answer: bytes | None) -> str:
+    """Return an answer frame by frame; what is none as digits."""
+    if answer is None:
+        return "None"
+    data, end = _ended(answer)
+    found, rest = cut(data)
+    told = [str(frame) for frame in found] + ([f"{rest.hex()}…"] if rest else [])
+    return "; ".join(told + ([end] if end else [])) or "''"
+
+
+def _ended(answer: bytes) -> tuple[bytes, str]:
+    """Take off what an answer says of the end of its connection."""
+    for end in (CLOSED, SILENCE):
+        if answer.endswith(end):
+            return answer.removesuffix(end), end.decode()
+    return answer, ""
 
 
 def save(found: Found, folder: Path, version: str) -> Path:
@@ -87,18 +117,23 @@ def _with_answers(found: Found, version: str) -> Iterator[Step]:
     numbers: list[int] = []
     for step, (answer, _) in zip(found.script.steps, found.outcome.answers, strict=False):
         if isinstance(step, Talk) and answer is not None:
-            yield replace(step, got={version: _with_holes(answer.decode("latin-1"), numbers)})
+            if step.hex is None:
+                got = _with_holes(answer.decode("latin-1"), numbers)
+            else:
+                data, end = _ended(answer)
+                got = _with_holes(data.hex() + end, numbers, hexadecimal=True)
+            yield replace(step, got={version: got})
         else:
             yield step
 
 
-def _with_holes(answer: str, numbers: list[int]) -> Json:
+def _with_holes(answer: str, numbers: list[int], *, hexadecimal: bool = False) -> Json:
     """Return an answer as a recording has it: cas numbers of the counter are holes, numbered as they come."""
     pieces: list[Json] = []
     done = 0
-    for begin, end in cas_spans(answer):
-        number = int(answer[begin:end])
-        if not 0 < number < 1_000_000_000:
+    for begin, end in cas_spans(answer, hexadecimal=hexadecimal):
+        number = cas_number(answer[begin:end], hexadecimal=hexadecimal)
+        if not 0 < number < LARGEST_COUNTED:
             continue
         if number not in numbers:
             numbers.append(number)

@@ -29,6 +29,13 @@ _KEY_WIDTHS: Final = {32: 6.0, 1: 0.5, 2: 1, 3: 1, 4: 1, 5: 1, 8: 2, 16: 2, 64: 
 _VALUE_WIDTHS: Final = {40: 4.0, 1: 0.5, 2: 1, 3: 1, 5: 1, 6: 2, 10: 2, 20: 2, 126: 1, 200: 2, 1024: 1}
 
 
+# What the connections of a conversation speak.
+TEXT: Final = "text"
+BINARY: Final = "binary"
+MIXED: Final = "mixed"
+PROTOCOLS: Final = (TEXT, BINARY, MIXED)
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
     """What a run stands on.
@@ -36,10 +43,12 @@ class Ground:
     Args:
         version: of the MySQL server whose defaults the tables take.
         care: names of the rules of `care.toml` in force.
+        protocol: one of PROTOCOLS; mixed: each connection speaks one or the other.
     """
 
     version: str
     care: frozenset[str]
+    protocol: str = TEXT
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from kvref_conformance.duel.shrink_frames import shorter_frames
 from kvref_conformance.transcripts.conversation import Talk
 
 if TYPE_CHECKING:
@@ -94,13 +95,20 @@ def fewer(
 
 def _with_shorter_steps(script: Script, differs: Callable[[Script], bool]) -> Script:
     for number, step in enumerate(script.steps):
-        if not isinstance(step, Talk) or not isinstance(step.send, str):
+        if not isinstance(step, Talk):
             continue
-        for shorter in _shorter(step.send):
-            candidate = _put(script, number, replace(step, send=shorter))
+        for shorter in _shorter_steps(step):
+            candidate = _put(script, number, shorter)
             if differs(candidate):
                 return _with_shorter_steps(candidate, differs)
     return script
+
+
+def _shorter_steps(step: Talk) -> Iterator[Talk]:
+    if step.hex is not None:
+        yield from (replace(step, hex=shorter) for shorter in shorter_frames(step.hex))
+    elif isinstance(step.send, str):
+        yield from (replace(step, send=shorter) for shorter in _shorter(step.send))
 
 
 def _shorter(text: str) -> Iterator[str]:
