@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from kvref.client.aio_line import Line
-from kvref.client.columns import Columns, Value, as_columns
+from kvref.client.columns import Columns, Value, Values, as_columns
 from kvref.client.errors import CallError, unreadable
 from kvref.client.replies import Item
 from kvref.client.words import Key, as_bytes, check_delta, check_store, range_word, split_word
@@ -85,9 +85,7 @@ class AsyncMappedView:
         """
         return bool(await self._store("set", key, value, expire, noreply, flags))
 
-    async def set_many(
-        self, values: Mapping[Key, Value], expire: int = 0, noreply: bool = False, flags: int = 0
-    ) -> list[Key]:
+    async def set_many(self, values: Values, expire: int = 0, noreply: bool = False, flags: int = 0) -> list[Key]:
         """Store values, all on their way before the first answer is read; return the keys that were not stored."""
         stored = await asyncio.gather(*[self.set(key, value, expire, noreply, flags) for key, value in values.items()])
         return [key for key, done in zip(values, stored, strict=True) if not done]

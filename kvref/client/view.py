@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from kvref.client.bound import Clients, each_server, rows_of_range
-from kvref.client.columns import Columns, Value, as_columns
+from kvref.client.columns import Columns, Value, Values, as_columns
 from kvref.client.errors import CallError
 from kvref.client.words import Key, check_delta, check_store, range_word, split_word
 
@@ -86,14 +86,13 @@ class MappedView:
         """
         return bool(self._store("set", key, value, expire, noreply, flags))
 
-    def set_many(
-        self, values: Mapping[Key, Value], expire: int = 0, noreply: bool = False, flags: int | None = None
-    ) -> list[Key]:
+    def set_many(self, values: Values, expire: int = 0, noreply: bool = False, flags: int | None = None) -> list[Key]:
         """Store values, all on their way before the first answer is read; return the keys that were not stored."""
         check_store(expire, flags or 0)
         failed: list[Key] = []
-        for client, named in self._places(values):
-            stored = {bare: self._written(values[words[-1]]) for bare, words in named.items()}
+        given: dict[Key, Value] = dict(values.items())
+        for client, named in self._places(given):
+            stored = {bare: self._written(given[words[-1]]) for bare, words in named.items()}
             for bare in client.set_many(stored, expire=expire, noreply=noreply, flags=flags):
                 failed += named[bare]
         return failed
