@@ -46,6 +46,23 @@ class Served:
     def is_plugin(self) -> bool:
         return self.name.endswith("plugin")
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let a write of the demo row wait for the end of the block."""
+        target = self.instance.target
+        if target.sql is None:
+            assert target.store is not None
+            with closing(sqlite3.connect(target.store.removeprefix("sqlite:///"), isolation_level=None)) as file:
+                file.execute("BEGIN IMMEDIATE")
+                yield
+                file.execute("ROLLBACK")
+            return
+        link = pymysql.connect(unix_socket=str(target.socket), user="root")
+        with closing(link), link.cursor() as cursor:
+            cursor.execute("SELECT * FROM test.demo_test WHERE c1 = 'AA' FOR UPDATE")
+            yield
+            link.rollback()
+
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
         """Run SQL; {test}, {innodb_memcache} and {utf8} stand for what SQLite has not."""
         target = self.instance.target

@@ -71,7 +71,22 @@ def test_one_who_gives_up_while_it_connects_takes_nobody_along(empty: Any) -> No
     asyncio.run(main())
 
 
-def test_a_late_answer_is_nobody_elses(empty: Any, proxy: Proxy) -> None:
+def test_an_answer_after_its_caller_left_is_dropped(empty: Any) -> None:
+    async def main() -> None:
+        async with AsyncMappedClient(empty.address) as client:
+            await client.set("other", "1")
+            with empty.locked():
+                waits = asyncio.ensure_future(client.set("AA", "late"))
+                await asyncio.sleep(0.2)
+                assert not waits.done()
+                waits.cancel()
+                behind = [asyncio.ensure_future(client.get(key)) for key in ("other", "AA", "none")]
+            assert await asyncio.gather(*behind) == [b"1", b"late", None]
+
+    asyncio.run(main())
+
+
+def test_silence_ends_the_connection(empty: Any, proxy: Proxy) -> None:
     async def main() -> None:
         async with AsyncMappedClient(f"127.0.0.1:{proxy.port}", timeout=0.4) as client:
             await client.set("k", "v")
