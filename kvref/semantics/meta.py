@@ -127,7 +127,7 @@ def set_(session: Session, command: c.MetaSet, now: int) -> Steps:
 def _store_stale(session: Session, command: c.MetaSet, now: int) -> Steps:
     """Store over an item that has a newer number than the request: its time stays, and so do its marks."""
     found = yield from _named(session, command, now)
-    if found is None or command.cas >= found.entry.cas:
+    if found is None or not 0 < command.cas < found.entry.cas:
         return Status.EXISTS
     mark = session.shared.marks.of(found.at, found.entry)
     inner = c.Store("set", command.word, command.flags, found.entry.expiry, command.data)

@@ -204,8 +204,8 @@ WORDS = (
         "bin-store-without-a-key",
         "KV-BINMAP-019",
         *EVERYWHERE,
-        told("set key=@@{m2} value=x", f"set {NOT_STORED}"),
-        sql("SELECT COUNT(*) FROM {t2} WHERE c2 = 'x' OR c1 = '' OR c1 = '@@{m2}'", (0,)),
+        told("set key=@@{m2} value={k2}", f"set {NOT_STORED}"),
+        sql("SELECT COUNT(*) FROM {t2} WHERE c2 = '{k2}' OR c1 = '' OR c1 = '@@{m2}'", (0,)),
         shows("{k}", "2"),
     ),
     case(
