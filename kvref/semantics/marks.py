@@ -1,7 +1,7 @@
 """What meta commands remember of rows beside the tables, which have no place for it: in memory, bounded, never on disk.
 
-A mark is about one content of a row: any write of it, by whom ever, ends the mark, and a touch does not. Where a row has
-no cas number its time stands for it.
+A mark is about one content of a row: any write of it, by whom ever, ends the mark, and a touch does not. Where a row
+has no cas number its time stands for it.
 """
 
 from __future__ import annotations
