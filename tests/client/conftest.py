@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,23 +101,39 @@ class Waited:
         return Waited(self._runner, self._calls.at(*arguments))
 
 
-@pytest.fixture(params=["plain", "pooled", "asyncio"])
-def connect(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """Return a maker of clients, which have the same calls whatever is behind them."""
+KINDS = ("plain", "pooled", "asyncio")
+Make = Callable[..., Any]
+
+
+@contextmanager
+def clients(kind: str) -> Iterator[Make]:
+    """Give a maker of clients of a kind; all kinds have the same calls."""
     made: list[Any] = []
     with asyncio.Runner() as runner:
 
         def make(address: str, **options: Any) -> Any:
-            if request.param == "asyncio":
+            if kind == "asyncio":
                 made.append(Waited(runner, AsyncMappedClient(address, **options)))
             else:
-                pool = {"pool_size": 4} if request.param == "pooled" else {}
+                pool = {"pool_size": 4} if kind == "pooled" else {}
                 made.append(MappedClient(address, **pool, **options))
             return made[-1]
 
         yield make
         for client in made:
             client.close()
+
+
+@pytest.fixture(params=KINDS)
+def connect(request: pytest.FixtureRequest) -> Iterator[Make]:
+    with clients(request.param) as make:
+        yield make
+
+
+@pytest.fixture
+def one_of_each() -> Iterator[list[Make]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(clients(kind)) for kind in KINDS]
 
 
 @pytest.fixture

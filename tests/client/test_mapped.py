@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from kvref.client import (
     CallError,
     Columns,
     LinkError,
+    MappedClient,
     MappedError,
     ServerError,
     UnknownMappingError,
@@ -187,10 +189,15 @@ def test_whose_fault_it_is(empty: Any, connect: Connect) -> None:
         connect("127.0.0.1:1").get("k")
 
 
-def test_a_restart_keeps_what_was_bound(empty: Any, connect: Connect) -> None:
-    client = connect(empty.address)
-    client.bind("bbb")
-    client.set_many({"k": "two", "@@aaa.k": "one"})
+def test_a_restart_keeps_what_was_bound(empty: Any, another: Any, one_of_each: list[Connect]) -> None:
+    both = [empty.address, another.address]
+    clients = [connect(empty.address) for connect in one_of_each] + [
+        MappedClient(both),
+        MappedClient(both, pool_size=2),
+    ]
+    for client in clients:
+        client.bind("bbb")
+        client.set_many({"k": "two", "@@aaa.k": "one"})
 
     def again(call: Callable[[], object]) -> object:
         # A connection of whose end nobody heard yet costs one call, and no more.
@@ -200,5 +207,8 @@ def test_a_restart_keeps_what_was_bound(empty: Any, connect: Connect) -> None:
             return call()
 
     empty.instance.restart({})
-    assert again(lambda: client.get("k")) == b"two"
-    assert again(lambda: client.at("aaa").get("k")) == b"one"
+    for client in clients:
+        assert again(partial(client.get, "k")) == b"two"
+        assert again(partial(client.at("aaa").get, "k")) == b"one"
+    for client in clients[-2:]:
+        client.close()

@@ -72,15 +72,23 @@ def recorded() -> Matrix:
 
 def differences(matrix: Matrix, record: Matrix) -> list[str]:
     """Say of each cell of a run, full or not, that is otherwise than recorded what it is now and was."""
+    return [
+        line
+        for client, by_endpoint in matrix.played.items()
+        for endpoint, played in by_endpoint.items()
+        for line in unlike(client, endpoint, played, record)
+    ]
+
+
+def unlike(client: str, endpoint: str, played: Played, record: Matrix) -> list[str]:
+    """Say so of the cells of one client at one endpoint."""
+    before = record.played.get(client, {}).get(endpoint, Played()).cells
     found = []
-    for client, by_endpoint in matrix.played.items():
-        for endpoint, played in by_endpoint.items():
-            before = record.played.get(client, {}).get(endpoint, Played()).cells
-            for feature, cell in played.cells.items():
-                was = before.get(feature)
-                if was is None or was.outcome != cell.outcome:
-                    text = f"recorded: {was.outcome} {was.why}".rstrip() if was else "not recorded"
-                    found.append(f"{client}, {endpoint}, {feature}: {cell.outcome} {cell.why} ({text})")
+    for feature, cell in played.cells.items():
+        was = before.get(feature)
+        if was is None or was.outcome != cell.outcome:
+            text = f"recorded: {was.outcome} {was.why}".rstrip() if was else "not recorded"
+            found.append(f"{client}, {endpoint}, {feature}: {cell.outcome} {cell.why} ({text})")
     return found
 
 

@@ -181,14 +181,14 @@ func incr(key string, tell func(any)) error {
 func cannot(string, func(any)) error { return errCannot }
 
 func shortly(key string, tell func(any)) error {
-	if err := set(key, "one", 1); err != nil {
+	if err := set(key, "one", 2); err != nil {
 		return err
 	}
 	return each(tell, gets(key))
 }
 
 func touched(key string, tell func(any)) error {
-	if err := set(key, "one", 1); err != nil {
+	if err := set(key, "one", 2); err != nil {
 		return err
 	}
 	touches := func(key string) func() (any, error) {
@@ -198,7 +198,7 @@ func touched(key string, tell func(any)) error {
 }
 
 func gat(key string, tell func(any)) error {
-	if err := set(key, "one", 1); err != nil {
+	if err := set(key, "one", 2); err != nil {
 		return err
 	}
 	gats := func(key string) func() (any, error) {
@@ -270,7 +270,7 @@ func main() {
 	}
 	tell(begin(atOnce))
 	begun := begin(waiting)
-	time.Sleep(2200 * time.Millisecond)
+	time.Sleep(3200 * time.Millisecond)
 	for n, each := range waiting {
 		advance(each.end, prefix+"-"+each.name, begun[n])
 	}

@@ -140,12 +140,12 @@ public final class UseSpymemcached {
     }
 
     static void shortly(String key, List<Object> came) throws Exception {
-        set(key, "one", 1);
+        set(key, "one", 2);
         came.add(client.get(key));
     }
 
     static void touch(String key, List<Object> came) throws Exception {
-        set(key, "one", 1);
+        set(key, "one", 2);
         came.add(wait(client.touch(key, 100)));
         came.add(wait(client.touch(key + "-none", 100)));
     }
@@ -154,7 +154,7 @@ public final class UseSpymemcached {
         if (!binary) {
             throw new Cannot("getAndTouch is binary only");
         }
-        set(key, "one", 1);
+        set(key, "one", 2);
         for (String each : List.of(key, key + "-none")) {
             CASValue<Object> found = client.getAndTouch(each, 100);
             came.add(found == null ? null : found.getValue());
@@ -215,7 +215,7 @@ public final class UseSpymemcached {
             begin("expiry", UseSpymemcached::shortly, prefix),
             begin("touch", UseSpymemcached::touch, prefix),
             begin("gat", UseSpymemcached::gat, prefix));
-        Thread.sleep(2200);
+        Thread.sleep(3200);
         waiting.forEach(line -> line.advance(UseSpymemcached::later, prefix + "-" + line.feature));
         waiting.forEach(Line::tell);
         begin("at", UseSpymemcached::at, prefix).tell();

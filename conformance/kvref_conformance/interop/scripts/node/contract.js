@@ -60,20 +60,20 @@ const FEATURES = {
     yield await c.incrFrom(key, 3, 5);
   },
   async *expiry(c, key) {
-    await c.set(key, 'one', 1);
+    await c.set(key, 'one', 2);
     yield await c.get(key);
     yield 'wait';
     yield await c.get(key);
   },
   async *touch(c, key) {
-    await c.set(key, 'one', 1);
+    await c.set(key, 'one', 2);
     yield await c.touch(key, 100);
     yield await c.touch(`${key}-none`, 100);
     yield 'wait';
     yield await c.get(key);
   },
   async *gat(c, key) {
-    await c.set(key, 'one', 1);
+    await c.set(key, 'one', 2);
     yield await c.gat(key, 100);
     yield await c.gat(`${key}-none`, 100);
     yield 'wait';
@@ -100,7 +100,7 @@ const AT_ONCE = ['get', 'values', 'multi', 'store', 'append', 'cas', 'incr', 'in
 const WAITING = ['expiry', 'touch', 'gat'];
 // Last, because they leave the connection in another container.
 const SWITCHING = ['at', 'multi_at', 'bind'];
-const WAIT_MS = 2200;
+const WAIT_MS = 3200;
 const PATIENCE_MS = 5000;
 
 // A call that is never answered is an error too.

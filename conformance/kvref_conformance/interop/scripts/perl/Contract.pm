@@ -99,17 +99,17 @@ my %FEATURES = (
     bind   => sub { $_[0]->('raw') },
     expiry => sub {
         my ( $c, $key ) = @_;
-        $c->( set => $key, 'one', 1 );
+        $c->( set => $key, 'one', 2 );
         return $c->( get => $key );
     },
     touch => sub {
         my ( $c, $key ) = @_;
-        $c->( set => $key, 'one', 1 );
+        $c->( set => $key, 'one', 2 );
         return ( yes( $c->( touch => $key, 100 ) ), yes( $c->( touch => "$key-none", 100 ) ) );
     },
     gat => sub {
         my ( $c, $key ) = @_;
-        $c->( set => $key, 'one', 1 );
+        $c->( set => $key, 'one', 2 );
         return ( $c->( gat => $key, 100 ), $c->( gat => "$key-none", 100 ) );
     },
 );
@@ -147,7 +147,7 @@ sub main {
     my $tell = sub { print $json->encode($_), "\n" for @_ };
     $tell->( $begin->(@AT_ONCE) );
     my @waiting = $begin->(@WAITING);
-    sleep 2.2;
+    sleep 3.2;
     for my $line (@waiting) {
         advance( $line, sub { $c->( get => "$prefix-$line->{feature}" ) } );
     }

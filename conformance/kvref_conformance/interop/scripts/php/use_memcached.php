@@ -109,13 +109,13 @@ $features = [
         yield got($m, $m->increment($key, 3, 5));
     },
     'expiry' => function ($key) use ($get, $set) {
-        $set($key, 'one', 1);
+        $set($key, 'one', 2);
         yield $get($key);
         yield 'wait';
         yield $get($key);
     },
     'touch' => function ($key) use ($m, $get, $set) {
-        $set($key, 'one', 1);
+        $set($key, 'one', 2);
         yield done($m, $m->touch($key, 100));
         yield done($m, $m->touch("$key-none", 100));
         yield 'wait';
@@ -170,7 +170,7 @@ $begun = [];
 foreach ($features as $name => $feature) {
     // `at` leaves the connection in another container: after the waiting ones.
     if ($name === 'at') {
-        usleep(2200000);
+        usleep(3200000);
         foreach (['expiry', 'touch', 'gat'] as $waiting) {
             advance($begun[$waiting][0], $begun[$waiting][1]);
             tell($begun[$waiting][1]);

@@ -119,14 +119,14 @@ def bind(c, key):
 
 
 def expiry(c, key):
-    c.set(key, "one", 1)
+    c.set(key, "one", 2)
     yield c.get(key)
     yield ...
     yield c.get(key)
 
 
 def touch(c, key):
-    c.set(key, "one", 1)
+    c.set(key, "one", 2)
     yield c.touch(key, 100)
     yield c.touch(key + "-none", 100)
     yield ...
@@ -134,7 +134,7 @@ def touch(c, key):
 
 
 def gat(c, key):
-    c.set(key, "one", 1)
+    c.set(key, "one", 2)
     yield c.gat(key, 100)
     yield c.gat(key + "-none", 100)
     yield ...
@@ -184,7 +184,7 @@ def main(package, connect):
 
     tell(begin(AT_ONCE))
     waiting = begin(WITH_A_WAIT)
-    time.sleep(2.2)
+    time.sleep(3.2)
     for each in waiting:
         advance(*each)
     tell(waiting)

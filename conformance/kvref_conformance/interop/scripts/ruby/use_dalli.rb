@@ -74,20 +74,20 @@ FEATURES = {
     2.times { y << M.incr(key, 3, 0, 5) }
   end,
   expiry: lambda do |y, key|
-    M.set(key, 'one', 1)
+    M.set(key, 'one', 2)
     y << M.get(key)
     Fiber.yield
     y << M.get(key)
   end,
   touch: lambda do |y, key|
-    M.set(key, 'one', 1)
+    M.set(key, 'one', 2)
     y << done(M.touch(key, 100))
     y << done(M.touch("#{key}-none", 100))
     Fiber.yield
     y << M.get(key)
   end,
   gat: lambda do |y, key|
-    M.set(key, 'one', 1)
+    M.set(key, 'one', 2)
     y << M.gat(key, 100)
     y << M.gat("#{key}-none", 100)
     Fiber.yield
@@ -126,7 +126,7 @@ end
 
 (FEATURES.keys - WAITING - SWITCHING).each { |name| tell(begun(name).first) }
 waiting = WAITING.map { |name| begun(name) }
-sleep 2.2
+sleep 3.2
 waiting.each do |line, fiber|
   fiber.resume if fiber.alive?
   tell(line)

@@ -63,12 +63,12 @@ for feature in append cas incr initial; do cannot "$feature"; done
 
 short=$prefix-expiry
 touched=$prefix-touch
-put --expire=1 "$short" one >/dev/null
+put --expire=2 "$short" one >/dev/null
 now=$(said memccat "$short")
-put --expire=1 "$touched" one >/dev/null
+put --expire=2 "$touched" one >/dev/null
 hit=$(did memctouch --expire=100 "$touched")
 miss=$(did memctouch --expire=100 "$touched-none")
-sleep 2.2
+sleep 3.2
 tell expiry "$now" "$(said memccat "$short")"
 tell touch "$hit" "$miss" "$(said memccat "$touched")"
 cannot gat
