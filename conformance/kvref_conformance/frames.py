@@ -136,6 +136,7 @@ def _reply(frame: bytes) -> str:
         words.append(f"flags={int.from_bytes(extras, 'big')}")
     elif extras:
         words.append(f"extras={extras.hex()}")
+    words += _untrue(keylen, key, extlen, extras)
     if key:
         words.append(f"key={_escaped(key, _IN_KEY)}")
     if status == 0 and opcode in COUNTING and len(rest) == _SUM:
@@ -160,8 +161,7 @@ def _asked(frame: bytes) -> str:
     elif extras:
         words.append(f"extras={extras.hex()}")
     words += [f"vbucket={vbucket}"] if vbucket else []
-    words += [f"keylen={keylen}"] if len(key) != keylen else []
-    words += [f"extlen={extlen}"] if len(extras) != extlen else []
+    words += _untrue(keylen, key, extlen, extras)
     words += [f"key={_escaped(key, _IN_KEY)}"] if key else []
     words += [f"value={_escaped(value, _IN_VALUE)}"] if value else []
     return " ".join(words)
@@ -170,6 +170,12 @@ def _asked(frame: bytes) -> str:
 def _header(opaque: int, datatype: int, cas: int) -> list[str]:
     fields = {"opaque": opaque, "datatype": datatype, "cas": cas}
     return [f"{name}={value}" for name, value in fields.items() if value]
+
+
+def _untrue(keylen: int, key: bytes, extlen: int, extras: bytes) -> list[str]:
+    """Return the announced lengths that the body is too short for."""
+    lengths = {"keylen": (keylen, len(key)), "extlen": (extlen, len(extras))}
+    return [f"{name}={announced}" for name, (announced, true) in lengths.items() if announced != true]
 
 
 def _parts(frame: bytes, keylen: int, extlen: int) -> tuple[bytes, bytes, bytes]:

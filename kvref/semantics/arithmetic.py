@@ -38,6 +38,17 @@ _OPEN_ENDED: Final = re.compile(rb"[ \t\n\v\f\r]*[+-]?[0-9]*")
 
 def arithmetic(session: Session, command: c.Arithmetic, now: int) -> Steps:
     """Add to or subtract from a stored number; flags and expiry stay, the cas number is new (arith-001)."""
+    if command.frame is None or not session.rules.answers_missing_key:
+        return (yield from _sum(session, command, now))
+    # 5.6.14 tells no failure: the reply is a success with a number that nobody computed (arith-003, arith-005).
+    try:
+        reply = yield from _sum(session, command, now)
+    except RefusedError:
+        return Number(0)
+    return reply if isinstance(reply, Number) else Number(0)
+
+
+def _sum(session: Session, command: c.Arithmetic, now: int) -> Steps:
     target = yield from session.resolve(command.word, switches=session.rules.all_verbs_switch)
     row, mapping = yield from session.existing(target, now)
     if isinstance(target, Status):
@@ -45,6 +56,8 @@ def arithmetic(session: Session, command: c.Arithmetic, now: int) -> Steps:
     if row is None or mapping is None:
         unfit = session.rules.wraps_integers and not is_number(target[0].key, target[1])
         if unfit:
+            if session.rules.answers_missing_key and command.initial is not None:
+                session.next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
             return ServerError(NOT_COUNTED)  # incr and decr notice a key that is no number
         return Status.NOT_FOUND if command.initial is None else (yield from _created(session, command, *target, now))
     if session.is_another(row.cas, command.cas):
@@ -52,8 +65,8 @@ def arithmetic(session: Session, command: c.Arithmetic, now: int) -> Steps:
     index = _column_used(session, mapping, row)
     number = yield from _number(session, mapping, row, index)
     result = _result(session, command, number)
-    values = _written(session, mapping, result, index)
-    new = slipped(mapping, with_values(mapping, row, values, new_cas(session, mapping)))
+    cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
+    new = slipped(mapping, with_values(mapping, row, _written(session, mapping, result, index), cas))
     if session.rules.renames_key:
         new.key = session.looked_up(mapping, target[1])
     cause = yield Update(mapping, row.key, new, session.rules.clears_unmapped)
@@ -66,10 +79,13 @@ def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: byt
     """Store the first number, which only the binary protocol sends along."""
     assert command.initial is not None
     exptime = command.exptime if session.rules.keeps_created_expiry else 0  # arith-011
-    reply = yield from write(
-        session, mapping, key, c.Store("add", command.word, 0, exptime, b"%d" % command.initial), now
-    )
-    if reply is Status.STORED:
+    number = command.initial
+    first = mapping.values[0]
+    if first.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
+        session.next_cas()
+        number = _digits_as_integer(first, b"%d" % number)  # bin-int-202
+    reply = yield from write(session, mapping, key, c.Store("add", command.word, 0, exptime, b"%d" % number), now)
+    if reply is Status.STORED or (reply is Status.NOT_STORED and session.rules.answers_refused_sum):
         return Number(command.initial)
     return ServerError(NOT_COUNTED) if reply is Status.NOT_STORED else reply
 

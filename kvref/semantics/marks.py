@@ -1,6 +1,7 @@
 """What meta commands remember of rows beside the tables, which have no place for it: in memory, bounded, never on disk.
 
-A mark is about one content of a row: any write of it, by whom ever, ends the mark, and a touch does not.
+A mark is about one content of a row: any write of it, by whom ever, ends the mark, and a touch does not. Where a row
+has no cas number its time stands for it.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Marks:
 
 
 def _content(entry: Entry) -> int:
-    return hash((entry.cas, entry.flags, entry.data))
+    return hash((entry.cas or -entry.expiry, entry.flags, entry.data))
 
 
 def _keep(kept: OrderedDict[Key, T], at: Key, value: T, limit: int) -> None:

@@ -93,10 +93,10 @@ def _answer(session: Session, command: c.MetaGet, found: _Found, touched: _Found
         old = 0 < expiry < time_of(session, command.recache, now)
     won = not mark.taken and (old or mark.stale)
     if won:
-        marks.take(found.at, entry)
+        marks.take(found.at, touched.entry)
     before = marks.answered_at(found.at, entry)
     if not command.has(b"u"):
-        marks.answered(found.at, entry, now)
+        marks.answered(found.at, touched.entry, now)
     earlier = -1 if created else found.left(now)
     item = r.MetaItem(
         entry.flags, len(entry.data), entry.cas, touched.left(now), earlier, before is not None, now - (before or now)
@@ -127,7 +127,7 @@ def set_(session: Session, command: c.MetaSet, now: int) -> Steps:
 def _store_stale(session: Session, command: c.MetaSet, now: int) -> Steps:
     """Store over an item that has a newer number than the request: its time stays, and so do its marks."""
     found = yield from _named(session, command, now)
-    if found is None or command.cas >= found.entry.cas:
+    if found is None or not 0 < command.cas < found.entry.cas:
         return Status.EXISTS
     mark = session.shared.marks.of(found.at, found.entry)
     inner = c.Store("set", command.word, command.flags, found.entry.expiry, command.data)
@@ -158,6 +158,10 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> Steps:
         return r.Meta(MetaCode.NOT_FOUND)
     if command.cas is not None and command.cas != found.entry.cas:
         return r.Meta(MetaCode.EXISTS)
+    if found.row is not None and found.mapping.cas is None:
+        # Nothing would tell a value that was made anew from the stale one, where the two are equal.
+        name = found.mapping.name
+        raise RefusedError(r.ClientError(f"mapping {name} has no cas column: its rows cannot be marked as stale"))
     if command.exptime is not None:
         found = yield from _touch(session, found, command.exptime, now)
     entry = yield from _renumbered(session, found, now)
@@ -172,14 +176,12 @@ def _renumbered(session: Session, found: _Found, now: int) -> Generator[Operatio
         entry = replace(found.entry, cas=next(cache.numbers))
         cache.put(found.at, entry)
         return entry
-    mapping, row = found.mapping, found.row
-    if mapping.cas is not None:
-        row = replace(row, cas=new_cas(session, mapping))
-        cause = yield Update(mapping, row.key, row, clear_unmapped=False, keeps_value=True)
-        if cause is not None:
-            raise RefusedError(r.ServerError(cause))
-        if session.shared.directory.policies.set is Policy.BOTH:
-            note(session, mapping, row, now)
+    mapping, row = found.mapping, replace(found.row, cas=new_cas(session, found.mapping))
+    cause = yield Update(mapping, row.key, row, clear_unmapped=False, keeps_value=True)
+    if cause is not None:
+        raise RefusedError(r.ServerError(cause))
+    if session.shared.directory.policies.set is Policy.BOTH:
+        note(session, mapping, row, now)
     return entry_of(session, row, now)
 
 

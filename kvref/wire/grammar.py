@@ -151,8 +151,8 @@ def _stats(words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Stats(words[1:])
 
 
-def _version(_words: list[bytes], _rules: WireRules) -> Parsed:
-    return c.Version()
+def _version(words: list[bytes], rules: WireRules) -> Parsed:
+    return c.Version() if len(words) == 1 or rules.version_words_ignored else c.Refused(ERROR)
 
 
 def _quit(_words: list[bytes], _rules: WireRules) -> Parsed:
@@ -181,7 +181,7 @@ _VERBS: Final = {
     b"flush_all": _Verb(1, 3, _flush_all),
     b"bind": _Verb(2, 2, _bind),
     b"stats": _Verb(1, _MANY, _stats),
-    b"version": _Verb(1, 1, _version),
+    b"version": _Verb(1, _MANY, _version),
     b"verbosity": _Verb(2, 3, _verbosity),
     b"quit": _Verb(1, 1, _quit),
 }

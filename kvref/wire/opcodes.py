@@ -69,7 +69,7 @@ class Opcode:
         value: there may be one.
         quiet: its success is not answered.
         with_key: its reply bears the key.
-        leaves_value: a value behind the key is not the frame's: it is read as the beginning of the next one (stat-006).
+        leaves_value: nobody looks how long the body is: the next frame begins behind the key (stat-006, more:bin-208).
     """
 
     build: Build
@@ -82,7 +82,7 @@ class Opcode:
 
     def accepts(self, header: Header) -> bool:
         """Tell whether the lengths of a request are right."""
-        if header.extras_length not in self.extras or header.value_length < 0:
+        if header.extras_length not in self.extras or (header.value_length < 0 and not self.leaves_value):
             return False
         if self.key is not None and self.key != (header.key_length > 0):
             return False

@@ -16,6 +16,7 @@ class WireRules:
         swallows_refused: the data of a refused storage line is thrown away (`text.refused_data`).
         nul_ends_line: a NUL byte drops the rest of the line instead of refusing it (`text.nul`).
         lone_noreply_silent: `verbosity noreply` is not answered (`text.lone_noreply`).
+        version_words_ignored: `version` may have words behind it (`text.version_words`).
         wide_length: low-32-bits, error or error-from-2-31 (`text.wide_length`).
         negative_exptime: stored, error or expired (`expiry.negative`).
         wide_exptime: low-32-bits, error, fits-column or kept (`expiry.from_2_31`).
@@ -35,6 +36,7 @@ class WireRules:
     swallows_refused: bool
     nul_ends_line: bool
     lone_noreply_silent: bool
+    version_words_ignored: bool
     wide_length: str
     negative_exptime: str
     wide_exptime: str
@@ -70,6 +72,7 @@ def wire_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False)
         swallows_refused=profile["text.refused_data"] == "swallowed",
         nul_ends_line=profile["text.nul"] == "ends-line",
         lone_noreply_silent=profile["text.lone_noreply"] == "silent",
+        version_words_ignored=profile["text.version_words"] == "ignored",
         wide_length=str(profile["text.wide_length"]),
         negative_exptime=str(profile["expiry.negative"]),
         wide_exptime=str(profile["expiry.from_2_31"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,23 @@ class Served:
     def is_plugin(self) -> bool:
         return self.name.endswith("plugin")
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let a write of the demo row wait for the end of the block."""
+        target = self.instance.target
+        if target.sql is None:
+            assert target.store is not None
+            with closing(sqlite3.connect(target.store.removeprefix("sqlite:///"), isolation_level=None)) as file:
+                file.execute("BEGIN IMMEDIATE")
+                yield
+                file.execute("ROLLBACK")
+            return
+        link = pymysql.connect(unix_socket=str(target.socket), user="root")
+        with closing(link), link.cursor() as cursor:
+            cursor.execute("SELECT * FROM test.demo_test WHERE c1 = 'AA' FOR UPDATE")
+            yield
+            link.rollback()
+
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
         """Run SQL; {test}, {innodb_memcache} and {utf8} stand for what SQLite has not."""
         target = self.instance.target
@@ -63,7 +80,9 @@ class Served:
 @pytest.fixture(scope="package", params=SERVERS)
 def served(request: pytest.FixtureRequest) -> Iterator[Served]:
     with missing_skips():
-        block = targets.private(request.param)
+        # Thousands of writes need not reach the disk one by one here; they outlive the server's process.
+        lazy = ["--innodb-flush-log-at-trx-commit=2"] if request.param.endswith("plugin") else []
+        block = targets.private(request.param, lazy)
         instance = block.__enter__()
     try:
         server = Served(request.param, instance)
@@ -101,23 +120,39 @@ class Waited:
         return Waited(self._runner, self._calls.at(*arguments))
 
 
-@pytest.fixture(params=["plain", "pooled", "asyncio"])
-def connect(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """Return a maker of clients, which have the same calls whatever is behind them."""
+KINDS = ("plain", "pooled", "asyncio")
+Make = Callable[..., Any]
+
+
+@contextmanager
+def clients(kind: str) -> Iterator[Make]:
+    """Give a maker of clients of a kind; all kinds have the same calls."""
     made: list[Any] = []
     with asyncio.Runner() as runner:
 
         def make(address: str, **options: Any) -> Any:
-            if request.param == "asyncio":
+            if kind == "asyncio":
                 made.append(Waited(runner, AsyncMappedClient(address, **options)))
             else:
-                pool = {"pool_size": 4} if request.param == "pooled" else {}
+                pool = {"pool_size": 4} if kind == "pooled" else {}
                 made.append(MappedClient(address, **pool, **options))
             return made[-1]
 
         yield make
         for client in made:
             client.close()
+
+
+@pytest.fixture(params=KINDS)
+def connect(request: pytest.FixtureRequest) -> Iterator[Make]:
+    with clients(request.param) as make:
+        yield make
+
+
+@pytest.fixture
+def one_of_each() -> Iterator[list[Make]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(clients(kind)) for kind in KINDS]
 
 
 @pytest.fixture

@@ -80,6 +80,12 @@ def test_an_empty_value_is_a_value_and_an_empty_body_is_none() -> None:
     assert decode(raw("81 1c 0000 00 00 0081 00000000 00000000 0000000000000000")) == "touch 0x81"
 
 
+def test_lengths_that_are_not_true_are_said() -> None:
+    assert (
+        decode(raw("81 00 0005 00 00 0000 00000002 00000000 0000000000000000 6b6b")) == "get ok keylen=5 key=kk value="
+    )
+
+
 def test_what_is_no_whole_reply_is_left_over() -> None:
     assert decode(raw(NOOP) + b"\x81\x0a") == "noop ok; rest=810a"
     assert decode(raw(HIT)[:-1]) == f"rest={raw(HIT)[:-1].hex()}"

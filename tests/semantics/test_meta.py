@@ -35,11 +35,19 @@ def test_any_write_ends_a_mark(desk: Make, write: str) -> None:
     assert says(endpoint, "mg k") == "HD"
 
 
-def test_a_row_without_columns_for_it_can_be_marked(desk: Make) -> None:
+def test_a_row_without_a_cas_number_is_not_marked_as_stale(desk: Make) -> None:
     endpoint = desk("kvref", *PLAIN)
     assert says(endpoint, "ms @@bbb.k 1 c\nx") == "HD c0"
-    assert says(endpoint, "md k I\nmg k v c\nmg k") == "HD VA 1 c0 X W x HD Z X"
-    assert says(endpoint, "ms k 1\ny\nmg k v\nmd k C0\nmg k") == "HD VA 1 y HD EN"
+    refused = "CLIENT_ERROR mapping bbb has no cas column: its rows cannot be marked as stale"
+    assert says(endpoint, "md k I\nmg k v c") == f"{refused} VA 1 c0 x"
+    assert says(endpoint, "mg new N0\nmg new\nms new 1\nx\nmg new\nmd k C0\nmg k") == "HD W HD Z HD HD HD EN"
+
+
+def test_a_row_without_a_cas_number_is_told_by_its_time(desk: Make) -> None:
+    endpoint = desk("kvref", f"INSERT INTO demo_test (c1, c2, c5) VALUES ('k', 'x', {NOW + 9})")
+    assert says(endpoint, "mg k R30\nmg k R30") == "HD W HD Z"
+    endpoint.sql.execute("UPDATE demo_test SET c5 = c5 + 1")
+    assert says(endpoint, "mg k R30") == "HD W"
 
 
 def test_marks_are_bounded() -> None:

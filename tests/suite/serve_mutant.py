@@ -7,6 +7,7 @@ import sys
 import batch_mutants  # noqa: F401 - registers its mutants
 import binary_mutants  # noqa: F401
 import cache_mutants  # noqa: F401
+import meta_mutants  # noqa: F401
 import protocol_mutants  # noqa: F401
 import table_mutants  # noqa: F401
 from mutant import MUTANTS

@@ -156,13 +156,23 @@ ABOUT = (
         say("verbosity 1\r\n", "OK\r\n"),
     ),
     case("stats", "KV-CONN-015", say("stats\r\n", "<stats>END\r\n")),
-    case("version-with-a-word", "KV-CONN-017", say("version x\r\n", "ERROR\r\n")),
-    case("quit-with-a-word", "KV-CONN-017", SET, say("quit x\r\n", "ERROR\r\n"), THERE),
+    case(
+        "version-with-a-word",
+        "KV-CONN-017",
+        say("version x\r\n", "ERROR\r\n"),
+        say("version noreply\r\n", "ERROR\r\n"),
+    ),
+    case(
+        "version-with-words-passed-over",
+        "KV-CONN-025",
+        say("version foo bar\r\n", "VERSION <text>\r\n"),
+        say("version noreply\r\n", "VERSION <text>\r\n"),
+    ),
+    case("quit-with-a-word", "KV-CONN-026", SET, say("quit x\r\n", "ERROR\r\n"), THERE),
     case(
         "no-noreply-for-other-verbs",
         "KV-CONN-019",
         say("bind {m1} noreply\r\n", "ERROR\r\n"),
-        say("version noreply\r\n", "ERROR\r\n"),
         say("foo noreply\r\n", "ERROR\r\n"),
     ),
     case(

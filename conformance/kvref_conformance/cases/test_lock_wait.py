@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, by, case, say, sql
+from kvref_conformance.case import Hangup, Shape, ask, by, case, say, sql
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 OVER = "SERVER_ERROR lock wait timeout\r\n"
 NOT_STORED = by("lock.wait_over", as_refused="NOT_STORED\r\n", error=OVER)
+FRAME_NOT_STORED = by("lock.wait_over", as_refused='set 0x05 "Not stored"', error='set 0x86 "lock wait timeout"')
 TAIL = "{k}1 0 0 1\r\n!\r\n"
 # What is answered when the wait is over; each of them costs the run a second or two.
 REFUSED = {
@@ -49,6 +50,15 @@ def short(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
 
 
 GIVEN_UP = (
+    short(
+        "frame-gives-up",
+        "KV-LOCK-030",
+        row(1, "old"),
+        put(1, value="held"),
+        ask("set key={k}1 value=x", FRAME_NOT_STORED, on="b", patience=PATIENCE),
+        Hangup(),
+        eventually(holds(1, "held")),
+    ),
     *(
         short(
             f"{name}-gives-up",

@@ -45,7 +45,7 @@ CASES = (
         "KV-META-006",
         X,
         say("me {k}\r\n", DEBUG % ("-1", "no")),
-        say("touch {k} 100\r\n", "TOUCHED\r\n"),
+        say("ms {k} 1 T100\r\nx\r\n", "HD\r\n"),
         say("me {k}\r\n", (DEBUG % ("-100", "no"), DEBUG % ("-99", "no"))),
     ),
     case(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case, Say
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
+NUMBERLESS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}", cas="0")
 LATER = 2000000000
 OTHER = 999999999999
 X = stored("{k}", "x")
@@ -95,6 +96,14 @@ CASES = (
         md("k", "HD k@@{m2}.{k}\r\n", "@@{m2}.{k}"),
         misses("{k}"),
         shows("@@{m1}.{k}", "1"),
+    ),
+    case(
+        "md-I-no-column",
+        "KV-MD-021",
+        X,
+        md("I", "CLIENT_ERROR <text>\r\n"),
+        mg("VA 1\r\nx\r\n"),
+        shape=NUMBERLESS,
     ),
     case(
         "md-I-row",

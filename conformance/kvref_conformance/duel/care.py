@@ -37,6 +37,7 @@ WELL_FORMED: Final = "well-formed-text"
 VBUCKET_OF_GET: Final = "vbucket-of-get"
 SHORT_APPEND: Final = "short-append"
 COUNTERS: Final = "counters"
+SLABS: Final = "slabs"
 
 # Stands among the profiles where kvref over InnoDB takes part.
 INNODB: Final = "innodb"
@@ -96,6 +97,8 @@ def are_frames_safe(data: bytes, care: frozenset[str], *, secondary: bool = Fals
             ends = behind is not None and behind.opcode in GETS and not behind.status
             if not ends or _RANGE.search(frame.key):
                 return False
+        if SLABS in care and frame.opcode == OPCODES["stat"] and frame.key.startswith(b"slab"):
+            return False
         if SHORT_APPEND in care and frame.opcode in _APPENDS and frame.lengths[0] > frame.lengths[2]:
             return False
         if WELL_FORMED in care and frame.opcode in _WRITING and not _is_well_formed(frame.key, frame.value):

@@ -1,0 +1,109 @@
+"""Mutants of touch and the meta commands: times, cas numbers, flags, marks, keys in base64."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+from mutant import Steps, mutant, of_fact, put
+
+from kvref.semantics import marks, meta, touch, verbs
+from kvref.semantics.mapping import Mapping
+from kvref.semantics.ports import Row
+from kvref.semantics.session import Session
+from kvref.wire import commands
+from kvref.wire import meta as grammar
+
+of_fact("knows_no_touch", "verbs.beyond_plugin", value=False)
+of_fact("runs_the_data_of_a_refused_ms", "text.refused_data", "read-as-command")
+
+
+@mutant
+def touches_the_cas_number_too() -> None:
+    """A touch is a write like any other."""
+    put(touch, "replace", lambda row, expiry: replace(row, expiry=expiry, cas=(row.cas or 0) + 1))
+
+
+@mutant
+def answers_a_gat_as_a_get() -> None:
+    """A row is found and its time stays."""
+
+    def kept(_session: Session, _mapping: Mapping, row: Row, _time: int, _now: int) -> Generator[Any, Any, Row]:
+        yield from ()
+        return row
+
+    put(touch, "retimed", kept)
+
+
+@mutant
+def answers_misses_to_q() -> None:
+    """The flag q is passed over."""
+    has = commands.MetaRequest.has
+    put(commands.MetaRequest, "has", lambda self, letter: letter != b"q" and has(self, letter))
+
+
+@mutant
+def lets_everybody_win() -> None:
+    """Nobody remembers who was told to make an item anew."""
+    put(marks.Marks, "take", lambda self, at, entry: None)
+
+
+@mutant
+def keeps_marks_over_a_write() -> None:
+    """A mark is about a key, whatever is stored under it."""
+    put(marks, "_content", lambda entry: 1)
+
+
+@mutant
+def deletes_what_it_should_mark() -> None:
+    """The flag I of md is passed over."""
+    delete = verbs._VERBS[commands.MetaDelete]
+    verbs._VERBS[commands.MetaDelete] = lambda session, command, now: delete(
+        session, replace(command, stale=False), now
+    )
+
+
+@mutant
+def marks_under_the_old_number() -> None:
+    """A stale item keeps its cas number."""
+
+    def kept(_session: Session, found: Any, _now: int) -> Steps:
+        yield from ()
+        return found.entry
+
+    put(meta, "_renumbered", kept)
+
+
+@mutant
+def stores_whatever_c_says() -> None:
+    """The flag C of ms is passed over."""
+    store = verbs._VERBS[commands.MetaSet]
+
+    def any_number(session: Session, command: commands.MetaSet, now: int) -> Steps:
+        command.verb = command.verb.replace("cas", "set")
+        return store(session, command, now)
+
+    verbs._VERBS[commands.MetaSet] = any_number
+
+
+@mutant
+def takes_base64_for_the_key() -> None:
+    """The flag b is passed over."""
+    put(grammar, "_decoded", lambda word: word)
+
+
+@mutant
+def always_makes_numbers() -> None:
+    """ma of a missing key stores a first number without N too."""
+    count = verbs._VERBS[commands.MetaArithmetic]
+    verbs._VERBS[commands.MetaArithmetic] = lambda session, command, now: count(
+        session, replace(command, initial=command.initial or 0), now
+    )
+
+
+@mutant
+def sorts_the_flags() -> None:
+    """What is answered stands in the order of the alphabet."""
+    encode = grammar.encode
+    put(grammar, "encode", lambda command, reply: encode(replace(command, options=sorted(command.options)), reply))
