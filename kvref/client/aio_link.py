@@ -86,7 +86,8 @@ class Link(asyncio.Protocol):
             last = self.ask(b"version\r\n", rows=False)
             assert last is not None
             await asyncio.wait([last], timeout=patience)
-            last.cancel()
+            if not last.cancel():
+                last.exception()  # read: it is the caller's, who is told of it in his own call
         self.end(LinkError(f"{self._name}: closed by this client"))
         await self._gone.wait()
 

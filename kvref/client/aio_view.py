@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from kvref.client.aio_line import Line
-from kvref.client.columns import Columns, Value, as_columns
+from kvref.client.columns import Columns, Value, Values, as_columns
 from kvref.client.errors import CallError, unreadable
 from kvref.client.replies import Item
 from kvref.client.words import Key, as_bytes, check_delta, check_store, range_word, split_word
@@ -85,9 +85,7 @@ class AsyncMappedView:
         """
         return bool(await self._store("set", key, value, expire, noreply, flags))
 
-    async def set_many(
-        self, values: Mapping[Key, Value], expire: int = 0, noreply: bool = False, flags: int = 0
-    ) -> list[Key]:
+    async def set_many(self, values: Values, expire: int = 0, noreply: bool = False, flags: int = 0) -> list[Key]:
         """Store values, all on their way before the first answer is read; return the keys that were not stored."""
         stored = await asyncio.gather(*[self.set(key, value, expire, noreply, flags) for key, value in values.items()])
         return [key for key, done in zip(values, stored, strict=True) if not done]
@@ -157,13 +155,13 @@ class AsyncMappedView:
         return (self._line() if name is None else self._lines.of(name)), bare
 
     async def _many(self, verb: bytes, keys: Iterable[Key]) -> list[tuple[Key, Item]]:
-        places: dict[Line, dict[bytes, Key]] = {}
+        places: dict[Line, dict[bytes, list[Key]]] = {}
         for key in keys:
             line, bare = self._place(key)
-            places.setdefault(line, {})[as_bytes(bare)] = key
+            places.setdefault(line, {}).setdefault(as_bytes(bare), []).append(key)
         answers = await asyncio.gather(*[_rows(line, verb, list(named)) for line, named in places.items()])
         found = zip(places.values(), answers, strict=True)
-        return [(named[item.key], item) for named, items in found for item in items]
+        return [(key, item) for named, items in found for item in items for key in named[item.key]]
 
     async def _store(
         self, verb: str, key: Key, value: Value, expire: int, noreply: bool, flags: int, cas: int | None = None
@@ -226,9 +224,13 @@ async def _rows(line: Line, verb: bytes, words: Sequence[Key]) -> list[Item]:
     if not words:
         return []
     asked = verb.decode()
-    answer = await line.ask(asked, b"%s %s\r\n" % (verb, b" ".join(map(as_bytes, words))), rows=True)
+    sent = [as_bytes(word) for word in words]
+    answer = await line.ask(asked, b"%s %s\r\n" % (verb, b" ".join(sent)), rows=True)
     if answer.line != b"END":
         raise unreadable(answer.line, asked)
+    strange = {item.key for item in answer.items} - set(sent)
+    if strange and not sent[0].startswith((b"@>", b"@<")):  # a range answers other keys than its word
+        raise unreadable(b"VALUE " + strange.pop(), asked)
     return answer.items
 
 

@@ -9,6 +9,8 @@ from kvref.client.errors import CallError, ServerError
 
 Part = str | bytes | int | None
 Value = str | bytes | int | Sequence[Part] | Mapping[str, Part]
+# A mapping's keys are invariant to a type checker: a dict[str, int] is none of `str | bytes`.
+Values = Mapping[str, Value] | Mapping[bytes, Value] | Mapping[str | bytes, Value]
 
 
 @dataclass(frozen=True, slots=True)

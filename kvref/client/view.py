@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from kvref.client.bound import Clients, each_server, rows_of_range
-from kvref.client.columns import Columns, Value, as_columns
+from kvref.client.columns import Columns, Value, Values, as_columns
 from kvref.client.errors import CallError
 from kvref.client.words import Key, check_delta, check_store, range_word, split_word
 
@@ -41,7 +41,7 @@ class MappedView:
         found: dict[Key, Any] = {}
         for client, named in self._places(keys):
             for bare, value in client.get_many(list(named)).items():
-                found[named[bare]] = self._read(value)
+                found |= dict.fromkeys(named[bare], self._read(value))
         return found
 
     def gets_many(self, keys: Iterable[Key]) -> dict[Key, tuple[Any, int]]:
@@ -49,7 +49,7 @@ class MappedView:
         found: dict[Key, tuple[Any, int]] = {}
         for client, named in self._places(keys):
             for bare, (value, number) in client.gets_many(list(named)).items():
-                found[named[bare]] = self._read(value), int(number)
+                found |= dict.fromkeys(named[bare], (self._read(value), int(number)))
         return found
 
     def get_range(
@@ -86,15 +86,15 @@ class MappedView:
         """
         return bool(self._store("set", key, value, expire, noreply, flags))
 
-    def set_many(
-        self, values: Mapping[Key, Value], expire: int = 0, noreply: bool = False, flags: int | None = None
-    ) -> list[Key]:
+    def set_many(self, values: Values, expire: int = 0, noreply: bool = False, flags: int | None = None) -> list[Key]:
         """Store values, all on their way before the first answer is read; return the keys that were not stored."""
         check_store(expire, flags or 0)
         failed: list[Key] = []
-        for client, named in self._places(values):
-            stored = {bare: self._written(values[key]) for bare, key in named.items()}
-            failed += [named[bare] for bare in client.set_many(stored, expire=expire, noreply=noreply, flags=flags)]
+        given: dict[Key, Value] = dict(values.items())
+        for client, named in self._places(given):
+            stored = {bare: self._written(given[words[-1]]) for bare, words in named.items()}
+            for bare in client.set_many(stored, expire=expire, noreply=noreply, flags=flags):
+                failed += named[bare]
         return failed
 
     def add(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
@@ -166,12 +166,12 @@ class MappedView:
         name, bare = split_word(key, self._clients.delimiter)
         return (self._client() if name is None else self._clients.of(name)), bare
 
-    def _places(self, keys: Iterable[Key]) -> list[tuple[Any, dict[Key, Key]]]:
-        """Return each client with its bare keys and what the caller calls them."""
-        places: dict[int, tuple[Any, dict[Key, Key]]] = {}
+    def _places(self, keys: Iterable[Key]) -> list[tuple[Any, dict[Key, list[Key]]]]:
+        """Return each client with its bare keys and all that the caller calls them."""
+        places: dict[int, tuple[Any, dict[Key, list[Key]]]] = {}
         for key in keys:
             client, bare = self._place(key)
-            places.setdefault(id(client), (client, {}))[1][bare] = key
+            places.setdefault(id(client), (client, {}))[1].setdefault(bare, []).append(key)
         return list(places.values())
 
     def _store(self, verb: str, key: Key, value: Value, expire: int, noreply: bool, flags: int | None) -> Any:

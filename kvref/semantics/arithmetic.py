@@ -65,8 +65,8 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> Steps:
     index = _column_used(session, mapping, row)
     number = yield from _number(session, mapping, row, index)
     result = _result(session, command, number)
-    values = _written(session, mapping, result, index)
-    new = slipped(mapping, with_values(mapping, row, values, new_cas(session, mapping)))
+    cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
+    new = slipped(mapping, with_values(mapping, row, _written(session, mapping, result, index), cas))
     if session.rules.renames_key:
         new.key = session.looked_up(mapping, target[1])
     cause = yield Update(mapping, row.key, new, session.rules.clears_unmapped)
@@ -79,10 +79,13 @@ def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: byt
     """Store the first number, which only the binary protocol sends along."""
     assert command.initial is not None
     exptime = command.exptime if session.rules.keeps_created_expiry else 0  # arith-011
-    reply = yield from write(
-        session, mapping, key, c.Store("add", command.word, 0, exptime, b"%d" % command.initial), now
-    )
-    if reply is Status.STORED:
+    number = command.initial
+    first = mapping.values[0]
+    if first.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
+        session.next_cas()
+        number = _digits_as_integer(first, b"%d" % number)  # bin-int-202
+    reply = yield from write(session, mapping, key, c.Store("add", command.word, 0, exptime, b"%d" % number), now)
+    if reply is Status.STORED or (reply is Status.NOT_STORED and session.rules.answers_refused_sum):
         return Number(command.initial)
     return ServerError(NOT_COUNTED) if reply is Status.NOT_STORED else reply
 

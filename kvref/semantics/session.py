@@ -30,6 +30,7 @@ from kvref.semantics.ports import (
 from kvref.semantics.rules import Rules
 from kvref.semantics.stats import Counters
 from kvref.semantics.values import RefusedError, join_value, key_cell
+from kvref.semantics.vbuckets import VBuckets
 from kvref.wire.replies import ClientError, Item, Reply, ServerError, Status
 
 
@@ -55,6 +56,7 @@ class Shared:
         item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
         limits: sizes of full batches.
         cache: the memory cache.
+        vbuckets: their states.
         marks: what meta commands remember of rows.
     """
 
@@ -66,6 +68,7 @@ class Shared:
     item_size_max: int = 1 << 20
     limits: Limits = field(default_factory=Limits)
     cache: Cache = field(default_factory=Cache)
+    vbuckets: VBuckets = field(default_factory=VBuckets)
     marks: Marks = field(default_factory=Marks)
 
 

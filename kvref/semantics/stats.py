@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Final
 
 from kvref.semantics.prefixes import Prefixes
+from kvref.semantics.vbuckets import VBuckets
 from kvref.wire import commands as c
 from kvref.wire.lines import BAD_FORMAT
 from kvref.wire.numbers import unsigned
@@ -126,7 +127,6 @@ FIXED: Final[dict[bytes, list[tuple[str, str]]]] = {
     b"sizes": [],
     b"slabs": [("active_slabs", "0"), ("total_malloced", "0")],
     b"scrub": [("scrubber:status", "stopped")],
-    b"vbucket": [("vb_0", "active")],
 }
 
 
@@ -137,6 +137,7 @@ def report(
     *,
     engine_first: bool,
     touches: bool,
+    vbuckets: VBuckets,
 ) -> Reply:
     """Answer `stats` and its sub-commands.
 
@@ -146,6 +147,7 @@ def report(
         process: gives the server's own values by row name.
         engine_first: the order of the binary protocol (stat-001).
         touches: touch is counted.
+        vbuckets: their states.
     """
     general = [each for name in GENERAL for each in (name, *(TOUCHES.get(name, ()) if touches else ()))]
     match words:
@@ -168,6 +170,8 @@ def report(
             return ClientError("usage: stats detail on|off|dump")
         case [b"cachedump", *limits]:
             return _cachedump(limits)
+        case [word, *_] if word.startswith(b"vbucket"):
+            return StatRows(vbuckets.rows())
         case _:
             return next((StatRows(rows) for name, rows in FIXED.items() if words[0].startswith(name)), Status.ERROR)
 

@@ -133,7 +133,16 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
         case c.Stats():
             shared, binary = session.shared, command.frame is not None
             touches = session.rules.counts_touches
-            return report(command.words, shared.counters, shared.process, engine_first=binary, touches=touches)
+            return report(
+                command.words,
+                shared.counters,
+                shared.process,
+                engine_first=binary,
+                touches=touches,
+                vbuckets=shared.vbuckets,
+            )
+        case c.VBucket():
+            return session.shared.vbuckets.answer(command)
         case c.Quit():
             return r.Closed()
         case _:

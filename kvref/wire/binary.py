@@ -64,13 +64,10 @@ _STATUSES: Final = {
     "temporary failure": TEMPORARY,
 }
 _RETRY: Final = ("lock wait timeout", "deadlock")  # kvref's own: the same request may succeed later
-# Opcodes of the daemon's own engine, which answers them beside the tables: status and text (op-009, op-010).
-_ENGINE: Final = {
-    0x83: (INVALID, b"Invalid state."),
-    0x84: (INVALID, b"Value out of range."),
-    0x85: (INVALID, b"Value out of range."),
-    0xF0: (OK, b""),
-}
+# Opcodes of the daemon's own engine, which answers them beside the tables (op-009, op-010, more:bin-211).
+_SCRUB: Final = 0xF0
+_VBUCKET: Final = {0x83: "set", 0x84: "get", 0x85: "delete"}
+_LONGEST_ENGINE_BODY: Final = 64 << 10  # beyond it a key or a value is too large
 
 
 class BinaryParser(Input):
@@ -116,6 +113,8 @@ class BinaryParser(Input):
         if header.opcode in UNSUPPORTED:
             self._skip(header)
             return _refused(header, NOT_SUPPORTED)
+        if header.opcode in _VBUCKET and header.body_length <= _LONGEST_ENGINE_BODY:
+            return self._vbucket(header)
         if opcode is None:
             self._skip(header)
             self._after = self._unknown(header)
@@ -135,11 +134,22 @@ class BinaryParser(Input):
         self._discard = header.body_length
 
     def _unknown(self, header: Header) -> c.Command:
-        if header.opcode in _ENGINE:
-            status, text = _ENGINE[header.opcode]
-            return c.Refused(text, status=status, frame=_frame(header))
+        if header.opcode == _SCRUB:
+            return c.Refused(b"", frame=_frame(header))
+        if header.opcode in _VBUCKET:
+            return c.Refused(b"Value is too large.", status=INVALID, frame=_frame(header))
         text = TEXTS[UNKNOWN] if self._rules.names_unknown_opcode else b""
         return c.Refused(text, status=UNKNOWN, frame=_frame(header))
+
+    def _vbucket(self, header: Header) -> c.Command | None:
+        start = self._position + HEADER_SIZE
+        if len(self._buffer) < start + header.body_length:
+            return None
+        # The engine knows no extras: what comes first is the key.
+        body = bytes(self._buffer[start : start + header.body_length])
+        self._position = start + header.body_length
+        word, state = body[: header.key_length], body[header.key_length :]
+        return c.VBucket(_VBUCKET[header.opcode], word, state, frame=_frame(header))
 
     def _whole(self, header: Header, opcode: Opcode) -> c.Command | None:
         key_at = self._position + HEADER_SIZE + header.extras_length
@@ -244,6 +254,8 @@ def _item(frame: c.Frame, reply: r.Items) -> bytes:
 def _line(command: c.Command, frame: c.Frame, reply: r.Line) -> bytes:
     if isinstance(command, c.Refused):
         return _bytes(frame, command.status, data=reply.line)
+    if isinstance(command, c.VBucket):
+        return _bytes(frame, data=reply.line)
     if isinstance(command, c.Stats):
         return _bytes(frame, key=b"detailed", data=reply.line + b"\r\n") + _bytes(frame)
     return _error(frame, INVALID)

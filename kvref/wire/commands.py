@@ -241,6 +241,15 @@ class Verbosity(_Request):
 
 
 @dataclass(slots=True)
+class VBucket(_Request):
+    """Set, get or delete the state of a vbucket, by `verb`; `state` is what it is set to."""
+
+    verb: str
+    word: bytes
+    state: bytes = b""
+
+
+@dataclass(slots=True)
 class Noop(_Request):
     """Answer and do nothing."""
 
@@ -284,6 +293,7 @@ Command = (
     | Stats
     | Version
     | Verbosity
+    | VBucket
     | Noop
     | Quit
     | Refused

@@ -46,6 +46,23 @@ class Served:
     def is_plugin(self) -> bool:
         return self.name.endswith("plugin")
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let a write of the demo row wait for the end of the block."""
+        target = self.instance.target
+        if target.sql is None:
+            assert target.store is not None
+            with closing(sqlite3.connect(target.store.removeprefix("sqlite:///"), isolation_level=None)) as file:
+                file.execute("BEGIN IMMEDIATE")
+                yield
+                file.execute("ROLLBACK")
+            return
+        link = pymysql.connect(unix_socket=str(target.socket), user="root")
+        with closing(link), link.cursor() as cursor:
+            cursor.execute("SELECT * FROM test.demo_test WHERE c1 = 'AA' FOR UPDATE")
+            yield
+            link.rollback()
+
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
         """Run SQL; {test}, {innodb_memcache} and {utf8} stand for what SQLite has not."""
         target = self.instance.target
@@ -63,7 +80,9 @@ class Served:
 @pytest.fixture(scope="package", params=SERVERS)
 def served(request: pytest.FixtureRequest) -> Iterator[Served]:
     with missing_skips():
-        block = targets.private(request.param)
+        # Thousands of writes need not reach the disk one by one here; they outlive the server's process.
+        lazy = ["--innodb-flush-log-at-trx-commit=2"] if request.param.endswith("plugin") else []
+        block = targets.private(request.param, lazy)
         instance = block.__enter__()
     try:
         server = Served(request.param, instance)

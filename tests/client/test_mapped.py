@@ -89,6 +89,8 @@ def test_a_word_names_its_mapping_in_every_call(empty: Any, connect: Connect) ->
         True,
         b"1",
     )
+    client.bind("aaa")
+    assert client.get_many(["k", "@@aaa.k", b"k"]) == {"k": b"1", "@@aaa.k": b"1", b"k": b"1"}
     # A whole word of 250 bytes ends 5.6.14: no such word is ever sent.
     assert client.get("@@bbb." + "x" * 244) is None
     assert client.get("@@bbb." + "x" * 250) is None
@@ -190,15 +192,6 @@ def test_whose_fault_it_is(empty: Any, connect: Connect) -> None:
 
 
 def test_a_restart_keeps_what_was_bound(empty: Any, another: Any, one_of_each: list[Connect]) -> None:
-    both = [empty.address, another.address]
-    clients = [connect(empty.address) for connect in one_of_each] + [
-        MappedClient(both),
-        MappedClient(both, pool_size=2),
-    ]
-    for client in clients:
-        client.bind("bbb")
-        client.set_many({"k": "two", "@@aaa.k": "one"})
-
     def again(call: Callable[[], object]) -> object:
         # A connection of whose end nobody heard yet costs one call, and no more.
         try:
@@ -206,9 +199,13 @@ def test_a_restart_keeps_what_was_bound(empty: Any, another: Any, one_of_each: l
         except LinkError:
             return call()
 
-    empty.instance.restart({})
-    for client in clients:
-        assert again(partial(client.get, "k")) == b"two"
-        assert again(partial(client.at("aaa").get, "k")) == b"one"
-    for client in clients[-2:]:
-        client.close()
+    both = [empty.address, another.address]
+    with MappedClient(both) as hashed, MappedClient(both, pool_size=2) as hashed_pools:
+        clients = [*[connect(empty.address) for connect in one_of_each], hashed, hashed_pools]
+        for client in clients:
+            client.bind("bbb")
+            client.set_many({"k": "two", "@@aaa.k": "one"})
+        empty.instance.restart({})
+        for client in clients:
+            assert again(partial(client.get, "k")) == b"two"
+            assert again(partial(client.at("aaa").get, "k")) == b"one"

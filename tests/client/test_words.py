@@ -52,7 +52,7 @@ def test_ranges(bounds: dict[str, Key], word: bytes | None) -> None:
 
 
 @pytest.mark.parametrize(("version", "has"), [
-    ("5.6.14", False), ("5.7.2-m12", False), ("5.7.3", True), ("8.0.33", True), ("0.1.0-kvref", True), ("1.6.18", False),
+    ("5.6.14", False), ("5.7.2-m12", False), ("5.7.3", True), ("8.0.33", True), ("1.6.0+0.1.0-kvref", True), ("1.6.18", False),
 ])  # fmt: skip
 def test_which_server_has_ranges(version: str, has: bool) -> None:
     if has:

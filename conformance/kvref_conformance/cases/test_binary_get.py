@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, ask, case, say, sql
-from kvref_conformance.cases.binary_phrases import misses, shows, stored
+from kvref_conformance.cases.binary_phrases import EXISTS, misses, shows, stored, told
 from kvref_conformance.cases.phrases import OPTIONS, valued
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.case import Case
 
+BARE = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(32)", flags="0", cas="0", expiry="0")
 TEXT_KEY = Shape(f"k VARCHAR(32) CHARACTER SET utf8mb4 PRIMARY KEY, v VARCHAR(32), {OPTIONS}")
 
 HITS = (
@@ -195,7 +196,21 @@ ROWS = (
     ),
 )
 
-CASES = (*HITS, *BYTES, *ROWS)
+UNUSED = (
+    case(
+        "bin-no-option-columns",
+        "KV-BINGET-025",
+        ask("set key={k} flags=7 exp=2592001 value=x", "set ok cas=<cas>"),
+        ask("getk key={k}", "getk ok flags=0 key={k} value=x"),
+        ask("append key={k} value=y", "append ok cas=<cas>"),
+        ask("incr key={k2} initial=5", "incr ok cas=<cas> number=5"),
+        ask("getq key={k2}", "getq ok flags=0 value=5"),
+        told("set key={k} cas=99 value=z", f"set {EXISTS}"),
+        shape=BARE,
+    ),
+)
+
+CASES = (*HITS, *BYTES, *ROWS, *UNUSED)
 
 
 def test_binary_get(case: Case, judge: Callable[[Case], None]) -> None:

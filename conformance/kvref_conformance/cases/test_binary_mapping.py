@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, ask, by, case, sql
-from kvref_conformance.cases.binary_phrases import NOT_FOUND, NOT_STORED, in_text, misses, shows, stored, told
+from kvref_conformance.cases.binary_phrases import EXISTS, NOT_FOUND, NOT_STORED, in_text, misses, shows, stored, told
 from kvref_conformance.cases.phrases import OPTIONS
 
 if TYPE_CHECKING:
@@ -207,6 +207,31 @@ WORDS = (
         told("set key=@@{m2} value={k2}", f"set {NOT_STORED}"),
         sql("SELECT COUNT(*) FROM {t2} WHERE c2 = '{k2}' OR c1 = '' OR c1 = '@@{m2}'", (0,)),
         shows("{k}", "2"),
+    ),
+    case(
+        "bin-other-storage-without-a-key",
+        "KV-BINMAP-026",
+        *EVERYWHERE,
+        told("add key=@@{m2} value=x", f"add {EXISTS}"),
+        shows("{k}", "2"),
+        told("append key=@@{m1} value=x; prepend key=@@{m1} value=x", f"append {NOT_STORED}; prepend {NOT_STORED}"),
+        shows("{k}", "1"),
+        ask("replace key=@@{m2} value=x", f"replace {NOT_FOUND}"),
+        shows("{k}", "2"),
+    ),
+    case(
+        "bin-store-under-an-empty-key",
+        "KV-BINMAP-027",
+        *EVERYWHERE,
+        ask(
+            "set key=@@{m2}. value=x",
+            by(
+                "mapping.empty_key",
+                not_stored=f"set {NOT_STORED}",
+                error='set 0x04 "no key behind the delimiter in @@{m2}."',
+            ),
+        ),
+        misses("{k2}"),
     ),
     case(
         "bin-word-of-one-letter",

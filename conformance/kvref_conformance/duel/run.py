@@ -26,7 +26,7 @@ CONFIRMATIONS: Final = 2
 # The kind of a world in which one side does not listen.
 PORT: Final = "port"
 # Differences of one kind that are made small and shown; the others are counted.
-EXAMPLES: Final = 1
+EXAMPLES: Final = 2
 # Seconds to wait for an answer while a difference is made small: tries that leave both sides waiting are many.
 IMPATIENCE: Final = 0.6
 

@@ -26,6 +26,8 @@ FOREIGN: Final = frozenset(
 )
 
 
+# Beginning of a binary frame that asks for counters.
+STAT: Final = "8010"
 SETTLE_SECONDS: Final = 10.0
 
 
@@ -156,5 +158,9 @@ def settings_of(conversation: Conversation) -> tuple[str, ...]:
 
 def _asks_for_counters(conversation: Conversation) -> bool:
     """Tell whether it shows that the plugin was loaded for it: its counters began at 0 then."""
-    sent = (step.send for step in conversation.steps if isinstance(step, Talk))
-    return any(isinstance(text, str) and text.startswith("stats") for text in sent)
+    return any(
+        (isinstance(step.send, str) and step.send.startswith("stats"))
+        or (isinstance(step.hex, str) and step.hex.startswith(STAT))
+        for step in conversation.steps
+        if isinstance(step, Talk)
+    )
