@@ -45,8 +45,9 @@ def get(session: Session, command: c.Get, now: int) -> Steps:
             if session.rules.counts_each_key and not session.batch.reads_alone:
                 yield from count_read(session)
             read = not session.rules.counts_each_key
-        # The end of a range is found by a miss (seen on 8.0.33).
-        session.shared.counters.got(word, hits=len(found), misses=wanted is not None or not found)
+        # The end of a range is found by a miss, for which a binary get does not look (more:bin-214).
+        ends = wanted is not None and command.frame is None
+        session.shared.counters.got(word, hits=len(found), misses=ends or not found)
         items += found
         size += sum(item.size for item in found)
         session.check_reply(size)

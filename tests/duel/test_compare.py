@@ -61,7 +61,7 @@ def test_a_row_explains_the_lines_it_fits_and_no_other() -> None:
     assert explained(b"get zz\r\n", b"7\r\n", b"NOT_FOUND\r\n", rows, Counted()) is None
     assert explained(b"incr zz 1\r\n", garbage, b"NOT_STORED\r\nNOT_FOUND\r\n", rows, Counted()) is None
     assert explained(b"incr zz 1\r\n", garbage, b"NOT_FOUND\r\n", rows, Counted()) is None
-    assert known.load(["mysql-8.0"]) == ()
+    assert "uninitialised-number" not in {row.id for row in known.load(["mysql-8.0"])}
 
 
 def test_a_malformed_row_is_refused() -> None:

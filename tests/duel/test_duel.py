@@ -58,6 +58,21 @@ def test_kvref_is_equal_to_itself(profile: str, tmp_path: Path) -> None:
     assert told["differences"] == told["did_not_repeat"] == {}
 
 
+def test_kvref_is_equal_to_itself_in_both_protocols() -> None:
+    code, output = duel(KVREF, KVREF, "--profile", "mysql-8.0", "--protocol", "mixed", "--conversations", "20")
+    assert code == 0, output
+    assert "20 conversations" in output
+
+
+def test_another_profile_is_found_in_frames_and_saved_as_such(tmp_path: Path) -> None:
+    both = ["--profile", "mysql-5.6", "--profile", "mysql-8.0", "--protocol", "binary"]
+    code, output = duel(KVREF, KVREF, *both, "--conversations", "4", "--seed", "3", "--save", str(tmp_path))
+    assert code == 1, output
+    steps = [step for path in tmp_path.glob("*.jsonl") for step in json.loads(path.read_text())["steps"]]
+    assert any(step.get("hex") and step.get("got") for step in steps)
+    assert not any("send" in step for step in steps)
+
+
 def test_another_profile_is_found_shrunk_saved_and_repeated(tmp_path: Path) -> None:
     both = ["--profile", "mysql-8.0", "--profile", "kvref"]
     code, output = duel(KVREF, KVREF, *both, "--conversations", "8", "--seed", "3", "--save", str(tmp_path))
@@ -99,14 +114,15 @@ def test_the_plugin_and_kvref_over_innodb_do_not_differ() -> None:
 
 @pytest.mark.live
 @pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["text", "mixed"])
 @pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
-def test_the_plugin_and_kvref_do_not_differ(profile: str) -> None:
+def test_the_plugin_and_kvref_do_not_differ(profile: str, protocol: str) -> None:
     notes = Notes()
     with ExitStack() as stack:
         with missing_skips():
             plugin = MySQLStage(stack.enter_context(targets.plugin_server(f"{profile}-plugin")))
         server = SQLiteStage(stack.enter_context(targets.kvref_server(profile)), plugin.version)
-        ground = Ground(plugin.version, care_for([profile]))
+        ground = Ground(plugin.version, care_for([profile]), protocol)
         run = Run((Side("plugin", plugin), Side("kvref", server)), 7, 30, ground, known.load([profile]), notes)
         tally = run.hold(range(40))
     assert tally.conversations == 40

@@ -1,0 +1,169 @@
+"""Binary conversations: frames as they are told, compared, explained, kept out, drawn and made small."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from kvref_conformance.duel import care, known
+from kvref_conformance.duel.compare import Counted
+from kvref_conformance.duel.compare_frames import cut, explained_frames, kind_of, same_frames
+from kvref_conformance.duel.frames import OPCODES, REPLY, Request, frames
+from kvref_conformance.duel.generate import script_of, world_of
+from kvref_conformance.duel.shapes import Ground
+from kvref_conformance.duel.shrink_frames import shorter_frames
+from kvref_conformance.transcripts.conversation import Talk
+
+
+def request(name: str, key: bytes = b"", **more: object) -> Request:
+    return replace(Request(OPCODES[name], key), **more)  # type: ignore[arg-type]
+
+
+def sent(*requests: Request) -> bytes:
+    return b"".join(part for each in requests for part in each.parts() if isinstance(part, bytes))
+
+
+def reply(name: str, status: int = 0, key: bytes = b"", value: bytes = b"", cas: int = 0) -> bytes:
+    extras = bytes(4) if name.startswith("get") and not status else b""
+    return sent(request(name, key, magic=REPLY, vbucket=status, extras=extras, value=value, cas=cas))
+
+
+def test_frames_are_cut_as_their_headers_tell() -> None:
+    whole = request("set", b"k", value=b"v\r\n", extras=bytes(8), cas=5, opaque=b"abcd")
+    short = request("getk", b"key", lengths=(250, None, None))
+    first, second = frames(sent(whole, short) + b"\x80")
+    assert str(first) == r"set extras=0000000000000000 key=k value=v\r\n cas=5 opaque=61626364"
+    assert str(second) == "getk key=key lengths told=250/0/3"
+    assert cut(reply("get") + reply("noop")[:-1]) == ([*frames(reply("get"))], reply("noop")[:-1])
+    assert whole.parts() == [sent(whole)]
+    assert replace(whole, heard=2).parts() == [sent(whole)[:16], 2, sent(whole)[24:]]
+
+
+def test_answers_are_the_same_up_to_cas_numbers() -> None:
+    counted = Counted()
+    assert same_frames(reply("set", cas=5), reply("set", cas=9), counted)
+    assert same_frames(reply("get", value=b"v", cas=5), reply("get", value=b"v", cas=9), counted)
+    assert not same_frames(reply("set", cas=5), reply("set", cas=10), counted)
+    assert not same_frames(reply("set", cas=5), reply("set"), counted)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "kind"),
+    [
+        (reply("get", 1), reply("get"), "get: 0x01 / 0x00"),
+        (reply("get", value=b"a"), reply("get", value=b"b"), "get 0x00: value"),
+        (reply("getq") + reply("noop"), reply("noop"), "getq / noop: one has nothing to say"),
+        (reply("get"), b"", "get: answered / not"),
+        (reply("get"), reply("get") + b"<EOF>", "end: open / <EOF>"),
+        (reply("set", cas=1), reply("set"), "set 0x00: cas"),
+    ],
+)
+def test_anything_else_is_a_difference_and_has_a_name(left: bytes, right: bytes, kind: str) -> None:
+    assert same_frames(left, left, Counted())
+    assert not same_frames(left, right, Counted())
+    assert explained_frames(b"", left, right, (), Counted()) is None
+    assert kind_of(b"", left, right, (), Counted()) == kind
+
+
+def test_a_row_explains_one_field_and_no_other() -> None:
+    rows = known.load(["mysql-8.0"])
+    asked = sent(request("getk", b"@>aaaa"))
+    zeros, record = reply("getk", key=b"b\0\0", value=b"v", cas=3), reply("getk", key=b"b7x", value=b"v", cas=8)
+    assert explained_frames(asked, record, zeros, rows, Counted()) == ["record-behind-the-key"]
+    assert explained_frames(sent(request("getk", b"aaaa")), record, zeros, rows, Counted()) is None
+    for other in (
+        reply("getk", key=b"c7x", value=b"v"),
+        reply("getk", key=b"b7x", value=b"w"),
+        reply("getk", 1, b"b7x"),
+    ):
+        assert explained_frames(asked, other, reply("getk", key=b"b\0\0", value=b"v"), rows, Counted()) is None
+
+
+def test_a_failed_sum_of_5_6_may_be_any_number_where_the_other_side_says_0() -> None:
+    rows, asked = known.load(["mysql-5.6"]), sent(request("incr", b"k", extras=bytes(20)))
+    assert explained_frames(asked, reply("incr", value=b"garbage!"), reply("incr", value=bytes(8)), rows, Counted())
+    assert not explained_frames(
+        asked, reply("incr", value=b"garbage!"), reply("incr", value=b"\0" * 7 + b"1"), rows, Counted()
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "requests", "safe"),
+    [
+        (care.LONG_SWITCH_WORD, [request("set", b"@@" + b"x" * 248)], False),
+        (care.LONG_SWITCH_WORD, [request("set", b"@@" + b"x" * 247)], True),
+        (care.VBUCKET_OF_GET, [request("get", b"k", vbucket=1), request("set", b"k")], False),
+        (care.VBUCKET_OF_GET, [request("get", b"k", vbucket=1), request("getk", b"k")], True),
+        (care.VBUCKET_OF_GET, [request("get", b"@>k", vbucket=1), request("getk", b"k")], False),
+        (care.VBUCKET_OF_GET, [request("set", b"k", vbucket=1)], True),
+        (care.SHORT_APPEND, [request("append", b"k", lengths=(5, None, None))], False),
+        (care.SHORT_APPEND, [request("append", b"k")], True),
+        (care.COUNTERS, [request("stat"), request("stat", b"reset")], False),
+        (care.COUNTERS, [request("stat", b"reset"), request("stat")], True),
+        (care.SLABS, [request("stat", b"slabs")], False),
+        (care.WELL_FORMED, [request("incr", b"k\xff", extras=bytes(20))], False),
+        (care.WELL_FORMED, [request("get", b"k\xff")], True),
+    ],
+)
+def test_a_rule_of_care_keeps_frames_out(rule: str, requests: list[Request], safe: bool) -> None:
+    step = Talk("a", hex=sent(*requests).hex())
+    assert care.are_safe([step], frozenset({rule})) is safe
+    assert care.are_safe([step], frozenset())
+
+
+def test_a_binary_flush_waits_for_the_other_connections_and_a_bound_for_no_secondary_index() -> None:
+    read, flush = Talk("b", "get a\r\n"), Talk("a", hex=sent(request("flushq")).hex())
+    assert not care.are_safe([read, flush], frozenset({care.FLUSH_BESIDE_READERS}))
+    assert care.are_safe([flush], frozenset({care.FLUSH_BESIDE_READERS}))
+    bound, rule = [Talk("a", hex=sent(request("getkq", b"@<k")).hex())], frozenset({care.UPPER_BOUND})
+    assert not care.are_safe(bound, rule, secondary=True)
+    assert care.are_safe(bound, rule)
+
+
+def talks(protocol: str, plugin: str, count: int) -> list[Talk]:
+    version = {"mysql-8.0": "8.0.33", "mysql-5.6": "5.6.14"}[plugin]
+    ground = Ground(version, care.care_for([plugin]), protocol)
+    scripts = [script_of(5, 31 * n, 30, ground, world_of(5, 31 * n, ground)) for n in range(count)]
+    for script in scripts:
+        world = script.world
+        assert care.are_safe(script.steps, ground.care, secondary=world.secondary, delimiter=world.delimiter)
+    return [step for script in scripts for step in script.steps if isinstance(step, Talk) and not step.close]
+
+
+@pytest.mark.parametrize("plugin", ["mysql-8.0", "mysql-5.6"])
+def test_every_opcode_and_every_fault_is_drawn(plugin: str) -> None:
+    steps = talks("binary", plugin, 150)
+    assert all(step.hex is not None for step in steps)
+    drawn = [frame for step in steps for frame in frames(care.sent(step))]
+    opcodes = Counter(frame.opcode for frame in drawn)
+    assert not OPCODES.values() - opcodes.keys()
+    assert {0x83, 0x84, 0x85, 0x40, 0xFF} <= opcodes.keys()
+    assert any(isinstance(step.hex, list) for step in steps)
+    assert any(step.quiet for step in steps)
+    assert {len(frame.key) > 250 for frame in drawn} == {True, False}
+    assert any(not frame.key and frame.name == "get" for frame in drawn)
+    assert any(frame.lengths[2] < frame.lengths[0] + frame.lengths[1] for frame in drawn)
+    assert any(b"\0" in frame.key or b" " in frame.key for frame in drawn)
+
+
+def test_mixed_conversations_have_connections_of_both_kinds() -> None:
+    kinds = {step.hex is None for step in talks("mixed", "mysql-8.0", 20)}
+    assert kinds == {True, False}
+    assert {step.hex is None for step in talks("text", "mysql-8.0", 5)} == {True}
+
+
+def test_a_step_loses_frames_and_bytes_but_no_hole_changes_its_frame() -> None:
+    first, second = request("set", b"k", value=b"abc", extras=bytes(8), heard=3), request("get", b"key", opaque=b"1234")
+    head, hole, body = first.parts()
+    assert isinstance(head, bytes)
+    assert isinstance(body, bytes)
+    step = [head.hex(), {"cas": hole}, (body + sent(second)).hex()]
+    shorter = list(shorter_frames(step))
+    assert sent(second).hex() in shorter
+    assert [head.hex(), {"cas": 3}, body.hex()] in shorter
+    assert [head.hex(), {"cas": 3}, (body + sent(replace(second, opaque=bytes(4)))).hex()] in shorter
+    told = [care.sent(Talk("a", hex=each)) for each in shorter]
+    assert any(next(frames(each)).value == b"a" for each in told)
+    assert all(frame.whole for each in told for frame in frames(each))
