@@ -28,7 +28,7 @@ def conform(tmp_path: Path) -> Run:
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

@@ -251,7 +251,7 @@ def test_the_unbroken_server_is_not_failed(tmp_path: Path) -> None:
 
 
 def test_every_mutant_is_on_trial() -> None:
-    names = ("protocol", "table", "batch", "cache", "binary")
+    names = ("protocol", "table", "batch", "cache", "binary", "meta")
     sources = [Path(__file__).with_name(f"{name}_mutants.py").read_text() for name in names]
     pairs = [pair for source in sources for pair in re.findall(r'@mutant\ndef (\w+)|of_fact\("(\w+)"', source)]
     assert {name for pair in pairs for name in pair if name} == set(BROKEN)

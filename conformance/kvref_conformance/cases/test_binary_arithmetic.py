@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Pause, Shape, ask, by, case, sql
+from kvref_conformance.case import Pause, Shape, Tick, ask, by, case, sql
 from kvref_conformance.cases.binary_phrases import EXISTS, NO_NUMBER, NOT_FOUND, misses, shows, stored, told
 from kvref_conformance.cases.phrases import OPTIONS
 
@@ -100,6 +100,7 @@ SUMS = (
     case(
         "bin-incr-and-expiry",
         "KV-BINARITH-012",
+        Tick(),
         ask("set key={k} exp=1 value=5", "set ok cas=<cas>"),
         counts("incr key={k} exp=0", 6),
         stored("{k2}", "5"),

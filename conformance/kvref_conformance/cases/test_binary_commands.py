@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Pause, ask, case, sql
+from kvref_conformance.case import Pause, Tick, ask, case, sql
 from kvref_conformance.cases.binary_phrases import EXISTS, NOT_FOUND, each_refused, in_text, misses, shows, stored, told
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ FLUSHES = (
     case(
         "bin-flush-delayed-honoured",
         "KV-BINCMD-007",
+        Tick(),
         SET,
         ask("flush exp=2", "flush ok"),
         THERE,
@@ -116,6 +117,7 @@ TOUCHES = (
     case(
         "bin-touch-and-gat",
         "KV-BINCMD-016 KV-BINCMD-018",
+        Tick(),
         SET,
         ask("touch key={k} exp=1", TOUCHED),
         THERE,

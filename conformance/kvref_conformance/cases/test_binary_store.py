@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Pause, ask, case, sql
+from kvref_conformance.case import Pause, Tick, ask, case, sql
 from kvref_conformance.cases.binary_phrases import (
     EXISTS,
     NOT_FOUND,
@@ -188,6 +188,7 @@ EXPIRY = (
     case(
         "bin-expiry-of-a-second",
         "KV-BINSTORE-021 KV-BINGET-020",
+        Tick(),
         ask("set key={k} exp=1 value=x", "set ok cas=<cas>"),
         ask("addq key={k2} exp=1 value=x", ""),
         ask("getq key={k}", "getq ok cas=<cas> flags=0 value=x"),
