@@ -28,7 +28,7 @@ def conform(tmp_path: Path) -> Run:
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=500,
             check=False,
         )
 
@@ -47,6 +47,8 @@ def verdicts(report: Path) -> list[dict[str, Any]]:
     return [line for line in lines if line["kind"] == "verdict"]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(550)
 def test_without_an_address_the_embedded_server_conforms(conform: Run, tmp_path: Path) -> None:
     done = conform("--examples", "5")
     assert done.returncode == 0, done.stdout
