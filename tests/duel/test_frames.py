@@ -103,6 +103,8 @@ def test_a_failed_sum_of_5_6_may_be_any_number_where_the_other_side_says_0() -> 
         (care.COUNTERS, [request("stat"), request("stat", b"reset")], False),
         (care.COUNTERS, [request("stat", b"reset"), request("stat")], True),
         (care.SLABS, [request("stat", b"slabs")], False),
+        (care.SLABS, [request("stat", b"slabs", lengths=(None, None, 1))], False),
+        (care.SLABS, [request("stat", b"sizes")], True),
         (care.WELL_FORMED, [request("incr", b"k\xff", extras=bytes(20))], False),
         (care.WELL_FORMED, [request("get", b"k\xff")], True),
     ],

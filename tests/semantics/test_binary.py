@@ -96,3 +96,20 @@ def test_one_row_of_a_range(desk: Make, profile: str, key: bytes) -> None:
 def test_a_short_key_of_a_range_is_filled_up(desk: Make) -> None:
     endpoint = desk("mysql-8.0", "INSERT INTO demo_test VALUES ('C', '2', 0, 0, 0)")
     assert asked(endpoint, GETK, "@>B") == (OK, b"\0\0\0\0C\0\x002", 0)
+
+
+def test_5_6_tells_no_failed_sum_and_gives_numbers_away_where_it_came_to_a_write(desk: Make) -> None:
+    endpoint = desk("mysql-5.6")
+    assert asked(endpoint, INCR, "missing", number(0, 0xFFFFFFFF)) == (OK, bytes(8), 0)
+    assert stored(endpoint, "9" * 20) > 0
+    assert asked(endpoint, INCR, "k", number(0, 0)) == (OK, bytes(8), 0)
+
+
+def test_a_vbucket_number_says_that_more_words_follow(desk: Make) -> None:
+    container = "INSERT INTO containers VALUES ('bbb', 'test', 'demo_test', 'c1', 'c3', '0', '0', '0', 'PRIMARY')"
+    endpoint = desk("mysql-8.0", container)
+    miss = struct.pack(">BBHBBHIIQ", 0x80, GET, 1, 0, 0, 1, 1, 9, 0) + b"z"
+    endpoint.say(miss, "binary")
+    assert asked(endpoint, GET, "@@bbb.AA")[1] == b"\0\0\0\x08HELLO, HELLO"
+    assert asked(endpoint, GET, "@@bbb.AA")[1] == b"\0\0\0\x008"
+    assert asked(endpoint, GET, "@@aaa\0AA")[1] == b"\0\0\0\x08HELLO, HELLO"  # NUL ends a name, whatever the delimiter

@@ -68,6 +68,8 @@ NOOP = (c.Noop(frame=made(0x0A)),)
         (frame(TAP, b"k", b"123", b"4"), c.Refused(b"Not supported", status=0x83, frame=made(TAP))),
         (frame(0x1F, b"k", b"123", b"4"), c.Refused(b"", status=0x81, frame=made(0x1F))),
         (frame(0xF0, b"k"), c.Refused(b"", frame=made(0xF0))),
+        (frame(0x83, b"7", b"ac", b"tive"), c.VBucket("set", b"a", b"c7tive", frame=made(0x83))),
+        (frame(0x84, b"7"), c.VBucket("get", b"7", frame=made(0x84))),
     ],
 )
 def test_frames(data: bytes, command: c.Command) -> None:
