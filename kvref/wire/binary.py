@@ -12,6 +12,7 @@ from kvref.wire.lines import MAX_KEY
 from kvref.wire.opcodes import (
     BEYOND,
     HEADER_SIZE,
+    NOOP,
     OPCODES,
     REQUEST,
     SETS,
@@ -92,7 +93,7 @@ class BinaryParser(Input):
             if self.pending < HEADER_SIZE:
                 break
             header = header_at(self._buffer, self._position)
-            if header.magic != REQUEST:
+            if not self._is_request(header):
                 self.closed = True
                 break
             taken = self._take(header)
@@ -102,6 +103,13 @@ class BinaryParser(Input):
                 return taken
         self._compact()
         return None
+
+    def _is_request(self, header: Header) -> bool:
+        if header.magic == REQUEST:
+            return True
+        # complete_nread_binary looks at the magic only where a body is read (more:frame-018).
+        bodiless = header.opcode == NOOP or header.opcode in UNSUPPORTED
+        return header.magic == _MAGIC and bodiless and self._rules.answers_reply_magic
 
     def _take(self, header: Header) -> c.Command | None:
         """Return the command of a frame; None where more of it must come, or is thrown away before it is answered."""

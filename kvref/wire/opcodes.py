@@ -20,6 +20,7 @@ HEADER_SIZE: Final = _HEADER.size
 _UINT32: Final = struct.Struct(">I")
 _FLAGS_AND_TIME: Final = struct.Struct(">II")
 _SUM: Final = struct.Struct(">QQI")
+NOOP: Final = 0x0A
 NEVER_CREATE: Final = 0xFFFFFFFF
 
 
@@ -189,7 +190,7 @@ def _pairs() -> dict[int, Opcode]:
 
 OPCODES: Final[dict[int, Opcode]] = {
     **_pairs(),
-    0x0A: Opcode(_noop),
+    NOOP: Opcode(_noop),
     0x0B: Opcode(_version),
     0x10: Opcode(_stat, key=None, leaves_value=True),
     0x1B: Opcode(_verbosity, (4,)),

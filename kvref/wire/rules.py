@@ -29,6 +29,7 @@ class WireRules:
         names_unknown_opcode: the reply to one has a text (`binary.unknown_opcode`).
         short_body_is_unknown: a body shorter than key and extras is answered as an unknown opcode is
             (`binary.short_body`).
+        answers_reply_magic: a noop with the magic of a reply is answered (`binary.reply_magic`).
         signed_times: times of binary requests are signed (`binary.time`).
     """
 
@@ -48,6 +49,7 @@ class WireRules:
     beyond_plugin: bool
     names_unknown_opcode: bool
     short_body_is_unknown: bool
+    answers_reply_magic: bool
     signed_times: bool
 
 
@@ -84,5 +86,6 @@ def wire_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False)
         beyond_plugin=profile.flag("verbs.beyond_plugin"),
         names_unknown_opcode=profile["binary.unknown_opcode"] == "text",
         short_body_is_unknown=profile["binary.short_body"] == "unknown-command",
+        answers_reply_magic=profile["binary.reply_magic"] == "noop-answered",
         signed_times=profile["binary.time"] == "signed",
     )

@@ -118,6 +118,12 @@ def test_another_magic_ends_the_connection_without_an_answer() -> None:
     assert parse(RULES["kvref"], [frame(0x0A) + b"get k\r\n"]) == ([*NOOP], False)  # no whole header yet
 
 
+def test_the_plugin_answers_a_noop_with_the_magic_of_a_reply() -> None:
+    noop, get = b"\x81" + frame(0x0A)[1:], b"\x81" + frame(GETK, b"k")[1:]
+    assert parse(RULES["mysql-8.0"], [frame(0x0A) + noop]) == ([*NOOP, *NOOP], False)
+    assert parse(RULES["mysql-8.0"], [frame(0x0A) + get]) == ([*NOOP], True)
+
+
 @pytest.mark.parametrize(("profile", "removes"), [("kvref", b""), ("mysql-5.6", b"k")])
 def test_a_value_beyond_the_limit_is_refused_at_once_and_thrown_away(profile: str, removes: bytes) -> None:
     size = LIMIT + 1

@@ -206,6 +206,7 @@ OPCODES = (
         ask("0x85", '0x85 0x04 "Value out of range."'),
         NOOP,
     ),
+    case("bin-noop-with-the-magic-of-a-reply", "KV-BINFRAME-020", NOOP, ask("noop magic=129", "noop ok"), NOOP),
 )
 
 CASES = (*CONNECTIONS, *HEADERS, *PACKETS, *OPCODES)
