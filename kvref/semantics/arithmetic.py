@@ -84,7 +84,8 @@ def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: byt
     if first.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
         session.next_cas()
         number = _digits_as_integer(first, b"%d" % number)  # bin-int-202
-    reply = yield from write(session, mapping, key, c.Store("add", command.word, 0, exptime, b"%d" % number), now)
+    new = c.Store("add", command.word, 0, exptime, b"%d" % number)
+    reply = yield from write(session, mapping, key, new, now, undivided=True)  # more:bin-215
     if reply is Status.STORED or (reply is Status.NOT_STORED and session.rules.answers_refused_sum):
         return Number(command.initial)
     return ServerError(NOT_COUNTED) if reply is Status.NOT_STORED else reply

@@ -44,7 +44,9 @@ def store(session: Session, command: c.Store, now: int) -> Steps:
     return (yield from write(session, mapping, key, command, now))
 
 
-def write(session: Session, mapping: Mapping, key: bytes, command: c.Store, now: int) -> Steps:
+def write(
+    session: Session, mapping: Mapping, key: bytes, command: c.Store, now: int, *, undivided: bool = False
+) -> Steps:
     """Carry out a storage command on the row of one key.
 
     Args:
@@ -53,6 +55,7 @@ def write(session: Session, mapping: Mapping, key: bytes, command: c.Store, now:
         key: not empty.
         command: what to store, and on which condition.
         now: UNIX time in whole seconds.
+        undivided: the value is the first column's, whatever separators are in it.
 
     Raises:
         RefusedError: see `store`.
@@ -68,7 +71,7 @@ def write(session: Session, mapping: Mapping, key: bytes, command: c.Store, now:
         if command.verb == "add":
             session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
         return refusal
-    row = slipped(mapping, _new_row(session, mapping, command, cell, found, now))
+    row = slipped(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
     if found is None:
         cause = yield Insert(mapping, row, session.rules.clears_unmapped)
     else:
@@ -110,13 +113,18 @@ def _condition(session: Session, command: c.Store, row: Row | None) -> Status | 
     return None
 
 
-def _new_row(session: Session, mapping: Mapping, command: c.Store, key: Cell, found: Row | None, now: int) -> Row:
+def _new_row(
+    session: Session, mapping: Mapping, command: c.Store, key: Cell, found: Row | None, now: int, *, undivided: bool
+) -> Row:
     rules, separator = session.rules, session.shared.directory.separator
     flags = fit_flags(mapping, command.flags)
     expiry = None if mapping.expiry is None else wrapped(mapping.expiry, _time(session, command, now))
     if found is None or command.verb not in APPENDING:
         cas = new_cas(session, mapping)  # taken before the value is looked at (cas-017)
-        values = split_value(mapping, command.data, separator, rules)
+        if undivided:
+            values = only_column(mapping, 0, value_cell(mapping.values[0], command.data, rules))
+        else:
+            values = split_value(mapping, command.data, separator, rules)
     else:
         values = _appended(session, mapping, command, found)
         cas = new_cas(session, mapping)
