@@ -61,7 +61,7 @@ class Prefixes:
         self._uses.clear()
 
     def _of(self, word: bytes) -> _Uses | None:
-        prefix, colon, _ = word.partition(COLON)
+        prefix, colon, _ = word.split(b"\0")[0].partition(COLON)  # stats_prefix_find reads up to NUL (more:bin-216)
         if not (self.counting and colon):
             return None
         if prefix not in self._uses and len(self._uses) >= MOST:
