@@ -227,8 +227,8 @@ def answers_silent_commands() -> None:
     put(
         connection,
         "encode",
-        lambda command, reply: encode(
-            replace(command, noreply=False) if getattr(command, "noreply", False) else command, reply
+        lambda command, reply, cas: encode(
+            replace(command, noreply=False) if getattr(command, "noreply", False) else command, reply, cas
         ),
     )
 
