@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref_conformance.errors import SuiteError
 from kvref_conformance.interop.play import CANNOT, NOT_RUN, WORKS, WRONG, Cell, Played
 from kvref_conformance.interop.rows import HERE, clients, features
+from kvref_conformance.marks import between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -185,8 +185,4 @@ def filled(page: str, matrix: Matrix, known: Sequence[Note]) -> str:
     Raises:
         SuiteError: a mark is missing.
     """
-    before, begin, rest = page.partition(MARKS[0])
-    _, end, after = rest.partition(MARKS[1])
-    if not begin or not end:
-        raise SuiteError(f"the page has no lines {MARKS[0].strip()} and {MARKS[1].strip()}")
-    return f"{before}{begin}\n{table(matrix, known)}\n{end}{after}"
+    return between(page, MARKS, table(matrix, known))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref_conformance.errors import SuiteError
+from kvref_conformance.marks import between
 from kvref_conformance.transcripts import listing
 from kvref_conformance.transcripts.replay import LISTED, SAME
 from kvref_conformance.verdict import DEVIATES, HOLDS, UNSUPPORTED
@@ -102,8 +103,4 @@ def filled(page: str, record: Record) -> str:
     Raises:
         SuiteError: a mark is missing.
     """
-    before, begin, rest = page.partition(MARKS[0])
-    _, end, after = rest.partition(MARKS[1])
-    if not begin or not end:
-        raise SuiteError(f"the page has no lines {MARKS[0].strip()} and {MARKS[1].strip()}")
-    return f"{before}{begin}\n{table(record)}\n{end}{after}"
+    return between(page, MARKS, table(record))
