@@ -32,6 +32,8 @@ SILENT: Final = 0.02
 LEAVING: Final = 0.2
 # Between two looks at what follows soon.
 PAUSE: Final = 0.002
+# Seconds without a new row after which what was judged before has nothing left to commit.
+SETTLED: Final = 0.3
 
 
 class Line(Protocol):
@@ -118,6 +120,7 @@ class Player:
         self._stage = stage
         self._begin = begin
         self.patience = PATIENCE
+        self._settled = False
         self._thread = ThreadPoolExecutor(1)
         self._waiting: Future[None] | None = None
 
@@ -224,6 +227,8 @@ class Player:
 
     def _fill(self, model: Model) -> None:
         """Begin with the rows of the model; what a history before left open may still be committed meanwhile."""
+        if not self._settled:
+            self._settle()
         deadline = time.monotonic() + PATIENCE
         while True:
             for table in self._stage.tables:
@@ -238,6 +243,17 @@ class Player:
                 time.sleep(PAUSE)
             else:
                 return
+
+    def _settle(self) -> None:
+        """Wait for the commits of connections that other cases have closed: they would add rows to a history."""
+        seen: list[Cells] = []
+        until = time.monotonic() + SETTLED
+        while time.monotonic() < until:
+            before, seen = seen, list(self._cells(self._stage.observer))
+            if seen != before:
+                until = time.monotonic() + SETTLED
+            time.sleep(PAUSE)
+        self._settled = True
 
     def _state(self, step: s.Change | s.End, model: Model, *, begins: bool) -> None:
         within = isinstance(step, s.End) or step.within
