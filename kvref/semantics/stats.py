@@ -149,12 +149,12 @@ def report(
         touches: touch is counted.
         vbuckets: their states.
     """
-    general = [each for name in GENERAL for each in (name, *(TOUCHES.get(name, ()) if touches else ()))]
     match words:
         case []:
+            general = _general(touches=touches)
             return _rows(ENGINE + general if engine_first else general + ENGINE, counters, process())
         case [b"aggregate", *_]:
-            return _rows(general, counters, process())
+            return _rows(_general(touches=touches), counters, process())
         case [b"settings", *_]:
             own = process()
             return _rows([name for name in SETTINGS if name in own], counters, own)
@@ -174,6 +174,10 @@ def report(
             return StatRows(vbuckets.rows())
         case _:
             return next((StatRows(rows) for name, rows in FIXED.items() if words[0].startswith(name)), Status.ERROR)
+
+
+def _general(*, touches: bool) -> list[str]:
+    return [each for name in GENERAL for each in (name, *(TOUCHES.get(name, ()) if touches else ()))]
 
 
 def _cachedump(limits: list[bytes]) -> Reply:

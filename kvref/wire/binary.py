@@ -64,6 +64,8 @@ _STATUSES: Final = {
     "out of memory storing object": OUT_OF_MEMORY,
     "temporary failure": TEMPORARY,
 }
+# complete_update_bin: what these two are refused for has a status of its own (set-004, set-005).
+_NOT_STORED: Final = {"add": EXISTS, "replace": NOT_FOUND}
 _RETRY: Final = ("lock wait timeout", "deadlock")  # kvref's own: the same request may succeed later
 # Opcodes of the daemon's own engine, which answers them beside the tables (op-009, op-010, more:bin-211).
 _SCRUB: Final = 0xF0
@@ -81,7 +83,6 @@ class BinaryParser(Input):
     def __init__(self, rules: WireRules) -> None:
         super().__init__()
         self._rules = rules
-        self._opcodes = OPCODES | BEYOND if rules.beyond_plugin else OPCODES
         self._after: c.Command | None = None  # answered once what is to be thrown away has arrived
 
     def next_command(self) -> c.Command | None:
@@ -113,7 +114,9 @@ class BinaryParser(Input):
 
     def _take(self, header: Header) -> c.Command | None:
         """Return the command of a frame; None where more of it must come, or is thrown away before it is answered."""
-        opcode = self._opcodes.get(header.opcode)
+        opcode = OPCODES.get(header.opcode)
+        if opcode is None and self._rules.beyond_plugin:
+            opcode = BEYOND.get(header.opcode)
         status = self._refusal(header, opcode)
         if status:
             self.closed = True
@@ -168,9 +171,7 @@ class BinaryParser(Input):
         if opcode.value and self._is_too_large(header):
             # Answered before the value has arrived, and the row goes where a set does not come to pass (set-018).
             removes = word if header.opcode in SETS and self._rules.too_large_set_removes else b""
-            self._skip(header)
-            self._discard -= header.body_length - header.value_length
-            self._position = value_at
+            self._position, self._discard = value_at, header.value_length
             return _refused(header, TOO_LARGE, removes)
         end = value_at if opcode.leaves_value else value_at + header.value_length
         if len(self._buffer) < end:
@@ -240,9 +241,7 @@ def _status(command: c.Command, reply: r.Status) -> int:
         case r.Status.EXISTS:
             return EXISTS
         case r.Status.NOT_STORED:
-            # complete_update_bin: what an add or a replace was refused for has a status of its own (set-004, set-005).
-            verb = command.verb if isinstance(command, c.Store) else ""
-            return {"add": EXISTS, "replace": NOT_FOUND}.get(verb, NOT_STORED)
+            return _NOT_STORED.get(command.verb, NOT_STORED) if isinstance(command, c.Store) else NOT_STORED
         case _:
             return OK
 
