@@ -113,7 +113,7 @@ def reads_bodies_of_unknown_opcodes() -> None:
     skip = binary.BinaryParser._skip
 
     def hasty(self: binary.BinaryParser, header: Any) -> None:
-        skip(self, header if header.opcode in self._opcodes else header._replace(body_length=0))
+        skip(self, header if header.opcode in opcodes.UNSUPPORTED else header._replace(body_length=0))
 
     put(binary.BinaryParser, "_skip", hasty)
 
