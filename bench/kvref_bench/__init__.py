@@ -1,4 +1,9 @@
-"""The load generator's package: its scenarios are described in README.md, none is implemented yet.
+"""The benchmark: scenarios, a load generator, runs on disk, and what notebooks make of them.
 
-It may lean on `kvref.wire`, `kvref.client` and `kvref.profiles`, never on the server it measures.
+Reading path: `scenario` (what is asked), `workload` (requests and the replies they must get), `sql` (the same as
+prepared statements), `peers` (the servers: tables, settings, counters), `load` (workers, sessions, histograms),
+`experiment` (all points of a scenario), `runs` (folders, gates, comparison, export), `analysis` (what notebooks draw).
+
+It boots servers through `kvref.targets` and measures `kvref.client` as one client among others; of the server it
+measures it knows no code.
 """

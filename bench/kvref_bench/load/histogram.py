@@ -1,0 +1,54 @@
+"""Latencies in bins: 128 for each power of two, so that a value is known to 0.8 %; merged by adding.
+
+bins = [0] * BINS
+bins[index(nanoseconds)] += 1
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+BITS: Final = 7
+BINS: Final = 32 << BITS  # up to 2**38 ns, 275 s; what is longer counts as that
+LONGEST: Final = (1 << 38) - 1
+
+
+def index(nanoseconds: int) -> int:
+    """Give the bin of a duration, 0 ns to 275 s."""
+    value = min(max(nanoseconds, 0), LONGEST)
+    shift = (value | 1 << BITS).bit_length() - BITS - 1
+    return (shift << BITS) + (value >> shift)
+
+
+def lowest(bins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give the shortest duration of each bin, ns."""
+    shift = np.maximum((bins >> BITS) - 1, 0)
+    shortest: NDArray[np.int64] = (bins - (shift << BITS)) << shift
+    return shortest
+
+
+def middle(bins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give the duration that stands for all in a bin, ns."""
+    shift = np.maximum((bins >> BITS) - 1, 0)
+    halfway: NDArray[np.int64] = lowest(bins) + ((np.int64(1) << shift) - 1) // 2
+    return halfway
+
+
+def quantile(counts: Mapping[int, int], share: float) -> int:
+    """Give the duration, ns, that `share` of all did not exceed; 0 when there are none.
+
+    counts: by bin. share: 0 to 1.
+    """
+    if not counts:
+        return 0
+    bins = np.array(sorted(counts), dtype=np.int64)
+    reached = np.cumsum([counts[each] for each in bins.tolist()])
+    place = int(np.searchsorted(reached, share * reached[-1], side="left"))
+    return int(middle(bins[place : place + 1])[0])

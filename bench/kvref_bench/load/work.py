@@ -1,0 +1,122 @@
+"""What one point asks of the load workers: plain values that travel to other processes and machines.
+
+A point is one measurement: one series of a scenario on one endpoint, with one number of sessions and one set of
+factors.
+`workload.plan_of` turns its Work into a Plan inside each worker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Protocol = Literal["text", "binary", "mysql"]
+Route = Literal["none", "each", "switch", "bind"]
+Distribution = Literal["uniform", "sequential", "zipf", "gaussian", "hotspot", "latest", "file", "own"]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of a point, numbered 0 to count - 1.
+
+    count: how many there are in the table when the point begins.
+    shape: `int`: the number itself, from 1 on; `text`: letters and digits made from the number and `seed`.
+    length: bytes of a text key, 8 to 250.
+    distribution: how a session draws them; `own`: each session walks keys that no other has, from `count` on, which
+        are not there yet.
+    parameters: of the distribution, e.g. `{"theta": 0.99}` of zipf.
+    file: of the distribution `file`: one key in each line, drawn in order.
+    missing: share of the draws that name a key which is not there, 0 to 1.
+    """
+
+    count: int
+    shape: Literal["int", "text"] = "text"
+    length: int = 16
+    distribution: Distribution = "uniform"
+    parameters: dict[str, float] = field(default_factory=dict)
+    file: str | None = None
+    missing: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of a point: of a key always the same, so that each reply can be verified.
+
+    sizes: bytes, (n, n) fixed, (low, high) uniform; None: the sizes of Facebook's ETC pool.
+    limit: of the sizes of ETC, bytes.
+    """
+
+    sizes: tuple[int, int] | None = (100, 100)
+    limit: int = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The requests of one point.
+
+    protocol: `mysql`: prepared statements of `statements` instead of memcached commands.
+    route: how a session gets to its mapping: `each` key has `@@mapping<delimiter>` before it, `switch`: one
+        `get @@mapping` when it is opened, `bind`: one `bind mapping`, `none`: not at all.
+    verbs: weight of each verb: get, gets, set, add, replace, append, prepend, cas, incr, decr, delete, touch.
+    statements: of protocol mysql: SQL with one placeholder for the key and, for set, one for the value, by verb.
+    sessions: in all workers together.
+    depth: commands that are sent in one write before their replies are read.
+    multiget: keys in each get.
+    operations: commands of each session; None: until the time is over.
+    pool: exchanges that a worker makes before the clock and repeats.
+    seed: of every draw.
+    driver: `wire`: the generator's own sockets; or the name of a client library that `load.clients` knows.
+    """
+
+    keys: Keys
+    values: Values
+    verbs: dict[str, float]
+    protocol: Protocol = "text"
+    route: Route = "none"
+    mapping: str = ""
+    delimiter: str = "."
+    statements: dict[str, str] = field(default_factory=dict)
+    sessions: int = 1
+    depth: int = 1
+    multiget: int = 1
+    operations: int | None = None
+    pool: int = 65536
+    seed: int = 0
+    driver: str = "wire"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """When a point measures.
+
+    warmup, measure: seconds; what is answered in the warm-up is not counted. measure is the limit when the
+        sessions have a number of operations.
+    rate: operations a second of all workers together, sent by schedule (open loop); None: each session sends when
+        it was answered (closed loop).
+    arrivals: of the schedule.
+    """
+
+    warmup: float
+    measure: float
+    rate: float | None = None
+    arrivals: Literal["poisson", "constant"] = "poisson"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one worker gets.
+
+    address: HOST:PORT, or the DSN of a SQL server.
+    control: HOST:PORT where the coordinator of the point listens; token: proves that the worker is one of its own.
+    worker, workers: its number, and how many there are; it has the sessions `worker::workers`.
+    cpu: to which it is pinned; None: to none.
+    """
+
+    address: str
+    work: Work
+    clock: Clock
+    control: str
+    token: str
+    worker: int
+    workers: int
+    cpu: int | None = None

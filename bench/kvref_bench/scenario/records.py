@@ -1,0 +1,89 @@
+"""What a scenario says, resolved for one scale: plain values that end in the run's record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from kvref_bench.load.work import Keys, Values, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The table behind a scenario; native memcached has items of the same keys and values instead.
+
+    name: of the table in the database `kvref_bench`; mapping: of its row in `containers`.
+    keys, values: what is in it when a point begins.
+    extras: it has columns for flags, cas and expiry too.
+    load: over SQL where there is SQL, or over the wire.
+    """
+
+    name: str
+    mapping: str
+    keys: Keys
+    values: Values
+    extras: bool = True
+    load: Literal["sql", "wire"] = "sql"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of the scenario's figure.
+
+    over: `memcached`: each endpoint given has such a line; `sql`: each SQL server given.
+    work: what its sessions ask; sessions and seed are filled in for each point.
+    sessions: instead of the scenario's; None: the scenario's.
+    settings: of the server, in place of all of the scenario's; None: the scenario's.
+    needs_table: an endpoint without a table behind it (native memcached) has no such line.
+    """
+
+    name: str
+    over: Literal["memcached", "sql"]
+    work: Work
+    sessions: tuple[int, ...] | None = None
+    settings: dict[str, tuple[int, ...]] | None = None
+    needs_table: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """An experiment.
+
+    version: raised when figures from before and after must not be compared.
+    question: what it answers, one sentence; source: the publication it repeats, and what it does not say.
+    kind: `load`: operations by sessions; `lag`: after how long a write is seen over SQL.
+    sessions: numbers of sessions to measure with.
+    settings: of the server, by the plugin's own names, every combination; each combination is a start of the server.
+    fresh: the table is filled anew before each point, not before each combination of settings.
+    processes: load workers at most.
+    warmup, measure, cooldown: seconds of each point; measure is the limit where sessions have a number of operations.
+    repetitions: of each point; the order is repetition, settings, sessions, series and endpoints in turn.
+    rates: shares of the closed loop's median operations a second at which the open loop measures; none: no open loop.
+    hits: share of gets that must be answered with a value; None where it is not known before.
+    trials: of kind `lag`.
+    scale: `small`, `laptop` or `full`.
+    sha256: of the file, the scale and what was set by hand.
+    """
+
+    name: str
+    version: int
+    title: str
+    question: str
+    source: str
+    table: Table
+    series: tuple[Series, ...]
+    sessions: tuple[int, ...]
+    kind: Literal["load", "lag"] = "load"
+    settings: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    fresh: bool = False
+    processes: int = 1
+    warmup: float = 2.0
+    measure: float = 10.0
+    cooldown: float = 0.0
+    repetitions: int = 5
+    rates: tuple[float, ...] = ()
+    hits: float | None = 1.0
+    trials: int = 0
+    scale: str = "laptop"
+    sha256: str = ""
