@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -73,6 +74,11 @@ RC: Final[dict[str, object]] = {
 
 class Slide(Figure):
     """A chart that shows itself in a notebook as the whole slide."""
+
+    def __init__(self) -> None:
+        """Make an empty page."""
+        super().__init__(figsize=SIZE, dpi=DPI)
+        self.pen = FigureCanvasAgg(self)
 
     def png(self) -> bytes:
         """Give the picture, 1920 x 1080."""
@@ -144,7 +150,7 @@ def slide(  # noqa: PLR0913 - each is a part of the page
     is for labels at the ends of lines.
     """
     mpl.rcParams.update(RC)  # type: ignore[call-overload,arg-type,unused-ignore]
-    made = Slide(figsize=SIZE, dpi=DPI)
+    made = Slide()
     lines = textwrap.wrap(title, 68)
     made.text(0.03, 0.965, "\n".join(lines), fontsize=23, fontweight="bold", va="top", linespacing=1.15)
     top = 0.965 - 0.056 * len(lines)
@@ -231,18 +237,29 @@ def line(
 def label_ends(axes: Axes, ends: Sequence[End], *, gap: float = 0.062, size: float = 15) -> None:
     """Write what each line is beside its end, in its colour, none over another; call it when the limits are final.
 
+    axes: of the last column; they give way where the labels need more room.
     gap: between two labels of one line each, share of the height of the axes.
     """
-    if not ends:
+    page = axes.get_figure(root=True)
+    if not ends or not isinstance(page, Slide):
         return
+    texts = [
+        axes.text(1.04, 0, end.text, transform=axes.transAxes, color=end.colour, fontsize=size, fontweight="bold",
+                  va="center", linespacing=1.1)
+        for end in ends
+    ]  # fmt: skip
+    renderer = page.pen.get_renderer()
+    widest = max(text.get_window_extent(renderer).width for text in texts) / page.bbox.width
+    page.subplots_adjust(right=min(page.subplotpars.right, 0.985 - widest - 0.04 * axes.get_position().width))
     to_axes = axes.transData + axes.transAxes.inverted()
-    wanted = sorted(((*to_axes.transform((end.x, end.y)), end) for end in ends), key=lambda each: each[1])
-    heights = spread([float(each[1]) for each in wanted], [gap * (each[2].text.count("\n") + 1) for each in wanted])
-    for (x, y, end), height in zip(wanted, heights, strict=True):
-        axes.plot([x + 0.012, 1.03], [y, height], transform=axes.transAxes, color=end.colour, linewidth=1,
-                  linestyle=":", clip_on=False)  # fmt: skip
-        axes.text(1.04, height, end.text, transform=axes.transAxes, color=end.colour, fontsize=size,
-                  fontweight="bold", va="center", linespacing=1.1)  # fmt: skip
+    places = [to_axes.transform((end.x, end.y)) for end in ends]
+    order = sorted(range(len(ends)), key=lambda each: float(places[each][1]))
+    rows = [gap * (ends[each].text.count("\n") + 1) for each in order]
+    heights = spread([float(places[each][1]) for each in order], rows)
+    for each, height in zip(order, heights, strict=True):
+        texts[each].set_y(height)
+        axes.plot([places[each][0] + 0.012, 1.03], [places[each][1], height], transform=axes.transAxes,
+                  color=ends[each].colour, linewidth=1, linestyle=":", clip_on=False)  # fmt: skip
 
 
 def spread(wanted: Sequence[float], sizes: Sequence[float], low: float = 0.0, high: float = 1.0) -> list[float]:
