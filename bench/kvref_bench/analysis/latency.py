@@ -15,26 +15,35 @@ from kvref_bench.analysis import style
 from kvref_bench.load import histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+
+    from kvref_bench.runs.folder import Run
 
 SHARES: Final = (0.5, 0.9, 0.99, 0.999)
 TICKS: Final = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 
 
-def counts(hist: pd.DataFrame, timing: str, points: Iterable[int]) -> pd.Series[int]:
-    """Merge the histograms of points; operations that ended in an error are left out.
+def joined(runs: Sequence[Run]) -> pd.DataFrame:
+    """Join the histograms of runs, without operations that ended in an error."""
+    every = pd.concat([run.hist for run in runs], ignore_index=True)
+    answered: pd.DataFrame = every[every["outcome"] != "error"]
+    return answered
 
-    hist: `Run.hist`. timing: `service`, `intended` or `lag`. points: their ids.
+
+def counts(hist: pd.DataFrame, points: pd.DataFrame, timing: str = "service") -> pd.Series[int]:
+    """Merge the histograms of points.
+
+    hist: as of `joined`. points: rows with `run_id` and `point_id`. timing: `service`, `intended` or `lag`.
 
     Returns operations by bin, in order of the bins; empty when nothing was measured so.
     """
-    return _answered(hist, timing, points).groupby("bin_index")["count"].sum().sort_index()
+    return _of(hist, points, timing).groupby("bin_index")["count"].sum().sort_index()
 
 
-def _answered(hist: pd.DataFrame, timing: str, points: Iterable[int]) -> pd.DataFrame:
-    return hist[(hist["clock"] == timing) & (hist["outcome"] != "error") & hist["point_id"].isin(list(points))]
+def _of(hist: pd.DataFrame, points: pd.DataFrame, timing: str) -> pd.DataFrame:
+    return hist[hist["clock"] == timing].merge(points[["run_id", "point_id"]], on=["run_id", "point_id"])
 
 
 def curve(merged: pd.Series[int]) -> pd.DataFrame:
@@ -64,24 +73,23 @@ def quantiles(merged: pd.Series[int], shares: Sequence[float] = SHARES) -> dict[
 def table(hist: pd.DataFrame, points: pd.DataFrame, by: Sequence[str], timing: str = "service") -> pd.DataFrame:
     """Give percentiles in ns for each group of points, repetitions merged.
 
-    hist, points: of a run. by: columns of `points` to group by.
+    by: columns of `points` to group by. The rest as for `counts`.
     """
     rows: list[dict[str, Any]] = []
     for name, group in points.groupby(list(by), sort=True):
-        merged = counts(hist, timing, group["point_id"])
+        merged = counts(hist, group, timing)
         if len(merged):
             rows.append({**dict(zip(by, name, strict=True)), "operations": int(merged.sum()), **quantiles(merged)})
     return pd.DataFrame(rows)
 
 
-def of_seconds(hist: pd.DataFrame, point: int, timing: str, share: float) -> pd.DataFrame:
-    """Give a percentile of each second of a point, columns `second`, `ns` and `operations`."""
-    rows = _answered(hist, timing, [point])
-    found = [
+def of_seconds(hist: pd.DataFrame, points: pd.DataFrame, timing: str, share: float) -> pd.DataFrame:
+    """Give a percentile of each second, all points merged: columns `second`, `ns` and `operations`."""
+    rows = [
         {"second": second, **_at(group.groupby("bin_index")["count"].sum(), share)}
-        for second, group in rows.groupby("second", sort=True)
+        for second, group in _of(hist, points, timing).groupby("second", sort=True)
     ]
-    return pd.DataFrame(found, columns=["second", "ns", "operations"])
+    return pd.DataFrame(rows, columns=["second", "ns", "operations"])
 
 
 def _at(merged: pd.Series[int], share: float) -> dict[str, float]:
@@ -89,12 +97,12 @@ def _at(merged: pd.Series[int], share: float) -> dict[str, float]:
     return {"ns": value, "operations": int(merged.sum())}
 
 
-def heat(hist: pd.DataFrame, point: int, timing: str, bands: int = 4) -> pd.DataFrame:
-    """Give how the latencies of a point lie in time: share of each second's operations (columns) by band (rows).
+def heat(hist: pd.DataFrame, points: pd.DataFrame, timing: str, bands: int = 4) -> pd.DataFrame:
+    """Give how latencies lie in time: share of each second's operations (columns) by band of latency (rows).
 
     bands: for each power of two. The index is the shortest latency of the band, ns.
     """
-    rows = _answered(hist, timing, [point])
+    rows = _of(hist, points, timing)
     width = (1 << histogram.BITS) // bands
     band = rows["bin_index"] // width
     wide = rows.assign(band=band).pivot_table(index="band", columns="second", values="count", aggfunc="sum")
