@@ -87,7 +87,7 @@ def table_keys(keys: Keys) -> Iterator[bytes]:
         yield key(keys, number)
 
 
-def draws(keys: Keys, work: Work, worker: int, session: int, amount: int, first: int = 0) -> Numbers:  # noqa: PLR0913 - what seeds it
+def draws(keys: Keys, work: Work, worker: int, session: int, amount: int, first: int = 0) -> Numbers:
     """Draw the numbers of the keys that a session names, in order.
 
     worker: its number; a worker whose sessions share a pool draws for session 0. session: its number among those of all
@@ -166,7 +166,8 @@ def ranks(generator: Generator, count: int, theta: float, amount: int) -> Number
     reached = np.cumsum(np.arange(1, count + 1, dtype=np.float64) ** -theta)
     places = np.searchsorted(reached, generator.random(amount) * reached[-1], side="right")
     # The product may round up to the last sum.
-    return np.minimum(places, count - 1).astype(np.int64)
+    drawn: Numbers = np.minimum(places, count - 1).astype(np.int64)
+    return drawn
 
 
 @lru_cache(maxsize=4)
