@@ -89,9 +89,8 @@ def source(info: Mapping[str, object] | Sequence[Mapping[str, object]]) -> str:
     parts = []
     for record in records:
         scenario, machine = _part(record, "scenario"), _part(record, "machine")
-        spec = _part(scenario, "spec")
         parts.append(
-            f"run {record.get('run_id', '?')} ({scenario.get('name', '?')}, {spec.get('scale', '?')} scale, "
+            f"run {record.get('run_id', '?')} ({scenario.get('name', '?')}, {scenario.get('scale', '?')} scale, "
             f"{machine.get('cpu_model', 'unknown CPU')}, {machine.get('cores', '?')} cores)"
         )
     return "Source: " + "; ".join(parts) + "."

@@ -248,7 +248,7 @@ def label_ends(axes: Axes, ends: Sequence[End], *, gap: float = 0.062, size: flo
                   va="center", linespacing=1.1)
         for end in ends
     ]  # fmt: skip
-    renderer = page.pen.get_renderer()
+    renderer = page.pen.get_renderer()  # type: ignore[no-untyped-call]
     widest = max(text.get_window_extent(renderer).width for text in texts) / page.bbox.width
     page.subplots_adjust(right=min(page.subplotpars.right, 0.985 - widest - 0.04 * axes.get_position().width))
     to_axes = axes.transData + axes.transAxes.inverted()

@@ -1,0 +1,145 @@
+"""What the runs of a scenario say together: one table of points, each with what its server and series are.
+
+data = gather.gather("ro-1m-int")     # from the folder KVREF_RUNS names; None where no run is of that scenario
+data.points[data.points["use"] == "valid"]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from kvref_bench.analysis import answer, style
+from kvref_bench.runs import folder
+
+if TYPE_CHECKING:
+    from kvref_bench.runs.folder import Run
+
+VARIABLE: Final = "KVREF_RUNS"
+COMMITTED: Final = "data/laptop"
+SATURATED_ALONE: Final = re.compile("client saturated: [^;]*; take more processes")
+TITLES: Final = {"plugin": "plugin", "memcached": "memcached", "mysql": "MySQL", "mariadb": "MariaDB"}
+
+
+def root() -> Path:
+    """Give the folder of runs: what KVREF_RUNS names, or the runs that come with the notebooks."""
+    if named := os.environ.get(VARIABLE):
+        return Path(named)
+    here = Path(COMMITTED)
+    return here if here.is_dir() else Path("notebooks") / COMMITTED
+
+
+@dataclass(frozen=True)
+class Data:
+    """The runs of one scenario on one machine, each server's from its newest run.
+
+    points: columns of `runs.tables.POINTS`, and: `kind` of the server; `label` of it, for readers; `over`: `memcached`
+    or `sql`; `line`: name of what a chart draws as one line; `line_kind`: whose colour that has; `cpu_share`: of the
+    machine's cores that the server used; `use`: `valid`, `limited` (invalid only because the client was at its limit:
+    the server can do this or more) or `invalid`.
+    left_out: sentences about runs that are not in it.
+    """
+
+    scenario: str
+    runs: list[Run]
+    points: pd.DataFrame
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The scenario as resolved for the newest run."""
+        spec: dict[str, Any] = self.runs[-1].info["scenario"]["spec"]
+        return spec
+
+    @property
+    def cores(self) -> int:
+        """How many the machine has."""
+        return int(self.runs[-1].info["machine"]["cores"])
+
+    @property
+    def source(self) -> str:
+        """The line at the foot of a chart."""
+        return answer.source([run.info for run in self.runs])
+
+    @property
+    def growing(self) -> str:
+        """Say what grows with the sessions, if anything does."""
+        works = [series["work"] for series in self.spec["series"]]
+        if any(work.get("operations") and work["keys"]["distribution"] == "own" for work in works):
+            return "each session writes its own new keys, so the table grows with the sessions"
+        return ""
+
+    @property
+    def closed(self) -> pd.DataFrame:
+        """The points of the closed loop."""
+        return self.points[self.points["rate"].isna()]
+
+    @property
+    def looks(self) -> dict[str, style.Look]:
+        """How each line is drawn."""
+        lines = self.points[["line", "line_kind"]].drop_duplicates()
+        return style.looks(list(zip(lines["line"], lines["line_kind"], strict=True)))
+
+
+def gather(scenario: str, runs: Path | None = None) -> Data | None:
+    """Read the runs of a scenario; None where there is none.
+
+    runs: folder below which they are; without it what `root` gives. Raises BenchError for a damaged run.
+    """
+    found = [folder.read(path) for path in folder.find(runs or root(), scenario)]
+    if not found:
+        return None
+    newest = found[-1]
+    fitting = [run for run in found if _alike(run) == _alike(newest)]
+    left_out = [
+        f"run {run.id}: another machine, scale or version of the scenario" for run in found if run not in fitting
+    ]
+    frames: dict[str, pd.DataFrame] = {}
+    owners: dict[str, Run] = {}
+    for run in fitting:
+        for server, part in run.points.groupby("server"):
+            frames[str(server)], owners[str(server)] = _described(run, part), run
+    shown = [run for run in fitting if run in owners.values()]
+    left_out += [f"run {run.id}: newer ones have its servers" for run in fitting if run not in shown]
+    points = pd.concat([frames[name] for name in sorted(frames)], ignore_index=True)
+    return Data(scenario, shown, points, tuple(left_out))
+
+
+def _alike(run: Run) -> tuple[object, ...]:
+    machine, scenario = run.info["machine"], run.info["scenario"]
+    return machine["cpu_model"], machine["cores"], machine["hostname_hash"], scenario["scale"], scenario["version"]
+
+
+def _described(run: Run, points: pd.DataFrame) -> pd.DataFrame:
+    servers = {each["name"]: each for each in run.info["servers"]}
+    over = {series["name"]: series["over"] for series in run.info["scenario"]["spec"]["series"]}
+    kind = points["server"].map(lambda name: servers[name]["kind"])
+    used = points["server_cpu_user"] + points["server_cpu_sys"]
+    sides = points["series"].map(over)
+    labels = points["server"].map(lambda name: label(servers[name]))
+    frame = points.assign(
+        kind=kind, label=labels, over=sides, use=[_use(*each) for each in zip(points["valid"], points["invalid_reason"], strict=True)],
+        cpu_share=used / points["seconds"] / float(run.info["machine"]["cores"]),
+    )  # fmt: skip
+    sql = frame["over"] == "sql"
+    frame["line"] = labels.where(~sql | kind.isin(["mysql", "mariadb"]), labels + ", SQL")
+    frame["line_kind"] = kind.where(~sql | (kind == "mariadb"), "mysql")
+    return frame
+
+
+def label(server: dict[str, Any]) -> str:
+    """Name a server of run.json for readers: `plugin 8.0.33`; one whose version says little by its own name."""
+    title = TITLES.get(server["kind"])
+    version = str(server["version"]).split("-")[0]
+    return f"{title} {version}" if title and version else str(server["name"])
+
+
+def _use(valid: bool, reason: str) -> str:  # noqa: FBT001 - a row's own columns
+    if valid:
+        return "valid"
+    return "limited" if SATURATED_ALONE.fullmatch(reason) else "invalid"
