@@ -18,7 +18,7 @@ from kvref_bench.analysis import answer, style
 from kvref_bench.runs import folder
 
 if TYPE_CHECKING:
-    from kvref_bench.runs.folder import Run
+    from kvref_bench.runs.run import Run
 
 VARIABLE: Final = "KVREF_RUNS"
 COMMITTED: Final = "data/laptop"
@@ -122,10 +122,9 @@ def _described(run: Run, points: pd.DataFrame) -> pd.DataFrame:
     used = points["server_cpu_user"] + points["server_cpu_sys"]
     sides = points["series"].map(over)
     labels = points["server"].map(lambda name: label(servers[name]))
-    frame = points.assign(
-        kind=kind, label=labels, over=sides, use=[_use(*each) for each in zip(points["valid"], points["invalid_reason"], strict=True)],
-        cpu_share=used / points["seconds"] / float(run.info["machine"]["cores"]),
-    )  # fmt: skip
+    judged = zip(points["valid"], points["invalid_reason"], strict=True)
+    share = used / points["seconds"] / float(run.info["machine"]["cores"])
+    frame = points.assign(kind=kind, label=labels, over=sides, use=[_use(*each) for each in judged], cpu_share=share)
     sql = frame["over"] == "sql"
     frame["line"] = labels.where(~sql | kind.isin(["mysql", "mariadb"]), labels + ", SQL")
     frame["line_kind"] = kind.where(~sql | (kind == "mariadb"), "mysql")
@@ -139,7 +138,7 @@ def label(server: dict[str, Any]) -> str:
     return f"{title} {version}" if title and version else str(server["name"])
 
 
-def _use(valid: bool, reason: str) -> str:  # noqa: FBT001 - a row's own columns
+def _use(valid: bool, reason: str) -> str:
     if valid:
         return "valid"
     return "limited" if SATURATED_ALONE.fullmatch(reason) else "invalid"

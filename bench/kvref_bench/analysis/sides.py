@@ -55,7 +55,7 @@ class Asked(NamedTuple):
     measure: str
 
 
-def compared(data: Data, way: str, upper: str, lower: str, at: str, series: str, measure: str) -> list[Compared]:  # noqa: PLR0913, PLR0917
+def compared(data: Data, way: str, upper: str, lower: str, at: str, series: str, measure: str) -> list[Compared]:
     """Give the ratio for each server that can be asked; one row without a server where none can."""
     if way not in _WAYS:
         return [Compared("", None, why=way)]  # the claim itself says why it cannot be measured so
@@ -89,9 +89,12 @@ def side(points: pd.DataFrame, at: str, measure: str = "qps") -> Side:
         return Side({}, why=f"{at} sessions were not measured")
     for uses in (("valid",), ("valid", "limited")):
         kept = chosen[chosen["use"].isin(uses)].dropna(subset=[measure])
-        values = kept.groupby("rep")[measure].median().to_dict()
+        medians = kept.groupby("rep")[measure].median()
+        values = dict(zip(medians.index.astype(int).tolist(), medians.tolist(), strict=True))
         if len(values) >= FEWEST or (uses[-1] == "limited" and values):
-            return Side({int(rep): float(value) for rep, value in values.items()}, bool((kept["use"] == "limited").any()))
+            return Side(
+                {int(rep): float(value) for rep, value in values.items()}, bool((kept["use"] == "limited").any())
+            )
     return _unusable(chosen, f"with {at} sessions")
 
 
@@ -157,7 +160,9 @@ def _factor(points: pd.DataFrame, asked: Asked, _: Data) -> list[Compared]:
     found = []
     for server, part in points.dropna(subset=[column]).groupby("label", sort=True):
         sides = [
-            side(part[part[column] == (part[column].max() if value == "max" else float(value))], asked.at, asked.measure)
+            side(
+                part[part[column] == (part[column].max() if value == "max" else float(value))], asked.at, asked.measure
+            )
             for value in (high, low)
         ]
         found.append(_pair(str(server), sides[0], sides[1], str(asked)))
@@ -183,7 +188,9 @@ def _version(points: pd.DataFrame, asked: Asked, _: Data) -> list[Compared]:
     part = points[points["over"] == asked.upper]
     found = []
     for _kind_of, group in part[part["kind"].isin(["plugin", "mysql", "mariadb"])].groupby("kind", sort=True):
-        labels = sorted(group["label"].unique(), key=lambda label: [int(n) for n in label.split()[-1].split(".") if n.isdigit()])
+        labels = sorted(
+            group["label"].unique(), key=lambda label: [int(n) for n in label.split()[-1].split(".") if n.isdigit()]
+        )
         if len(labels) < 2:
             continue
         sides = [side(group[group["label"] == label], asked.at, asked.measure) for label in (labels[-1], labels[0])]
