@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from kvref_bench.runs.folder import Run
+    from kvref_bench.runs.run import Run
 
 W_BATCH: Final = "factor_daemon_memcached_w_batch_size"
 BINLOG: Final = "factor_innodb_api_enable_binlog"
@@ -48,7 +48,9 @@ def cost(points: pd.DataFrame, by: Sequence[str], log: str = BINLOG) -> pd.DataF
     """
     rows = []
     for group, part in points.groupby(list(by), sort=True):
-        sides = {side: each.set_index("rep")["qps"].to_dict() for side, each in part.groupby(log)}
+        sides = {
+            side: dict(zip(each["rep"].tolist(), each["qps"].tolist(), strict=True)) for side, each in part.groupby(log)
+        }
         if sides.keys() >= {0, 1}:
             name = f"{part['run_id'].iloc[0]} binlog {group}"
             found = intervals.ratio(intervals.Pair(sides[1], sides[0]), name=name)
@@ -70,7 +72,13 @@ def moved(runs: Sequence[Run], points: pd.DataFrame, counter: str) -> pd.Series[
 def draw_surface(axes: Axes, rates: pd.DataFrame, base: float) -> None:
     """Draw a surface as a grid: each cell with its rate and how many times `base` that is; the darker, the faster."""
     values = rates.to_numpy(dtype=float)
-    axes.imshow(np.log(values / base), cmap="Blues", aspect="auto", vmin=-0.7, vmax=max(np.nanmax(np.log(values / base)), 0.7) * 1.5)
+    axes.imshow(
+        np.log(values / base),
+        cmap="Blues",
+        aspect="auto",
+        vmin=-0.7,
+        vmax=max(np.nanmax(np.log(values / base)), 0.7) * 1.5,
+    )
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
             text = f"{style.short(value)}/s\nx {value / base:.3g}"

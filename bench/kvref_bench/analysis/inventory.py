@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from kvref_bench.runs.folder import Run
+    from kvref_bench.runs.run import Run
 
 NOT_JUDGED: Final = "not judged"
 
@@ -151,8 +151,10 @@ def sentence(runs: Sequence[Run], every: pd.DataFrame) -> str:
     judged = verdicts(runs)
     unjudged = sorted(str(each) for each in judged.index[judged["verdict"] == NOT_JUDGED])
     gates = every.loc[~every["valid"], "gate"].value_counts()
-    why = f"; most of the others fail the gate \"{gates.index[0]}\" ({gates.iloc[0]})" if len(gates) else ""
-    said = "every server" if not unjudged else f"all but {len(unjudged)} ({', '.join(unjudged)}) of {len(judged)} servers"
+    why = f'; most of the others fail the gate "{gates.index[0]}" ({gates.iloc[0]})' if len(gates) else ""
+    said = (
+        "every server" if not unjudged else f"all but {len(unjudged)} ({', '.join(unjudged)}) of {len(judged)} servers"
+    )
     return (
         f"{len(runs)} runs of {every['scenario'].nunique()} scenarios on {every['server'].nunique()} servers: "
         f"{int(every['valid'].sum()):,} of {len(every):,} points count{why}; {said} has a conformance verdict."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from kvref_bench.runs.folder import Run
+    from kvref_bench.runs.run import Run
 
 SHARES: Final = (0.5, 0.9, 0.99, 0.999)
 TICKS: Final = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)

@@ -136,10 +136,8 @@ def counted(matrix: pd.DataFrame) -> pd.DataFrame:
 
 def differing(matrix: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
     """Give the requirements that apply to both servers and on which their verdicts differ."""
-    pair = matrix[[one, other]]
-    applies = ~pair.isin(["unsupported", "not judged"]).any(axis=1)
-    rows: pd.DataFrame = pair[applies & (pair[one] != pair[other])]
-    return rows
+    applies = ~matrix[[one, other]].isin(["unsupported", "not judged"]).any(axis=1)
+    return matrix.loc[applies & (matrix[one] != matrix[other]), [one, other]]
 
 
 def conversation(report: Report, requirement: str) -> pd.DataFrame:

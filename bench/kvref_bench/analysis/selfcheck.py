@@ -23,7 +23,7 @@ SHARES: Final = (0.5, 0.9, 0.99, 0.999)
 def ceilings(points: pd.DataFrame) -> pd.DataFrame:
     """Give for each point with a ceiling which share of it was measured, `share`, nearest first.
 
-    points: of runs. The ceiling is what the same sessions, depth and sizes get from a responder that answers a constant.
+    points: of runs. The ceiling is what the same sessions, depth and sizes get from a responder of constants.
     """
     known = points[points["ceiling"].notna() & (points["ops"] > 0)]
     with_share = known.assign(share=known["qps"] / known["ceiling"])
@@ -37,7 +37,14 @@ def draw_ceilings(axes: Axes, shares: pd.DataFrame) -> None:
     rng = np.random.default_rng(0)
     for row, scenario in enumerate(scenarios):
         xs = shares.loc[shares["scenario"] == scenario, "share"] * 100
-        axes.scatter(xs, row + rng.uniform(-0.22, 0.22, len(xs)), s=50, color=style.PALETTE["plugin"][0], alpha=0.45, linewidths=0)
+        axes.scatter(
+            xs,
+            row + rng.uniform(-0.22, 0.22, len(xs)),
+            s=50,
+            color=style.PALETTE["plugin"][0],
+            alpha=0.45,
+            linewidths=0,
+        )
     axes.axvline(100, color=style.INK, linewidth=2)
     axes.set_yticks(range(len(scenarios)), scenarios)
     axes.set(xlabel="operations per second, % of what the generator alone can do", ylim=(-0.6, len(scenarios) - 0.4))
@@ -50,7 +57,9 @@ def clients(points: pd.DataFrame) -> pd.DataFrame:
     points: of `client-overhead` that count, one server. Cheapest first; `times`: against the cheapest.
     """
     found = intervals.medians(points, ["series"], "client_cpu_us_per_op").set_index("series")
-    each = points.assign(user=1e6 * points["client_cpu_user"] / points["ops"], system=1e6 * points["client_cpu_sys"] / points["ops"])
+    each = points.assign(
+        user=1e6 * points["client_cpu_user"] / points["ops"], system=1e6 * points["client_cpu_sys"] / points["ops"]
+    )
     parts = each.groupby("series")[["user", "system", "qps"]].median()
     table = found.join(parts).sort_values("value")
     return table.assign(times=table["value"] / table["value"].min())
@@ -77,7 +86,7 @@ def draw_clients(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def lags(points: pd.DataFrame) -> pd.DataFrame:
-    """Give the points of open loops: how late 99 % of the sends were at most, and which share of the ceiling they asked."""
+    """Give the points of open loops: how late 99 % of the sends were at most, asked for which share of the ceiling."""
     open_loop = points[points["rate"].notna() & points["lag_p99"].notna()]
     asked = open_loop.assign(of_ceiling=open_loop["rate"] / open_loop["ceiling"])
     names = ["scenario", "server", "series", "sessions", "rate", "of_ceiling", "rep", "lag_p99", "lag_max", "valid"]
