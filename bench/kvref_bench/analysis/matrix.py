@@ -130,8 +130,9 @@ def area(requirement: str) -> str:
 
 def counted(matrix: pd.DataFrame) -> pd.DataFrame:
     """Count the requirements of each server (rows) by verdict (columns); verdicts that nowhere occur are left out."""
-    counts = matrix.apply(lambda column: column.value_counts()).reindex(list(VERDICTS)).fillna(0).astype(int).T
-    return counts.loc[:, counts.sum() > 0]
+    counts = {str(server): matrix[server].value_counts() for server in matrix.columns}
+    table = pd.DataFrame(counts).reindex(list(VERDICTS)).fillna(0).astype(int).T
+    return table.loc[:, table.sum() > 0]
 
 
 def differing(matrix: pd.DataFrame, one: str, other: str) -> pd.DataFrame:

@@ -1,0 +1,238 @@
+"""What the articles say, as hypotheses that a run can hold or break, one verdict for each server.
+
+A hypothesis is a list of ratios that must lie between two bounds. It holds where all their intervals do, fails where
+one lies outside, and nobody can tell where an interval crosses a bound, or where there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pandas as pd
+from matplotlib.colors import ListedColormap
+
+from kvref_bench.analysis import batching
+from kvref_bench.analysis.answer import figures
+from kvref_bench.analysis.gather import gather
+from kvref_bench.analysis.latency import joined
+from kvref_bench.analysis.sides import compared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from kvref_bench.analysis.gather import Data
+
+HOLDS: Final = "holds"
+FAILS: Final = "fails"
+CANNOT_TELL: Final = "cannot tell"
+NOT_MEASURED: Final = "not measured"
+VERDICTS: Final = (HOLDS, FAILS, CANNOT_TELL, NOT_MEASURED)
+COLOURS: Final = ("#9fd3b6", "#f0a8a0", "#e8e9eb", "#ffffff")
+
+RECORD: Final = "MySQL 5.7.3: Deep dive into 1mil QPS with InnoDB Memcached (2013)"
+PLANET: Final = "MySQL Performance: over 1M QPS with InnoDB Memcached Plugin in MySQL 5.7 (2013)"
+PLANNING: Final = "MySql Performance Measurements for Capacity Planning (2008)"
+NATIVE: Final = "InnoDB memcached plug-in vs native memcached performance test (2013)"
+NEW: Final = "New Enhancements for InnoDB Memcached (2012)"
+
+
+class Finding(NamedTuple):
+    """One figure of one server beside the bounds: its interval (NaN where there is none), and why there is none."""
+
+    server: str
+    value: float
+    low: float
+    high: float
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A claim of an article that runs can test.
+
+    name: `H1` and so on. claim: for a chart, short. source: title and year. find: the figures of a scenario's runs.
+    least, most: bounds of each figure. unit: of the figures; `x`: ratios.
+    """
+
+    name: str
+    claim: str
+    source: str
+    scenario: str
+    find: Callable[[Data], list[Finding]]
+    least: float = 0.0
+    most: float = math.inf
+    unit: str = "x"
+
+
+class Verdict(NamedTuple):
+    """What became of a hypothesis on one server.
+
+    shown: its figures, from the least to the greatest; why: what the verdict rests on.
+    """
+
+    hypothesis: str
+    server: str
+    verdict: str
+    shown: str
+    why: str
+
+
+def _ratios(
+    way: str, *sides: tuple[str, str, str], series: str = "", measure: str = "qps"
+) -> Callable[[Data], list[Finding]]:
+    """Find ratios of two sides as `sides.compared` does. sides: (upper, lower, at), one for each ratio."""
+
+    def find(data: Data) -> list[Finding]:
+        found = []
+        for upper, lower, at in sides:
+            for each in compared(data, way, upper, lower, at, series, measure):
+                if each.ratio is None:
+                    found.append(Finding(each.server, math.nan, math.nan, math.nan, each.why))
+                    continue
+                low = 0.0 if each.bound == "at most" else each.ratio.low
+                high = math.inf if each.bound == "at least" else each.ratio.high
+                why = each.why or (f"{each.ratio.count} repetitions, 5 are needed" if not each.ratio.known else "")
+                found.append(Finding(each.server, each.ratio.value, low, high, why))
+        return found
+
+    return find
+
+
+def _binlog(data: Data) -> list[Finding]:
+    points = data.points[data.points["use"] == "valid"]
+    if batching.BINLOG not in points:
+        return []
+    table = batching.cost(points, ["label", batching.W_BATCH, "sessions"])
+    return [Finding(str(row.label), float(row.ratio), float(row.low), float(row.high)) for row in table.itertuples()]  # type: ignore[arg-type]
+
+
+def _lags(data: Data) -> list[Finding]:
+    curves = batching.lags(joined(data.runs), data.points, ["label", batching.INTERVAL])
+    found = []
+    for (label, interval, what), each in curves.items():
+        if what == "visible":
+            waited = each["ns"].to_numpy(dtype=float) / batching.SECOND - float(str(interval))
+            found += [Finding(str(label), end, end, end) for end in (float(waited[0]), float(waited[-1]))]
+    return found
+
+
+_THREADS: Final = tuple(("memcached", "*", str(each)) for each in (4, 8, 16, 32, 64, 128, 256))
+_CONNECTIONS: Final = tuple(("memcached", "sql", str(each)) for each in (8, 32, 128, 512))
+_NONE: Final = 1.1  # a ratio below this, or above its inverse, counts as no difference
+
+HYPOTHESES: Final = (
+    Hypothesis("H1", "The isolation level does not matter to reads", RECORD, "ro-1m-int",
+               _ratios("factor", ("innodb_api_trx_level=2", "innodb_api_trx_level=0", "best")), 1 / _NONE, _NONE),
+    Hypothesis("H2", "Batches of reads give at most 10 %", PLANET, "ro-1m-int",
+               _ratios("factor", ("daemon_memcached_r_batch_size=max", "daemon_memcached_r_batch_size=1", "best")),
+               most=_NONE),
+    Hypothesis("H3", "128 sessions read as fast as 32", RECORD, "ro-1m-int",
+               _ratios("sessions", ("128", "32", "memcached")), least=1 / _NONE),
+    Hypothesis("H4", "get is more than twice as fast as SELECT", RECORD, "ro-1m-int",
+               _ratios("over", ("memcached", "sql", "best")), least=2),
+    Hypothesis("H5", "A slow client costs at least 3 times a fast one", RECORD, "client-overhead",
+               _ratios("series", ("fastest", "slowest", ""), measure="client_cpu_us_per_op"), least=3),
+    Hypothesis("H6", "Two clients read twice as much as one", PLANNING, "random-user-capacity",
+               _ratios("sessions", ("2", "1", "sql")), 1.8, 2.2),
+    Hypothesis("H7", "Native memcached writes at least 20 times faster", NATIVE, "memslap-set",
+               _ratios("kind", *_THREADS), least=20),
+    Hypothesis("H8", "Reads: half to all of native memcached's rate", NATIVE, "memslap-get",
+               _ratios("kind", ("*", "memcached", "4")), 0.5, 1),
+    Hypothesis("H9", "More threads do not write more", NATIVE, "memslap-set",
+               _ratios("sessions", ("256", "4", "memcached")), most=1),
+    Hypothesis("H10", "set is at least 4.5 times as fast as a procedure", NEW, "set-vs-sproc",
+               _ratios("over", *_CONNECTIONS), least=4.5),
+    Hypothesis("H11", "get is at least 1.5 times as fast as SELECT", NEW, "get-vs-select",
+               _ratios("over", *_CONNECTIONS), least=1.5),
+    Hypothesis("H12", "The binary log makes writes slower", NEW, "binlog-batch", _binlog, most=1),
+    Hypothesis("H13", "Larger batches make writes faster", NEW, "binlog-batch",
+               _ratios("factor", ("daemon_memcached_w_batch_size=max", "daemon_memcached_w_batch_size=1", "best")),
+               least=1),
+    Hypothesis("H14", "SQL sees an open batch an interval to a second later", NEW, "bk-commit-lag", _lags, 0, 1, "s"),
+)  # fmt: skip
+
+
+def judge(hypothesis: Hypothesis, findings: Sequence[Finding]) -> list[Verdict]:
+    """Give the verdict on a hypothesis for each server that has figures."""
+    servers: dict[str, list[Finding]] = {}
+    for each in findings:
+        if each.server:
+            servers.setdefault(each.server, []).append(each)
+    return [_judged(hypothesis, server, found) for server, found in servers.items()]
+
+
+def _judged(hypothesis: Hypothesis, server: str, found: Sequence[Finding]) -> Verdict:
+    known = [each for each in found if not math.isnan(each.low)]
+    measured = sorted(each.value for each in found if not math.isnan(each.value))
+    shown = " to ".join(figures(each, 2) for each in dict.fromkeys([measured[0], measured[-1]])) if measured else ""
+    shown = f"x {shown}" if shown and hypothesis.unit == "x" else f"{shown} {hypothesis.unit}".strip()
+    outside = [each for each in known if each.high < hypothesis.least or each.low > hypothesis.most]
+    inside = [each for each in known if each.low >= hypothesis.least and each.high <= hypothesis.most]
+    if outside:
+        return Verdict(hypothesis.name, server, FAILS, shown, f"{len(outside)} of {len(found)} outside of the bounds")
+    if len(inside) == len(found):
+        return Verdict(hypothesis.name, server, HOLDS, shown, f"all {len(found)} within the bounds")
+    whys = [each.why or "the interval crosses a bound" for each in found if each not in inside]
+    return Verdict(hypothesis.name, server, CANNOT_TELL, shown, whys[0])
+
+
+def test(hypotheses: Iterable[Hypothesis], where: Path) -> list[Verdict]:
+    """Test hypotheses with the runs below a folder; one without a run has no verdict."""
+    verdicts = []
+    for each in hypotheses:
+        data = gather(each.scenario, where)
+        verdicts += judge(each, each.find(data)) if data is not None else []
+    return verdicts
+
+
+def table(verdicts: Iterable[Verdict], column: str = "verdict") -> pd.DataFrame:
+    """Give hypotheses (rows) by servers (columns); `column`: `verdict`, `shown` or `why`."""
+    order = [each.name for each in HYPOTHESES]
+    frame = pd.DataFrame(list(verdicts), columns=Verdict._fields)
+    wide = frame.pivot_table(index="hypothesis", columns="server", values=column, aggfunc="first")
+    return wide.reindex(order).fillna(NOT_MEASURED if column == "verdict" else "")
+
+
+def draw(axes: Axes, verdicts: Sequence[Verdict]) -> None:
+    """Draw hypotheses by servers: colour and word are the verdict, below it the figures."""
+    words, figures_ = table(verdicts), table(verdicts, "shown")
+    codes = words.apply(lambda column: column.map(VERDICTS.index)).to_numpy(dtype=float)
+    axes.pcolormesh(codes[::-1], cmap=ListedColormap(COLOURS), vmin=-0.5, vmax=3.5, edgecolor="white", linewidth=3)
+    rows = len(words)
+    for row in range(rows):
+        for column in range(len(words.columns)):
+            word, shown = str(words.iat[row, column]), str(figures_.iat[row, column])
+            if word != NOT_MEASURED:
+                text = f"{word}\n{shown}" if shown else word
+                axes.text(
+                    column + 0.5, rows - row - 0.5, text, ha="center", va="center", fontsize=10.5, linespacing=1.05
+                )
+    names = {each.name: each for each in HYPOTHESES}
+    axes.set_yticks(
+        [rows - row - 0.5 for row in range(rows)],
+        [f"{name}  {names[str(name)].claim}" for name in words.index],
+        fontsize=12,
+    )
+    axes.set_xticks(
+        [place + 0.5 for place in range(len(words.columns))], [str(each) for each in words.columns], fontsize=13
+    )
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def sentence(verdicts: Sequence[Verdict]) -> str:
+    """Say what became of the articles' claims."""
+    counts = {word: sum(each.verdict == word for each in verdicts) for word in VERDICTS}
+    tested = {each.hypothesis for each in verdicts if each.verdict in {HOLDS, FAILS}}
+    broken = sorted({each.hypothesis for each in verdicts if each.verdict == FAILS}, key=lambda name: int(name[1:]))
+    said = f"{counts[HOLDS]} verdicts hold, {counts[FAILS]} fail, {counts[CANNOT_TELL]} cannot tell"
+    tail = f"; on at least one server {', '.join(broken)} fail" if broken else "; none fails"
+    return f"Of {len(HYPOTHESES)} claims of the articles {len(tested)} could be decided on some server ({said}){tail}."
