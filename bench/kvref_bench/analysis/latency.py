@@ -1,4 +1,4 @@
-"""Latencies of a run: percentiles from its histograms, over the load and over time, and how they are drawn.
+"""Latencies of runs: percentiles of their histograms, at one load, over the load and over time.
 
 Every figure here is made of counts by bin (`load.histogram`), merged by adding: never a mean of percentiles.
 """
@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
 
-from kvref_bench.analysis import style
 from kvref_bench.load import histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from matplotlib.axes import Axes
-
+    from kvref_bench.analysis.gather import Data
     from kvref_bench.runs.run import Run
 
 SHARES: Final = (0.5, 0.9, 0.99, 0.999)
-TICKS: Final = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 
 
 def joined(runs: Sequence[Run]) -> pd.DataFrame:
@@ -112,40 +108,46 @@ def heat(hist: pd.DataFrame, points: pd.DataFrame, timing: str, bands: int = 4) 
     return shares
 
 
-def draw_percentiles(
-    axes: Axes, curves: Mapping[str, pd.DataFrame], looks: Mapping[str, style.Look]
-) -> list[style.End]:
-    """Draw percentile curves over 1 / (1 - q), where a step to the right is ten times rarer; give their ends."""
-    rarest = max((float(each["beyond"].max()) for each in curves.values()), default=100.0)
-    for name, each in curves.items():
-        axes.step(each["beyond"], each["ns"], where="post", color=looks[name].colour, linestyle=looks[name].dash)
-    axes.set(xscale="log", yscale="log", xlabel="percentile of the operations", xlim=(1, rarest * 1.1))
-    shown = [share for share in TICKS if 1 / (1 - share) <= rarest]
-    axes.xaxis.set_major_locator(FixedLocator([1 / (1 - share) for share in shown]))
-    axes.xaxis.set_major_formatter(FixedFormatter([f"p{share * 100:.6g}" for share in shown]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    style.time_axis(axes)
-    last = {name: each.iloc[-1] for name, each in curves.items()}
-    return [style.End(each["beyond"], each["ns"], name, looks[name].colour) for name, each in last.items()]
+def plain(points: pd.DataFrame) -> pd.DataFrame:
+    """Keep the points that count and have every setting of the server at its lowest, or none."""
+    kept = points[points["use"] == "valid"]
+    for factor in [name for name in points.columns if name.startswith("factor_")]:
+        kept = kept[kept[factor].isna() | (kept[factor] == kept[factor].min())]
+    return kept
 
 
-def draw_above(axes: Axes, curves: Mapping[str, pd.DataFrame], looks: Mapping[str, style.Look]) -> None:
-    """Draw which share of the operations took longer (CCDF), both axes logarithmic."""
-    for name, each in curves.items():
-        axes.step(each["ns"], each["above"], where="post", color=looks[name].colour, linestyle=looks[name].dash)
-    axes.set(xscale="log", yscale="log", ylabel="share that took at least so long")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.duration(value)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:g} %"))
-    axes.set_xlabel("latency")
+def at_one_load(data: Data) -> pd.DataFrame:
+    """Give the closed loop's points at the largest number of sessions that every line of the scenario has.
+
+    Where lines share no number of sessions, each is given at its own largest.
+    """
+    points = plain(data.closed)
+    shared = points.groupby("sessions")["line"].nunique()
+    common = shared[shared == points["line"].nunique()]
+    if len(common):
+        return points[points["sessions"] == common.index.max()]
+    return points[points["sessions"] == points.groupby("line")["sessions"].transform("max")]
 
 
-def draw_heat(axes: Axes, shares: pd.DataFrame) -> None:
-    """Draw seconds across and latency upwards; the darker, the more of that second's operations."""
-    step = shares.index[-1] / shares.index[-2] if len(shares) > 1 else 1.2
-    edges = np.append(shares.index.to_numpy(), shares.index[-1] * step)
-    seconds = np.arange(int(shares.columns[0]), int(shares.columns[-1]) + 2)
-    field = axes.pcolormesh(seconds, edges, shares.replace(0.0, np.nan) * 100, cmap="viridis_r", rasterized=True)
-    axes.set(yscale="log", xlabel="second of the measured time")
-    axes.grid(visible=False)
-    style.time_axis(axes)
-    axes.figure.colorbar(field, ax=axes, label="% of the second's operations", pad=0.02)
+def curves(hist: pd.DataFrame, points: pd.DataFrame, timing: str = "service", by: str = "line") -> dict[str, pd.DataFrame]:
+    """Give the distribution (`curve`) of each line that has something in this timing."""
+    merged = {str(name): counts(hist, group, timing) for name, group in points.groupby(by, sort=True)}
+    return {name: curve(each) for name, each in merged.items() if len(each)}
+
+
+def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
+    """Give p50 and p99 in ns at each asked rate of the open loop, from the schedule to the reply, repetitions merged.
+
+    Columns: line, sessions, rate, share (of the closed loop's median with the same sessions), p50, p99.
+    """
+    closed = plain(data.closed).groupby(["line", "sessions"])["qps"].median()
+    asked = plain(data.points[data.points["rate"].notna()])
+    rows: list[dict[str, Any]] = []
+    shares = data.spec["rates"]
+    for (line, sessions), group in asked.groupby(["line", "sessions"], sort=True):
+        measured = group["rate"] / closed.get((line, sessions), np.nan)
+        nearest = measured.map(lambda share: min(shares, key=lambda each: abs(each - share)) if share == share else np.nan)
+        for share, part in group.groupby(nearest, sort=True):
+            found = quantiles(counts(hist, part, "intended"), (0.5, 0.99))
+            rows.append({"line": line, "sessions": sessions, "rate": part["rate"].median(), "share": share, **found})
+    return pd.DataFrame(rows, columns=["line", "sessions", "rate", "share", "p50", "p99"])
