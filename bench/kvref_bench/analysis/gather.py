@@ -39,7 +39,7 @@ class Data:
     """The runs of one scenario on one machine, each server's from its newest run.
 
     points: columns of `runs.tables.POINTS`, and: `kind` of the server; `label` of it, for readers; `over`: `memcached`
-    or `sql`; `line`: name of what a chart draws as one line; `line_kind`: whose colour that has; `cpu_share`: of the
+    or `sql`; `mix`: what is asked, one panel of a chart; `line`: name of what a chart draws as one line; `line_kind`: whose colour that has; `cpu_share`: of the
     machine's cores that the server used; `use`: `valid`, `limited` (invalid only because the client was at its limit:
     the server can do this or more) or `invalid`.
     left_out: sentences about runs that are not in it.
@@ -117,18 +117,41 @@ def _alike(run: Run) -> tuple[object, ...]:
 
 def _described(run: Run, points: pd.DataFrame) -> pd.DataFrame:
     servers = {each["name"]: each for each in run.info["servers"]}
-    over = {series["name"]: series["over"] for series in run.info["scenario"]["spec"]["series"]}
+    series = {each["name"]: each for each in run.info["scenario"]["spec"]["series"]}
+    names = _names(series)
     kind = points["server"].map(lambda name: servers[name]["kind"])
-    used = points["server_cpu_user"] + points["server_cpu_sys"]
-    sides = points["series"].map(over)
     labels = points["server"].map(lambda name: label(servers[name]))
+    used = points["server_cpu_user"] + points["server_cpu_sys"]
     judged = zip(points["valid"], points["invalid_reason"], strict=True)
-    share = used / points["seconds"] / float(run.info["machine"]["cores"])
-    frame = points.assign(kind=kind, label=labels, over=sides, use=[_use(*each) for each in judged], cpu_share=share)
-    sql = frame["over"] == "sql"
-    frame["line"] = labels.where(~sql | kind.isin(["mysql", "mariadb"]), labels + ", SQL")
-    frame["line_kind"] = kind.where(~sql | (kind == "mariadb"), "mysql")
-    return frame
+    over = points["series"].map(lambda name: series[name]["over"])
+    sql = over == "sql"
+    return points.assign(
+        kind=kind,
+        label=labels,
+        over=over,
+        mix=points["series"].map(lambda name: mix(series[name]["work"])),
+        line=labels.where(~sql | kind.isin(["mysql", "mariadb"]), labels + ", SQL") + points["series"].map(names),
+        line_kind=kind.where(~sql | (kind == "mariadb"), "mysql"),
+        use=[_use(*each) for each in judged],
+        cpu_share=used / points["seconds"] / float(run.info["machine"]["cores"]),
+    )
+
+
+def mix(work: dict[str, Any]) -> str:
+    """Say what the sessions of a series ask: `get`; `get 90 %, set 10 %`; `get, 16 in one write`."""
+    total = sum(work["verbs"].values())
+    shares = [(verb, 100 * weight / total) for verb, weight in sorted(work["verbs"].items(), key=lambda each: -each[1])]
+    said = shares[0][0] if len(shares) == 1 else ", ".join(f"{verb} {share:.3g} %" for verb, share in shares)
+    depth, keys = work.get("depth", 1), work.get("multiget", 1)
+    return said + (f", {depth} in one write" if depth > 1 else "") + (f", {keys} keys each" if keys > 1 else "")
+
+
+def _names(series: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Give what tells series apart that ask the same of the same side; nothing where one is alone."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name, each in series.items():
+        alike.setdefault((each["over"], mix(each["work"])), []).append(name)
+    return {name: f" ({name})" if len(names) > 1 else "" for names in alike.values() for name in names}
 
 
 def label(server: dict[str, Any]) -> str:

@@ -65,13 +65,18 @@ def compared(data: Data, way: str, upper: str, lower: str, at: str, series: str,
 
 
 def _defaults(data: Data, asked: Asked) -> pd.DataFrame:
-    """Keep the closed loop's points of the asked series, with settings that are not asked about at their lowest."""
     points = data.closed
     if asked.series:
         points = points[points["series"].isin(asked.series.split("|"))]
-    for factor in [name for name in points.columns if name.startswith("factor_")]:
-        if factor.removeprefix("factor_") == asked.upper.partition("=")[0]:
-            continue
+    return at_defaults(points, but=asked.upper.partition("=")[0])
+
+
+def at_defaults(points: pd.DataFrame, but: str = "") -> pd.DataFrame:
+    """Keep points with each of the server's settings at its lowest value, which for the plugin's is its default.
+
+    but: a setting of which all values are kept.
+    """
+    for factor in [name for name in points.columns if name.startswith("factor_") and name != f"factor_{but}"]:
         points = points[points[factor].isna() | (points[factor] == points[factor].min())]
     return points
 

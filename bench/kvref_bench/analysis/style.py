@@ -12,10 +12,12 @@ from __future__ import annotations
 import io
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.text import Text
 
 SIZE: Final = (12.8, 7.2)  # inches; 1920 x 1080 at DPI
 DPI: Final = 150
@@ -34,7 +37,7 @@ GRID: Final = "#e3e6ea"
 # Hues of Okabe and Ito ("Color Universal Design", 2008), dark then light, for two servers of one kind.
 PALETTE: Final[dict[str, tuple[str, ...]]] = {
     "plugin": ("#0072b2", "#56b4e9", "#003f63"),
-    "memcached": ("#1f2328", "#7d858d"),
+    "memcached": ("#4a5159", "#8b949e"),
     "kvref": ("#d55e00", "#e69f00", "#8a3d00"),
     "mysql": ("#009e73", "#66c9ae", "#005e45"),
     "mariadb": ("#a8518a", "#cc79a7"),
@@ -79,6 +82,25 @@ class Slide(Figure):
         """Make an empty page."""
         super().__init__(figsize=SIZE, dpi=DPI)
         self.pen = FigureCanvasAgg(self)
+
+    def write(self, y: float, text: str, **look: Any) -> int:
+        """Write a text across the page and give the number of its lines; y: share of the height."""
+        put = self.text(0.03, y, "", **look)
+        lines: list[str] = []
+        for word in text.split(" "):
+            longer = f"{lines[-1]} {word}" if lines else word
+            put.set_text(longer)
+            if lines and self.width(put) <= 0.94:
+                lines[-1] = longer
+            else:
+                lines.append(word)
+        put.set_text("\n".join(lines))
+        return len(lines)
+
+    def width(self, text: Text) -> float:
+        """Tell how wide a text is, share of the page."""
+        renderer = self.pen.get_renderer()  # type: ignore[no-untyped-call]
+        return float(text.get_window_extent(renderer).width / self.bbox.width)
 
     def png(self) -> bytes:
         """Give the picture, 1920 x 1080."""
@@ -129,6 +151,14 @@ def looks(servers: Iterable[tuple[str, str]]) -> dict[str, Look]:
     return given
 
 
+def ink(colour: str) -> str:
+    """Give a colour dark enough for words on white: of relative luminance 0.25 at most."""
+    shades = np.array(to_rgb(colour))
+    while float(shades**2.2 @ (0.2126, 0.7152, 0.0722)) > 0.25:
+        shades = shades * 0.95
+    return to_hex(shades.tolist())
+
+
 def slide(  # noqa: PLR0913 - each is a part of the page
     title: str,
     source: str,
@@ -151,15 +181,10 @@ def slide(  # noqa: PLR0913 - each is a part of the page
     """
     mpl.rcParams.update(RC)  # type: ignore[call-overload,arg-type,unused-ignore]
     made = Slide()
-    lines = textwrap.wrap(title, 68)
-    made.text(0.03, 0.965, "\n".join(lines), fontsize=23, fontweight="bold", va="top", linespacing=1.15)
-    top = 0.965 - 0.056 * len(lines)
+    top = 0.965 - 0.056 * made.write(0.965, title, fontsize=23, fontweight="bold", va="top", linespacing=1.15)
     if subtitle:
-        made.text(0.03, top - 0.012, "\n".join(textwrap.wrap(subtitle, 118)), fontsize=14, color=MUTED, va="top")
-        top -= 0.012 + 0.034 * len(textwrap.wrap(subtitle, 118))
-    foot = textwrap.wrap(source, 150)
-    made.text(0.03, 0.022, "\n".join(foot), fontsize=11, color=MUTED, va="bottom")
-    bottom = 0.022 + 0.024 * len(foot) + 0.105
+        top -= 0.012 + 0.034 * made.write(top - 0.012, subtitle, fontsize=14, color=MUTED, va="top")
+    bottom = 0.022 + 0.024 * made.write(0.022, source, fontsize=11, color=MUTED, va="bottom") + 0.105
     grid = made.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y)
     made.subplots_adjust(
         left=left, right=right, top=top - (0.075 if columns * rows > 1 else 0.04), bottom=bottom,
@@ -244,12 +269,11 @@ def label_ends(axes: Axes, ends: Sequence[End], *, gap: float = 0.062, size: flo
     if not ends or not isinstance(page, Slide):
         return
     texts = [
-        axes.text(1.04, 0, end.text, transform=axes.transAxes, color=end.colour, fontsize=size, fontweight="bold",
-                  va="center", linespacing=1.1)
+        axes.text(1.04, 0, end.text, transform=axes.transAxes, color=ink(end.colour), fontsize=size,
+                  fontweight="bold", va="center", linespacing=1.1)
         for end in ends
     ]  # fmt: skip
-    renderer = page.pen.get_renderer()  # type: ignore[no-untyped-call]
-    widest = max(text.get_window_extent(renderer).width for text in texts) / page.bbox.width
+    widest = max(page.width(text) for text in texts)
     page.subplots_adjust(right=min(page.subplotpars.right, 0.985 - widest - 0.04 * axes.get_position().width))
     to_axes = axes.transData + axes.transAxes.inverted()
     places = [to_axes.transform((end.x, end.y)) for end in ends]
