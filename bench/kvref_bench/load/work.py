@@ -44,10 +44,12 @@ class Values:
 
     sizes: bytes, (n, n) fixed, (low, high) uniform; None: the sizes of Facebook's ETC pool.
     limit: of the sizes of ETC, bytes.
+    form: `number`: decimal digits, at most 18, which incr and decr need.
     """
 
     sizes: tuple[int, int] | None = (100, 100)
     limit: int = 8192
+    form: Literal["text", "number"] = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class Work:
     route: how a session gets to its mapping: `each` key has `@@mapping<delimiter>` before it, `switch`: one
         `get @@mapping` when it is opened, `bind`: one `bind mapping`, `none`: not at all.
     verbs: weight of each verb: get, gets, set, add, replace, append, prepend, cas, incr, decr, delete, touch.
-    statements: of protocol mysql: SQL with one placeholder for the key and, for set, one for the value, by verb.
+    statements: of protocol mysql: SQL by verb, with `:key` and, where it writes, `:value` where these go, once each, in
+        any order (`UPDATE users SET v = :value WHERE k = :key`); tables are those of the database `kvref_bench`.
     sessions: in all workers together.
     depth: commands that are sent in one write before their replies are read.
     multiget: keys in each get.

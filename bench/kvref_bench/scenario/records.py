@@ -13,10 +13,14 @@ if TYPE_CHECKING:
 class Table:
     """The table behind a scenario; native memcached has items of the same keys and values instead.
 
+    Its columns are `k` and `v`, with extras also `flags`, `cas` and `exp`.
+
     name: of the table in the database `kvref_bench`; mapping: of its row in `containers`.
     keys, values: what is in it when a point begins.
     extras: it has columns for flags, cas and expiry too.
     load: over SQL where there is SQL, or over the wire.
+    procedures: bodies of stored procedures by name, with the parameters `the_key` and `the_value`, of the columns'
+        types; for statements as `CALL name(:key, :value)`.
     """
 
     name: str
@@ -25,6 +29,7 @@ class Table:
     values: Values
     extras: bool = True
     load: Literal["sql", "wire"] = "sql"
+    procedures: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""What a worker asks: keys and values, their encodings, and the replies that must come."""

@@ -1,0 +1,191 @@
+"""Keys: the names of numbers, and how a session draws the numbers.
+
+The numbers 0 to count - 1 are in the table when a point begins, those from count on are not. The name of a number never
+depends on the seed of a run, so that a loaded table serves every point; the draws do.
+
+    numbers = draws(work.keys, work, worker=0, session=0, amount=65536)
+    names = [key(work.keys, number) for number in numbers.tolist()]
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import shake_128
+from math import gcd
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kvref_bench.errors import BenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from kvref_bench.load.work import Keys, Work
+
+    Numbers = NDArray[np.int64]
+
+SEED: Final = 0
+SHORTEST: Final = 8
+LONGEST: Final = 250
+# Eight letters and digits name 36**8 numbers, a little more than 2**41. No capitals: a column's collation may hold `a`
+# and `A` for equal.
+DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+PAIRS: Final = tuple(high + low for high in DIGITS for low in DIGITS)
+LIMIT: Final = 1 << 41
+MIX: Final = 0x9E3779B97F5 | 1
+
+PARAMETERS: Final[dict[str, dict[str, float]]] = {
+    "uniform": {},
+    "sequential": {},
+    "zipf": {"theta": 0.99},
+    "gaussian": {"mean": 0.5, "deviation": 1 / 6},
+    "hotspot": {"keys": 0.2, "draws": 0.8},
+    "latest": {"theta": 0.99},
+    "file": {},
+    "own": {},
+}
+"""Each distribution's parameters with what they are when a scenario does not say.
+
+theta: of zipf, more than 0, 0.99 as in YCSB. mean, deviation: as shares of all keys. keys, draws: the share of the keys
+that are hot, and of the draws that go to them.
+"""
+
+
+def key(keys: Keys, number: int, seed: int = SEED) -> bytes:
+    """Give the name of a number, always the same and never that of another number.
+
+    number: 0 to 2**41 - 1. seed: another one gives other names; a table has those of the default.
+    """
+    if keys.file is not None:
+        lines = read_file(keys.file)
+        return lines[number] if number < len(lines) else b"missing-%d" % number
+    if keys.shape == "int":
+        return b"%d" % (number + 1)
+    # An odd factor permutes the numbers below a power of two.
+    left = (number ^ seed) * MIX % LIMIT
+    left, fourth = divmod(left ^ left >> 20, 1296)
+    left, third = divmod(left, 1296)
+    first, second = divmod(left, 1296)
+    name = PAIRS[first] + PAIRS[second] + PAIRS[third] + PAIRS[fourth]
+    rest = keys.length - len(name)
+    if rest > 0:
+        name += shake_128(name.encode()).hexdigest((rest + 1) // 2)[:rest]
+    return name.encode()
+
+
+def table_keys(keys: Keys) -> Iterator[bytes]:
+    """Give each key that is in the table when a point begins, once."""
+    if keys.file is not None:
+        yield from dict.fromkeys(read_file(keys.file)[: keys.count])
+        return
+    for number in range(keys.count):
+        yield key(keys, number)
+
+
+def draws(keys: Keys, work: Work, worker: int, session: int, amount: int, first: int = 0) -> Numbers:
+    """Draw the numbers of the keys that a session names, in order.
+
+    worker: its number; a worker whose sessions share a pool draws for session 0. session: its number among those of all
+        workers. amount: how many. first: how many were drawn before.
+
+    Returns: `missing` of them are not in the table, with the distribution `own` none is.
+    """
+    if keys.distribution == "own":
+        steps = np.arange(first, first + amount, dtype=np.int64)
+        return keys.count + session + work.sessions * steps
+    generator = np.random.default_rng([work.seed, worker, session, first])
+    if keys.distribution in ("sequential", "file"):
+        start = worker * amount + first
+        numbers = (start + np.arange(amount, dtype=np.int64)) % keys.count
+    else:
+        numbers = DRAWN[keys.distribution](generator, keys.count, parameters(keys), amount)
+    if keys.missing:
+        numbers = np.where(generator.random(amount) < keys.missing, numbers + keys.count, numbers)
+    return numbers
+
+
+def parameters(keys: Keys) -> dict[str, float]:
+    """Give all parameters of the keys' distribution."""
+    return PARAMETERS[keys.distribution] | keys.parameters
+
+
+def uniform(generator: Generator, count: int, _: dict[str, float], amount: int) -> Numbers:
+    """Draw each key as often as any other."""
+    return generator.integers(0, count, amount, dtype=np.int64)
+
+
+def zipf(generator: Generator, count: int, given: dict[str, float], amount: int) -> Numbers:
+    """Draw few keys often, and scatter these over all numbers: neighbours share a page of the table."""
+    step = int(count * 0.6180339887) | 1
+    while gcd(step, count) > 1:
+        step += 2
+    scattered: Numbers = ranks(generator, count, given["theta"], amount) * step % count
+    return scattered
+
+
+def latest(generator: Generator, count: int, given: dict[str, float], amount: int) -> Numbers:
+    """Draw the keys with the highest numbers, those loaded last, often."""
+    return count - 1 - ranks(generator, count, given["theta"], amount)
+
+
+def gaussian(generator: Generator, count: int, given: dict[str, float], amount: int) -> Numbers:
+    """Draw keys about the mean; what falls outside the keys is drawn again."""
+    numbers = np.empty(0, dtype=np.int64)
+    while len(numbers) < amount:
+        drawn = np.floor(generator.normal(given["mean"], given["deviation"], amount) * count).astype(np.int64)
+        numbers = np.concatenate([numbers, drawn[(drawn >= 0) & (drawn < count)]])
+    return numbers[:amount]
+
+
+def hotspot(generator: Generator, count: int, given: dict[str, float], amount: int) -> Numbers:
+    """Draw the hot keys, the lowest numbers, with a share of all draws, and the others with the rest."""
+    hot = min(max(round(count * given["keys"]), 1), count)
+    if hot == count:
+        return uniform(generator, count, given, amount)
+    inside = generator.integers(0, hot, amount, dtype=np.int64)
+    outside = generator.integers(hot, count, amount, dtype=np.int64)
+    return np.where(generator.random(amount) < given["draws"], inside, outside)
+
+
+DRAWN: Final[dict[str, Callable[[Generator, int, dict[str, float], int], Numbers]]] = {
+    "uniform": uniform,
+    "zipf": zipf,
+    "gaussian": gaussian,
+    "hotspot": hotspot,
+    "latest": latest,
+}
+
+
+def ranks(generator: Generator, count: int, theta: float, amount: int) -> Numbers:
+    """Draw ranks, 0 the most frequent: rank r with a weight of 1 / (r + 1) ** theta."""
+    reached = np.cumsum(np.arange(1, count + 1, dtype=np.float64) ** -theta)
+    places = np.searchsorted(reached, generator.random(amount) * reached[-1], side="right")
+    # The product may round up to the last sum.
+    drawn: Numbers = np.minimum(places, count - 1).astype(np.int64)
+    return drawn
+
+
+@lru_cache(maxsize=4)
+def read_file(name: str) -> tuple[bytes, ...]:
+    """Read the keys of a file, one in each line.
+
+    Raises:
+        BenchError: it cannot be read, has no key, or one that memcached does not take.
+    """
+    try:
+        lines = Path(name).read_bytes().splitlines()
+    except OSError as error:
+        raise BenchError(
+            f"keys from the file {name}: {error.strerror}; name a file with one key in each line"
+        ) from error
+    if not lines:
+        raise BenchError(f"keys from the file {name}: it is empty; write one key in each line")
+    for number, line in enumerate(lines, 1):
+        if not 0 < len(line) <= LONGEST or line.split() != [line]:
+            raise BenchError(f"{name}, line {number}: {line[:40]!r} is no key; write 1 to 250 bytes without a space")
+    return tuple(lines)
