@@ -6,18 +6,18 @@ reach this machine.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import socket
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref_bench import link
 from kvref_bench.errors import BenchError
+from kvref_bench.load import engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from kvref_bench.load.coordinator import Engine
 
 _SCHEDULER_SECONDS: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """An engine; see `coordinator.Engine` for the fields."""
-
-    executor: Executor
-    workers: int
-    cpus: Sequence[int] = ()
-    control_host: str = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +54,12 @@ def local(workers: int, *, pin: bool = False, shape: link.Shape | None = None) -
     cpus = tuple(sorted(os.sched_getaffinity(0))) if pin else ()
     facts: dict[str, object] = {"kind": "local", "workers": workers, "pinned": list(cpus)}
     if shape is None:
-        with _pool(workers, None) as executor:
-            yield Place(Pool(executor, workers, cpus), facts)
+        with engine.local(workers, cpus) as pool:
+            yield Place(pool, facts)
         return
-    with link.namespace(shape) as there, _pool(workers, there.name) as executor:
+    with link.namespace(shape) as there, engine.local(workers, cpus, partial(link.enter, there.name)) as pool:
         facts |= {"kind": "namespace", "rate_bits": shape.rate, "delay_s": shape.delay, "address": there.inside}
-        yield Place(Pool(executor, workers, cpus), facts)
+        yield Place(pool, facts)
 
 
 @contextmanager
@@ -101,7 +91,7 @@ def cluster(scheduler: str, workers: int | None = None, control_host: str | None
         # Without a worker named, the scheduler could put two that wait for each other one behind the other.
         executors = [client.get_executor(pure=False, workers=[each], allow_other_workers=False) for each in used]
         host = control_host or _address_towards(scheduler)
-        yield Place(Pool(_InTurn(executors), len(used), (), host), facts | {"control_host": host}, here=False)
+        yield Place(engine.Local(_InTurn(executors), len(used), (), host), facts | {"control_host": host}, here=False)
 
 
 class _InTurn(Executor):
@@ -113,29 +103,6 @@ class _InTurn(Executor):
 
     def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         return self._executors[next(self._next) % len(self._executors)].submit(call, *args, **kwargs)
-
-
-@contextmanager
-def _pool(workers: int, namespace: str | None) -> Iterator[Executor]:
-    # Started anew, not forked: a fork would share this process's event loop and threads.
-    context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(namespace,))
-    try:
-        yield executor
-    except BaseException:
-        # A worker in the middle of a point would be waited for.
-        for each in multiprocessing.active_children():
-            each.terminate()
-        raise
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _begin(namespace: str | None) -> None:
-    # Ctrl-C reaches every process of the terminal; the coordinator decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if namespace is not None:
-        link.enter(namespace)
 
 
 def _address_towards(scheduler: str) -> str:

@@ -1,4 +1,4 @@
-"""A link of known rate and delay on one machine: a network namespace whose only way out is a pair of virtual interfaces.
+"""A link of known rate and delay on one machine: a network namespace with one way out, a pair of virtual interfaces.
 
 What runs in it reaches the servers of the machine, those that listen on loopback too, through that link. Needs Linux,
 root and iproute2.

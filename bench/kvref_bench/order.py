@@ -1,22 +1,23 @@
 """In which order the points of a scenario are measured, so that what changes with time falls on all alike.
 
-Repetitions outermost, then settings, then sessions, then series and servers in turn; each repetition begins with another
-server. The open loop comes after the closed one, because its rates are shares of what that did.
+Repetitions outermost, then settings, then sessions, then series and servers in turn; each repetition begins with
+another server. The open loop comes after the closed one, because its rates are shares of what that did.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from kvref_bench.runs.records import Peer
     from kvref_bench.scenario.records import Scenario, Series
 
 Settings = dict[str, int]
+_SQL_SERVER: Final = "mysql://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +70,22 @@ class Order(NamedTuple):
         return sum(len(each.turns) for each in self.rounds)
 
 
-def arrange(scenario: Scenario, peers: Sequence[Peer], settable: Mapping[str, bool]) -> Order:
+def arrange(scenario: Scenario, peers: Sequence[Peer], settable: frozenset[str]) -> Order:
     """Put the points of a scenario in their order.
 
     Args:
         peers: the servers, in the order of the first repetition.
-        settable: by name, whether it can be started with settings; the others are measured once, as they are.
+        settable: names of those that can be started with settings; the others are measured once, as they are.
     """
     left: list[Left] = []
     lines: list[tuple[Series, Peer, tuple[Settings, ...]]] = []
     for series, peer in product(scenario.series, peers):
-        reason = _unfit(series, peer)
+        reason = _unfit(scenario, series, peer)
         if reason is not None:
             left.append(Left(series.name, peer.name, {}, reason))
             continue
         wanted = combinations(scenario, series)
-        if not settable[peer.name] and wanted != ({},):
+        if peer.name not in settable and wanted != ({},):
             why = "it cannot be started with settings; measured once, as it is"
             left += [Left(series.name, peer.name, each, why) for each in wanted]
             wanted = ({},)
@@ -112,13 +113,15 @@ def estimate(scenario: Scenario, order: Order | None = None) -> float:
     return points * scenario.repetitions * (1 + len(scenario.rates)) * each
 
 
-def _unfit(series: Series, peer: Peer) -> str | None:
+def _unfit(scenario: Scenario, series: Series, peer: Peer) -> str | None:
     if series.over == "memcached" and peer.address is None:
         return "it has no memcached address"
-    if series.over == "sql" and peer.sql is None:
-        return "no SQL is known of it: give --sql"
+    if series.over == "sql" and not (peer.sql or "").startswith(_SQL_SERVER):
+        return f"no SQL server is known behind it: give --sql {_SQL_SERVER}..."
     if series.needs_table and peer.kind == "memcached":
         return "native memcached has no table"
+    if scenario.kind == "lag" and peer.sql is None:
+        return "what SQL sees is not known: give --sql"
     return None
 
 
