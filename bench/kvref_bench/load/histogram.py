@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BITS: Final = 7
-BINS: Final = 32 << BITS  # up to 2**38 ns, 275 s; what is longer counts as that
-LONGEST: Final = (1 << 38) - 1
+BINS: Final = 40 << BITS  # up to 2**46 ns, 19 hours: longer than a point lasts, so that sessions need not look
+LONGEST: Final = (1 << 46) - 1
 
 
 def index(nanoseconds: int) -> int:
-    """Give the bin of a duration, 0 ns to 275 s."""
+    """Give the bin of a duration, 0 ns to 19 hours; what is longer counts as that."""
     value = min(max(nanoseconds, 0), LONGEST)
     shift = (value | 1 << BITS).bit_length() - BITS - 1
     return (shift << BITS) + (value >> shift)

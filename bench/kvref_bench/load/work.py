@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Protocol = Literal["text", "binary", "mysql"]
+Protocol = Literal["text", "binary", "mysql", "null"]
 Route = Literal["none", "each", "switch", "bind"]
 Distribution = Literal["uniform", "sequential", "zipf", "gaussian", "hotspot", "latest", "file", "own"]
 
@@ -56,7 +56,7 @@ class Values:
 class Work:
     """The requests of one point.
 
-    protocol: `mysql`: prepared statements of `statements` instead of memcached commands.
+    protocol: `mysql`: prepared statements of `statements` instead of memcached commands; `null`: the null responder.
     route: how a session gets to its mapping: `each` key has `@@mapping<delimiter>` before it, `switch`: one
         `get @@mapping` when it is opened, `bind`: one `bind mapping`, `none`: not at all.
     verbs: weight of each verb: get, gets, set, add, replace, append, prepend, cas, incr, decr, delete, touch.

@@ -1,0 +1,99 @@
+"""The null responder: a server that answers each request with the same bytes, to see what the generator itself can do.
+
+Requests and replies have the sizes of a get of the point; one process, one core, on loopback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import signal
+import socket
+from contextlib import contextmanager
+from itertools import repeat
+from typing import TYPE_CHECKING, Final, cast
+
+import uvloop
+
+from kvref_bench.errors import BenchError
+from kvref_bench.load.plan import Answer, Exchange, Kind, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.connection import Connection
+
+    from kvref_bench.load.work import Task, Work
+
+_START_SECONDS: Final = 30.0
+_ETC_MEAN: Final = 335  # bytes, of the values of Facebook's ETC pool
+
+
+@contextmanager
+def responder(work: Work) -> Iterator[str]:
+    """Run a null responder for a point and give its address. Raises BenchError when it does not start."""
+    request, reply = _sizes(work)
+    here, there = multiprocessing.get_context("spawn").Pipe(duplex=False)
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(there, request, reply), daemon=True)
+    process.start()
+    try:
+        if not here.poll(_START_SECONDS):
+            raise BenchError(f"the null responder did not start within {_START_SECONDS:g} s")
+        yield f"127.0.0.1:{here.recv()}"
+    finally:
+        process.kill()
+        process.join()
+
+
+def plan_of(task: Task) -> Plan:
+    """Make the plan of a worker that talks to the null responder."""
+    request, reply = _sizes(task.work)
+    host, _, port = task.address.rpartition(":")
+    operations = task.work.depth * task.work.multiget
+    exchange = Exchange(b"g" * request * task.work.depth, b"v" * reply * task.work.depth, (0,) * operations)
+    return Plan(
+        kinds=(Kind("get", "hit"),),
+        connect=lambda: socket.create_connection((host, int(port)), 10),
+        exchanges=lambda _: repeat(exchange),
+        reader=_Reader(),
+        distinct=1,
+    )
+
+
+class _Reader:
+    def read(self, exchange: Exchange, data: bytes) -> Answer | None:
+        return Answer(exchange.kinds, (data,)) if len(data) >= len(exchange.reply) else None
+
+
+def _sizes(work: Work) -> tuple[int, int]:
+    key = work.keys.length if work.keys.shape == "text" else len(str(work.keys.count))
+    value = sum(work.values.sizes) // 2 if work.values.sizes else _ETC_MEAN
+    # get KEY ...\r\n; for each key VALUE KEY 0 SIZE\r\n...\r\n; END\r\n
+    request = len("get\r\n") + work.multiget * (key + 1)
+    reply = work.multiget * (len("VALUE  0 \r\n\r\n") + key + len(str(value)) + value) + len("END\r\n")
+    return request, reply
+
+
+def _serve(told: Connection, request: int, reply: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    uvloop.run(_listen(told, request, b"v" * reply))
+
+
+async def _listen(told: Connection, request: int, reply: bytes) -> None:
+    server = await asyncio.get_running_loop().create_server(lambda: _Responder(request, reply), "127.0.0.1", 0)
+    told.send(server.sockets[0].getsockname()[1])
+    await server.serve_forever()
+
+
+class _Responder(asyncio.Protocol):
+    def __init__(self, request: int, reply: bytes) -> None:
+        self._request = request
+        self._reply = reply
+        self._rest = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._write = cast("asyncio.WriteTransport", transport).write
+
+    def data_received(self, data: bytes) -> None:
+        count, self._rest = divmod(self._rest + len(data), self._request)
+        if count:
+            self._write(self._reply * count)

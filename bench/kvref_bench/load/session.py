@@ -1,0 +1,155 @@
+"""One connection that sends when it was answered (closed loop).
+
+What happens for each operation is written out here rather than called: a call costs a tenth of what one operation may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, cast
+
+from kvref_bench.load.plan import Exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kvref_bench.load.plan import Reader
+    from kvref_bench.load.recorder import Recorder
+
+_NOTHING = Exchange(b"", b"", ())
+
+
+class Crowd:
+    """What the sessions of one worker have in common.
+
+    over: set when the time is over: no session sends any more.
+    running: sessions that have not done all they had to.
+    done: moment at which the last of them was done, of `perf_counter_ns`.
+    lost: why a connection ended, in words; None while all stand.
+    failure: of the generator itself; None while there is none.
+    """
+
+    def __init__(self, recorder: Recorder, reader: Reader) -> None:
+        self.recorder = recorder
+        self.reader = reader
+        self.over = False
+        self.running = 0
+        self.done = 0
+        self.lost: str | None = None
+        self.failure: Exception | None = None
+
+
+class Session(asyncio.Protocol):
+    """A connection of the closed loop.
+
+    crowd: it belongs to. exchanges: it makes, one after the other.
+    """
+
+    __slots__ = ("_bins", "_next", "_reply", "_rest", "_write", "crowd", "exchange", "sent")
+
+    def __init__(self, crowd: Crowd, exchanges: Iterator[Exchange]) -> None:
+        self.crowd = crowd
+        self.exchange = _NOTHING
+        self.sent = 0
+        self._bins = crowd.recorder.bins["service"]
+        self._next = exchanges.__next__
+        self._reply = b""
+        self._rest = b""
+        self._write: Callable[[bytes], None]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport's write."""
+        self._write = cast("asyncio.WriteTransport", transport).write
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Remember why, unless the time is over."""
+        if not self.crowd.over and self.crowd.lost is None:
+            self.crowd.lost = f"a connection was closed by the server{f': {exc}' if exc else ''}"
+
+    def start(self) -> None:
+        """Send the first exchange."""
+        self.crowd.running += 1
+        self._go_on(perf_counter_ns())
+
+    def open(self) -> int:
+        """Give the number of operations without an answer."""
+        return len(self.exchange.kinds)
+
+    def data_received(self, data: bytes) -> None:
+        """Count the operations that were answered and send the next."""
+        if data == self._reply:
+            now = perf_counter_ns()
+            took = now - self.sent
+            # As `histogram.index`; no point lasts as long as its limit.
+            shift = (took | 128).bit_length() - 8
+            place = (shift << 7) + (took >> shift)
+            bins = self._bins
+            for kind in self.exchange.kinds:
+                bins[kind][place] += 1
+            if self.crowd.over:
+                self._forget()
+                return
+            try:
+                self.exchange = exchange = self._next()
+            except StopIteration:
+                self._finish()
+                return
+            self._reply = exchange.reply
+            self.sent = now
+            self._write(exchange.request)
+        else:
+            self._otherwise(data)
+
+    def _otherwise(self, data: bytes) -> None:
+        exchange = self.exchange
+        if exchange is _NOTHING:
+            self.crowd.recorder.refuse(b"", data)
+            return
+        self._rest += data
+        if len(self._rest) < len(exchange.reply) and exchange.reply.startswith(self._rest):
+            self._reply = b""  # no data equal it: what comes next is only the rest
+            return
+        kinds: tuple[int, ...] = exchange.kinds
+        unexpected: tuple[bytes, ...] = ()
+        if self._rest != exchange.reply:
+            answer = self.crowd.reader.read(exchange, self._rest)
+            if answer is None:
+                self._reply = b""
+                return
+            kinds, unexpected = answer.kinds, answer.unexpected
+        now = perf_counter_ns()
+        self._count(kinds, now)
+        for reply in unexpected:
+            self.crowd.recorder.refuse(exchange.request, reply)
+        self._rest = b""
+        self._answered(now)
+
+    def _answered(self, now: int) -> None:
+        self._go_on(now)
+
+    def _count(self, kinds: tuple[int, ...], now: int) -> None:
+        for kind in kinds:
+            self.crowd.recorder.add(kind, now - self.sent)
+
+    def _go_on(self, now: int) -> None:
+        if self.crowd.over:
+            self._forget()
+            return
+        try:
+            self.exchange = self._next()
+        except StopIteration:
+            self._finish()
+            return
+        self._reply = self.exchange.reply
+        self.sent = now
+        self._write(self.exchange.request)
+
+    def _finish(self) -> None:
+        self._forget()
+        self.crowd.running -= 1
+        self.crowd.done = perf_counter_ns()
+
+    def _forget(self) -> None:
+        self.exchange = _NOTHING
+        self._reply = b""
