@@ -9,13 +9,13 @@ import pandas as pd
 
 from kvref_bench.analysis import intervals, style
 from kvref_bench.analysis.latency import curve
-from kvref_bench.load import histogram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
+    from kvref_bench.analysis.gather import Data
     from kvref_bench.runs.run import Run
 
 W_BATCH: Final = "factor_daemon_memcached_w_batch_size"
@@ -26,6 +26,11 @@ SEEN: Final = {
     "visible": "rows seen at READ COMMITTED",
     "unlocked": "row locks given up",
     "uncommitted": "rows seen at READ UNCOMMITTED",
+}
+DASHES: Final[dict[str, str | tuple[float, tuple[float, ...]]]] = {
+    "visible": "-",
+    "unlocked": (0, (5, 1.6)),
+    "uncommitted": (0, (1.4, 1.4)),
 }
 SECOND: Final = 1e9  # ns
 
@@ -125,8 +130,88 @@ def draw_lags(axes: Axes, curves: Mapping[str, pd.DataFrame], looks: Mapping[str
     axes.set_xlim(left=0, right=max(axes.get_xlim()[1], interval + 1.5))
 
 
-def resolution(nanoseconds: int) -> float:
-    """Give the width of the bin of a duration in seconds: how exactly a lag is known."""
-    place = np.array([histogram.index(nanoseconds)] * 2, dtype=np.int64) + np.array([0, 1])
-    low, high = histogram.lowest(place)
-    return float(high - low) / SECOND
+def surface_page(data: Data | None, server: str, sessions: int) -> style.Slide:
+    """Draw the surface of one server at one number of sessions, with what it says."""
+    title = "Batches and the binary log"
+    if data is None:
+        return style.nothing(title, "There is no run of this scenario.", "Source: none.")
+    points = data.points[(data.points["use"] == "valid") & (data.points["label"] == server)]
+    points = points[points["sessions"] == sessions]
+    if points.empty or W_BATCH not in points:
+        return style.nothing(title, f"{server} has no valid point with {sessions} sessions.", data.source)
+    rates = surface(points)
+    off, largest = str(rates.index[0]), int(rates.columns[-1])
+    gain = rates.loc[off].iloc[-1] / rates.loc[off].iloc[0]
+    said = f"{server}: batches of {largest} write {gain:.2g} times as fast as single commits"
+    if {"off", "on"} <= set(rates.index):
+        kept = rates.loc["on"].iloc[-1] / rates.loc["off"].iloc[-1]
+        said += f"; the binary log leaves {kept:.0%} of that"
+    page, (axes,) = style.slide(
+        said,
+        data.source,
+        right=0.97,
+        subtitle=f"Sets per second, {sessions} sessions; x: times the rate without batches and binary log",
+    )
+    draw_surface(axes, rates, float(rates.to_numpy()[0, 0]))
+    return page
+
+
+def lag_page(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame]) -> style.Slide:
+    """Draw after how long SQL sees an open batch, a panel for each interval, with what it says.
+
+    curves: as of `lags` by label and INTERVAL.
+    """
+    title = "When SQL sees an open batch"
+    if data is None or not curves:
+        return style.nothing(title, "There is no run of this scenario.", "Source: none.")
+    spans = sorted({int(float(str(key[1]))) for key in curves})
+    seen = [
+        float(each["ns"].iloc[-1]) / SECOND - float(str(key[1])) for key, each in curves.items() if key[2] == "visible"
+    ]
+    said = (
+        f"SQL sees an open batch at most {max(seen):.2f} s after the interval of the background commit"
+        if seen
+        else title
+    )
+    page, panels = style.slide(
+        said,
+        data.source,
+        columns=len(spans),
+        right=0.97,
+        subtitle="Grey: the time in which a thread that wakes each second must commit",
+    )
+    looks = data.looks
+    for axes, span in zip(panels, spans, strict=True):
+        here = {key: each for key, each in curves.items() if int(float(str(key[1]))) == span}
+        named = {f"{key[0]}: {SEEN[str(key[2])]}": each for key, each in here.items()}
+        drawn = {
+            name: style.Look(looks[str(key[0])].colour, dash=DASHES[str(key[2])])
+            for name, key in zip(named, here, strict=True)
+        }
+        draw_lags(axes, named, drawn, span)
+        axes.set_title(f"interval {span} s")
+    panels[-1].legend(loc="lower right", fontsize=11)
+    return page
+
+
+def sentence(data: Data | None, waiting: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame]) -> str:
+    """Say what batches and the binary log do to writes, and after how long SQL sees an open batch."""
+    said = []
+    if data is not None:
+        points = data.points[data.points["use"] == "valid"]
+        for label, part in points.groupby("label", sort=True):
+            ends = [
+                part[part[W_BATCH] == each].groupby("sessions")["qps"].median().max()
+                for each in (part[W_BATCH].min(), part[W_BATCH].max())
+            ]
+            logged = cost(part, [W_BATCH, "sessions"])["ratio"].median()
+            tail = f", the binary log leaves {logged:.0%}" if np.isfinite(logged) else ""
+            said.append(f"on {label} the largest batches write {ends[1] / ends[0]:.2g} times as fast{tail}")
+    if waiting is not None:
+        table = lag_table({key: each for key, each in curves.items() if key[2] == "visible"}, ["label", "interval"])
+        said += [
+            f"{row['label']} shows a batch left open after {row['shortest']:.2f} to {row['longest']:.2f} s "
+            f"(interval {row['interval']:.0f} s)"
+            for row in table.to_dict("records")
+        ]
+    return ("; ".join(said) + ".").capitalize() if said else ""

@@ -110,7 +110,7 @@ def heat(hist: pd.DataFrame, points: pd.DataFrame, timing: str, bands: int = 4) 
 
 def plain(points: pd.DataFrame) -> pd.DataFrame:
     """Keep the points that count and have every setting of the server at its lowest, or none."""
-    kept = points[points["use"] == "valid"]
+    kept: pd.DataFrame = points[points["use"] == "valid"]
     for factor in [name for name in points.columns if name.startswith("factor_")]:
         kept = kept[kept[factor].isna() | (kept[factor] == kept[factor].min())]
     return kept
@@ -124,12 +124,13 @@ def at_one_load(data: Data) -> pd.DataFrame:
     points = plain(data.closed)
     shared = points.groupby("sessions")["line"].nunique()
     common = shared[shared == points["line"].nunique()]
-    if len(common):
-        return points[points["sessions"] == common.index.max()]
-    return points[points["sessions"] == points.groupby("line")["sessions"].transform("max")]
+    own = points.groupby("line")["sessions"].transform("max")
+    return points.loc[points["sessions"] == (common.index.max() if len(common) else own)]
 
 
-def curves(hist: pd.DataFrame, points: pd.DataFrame, timing: str = "service", by: str = "line") -> dict[str, pd.DataFrame]:
+def curves(
+    hist: pd.DataFrame, points: pd.DataFrame, timing: str = "service", by: str = "line"
+) -> dict[str, pd.DataFrame]:
     """Give the distribution (`curve`) of each line that has something in this timing."""
     merged = {str(name): counts(hist, group, timing) for name, group in points.groupby(by, sort=True)}
     return {name: curve(each) for name, each in merged.items() if len(each)}
@@ -146,7 +147,9 @@ def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
     shares = data.spec["rates"]
     for (line, sessions), group in asked.groupby(["line", "sessions"], sort=True):
         measured = group["rate"] / closed.get((line, sessions), np.nan)
-        nearest = measured.map(lambda share: min(shares, key=lambda each: abs(each - share)) if share == share else np.nan)
+        nearest = measured.map(
+            lambda share: np.nan if np.isnan(share) else min(shares, key=lambda each: abs(each - share))
+        )
         for share, part in group.groupby(nearest, sort=True):
             found = quantiles(counts(hist, part, "intended"), (0.5, 0.99))
             rows.append({"line": line, "sessions": sessions, "rate": part["rate"].median(), "share": share, **found})

@@ -34,7 +34,9 @@ def percentiles(data: Data | None, curves: Curves) -> style.Slide:
     title = "No percentiles"
     if data is None or not curves:
         return style.nothing(title, NO_RUN, "Source: none.")
-    page, (axes,) = style.slide(_title(data, curves), data.source, subtitle="Latency from send to reply, closed loop, all repetitions together")  # noqa: E501
+    page, (axes,) = style.slide(
+        _title(data, curves), data.source, subtitle="Latency from send to reply, closed loop, all repetitions together"
+    )
     ends = draw_percentiles(axes, curves, data.looks)
     style.label_ends(axes, ends)
     return page
@@ -67,7 +69,10 @@ def above(data: Data | None, curves: Curves) -> style.Slide:
     """Draw the distribution twice: which share was answered by then (CDF), and which was not (CCDF)."""
     if data is None or not curves:
         return style.nothing("No distribution", NO_RUN, "Source: none.")
-    spread = {name: p99(each) / float(each["ns"].iloc[int(np.searchsorted(each["share"], 0.5))]) for name, each in curves.items()}  # noqa: E501
+    spread = {
+        name: p99(each) / float(each["ns"].iloc[int(np.searchsorted(each["share"], 0.5))])
+        for name, each in curves.items()
+    }
     widest = max(spread, key=lambda name: spread[name])
     title = f"The slowest hundredth waits up to {spread[widest]:.2g} times the median ({widest})"
     page, (left, right) = style.slide(title, data.source, columns=2, right=0.97, wspace=0.24)
@@ -93,7 +98,9 @@ def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
     low, high = (f"{growth.iloc[place]:.2g} times ({growth.index[place]})" for place in (0, -1))
     shares = f"{table['share'].min():.0%} to {table['share'].max():.0%}"
     title = f"From {shares} of a server's own maximum p99 grows {low if len(growth) == 1 else f'{low} to {high}'}"
-    page, (axes,) = style.slide(title, data.source, subtitle="p99 solid, p50 dotted; open loop, from the moment of the schedule to the reply")  # noqa: E501
+    page, (axes,) = style.slide(
+        title, data.source, subtitle="p99 solid, p50 dotted; open loop, from the moment of the schedule to the reply"
+    )
     labels = []
     for name, part in table.sort_values("rate").groupby("line"):
         look = data.looks[str(name)]
@@ -116,8 +123,13 @@ def timings(data: Data | None, line: str, both: Curves) -> style.Slide:
     if data is None or len(both) < 2:
         return style.nothing("No two timings", NO_RUN if data is None else NO_OPEN_LOOP, "Source: none.")
     service, intended = (p99(both[name]) for name in ("service", "intended"))
-    title = f"{line}: p99 is {style.duration(service)} from the send, {style.duration(intended)} from the schedule, which users wait"  # noqa: E501
-    page, (axes,) = style.slide(title, data.source, subtitle="The highest asked rate; what waits behind a slow request counts only in the schedule's timing")  # noqa: E501
+    told = f"p99 is {style.duration(service)} from the send, {style.duration(intended)} from the schedule"
+    title = f"{line}: {told}, which is what users wait"
+    page, (axes,) = style.slide(
+        title,
+        data.source,
+        subtitle="The highest asked rate; what waits behind a slow request counts only in the schedule's timing",
+    )
     dark, light = style.PALETTE["plugin"][0], style.PALETTE["kvref"][0]
     looks = {"from the send": style.Look(dark), "from the schedule": style.Look(light)}
     named = {"from the send": both["service"], "from the schedule": both["intended"]}

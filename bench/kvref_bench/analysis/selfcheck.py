@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from kvref_bench.runs.run import Run
+
 LAG: Final = 2e6  # ns: what 99 % of the sends must not be late by at half of the ceiling
 HALF: Final = 0.5
+NEAR: Final = 0.9  # of the ceiling: above it the generator may be what was measured
+NULL: Final = "null responder"
 SHARES: Final = (0.5, 0.9, 0.99, 0.999)
 
 
@@ -85,25 +89,103 @@ def draw_clients(axes: Axes, table: pd.DataFrame) -> None:
     axes.legend(loc="lower right", fontsize=15)
 
 
-def lags(points: pd.DataFrame) -> pd.DataFrame:
-    """Give the points of open loops: how late 99 % of the sends were at most, asked for which share of the ceiling."""
+def calibrations(runs: Sequence[Run]) -> pd.DataFrame:
+    """List what the null responder gave: the ceiling of each run by sessions and depth, the lag at half of it, ns."""
+    rows = [
+        {
+            "scenario": run.info["scenario"]["name"], "run": run.id, "sessions": each["sessions"],
+            "depth": each["depth"] * each["multiget"], "ceiling": each["operations_per_second"],
+            "us_per_op": each["cpu_us_per_operation"], "lag_p99": each.get("lag_p99_ns_at_half", np.nan),
+        }
+        for run in runs
+        for each in run.info["calibration"].get("null_responder", ())
+    ]  # fmt: skip
+    names = ["scenario", "run", "sessions", "depth", "ceiling", "us_per_op", "lag_p99"]
+    return pd.DataFrame(rows, columns=names).sort_values(["scenario", "run", "sessions", "depth"], ignore_index=True)
+
+
+def lags(points: pd.DataFrame, calibrated: pd.DataFrame) -> pd.DataFrame:
+    """Give how late 99 % of the sends of each open loop were at most, and for which share of the ceiling it asked.
+
+    points: of runs. calibrated: as of `calibrations`; their lags at half of the ceiling have `server` "null responder".
+    """
     open_loop = points[points["rate"].notna() & points["lag_p99"].notna()]
-    asked = open_loop.assign(of_ceiling=open_loop["rate"] / open_loop["ceiling"])
-    names = ["scenario", "server", "series", "sessions", "rate", "of_ceiling", "rep", "lag_p99", "lag_max", "valid"]
-    return asked[names].sort_values(["scenario", "server", "rate", "rep"], ignore_index=True)
+    asked = open_loop.assign(of_ceiling=open_loop["rate"] / open_loop["ceiling"])[
+        ["scenario", "server", "of_ceiling", "lag_p99"]
+    ]
+    own = calibrated[calibrated["lag_p99"].notna()].assign(server=NULL, of_ceiling=HALF)[asked.columns]
+    both: list[pd.DataFrame] = [each for each in (own, asked) if len(each)]
+    return pd.concat(both, ignore_index=True) if both else asked
 
 
 def draw_lags(axes: Axes, asked: pd.DataFrame) -> None:
     """Draw how late sends were over the share of the ceiling that was asked for, with the limit."""
-    kept = asked["lag_p99"] <= LAG
-    for chosen, colour in ((kept, style.PALETTE["plugin"][0]), (~kept, style.PALETTE["kvref"][0])):
-        part = asked[chosen]
-        axes.scatter(part["of_ceiling"] * 100, part["lag_p99"], s=70, color=colour, alpha=0.6, linewidths=0)
-    axes.axhline(LAG, color=style.INK, linewidth=2)
-    axes.axvline(HALF * 100, color=style.MUTED, linewidth=1.5, linestyle=":")
+    for own, colour, text in ((True, style.INK, "null responder"), (False, style.PALETTE["plugin"][0], "a server")):
+        part = asked[(asked["server"] == NULL) == own]
+        axes.scatter(
+            part["of_ceiling"] * 100, part["lag_p99"], s=80, color=colour, alpha=0.55, linewidths=0, label=text
+        )
+    axes.axhline(LAG, color=style.PALETTE["kvref"][0], linewidth=2)
     axes.set(yscale="log", xlabel="asked rate, % of what the generator alone can do")
-    axes.set_xlim(left=0, right=max(60.0, float(asked["of_ceiling"].max()) * 105))
+    axes.set_xlim(left=0, right=max(60.0, float(np.nanmax(asked["of_ceiling"])) * 105))
+    axes.set_ylim(top=max(2 * LAG, float(asked["lag_p99"].max()) * 1.3))
+    axes.annotate("limit 2 ms", (0, LAG), xytext=(6, 5), textcoords="offset points", color=style.PALETTE["kvref"][0])
+    axes.legend(loc="lower right")
     style.time_axis(axes, "99 % of the sends were at most so late")
+
+
+def lag_page(asked: pd.DataFrame, source: str) -> style.Slide:
+    """Draw the lags with what they say."""
+    if asked.empty:
+        return style.nothing("The schedule's lag is not known", "No run has an open loop or a null responder.", source)
+    own = asked[asked["server"] == NULL]
+    worst = float((own if len(own) else asked)["lag_p99"].max())
+    what = "At half of the generator's ceiling" if len(own) else "In the open loops measured"
+    page, (axes,) = style.slide(
+        f"{what} 99 % of the requests leave within {style.duration(worst)} of their moment", source, right=0.97
+    )
+    draw_lags(axes, asked)
+    return page
+
+
+def ceiling_page(shares: pd.DataFrame, source: str) -> style.Slide:
+    """Draw how near the points came to the generator's ceiling, with what it says."""
+    if shares.empty:
+        return style.nothing("The ceiling is not known", "No run has points with a ceiling.", source)
+    top = shares.iloc[0]
+    where = f"{top['scenario']}, {top['server']}"
+    title = f"The nearest any point came to the generator's ceiling: {top['share']:.0%} ({where})"
+    page, (axes,) = style.slide(title, source, left=0.2, right=0.97, subtitle="Each dot is one measured point")
+    draw_ceilings(axes, shares)
+    return page
+
+
+def client_page(table: pd.DataFrame, source: str) -> style.Slide:
+    """Draw the clients with what they say."""
+    if table.empty:
+        return style.nothing("The clients' cost is not known", "There is no valid run of client-overhead.", source)
+    cheap, dear = table.index[0], table.index[-1]
+    title = f"{dear} costs {table['times'].iloc[-1]:.2g} times the CPU of {cheap} for the same request"
+    page, (axes,) = style.slide(title, source, left=0.2, right=0.97, subtitle="One session, one request at a time")
+    draw_clients(axes, table)
+    return page
+
+
+def sentence(shares: pd.DataFrame, asked: pd.DataFrame, table: pd.DataFrame, worst: float) -> str:
+    """Say whether the generator can be trusted. worst: error of percentiles, percent."""
+    said = []
+    if len(shares):
+        near = int((shares["share"] > NEAR).sum())
+        said.append(f"{near} of {len(shares)} points came within {1 - NEAR:.0%} of the generator's own ceiling")
+    own = asked[asked["server"] == NULL]
+    if len(own):
+        kept = f"{int((own['lag_p99'] <= LAG).sum())} of {len(own)}"
+        said.append(f"at half of it the p99 of the lag is under 2 ms in {kept} runs")
+    if len(table):
+        said.append(
+            f"an operation costs the client {table['value'].iloc[0]:.3g} to {table['value'].iloc[-1]:.3g} us of CPU"
+        )
+    return "; ".join([*said, f"percentiles are within {worst:.2f} % of the exact ones"]).capitalize() + "."
 
 
 def errors(values: Sequence[int], shares: Sequence[float] = SHARES) -> pd.DataFrame:
