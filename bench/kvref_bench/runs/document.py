@@ -103,6 +103,8 @@ def end(document: Document, stopped: str | None, warnings: list[str], **more: An
         more: as for `begin`, what is known only now; `peers`: all servers, with what is known of them by now.
     """
     facts: Document = {name: {**document[name], **more[name]} for name in ("network", "calibration") if name in more}
+    if more.get("peers"):
+        facts["servers"] = [server(peer, document["servers"][0]["rows"]) for peer in more["peers"]]
     return {
         **document,
         **facts,
