@@ -75,11 +75,12 @@ def cluster(scheduler: str, workers: int | None = None, control_host: str | None
         BenchError: the package is missing, nobody answers, or there is no worker.
     """
     try:
-        from distributed import Client  # noqa: PLC0415 -- an extra of its own
+        import distributed  # noqa: PLC0415 -- an extra of its own
     except ModuleNotFoundError as lack:
         raise BenchError("--dask needs the package distributed: pip install 'kvref[cluster]'") from lack
     try:
-        client: Any = Client(scheduler, timeout=_SCHEDULER_SECONDS, set_as_default=False)
+        make: Any = distributed.Client
+        client = make(scheduler, timeout=_SCHEDULER_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise BenchError(f"no Dask scheduler answers at {scheduler}: {error}") from error
     with client:

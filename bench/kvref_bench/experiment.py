@@ -50,14 +50,13 @@ _GETS: Final = {"get", "gets"}
 class Asked:
     """What a user wants measured.
 
-    peers: by name. settable: those that can be started with settings.
+    peers: by name.
     place: where the workers are.
     seed: of every draw.
     """
 
     scenario: Scenario
     peers: Mapping[str, OpenPeer]
-    settable: frozenset[str]
     place: Place
     seed: int = 0
 
@@ -110,7 +109,9 @@ class Experiment:
         return stopped
 
     def _measure_all(self, stack: ExitStack) -> None:
-        order = arrange(self._scenario, [each.peer for each in self._asked.peers.values()], self._asked.settable)
+        peers = self._asked.peers
+        settable = frozenset(name for name, each in peers.items() if each.settable)
+        order = arrange(self._scenario, [each.peer for each in peers.values()], settable)
         for left in order.left:
             self._leave(left)
         if not order.points:
@@ -120,7 +121,7 @@ class Experiment:
         for each in order.rounds:
             ready = self._get_ready(each)
             if self._run is None:
-                self._run = stack.enter_context(self._open_run([peer.peer for peer in self._asked.peers.values()]))
+                self._run = stack.enter_context(self._open_run([peer.peer for peer in peers.values()]))
             for turn in each.turns:
                 self._display.point(turn)
                 if turn.server in ready:

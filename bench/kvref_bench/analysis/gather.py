@@ -39,9 +39,9 @@ class Data:
     """The runs of one scenario on one machine, each server's from its newest run.
 
     points: columns of `runs.tables.POINTS`, and: `kind` of the server; `label` of it, for readers; `over`: `memcached`
-    or `sql`; `mix`: what is asked, one panel of a chart; `line`: name of what a chart draws as one line; `line_kind`: whose colour that has; `cpu_share`: of the
-    machine's cores that the server used; `use`: `valid`, `limited` (invalid only because the client was at its limit:
-    the server can do this or more) or `invalid`.
+    or `sql`; `mix`: what is asked, one panel of a chart; `line`: name of what a chart draws as one line; `line_kind`:
+    whose colour that has; `cpu_share`: of the machine's cores that the server used; `use`: `valid`, `limited` (invalid
+    only because the client was at its limit: the server can do this or more) or `invalid`.
     left_out: sentences about runs that are not in it.
     """
 

@@ -1,26 +1,29 @@
 """The two sides of a ratio, picked from the points of a scenario so that nothing else differs between them.
 
-Ways to compare: `over`: memcached over SQL on one server; `kind`: servers of one kind over each other server;
-`sessions`: a number of sessions over another on one server; `factor`: a setting of the server over another value of it;
-`series`: a series over another on one server; `version`: the newest server of a kind over the oldest.
-`best` instead of a number of sessions takes for each side the number at which it was fastest.
+Ways to compare, on each server by itself unless said: `over`: memcached over SQL; `kind`: a kind of server over each
+other one, or `*`, each other one, over it; `sessions`: a number of sessions over another, `~10` the nearest that was
+measured; `factor`: settings of the server over others, `name=value&name=max`; `series`: a series over another;
+`version`: the newest server of a kind over its oldest; `where`: clients behind a link over clients on the machine.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from kvref_bench.analysis.intervals import FEWEST, Interval, Pair, ratio
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     import pandas as pd
 
+    from kvref_bench.analysis.articles import Claim
     from kvref_bench.analysis.gather import Data
 
 Bound = Literal["exact", "at least", "at most"]
+NEAR: Final = 1.3  # of `~10`: 8 and 12 are near
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Compared:
     """The ratio of two sides for one server.
 
     ratio: None where there is none, `why` says why. bound: `at least`: the client was at its limit on the upper side,
-    so the server's ratio is this or more; `at most`: on the lower side.
+    so the servers' ratio is this or more; `at most`: on the lower side.
     """
 
     server: str
@@ -45,169 +48,180 @@ class Side(NamedTuple):
     why: str = ""
 
 
-class Asked(NamedTuple):
-    """What is compared; see `seeds.Claim`."""
+def compared(claim: Claim, datas: Mapping[str, Data]) -> list[Compared]:
+    """Give the claim's ratio for each server that can be asked; one row without a server where none can.
 
-    upper: str
-    lower: str
-    at: str
-    series: str
-    measure: str
-
-
-def compared(data: Data, way: str, upper: str, lower: str, at: str, series: str, measure: str) -> list[Compared]:
-    """Give the ratio for each server that can be asked; one row without a server where none can."""
-    if way not in _WAYS:
-        return [Compared("", None, why=way)]  # the claim itself says why it cannot be measured so
-    asked = Asked(upper, lower, at, series, measure)
-    found = _WAYS[way](_defaults(data, asked), asked, data)
-    return found or [Compared("", None, why=f"no server with both sides ({upper} and {lower}) was measured")]
-
-
-def _defaults(data: Data, asked: Asked) -> pd.DataFrame:
-    points = data.closed
-    if asked.series:
-        points = points[points["series"].isin(asked.series.split("|"))]
-    return at_defaults(points, but=asked.upper.partition("=")[0])
-
-
-def at_defaults(points: pd.DataFrame, but: str = "") -> pd.DataFrame:
-    """Keep points with each of the server's settings at its lowest value, which for the plugin's is its default.
-
-    but: a setting of which all values are kept.
+    datas: what was measured, by place of the clients.
     """
-    for factor in [name for name in points.columns if name.startswith("factor_") and name != f"factor_{but}"]:
-        points = points[points[factor].isna() | (points[factor] == points[factor].min())]
+    if claim.compare not in _WAYS:
+        return [Compared("", None, why=claim.compare)]
+    needed = {"local", claim.where} if claim.compare == "where" else {claim.where}
+    for place in ("local", "remote"):
+        if place in needed and place not in datas:
+            return [Compared("", None, why=f"no {place} run of this scenario here")]
+    points = {place: _asked(datas[place], claim) for place in needed}
+    found = list(_WAYS[claim.compare](claim, points))
+    return found or [Compared("", None, why="no server with both sides was measured")]
+
+
+def _asked(data: Data, claim: Claim) -> pd.DataFrame:
+    """Keep the closed loop's points of the claim's series and servers."""
+    points = data.closed
+    if claim.series:
+        points = points[points["series"].isin(claim.series.split("|"))]
+    if claim.over:
+        points = points[points["over"] == claim.over]
+    matches = points["label"].map(lambda label: re.match(claim.servers, label) is not None)
+    # A kind of server that is one side of a ratio is not what is asked for the other.
+    return points[matches.astype(bool)]
+
+
+def at_defaults(points: pd.DataFrame) -> pd.DataFrame:
+    """Keep series without settings, else points with each setting at its lowest, the default of the plugin's."""
+    factors = [name for name in points.columns if name.startswith("factor_")]
+    if not factors:
+        return points
+    bare = points[factors].isna().all(axis=1)
+    has_bare = bare.groupby([points["over"], points["mix"]]).transform("any")
+    points = points[bare | ~has_bare]
+    for factor in factors:
+        lowest = points.groupby(["over", "mix"])[factor].transform("min")
+        points = points[points[factor].isna() | (points[factor] == lowest)]
     return points
 
 
 def side(points: pd.DataFrame, at: str, measure: str = "qps") -> Side:
-    """Pick the repetitions of one side: valid ones, else those that are a lower bound of what the server can do."""
-    if at == "best":
-        usable = points[points["use"] != "invalid"]
-        if usable.empty:
-            return _unusable(points, "at any number of sessions")
-        medians = usable.groupby("sessions")[measure].median()
-        at = str(medians.idxmax())
-    chosen = points[points["sessions"] == int(at)] if at else points
-    if chosen.empty:
-        return Side({}, why=f"{at} sessions were not measured")
-    for uses in (("valid",), ("valid", "limited")):
-        kept = chosen[chosen["use"].isin(uses)].dropna(subset=[measure])
-        medians = kept.groupby("rep")[measure].median()
-        values = dict(zip(medians.index.astype(int).tolist(), medians.tolist(), strict=True))
-        if len(values) >= FEWEST or (uses[-1] == "limited" and values):
-            return Side(
-                {int(rep): float(value) for rep, value in values.items()}, bool((kept["use"] == "limited").any())
-            )
-    return _unusable(chosen, f"with {at} sessions")
+    """Pick the repetitions of one side: valid ones, else those that are a lower bound of what the server can do.
 
-
-def _unusable(points: pd.DataFrame, where: str) -> Side:
+    at: sessions; `best`: those with which it is fastest; `~10`: the nearest to so many; empty: all.
+    """
     if points.empty:
         return Side({}, why="one side was not measured")
-    reasons = points["invalid_reason"].mode()
-    return Side({}, why=f"no valid repetition {where}: {reasons.iloc[0]}")
+    sessions = _sessions_of(points, at)
+    if sessions is None:
+        return Side({}, why=f"{at.strip('~')} sessions were not measured" if at != "best" else _worst(points))
+    chosen = points[points["sessions"] == sessions] if at else points
+    for uses in (("valid",), ("valid", "limited")):
+        kept = chosen[chosen["use"].isin(uses)].dropna(subset=[measure])
+        if kept["rep"].nunique() >= FEWEST or (len(uses) > 1 and len(kept)):
+            medians = kept.groupby("rep")[measure].median()
+            values = dict(zip(medians.index.astype(int).tolist(), medians.tolist(), strict=True))
+            return Side(values, measure == "qps" and bool((kept["use"] == "limited").any()))
+    return Side({}, why=_worst(chosen))
 
 
-def _pair(server: str, upper: Side, lower: Side, name: str) -> Compared:
+def _sessions_of(points: pd.DataFrame, at: str) -> int | None:
+    if at == "best":
+        usable = points[points["use"] != "invalid"]
+        return int(usable.groupby("sessions")["qps"].median().idxmax()) if len(usable) else None
+    measured = sorted(points["sessions"].unique().tolist())
+    if not at:
+        return int(measured[0])
+    if at.startswith("~"):
+        wanted = int(at[1:])
+        nearest = min(measured, key=lambda each: max(each / wanted, wanted / each))
+        return int(nearest) if max(nearest / wanted, wanted / nearest) <= NEAR else None
+    return int(at) if int(at) in measured else None
+
+
+def _worst(points: pd.DataFrame) -> str:
+    reasons = points.loc[points["use"] == "invalid", "invalid_reason"].mode()
+    return f"no valid repetition: {reasons.iloc[0]}" if len(reasons) else "no repetition has this measure"
+
+
+def _pair(server: str, claim: Claim, upper: Side, lower: Side) -> Compared:
     if not upper.values or not lower.values:
         return Compared(server, None, why=upper.why or lower.why)
     if upper.limited and lower.limited:
         return Compared(server, None, why="the client was at its limit on both sides")
-    found = ratio(Pair(upper.values, lower.values), name=f"{server} {name}")
+    found = ratio(Pair(upper.values, lower.values), name=f"{server} {claim.what} {claim.title}")
     if upper.limited:
-        return Compared(server, found, "at least", "the client was at its limit on the upper side: at least this")
+        return Compared(server, found, "at least", "at least this: the client was at its limit on the upper side")
     if lower.limited:
-        return Compared(server, found, "at most", "the client was at its limit on the lower side: at most this")
+        return Compared(server, found, "at most", "at most this: the client was at its limit on the lower side")
     return Compared(server, found)
 
 
-def _over(points: pd.DataFrame, asked: Asked, _: Data) -> list[Compared]:
-    found = []
-    for server, part in points.groupby("label", sort=True):
-        upper, lower = part[part["over"] == asked.upper], part[part["over"] == asked.lower]
+Points = dict[str, "pd.DataFrame"]
+
+
+def _groups(points: pd.DataFrame, column: str = "label") -> Iterator[tuple[str, pd.DataFrame]]:
+    for name, part in points.groupby(column, sort=True):
+        yield str(name), part
+
+
+def _over(claim: Claim, points: Points) -> Iterator[Compared]:
+    for server, part in _groups(at_defaults(points[claim.where])):
+        upper, lower = part[part["over"] == claim.upper], part[part["over"] == claim.lower]
         if len(upper) and len(lower):
-            sides = side(upper, asked.at, asked.measure), side(lower, asked.at, asked.measure)
-            found.append(_pair(str(server), *sides, str(asked)))
-    return found
+            yield _pair(server, claim, side(upper, claim.at, claim.measure), side(lower, claim.at, claim.measure))
 
 
-def _kind(points: pd.DataFrame, asked: Asked, _: Data) -> list[Compared]:
-    """One of the two is a kind of server, the other `*`: each server that has a table."""
-    fixed = asked.upper if asked.upper != "*" else asked.lower
-    points = points[points["over"] == "memcached"]
-    of_kind = points[points["kind"] == fixed]
-    if of_kind.empty:
-        return []
-    mine, found = side(of_kind, asked.at, asked.measure), []
-    for server, part in points[points["kind"] != fixed].groupby("label", sort=True):
-        other = side(part, asked.at, asked.measure)
-        sides = (mine, other) if asked.upper != "*" else (other, mine)
-        found.append(_pair(str(server), *sides, str(asked)))
-    return found
+def _kind(claim: Claim, points: Points) -> Iterator[Compared]:
+    fixed = claim.upper if claim.upper != "*" else claim.lower
+    here = at_defaults(points[claim.where])
+    mine = side(here[here["kind"] == fixed], claim.at, claim.measure)
+    for server, part in _groups(here[here["kind"] != fixed]):
+        other = side(part, claim.at, claim.measure)
+        yield _pair(server, claim, *((mine, other) if claim.upper != "*" else (other, mine)))
 
 
-def _sessions(points: pd.DataFrame, asked: Asked, _: Data) -> list[Compared]:
-    found = []
-    for line, part in points[points["over"] == asked.at].groupby("line", sort=True):
-        sides = side(part, asked.upper, asked.measure), side(part, asked.lower, asked.measure)
-        found.append(_pair(str(line), *sides, str(asked)))
-    return found
+def _sessions(claim: Claim, points: Points) -> Iterator[Compared]:
+    for line, part in _groups(at_defaults(points[claim.where]), "line"):
+        yield _pair(line, claim, side(part, claim.upper, claim.measure), side(part, claim.lower, claim.measure))
 
 
-def _factor(points: pd.DataFrame, asked: Asked, _: Data) -> list[Compared]:
-    name, _equal, high = asked.upper.partition("=")
-    low = asked.lower.partition("=")[2]
-    column = f"factor_{name}"
-    if column not in points:
-        return []
-    found = []
-    for server, part in points.dropna(subset=[column]).groupby("label", sort=True):
-        sides = [
-            side(
-                part[part[column] == (part[column].max() if value == "max" else float(value))], asked.at, asked.measure
-            )
-            for value in (high, low)
-        ]
-        found.append(_pair(str(server), sides[0], sides[1], str(asked)))
-    return found
-
-
-def _series(points: pd.DataFrame, asked: Asked, _: Data) -> list[Compared]:
-    found = []
-    for server, part in points.groupby("label", sort=True):
-        names = part.groupby("series")[asked.measure].median().sort_values()
-        if len(names) < 2:
+def _factor(claim: Claim, points: Points) -> Iterator[Compared]:
+    wanted = [dict(each.split("=") for each in text.split("&")) for text in (claim.upper, claim.lower)]
+    for server, part in _groups(points[claim.where]):
+        if not all(f"factor_{name}" in part and part[f"factor_{name}"].notna().any() for name in wanted[0]):
             continue
-        named = {"fastest": str(names.index[-1]), "slowest": str(names.index[0])}
-        sides = [
-            side(part[part["series"] == named.get(each, each)], asked.at, asked.measure)
-            for each in (asked.upper, asked.lower)
-        ]
-        found.append(_pair(str(server), sides[0], sides[1], str(asked)))
-    return found
+        sides = [side(_with(part, settings), claim.at, claim.measure) for settings in wanted]
+        yield _pair(server, claim, sides[0], sides[1])
 
 
-def _version(points: pd.DataFrame, asked: Asked, _: Data) -> list[Compared]:
-    part = points[points["over"] == asked.upper]
-    found = []
-    for _kind_of, group in part[part["kind"].isin(["plugin", "mysql", "mariadb"])].groupby("kind", sort=True):
-        labels = sorted(
-            group["label"].unique(), key=lambda label: [int(n) for n in label.split()[-1].split(".") if n.isdigit()]
-        )
-        if len(labels) < 2:
-            continue
-        sides = [side(group[group["label"] == label], asked.at, asked.measure) for label in (labels[-1], labels[0])]
-        found.append(_pair(f"{labels[-1]} over {labels[0]}", sides[0], sides[1], str(asked)))
-    return found
+def _with(points: pd.DataFrame, settings: dict[str, str]) -> pd.DataFrame:
+    """Keep points with these settings, and the others at their lowest."""
+    for column in [name for name in points.columns if name.startswith("factor_") and points[name].notna().any()]:
+        asked = settings.get(column.removeprefix("factor_"), "min")
+        value = points[column].agg(asked) if asked in {"min", "max"} else float(asked)
+        points = points[points[column] == value]
+    return points
 
 
-_WAYS: Final[dict[str, Callable[[pd.DataFrame, Asked, Data], list[Compared]]]] = {
+def _series(claim: Claim, points: Points) -> Iterator[Compared]:
+    for server, part in _groups(points[claim.where]):
+        sides = [side(part[part["series"] == name], claim.at, claim.measure) for name in (claim.upper, claim.lower)]
+        yield _pair(server, claim, sides[0], sides[1])
+
+
+def _version(claim: Claim, points: Points) -> Iterator[Compared]:
+    here = at_defaults(points[claim.where])
+    for _, part in _groups(here[here["kind"].isin(["plugin", "mysql", "mariadb"])], "kind"):
+        labels = sorted(part["label"].unique(), key=_numbers)
+        if len(labels) > 1:
+            sides = [side(part[part["label"] == label], claim.at, claim.measure) for label in (labels[-1], labels[0])]
+            yield _pair(f"{labels[-1]} over {labels[0]}", claim, sides[0], sides[1])
+
+
+def _numbers(label: str) -> list[int]:
+    return [int(each) for each in re.findall(r"\d+", label)]
+
+
+def _where(claim: Claim, points: Points) -> Iterator[Compared]:
+    here = dict(_groups(at_defaults(points["local"]), "line"))
+    for line, there in _groups(at_defaults(points["remote"]), "line"):
+        if line in here:
+            sides = side(there, claim.at, claim.measure), side(here[line], claim.at, claim.measure)
+            yield _pair(line, claim, *sides)
+
+
+_WAYS: Final[dict[str, Callable[[Claim, Points], Iterator[Compared]]]] = {
     "over": _over,
     "kind": _kind,
     "sessions": _sessions,
     "factor": _factor,
     "series": _series,
     "version": _version,
+    "where": _where,
 }

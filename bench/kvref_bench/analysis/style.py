@@ -21,12 +21,17 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from kvref_bench.analysis.spread import spread
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.text import Text
+
+    Values = Sequence[float] | pd.Series[Any]
 
 SIZE: Final = (12.8, 7.2)  # inches; 1920 x 1080 at DPI
 DPI: Final = 150
@@ -246,10 +251,10 @@ def duration(nanoseconds: float) -> str:
 
 def line(
     axes: Axes,
-    xs: Sequence[float],
-    ys: Sequence[float],
-    low: Sequence[float] | None = None,
-    high: Sequence[float] | None = None,
+    xs: Values,
+    ys: Values,
+    low: Values | None = None,
+    high: Values | None = None,
     *,
     look: Look,
 ) -> None:
@@ -257,6 +262,7 @@ def line(
     axes.plot(xs, ys, color=look.colour, marker=look.marker, linestyle=look.dash, markeredgecolor="white")
     if low is not None and high is not None:
         axes.fill_between(xs, low, high, color=look.colour, alpha=0.18, linewidth=0)
+        axes.vlines(xs, low, high, color=look.colour, alpha=0.5, linewidth=1.6)
 
 
 def label_ends(axes: Axes, ends: Sequence[End], *, gap: float = 0.062, size: float = 15) -> None:
@@ -286,32 +292,6 @@ def label_ends(axes: Axes, ends: Sequence[End], *, gap: float = 0.062, size: flo
                   color=ends[each].colour, linewidth=1, linestyle=":", clip_on=False)  # fmt: skip
 
 
-def spread(wanted: Sequence[float], sizes: Sequence[float], low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Move heights, ascending, as little as needed so that what stands there does not overlap.
-
-    sizes: room that each needs. Runs of neighbours that touch are centred on where they wanted to be.
-    """
-    blocks: list[tuple[list[int], float]] = []  # members, middle of the block
-    for place in range(len(wanted)):
-        members, middle = [place], wanted[place]
-        while blocks and blocks[-1][1] + _half(blocks[-1][0], sizes) > middle - _half(members, sizes):
-            members = blocks.pop()[0] + members
-            middle = sum(wanted[each] for each in members) / len(members)
-            middle = min(max(middle, low + _half(members, sizes)), high - _half(members, sizes))
-        blocks.append((members, middle))
-    heights = []
-    for members, middle in blocks:
-        edge = middle - _half(members, sizes)
-        for each in members:
-            heights.append(edge + sizes[each] / 2)
-            edge += sizes[each]
-    return heights
-
-
-def _half(members: Sequence[int], sizes: Sequence[float]) -> float:
-    return sum(sizes[each] for each in members) / 2
-
-
 def nothing(title: str, reason: str, source: str) -> Slide:
     """Give a chart that says why there is none."""
     made, (axes,) = slide(title, source, right=0.97)
@@ -319,3 +299,12 @@ def nothing(title: str, reason: str, source: str) -> Slide:
     axes.text(0.5, 0.55, "\n".join(textwrap.wrap(reason, 70)), transform=axes.transAxes, ha="center", va="center",
               fontsize=19, color=MUTED, linespacing=1.4)  # fmt: skip
     return made
+
+
+def note(axes: Axes, text: str, *, size: float = 14) -> None:
+    """Write a sentence into the middle of axes, as wide as they are."""
+    page = axes.get_figure(root=True)
+    width = axes.get_position().width * (page.get_figwidth() if page else SIZE[0])
+    lines = textwrap.wrap(text, max(int(width * 72 / (0.62 * size)), 12))
+    axes.text(0.5, 0.5, "\n".join(lines), transform=axes.transAxes, ha="center", va="center", fontsize=size,
+              color=MUTED, linespacing=1.4)  # fmt: skip

@@ -131,20 +131,24 @@ def chart_best(data: Data) -> style.Slide:
     top = top[top["mix"] == top["mix"].iloc[0]].iloc[::-1] if len(top) else top
     made, (axes,) = style.slide(
         _spread_of(top), data.source, left=0.24, right=0.93,
-        subtitle=f"{data.spec['title']}: each at the number of sessions where it is fastest; bar: median, line: 95 % interval",
+        subtitle=f"{data.spec['title']}; each with the sessions it is fastest with; bar: median, line: 95 % interval",
     )  # fmt: skip
     looks = data.looks
-    for place, row in enumerate(top.itertuples()):
-        axes.barh(place, row.rate, color=looks[row.line].colour, height=0.62, alpha=1 if row.use == "valid" else 0.55)
-        if math.isfinite(row.low):
+    for place, row in enumerate(top.to_dict("records")):
+        axes.barh(
+            place, row["rate"], color=looks[row["line"]].colour, height=0.62, alpha=1 if row["use"] == "valid" else 0.55
+        )
+        if math.isfinite(row["low"]):
             for colour, width in (("white", 5.5), (style.INK, 2.5)):
-                axes.plot([row.low, row.high], [place, place], color=colour, linewidth=width, solid_capstyle="butt")
-        edge = max(row.rate, row.high if math.isfinite(row.high) else 0)
-        limited = ", or more" if row.use == "limited" else ""
+                axes.plot(
+                    [row["low"], row["high"]], [place, place], color=colour, linewidth=width, solid_capstyle="butt"
+                )
+        edge = max(row["rate"], row["high"] if math.isfinite(row["high"]) else 0)
+        limited = ", or more" if row["use"] == "limited" else ""
         axes.text(
             edge * 1.015,
             place,
-            f"{style.short(row.rate)}{limited}, {_sessions(row.sessions)}",
+            f"{style.short(row['rate'])}{limited}, {_sessions(row['sessions'])}",
             va="center",
             fontsize=15,
         )
@@ -210,26 +214,26 @@ def answer(data: Data | None, scenario: str) -> Answer:
     top = best(rates)
     if top.empty:
         return cannot_tell("no point passed the gates", command=command(scenario), limits=data.left_out)
+    least, most = int(rates["sessions"].min()), int(rates["sessions"].max())
     parts = []
-    for row in top.itertuples():
+    for row in top.to_dict("records"):
         alone = rates[
-            (rates["line"] == row.line) & (rates["sessions"] == rates["sessions"].min()) & (rates["use"] == "valid")
+            (rates["line"] == row["line"]) & (rates["sessions"] == rates["sessions"].min()) & (rates["use"] == "valid")
         ]
         times = (
-            f" ({figures(row.rate / alone['rate'].iloc[0], 2)} times one session)"
-            if len(alone) and row.sessions > 1
+            f" ({figures(row['rate'] / alone['rate'].iloc[0], 2)} times one session)"
+            if len(alone) and row["sessions"] > 1
             else ""
         )
-        more = "at least " if row.use == "limited" else ""
-        parts.append(f"{row.line} {more}{figures(row.rate)} with {_sessions(row.sessions)}{times}")
-    least, most = int(rates["sessions"].min()), int(rates["sessions"].max())
+        more = "at least " if row["use"] == "limited" else ""
+        parts.append(f"{row['line']} {more}{figures(row['rate'])} with {_sessions(row['sessions'])}{times}")
     sentence = f"Between {least} and {most} sessions the highest rates, operations a second, are: {listed(parts)}."
     return Answer(sentence, (*data.left_out, *_limits(data, rates)))
 
 
 def _limits(data: Data, rates: pd.DataFrame) -> list[str]:
     said = [
-        f"How the servers go on with more than {data.cores} cores: clients and servers shared the {data.cores} of this machine.",
+        f"How it goes on with more than {data.cores} cores: clients and servers shared those of this machine.",
     ]
     if (rates["use"] == "limited").any():
         said.append("What the servers do beyond the client's limit: where points are hollow they may be faster.")
