@@ -26,7 +26,8 @@ class Exchange(NamedTuple):
 
     request: its commands, joined.
     reply: the replies that are expected, joined.
-    kinds: what each operation of it is when the reply is the expected one, by number in `Plan.kinds`.
+    kinds: what each operation of it is when the reply is the expected one, by number in `Plan.kinds`; each key of a
+        get is one operation.
     """
 
     request: bytes

@@ -59,14 +59,15 @@ class Work:
     protocol: `mysql`: prepared statements of `statements` instead of memcached commands; `null`: the null responder.
     route: how a session gets to its mapping: `each` key has `@@mapping<delimiter>` before it, `switch`: one
         `get @@mapping` when it is opened, `bind`: one `bind mapping`, `none`: not at all.
-    verbs: weight of each verb: get, gets, set, add, replace, append, prepend, cas, incr, decr, delete, touch.
+    verbs: weight of each verb: get, gets, set, add, replace, append, prepend, cas (a gets and a cas with the number
+        that it gave), incr, decr, delete, touch.
     statements: of protocol mysql: SQL by verb, with `:key` and, where it writes, `:value` where these go, once each, in
         any order (`UPDATE users SET v = :value WHERE k = :key`); tables are those of the database `kvref_bench`.
     sessions: in all workers together.
     depth: commands that are sent in one write before their replies are read.
     multiget: keys in each get.
-    operations: commands of each session; None: until the time is over.
-    pool: exchanges that a worker makes before the clock and repeats.
+    operations: commands of each session, a get of several keys is one; None: until the time is over.
+    pool: keys in the exchanges that a worker makes before the clock and repeats.
     seed: of every draw.
     driver: `wire`: the generator's own sockets; or the name of a client library that `load.clients` knows.
     """

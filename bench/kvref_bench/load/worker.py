@@ -11,7 +11,7 @@ import struct
 import time
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import psutil
 import uvloop
@@ -36,6 +36,19 @@ _SEND_TICK: Final = 0.001  # uvloop's timers have whole milliseconds; answers in
 _SAMPLE: Final = 256  # exchanges from which the mean number of operations in one is taken
 
 
+class Line(Protocol):
+    """What a worker needs of its `Channel`."""
+
+    def ready(self) -> float:
+        """Give the seconds until the common start."""
+
+    def stopped(self) -> bool:
+        """Tell whether the user wants it to end."""
+
+    def progress(self, what: Progress) -> None:
+        """Tell what was done in a second."""
+
+
 def run(task: Task) -> WorkerResult:
     """Do one worker's part of a point.
 
@@ -52,7 +65,7 @@ def run(task: Task) -> WorkerResult:
             return clients.run(task, channel)
         plan = _plan_of(task)
         with _without_collector():
-            return uvloop.run(_measure(task, plan, channel))
+            return uvloop.run(measure(task, plan, channel))
 
 
 def _plan_of(task: Task) -> Plan:
@@ -76,7 +89,15 @@ def _without_collector() -> Iterator[None]:
         gc.unfreeze()
 
 
-async def _measure(task: Task, plan: Plan, channel: Channel) -> WorkerResult:
+async def measure(task: Task, plan: Plan, channel: Line) -> WorkerResult:
+    """Do a worker's part of a point in the running loop.
+
+    Args:
+        task: the part. plan: what is sent. channel: tells when.
+
+    Raises:
+        Exception: what the plan's reader raised.
+    """
     crowd, sessions = _crowd(task, plan)
 
     def fail(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -117,15 +138,20 @@ class _Connection:
     def __init__(self, opened: socket.socket, transport: asyncio.Transport) -> None:
         self._socket = opened
         self._transport = transport
+        self._known = (0, 0)
 
     def bytes(self) -> tuple[int, int]:
-        """Tell how many bytes the other side has acknowledged and sent; (0, 0) for a unix socket: it does not count."""
-        if self._socket.family == socket.AF_UNIX:
-            return 0, 0
+        """Tell how many bytes the other side has acknowledged and sent; of a lost connection as last asked.
+
+        A unix socket does not count them: (0, 0).
+        """
+        if self._socket.fileno() == -1 or self._socket.family == socket.AF_UNIX:
+            return self._known
         # struct tcp_info of linux/tcp.h: tcpi_bytes_acked and tcpi_bytes_received, since Linux 4.1.
         known = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136)
         acked, received = struct.unpack_from("=QQ", known, 120)
-        return acked, received
+        self._known = acked, received
+        return self._known
 
     def close(self) -> None:
         self._transport.abort()
@@ -135,7 +161,7 @@ class _Point:
     """The clock of one worker: warm-up, seconds, end."""
 
     def __init__(
-        self, task: Task, channel: Channel, crowd: Crowd, sessions: Sequence[Session], connections: list[_Connection]
+        self, task: Task, channel: Line, crowd: Crowd, sessions: Sequence[Session], connections: list[_Connection]
     ) -> None:
         self._task = task
         self._channel = channel
@@ -168,6 +194,8 @@ class _Point:
                 done = self._crowd.done if self._crowd.running == 0 else time.perf_counter_ns()
             self._tell(second)
             second += 1
+        # Before the loop runs again: it would take answers that nobody counts.
+        open_now = sum(each.open() for each in self._sessions)
         used, bytes_now = _used_since(usage), self._bytes()
         if sender is not None:
             await sender
@@ -182,7 +210,7 @@ class _Point:
             sent=bytes_now[0] - sent[0],
             received=bytes_now[1] - sent[1],
             distinct=plan.distinct,
-            open=sum(each.open() for each in self._sessions),
+            open=open_now,
             skipped=self._crowd.left() if isinstance(self._crowd, Scheduled) else 0,
             errors=self._crowd.recorder.errors,
             unexpected=self._crowd.recorder.unexpected,

@@ -1,1 +1,60 @@
-"""What a worker asks: keys and values, their encodings, and the replies that must come."""
+"""What a worker asks: keys and values, their encodings, and the replies that must come.
+
+    plan = plan_of(task)
+    connection = plan.connect()
+    for exchange in plan.exchanges(0): ...
+
+Reading path: `keys` and `values`, `commands` (verbs and outcomes), `text` and `binary` (one codec each), `exchanges`
+(pools), `connect` (routes), `check` (what does not go together).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kvref_bench.load.plan import Plan
+from kvref_bench.workload.binary import Binary
+from kvref_bench.workload.check import check
+from kvref_bench.workload.commands import Fits, Kinds
+from kvref_bench.workload.connect import connect
+from kvref_bench.workload.exchanges import Exchanges, prefix
+from kvref_bench.workload.text import Text
+from kvref_bench.workload.values import value
+
+if TYPE_CHECKING:
+    from kvref_bench.load.work import Task, Work
+    from kvref_bench.workload.commands import Codec
+
+__all__ = ["check", "plan_of"]
+
+
+def plan_of(task: Task) -> Plan:
+    """Make the plan of one worker: all requests that it repeats are encoded, and all replies that it expects.
+
+    Raises:
+        BenchError: the parts of its work do not go together.
+    """
+    work = task.work
+    check(work)
+    if work.protocol == "mysql":
+        # It encodes with this package's keys and values.
+        from kvref_bench import sql  # noqa: PLC0415
+
+        return sql.plan_of(task)
+    verbs = set(work.verbs)
+    kinds = Kinds(verbs | {"gets"} if "cas" in verbs else verbs)
+    codec: Codec = Text() if work.protocol == "text" else Binary()
+    cas: dict[bytes, int] = {}
+    exchanges = Exchanges(task, codec, kinds, cas)
+    return Plan(
+        kinds=kinds.all,
+        connect=partial(connect, task.address, work),
+        exchanges=exchanges.of,
+        reader=codec.reader(kinds, Fits(verbs, partial(_value_of, work)), cas),
+        distinct=exchanges.distinct,
+    )
+
+
+def _value_of(work: Work, name: bytes) -> bytes:
+    return value(work.values, name[len(prefix(work)) :])

@@ -1,0 +1,165 @@
+"""run.json: who measured what, where and on which servers; checked against `run.schema.json`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from dataclasses import asdict
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+import jsonschema
+import psutil
+
+from kvref_bench.errors import BenchError
+from kvref_bench.runs import machine, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kvref_bench.runs.records import Peer
+    from kvref_bench.scenario.records import Scenario
+
+NAME: Final = "run.json"
+# History, newest first:
+# 1  the first one.
+SCHEMA_VERSION: Final = 1
+DATE: Final = "%Y-%m-%dT%H:%M:%SZ"
+
+Document = dict[str, Any]
+
+
+def new_id() -> str:
+    """Name a run: the time in UTC and six letters that no other run has."""
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + "-" + secrets.token_hex(3)
+
+
+def begin(
+    scenario: Scenario,
+    peers: Sequence[Peer],
+    argv: list[str],
+    seed: int,
+    **more: Any,
+) -> Document:
+    """Describe a run that begins now.
+
+    Args:
+        scenario: as resolved.
+        peers: every server of the run.
+        argv: the command line; folders are taken out of paths.
+        seed: of every draw.
+        more: `network`, `calibration`: dicts of facts; `notes`: texts; `run_id`.
+    """
+    spec = asdict(scenario)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": more.get("run_id") or new_id(),
+        "finished": False,
+        "stopped": None,
+        "began": time.strftime(DATE, time.gmtime()),
+        "ended": None,
+        "tool": machine.without_paths(machine.tool(argv)),
+        "scenario": {
+            "name": scenario.name,
+            "version": scenario.version,
+            "scale": scenario.scale,
+            "spec_sha256": scenario.sha256,
+            "spec": machine.without_paths(spec),
+        },
+        "seed_rng": seed,
+        "machine": machine.machine(),
+        "runtime": machine.without_paths(machine.runtime()),
+        "servers": [server(peer, scenario.table.keys.count) for peer in peers],
+        "network": more.get("network", {}),
+        "clock": machine.clock(),
+        "calibration": more.get("calibration", {}),
+        "notes": list(more.get("notes", ())),
+        "warnings": [],
+        "points": 0,
+        "sha256": {},
+    }
+
+
+def server(peer: Peer, rows: int) -> Document:
+    """Describe a server; without the folders of its paths and the name of its machine.
+
+    rows: in its table when a point begins.
+    """
+    facts: Document = machine.without_paths(asdict(peer))
+    facts["variables"] = {name: text for name, text in facts["variables"].items() if name != "hostname"}
+    return {**facts, "rows": rows, "judged": verdict.words(peer.verdict)}
+
+
+def end(document: Document, stopped: str | None, warnings: list[str], **more: Any) -> Document:
+    """Describe the run as over.
+
+    Args:
+        document: as it began.
+        stopped: why it ended before its last point; None when it did not.
+        warnings: of the run as a whole.
+        more: as for `begin`, what is known only now.
+    """
+    facts: Document = {name: {**document[name], **more[name]} for name in ("network", "calibration") if name in more}
+    return {
+        **document,
+        **facts,
+        "finished": True,
+        "stopped": stopped,
+        "ended": time.strftime(DATE, time.gmtime()),
+        "machine": {**document["machine"], "loadavg_after": list(psutil.getloadavg())},
+        "notes": [*document["notes"], *more.get("notes", ())],
+        "warnings": warnings,
+    }
+
+
+def write(folder: Path, document: Document) -> None:
+    """Write run.json at once or not at all."""
+    validate(folder / NAME, document)
+    draft = folder / f".{NAME}"
+    draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    draft.replace(folder / NAME)
+
+
+def read(folder: Path) -> Document:
+    """Read run.json; raises BenchError for one that is missing, not JSON, of another version or incomplete."""
+    path = folder / NAME
+    if not folder.is_dir():
+        raise BenchError(f"{folder}: no such run folder; `kvref bench run` makes one")
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BenchError(f"{path} is missing: {folder} is no run folder; give the one that `bench run` named") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BenchError(f"{path} is not JSON ({error}); copy the run folder again, or repeat the run") from None
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if version != SCHEMA_VERSION:
+        raise BenchError(
+            f"{path} has schema_version {version!r}, this kvref reads {SCHEMA_VERSION}: "
+            f"use the kvref that wrote it ({_writer(document)}), or repeat the run"
+        )
+    validate(path, document)
+    found: Document = document
+    return found
+
+
+def _writer(document: Any) -> str:
+    tool = document.get("tool") if isinstance(document, dict) else None
+    return f"version {tool.get('version')}" if isinstance(tool, dict) else "its version is not told"
+
+
+def validate(path: Path, document: Document) -> None:
+    """Raise BenchError, naming the first field at fault, unless a document keeps to the schema."""
+    schema = json.loads((files(__package__) / "run.schema.json").read_text(encoding="utf-8"))
+    error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(document))
+    if error is not None:
+        place = "/".join(map(str, error.absolute_path)) or "the document"
+        raise BenchError(f"{path}: {place}: {error.message}; copy the run folder again, or repeat the run")
+
+
+def digest(path: Path) -> str:
+    """Give the SHA-256 of a file in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

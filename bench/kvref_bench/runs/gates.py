@@ -1,0 +1,249 @@
+"""What makes a point invalid, in words with both numbers. A gate marks, it hides nothing.
+
+Each gate gives its reason, or None. Limits come from the benchmark's notes on validity: a client at its limit, a wrong
+hit rate, answers that are not allowed, counts that do not agree, a state that is not steady, sends that were late.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref_bench.runs.merge import Merged, percentile
+from kvref_bench.runs.tables import busiest
+
+if TYPE_CHECKING:
+    from kvref_bench.runs.records import Point
+
+# Locust warns at the same share: above it, a process measures itself.
+BUSIEST: Final = 0.90
+HITS: Final = 0.001
+COUNTED: Final = 0.001
+THIRDS: Final = 0.10
+VARIATION: Final = 0.15
+LAG_SHARE: Final = 0.10
+# uvloop's timers fire on whole milliseconds, one late at most, so a lag below this is the clock's own grain.
+LAG: Final = 2e6
+# CPU times are told in ticks of 10 ms: of a quarter of a second they are known to 4 %.
+SHORTEST: Final = 0.25
+# The 99th percentile of fewer is the longest of all.
+FEWEST: Final = 100
+OTHERS: Final = 0.25
+REPETITIONS: Final = 5
+
+STORED: Final = ("set", "add", "replace", "append", "prepend", "cas")
+STATEMENTS: Final = "Com_stmt_execute"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A point with what its scenario says of it.
+
+    kind: of the scenario, `load` or `lag`.
+    driver: of the series' work, `wire` or the name of a client library.
+    counted: its sessions have a number of operations, so the work was fixed and not the time.
+    protocol: of the series' work.
+    """
+
+    point: Point
+    merged: Merged
+    kind: str = "load"
+    driver: str = "wire"
+    counted: bool = False
+    protocol: str = "text"
+
+    @classmethod
+    def by(cls, point: Point, merged: Merged, spec: Mapping[str, Any]) -> Judged:
+        """Find the point's series in a scenario as run.json has it."""
+        named: dict[str, Mapping[str, Any]] = {each["name"]: each["work"] for each in spec.get("series", ())}
+        work = named.get(point.series, {})
+        return cls(
+            point,
+            merged,
+            kind=spec.get("kind", "load"),
+            driver=work.get("driver", "wire"),
+            counted=work.get("operations") is not None,
+            protocol=work.get("protocol", "text"),
+        )
+
+
+Gate = Callable[[Judged], str | None]
+
+
+def stopped_early(judged: Judged) -> str | None:
+    """A worker says why it ended before its time."""
+    reasons = sorted({each.stopped for each in judged.point.results if each.stopped is not None})
+    if not judged.point.results:
+        return "no worker reported"
+    return f"stopped early: {', '.join(reasons)}" if reasons else None
+
+
+def answered(judged: Judged) -> str | None:
+    """Nothing was answered, or too little for percentiles."""
+    if judged.merged.ops == 0:
+        return "no operation was answered"
+    if judged.merged.ops < FEWEST:
+        return f"too few: {judged.merged.ops} operations, at least {FEWEST} for percentiles"
+    return None
+
+
+def too_short(judged: Judged) -> str | None:
+    """The clock ran for less than CPU times can resolve."""
+    if judged.merged.ops and judged.merged.seconds < SHORTEST:
+        return f"too short: measured for {judged.merged.seconds:.3f} s, at least {SHORTEST} s"
+    return None
+
+
+def client_saturated(judged: Judged) -> str | None:
+    """A worker used nearly a whole core; where a client library is what is measured, that is the answer."""
+    share = busiest(judged.point)
+    if judged.driver == "wire" and share > BUSIEST:
+        return f"client saturated: a worker used {share:.0%} of a core, limit {BUSIEST:.0%}; take more processes"
+    return None
+
+
+def unexpected_replies(judged: Judged) -> str | None:
+    """An answer that is not allowed came back."""
+    errors = sum(each.errors for each in judged.point.results)
+    return f"unexpected replies: {errors} of {judged.merged.ops + errors}, limit 0" if errors else None
+
+
+def hit_rate(judged: Judged) -> str | None:
+    """The share of hits is another than the data and the draws must give; four standard errors are chance."""
+    expected = judged.point.expected_hits
+    hits, misses = judged.merged.outcome("hit"), judged.merged.outcome("miss")
+    if expected is None or not hits + misses:
+        return None
+    share = hits / (hits + misses)
+    limit = HITS + 4 * math.sqrt(expected * (1 - expected) / (hits + misses))
+    if abs(share - expected) <= limit:
+        return None
+    return f"hit rate: {share:.2%} instead of {expected:.2%} (limit {limit:.2%})"
+
+
+def counters_disagree(judged: Judged) -> str | None:
+    """The server counted another number of operations; what was under way at both ends is let off."""
+    ours, theirs, name = _counted(judged)
+    if not theirs:  # a counter that never moves is none
+        return None
+    point = judged.point
+    limit = COUNTED * ours + 2 * point.sessions * point.depth * point.multiget
+    if abs(ours - theirs) <= limit:
+        return None
+    return f"counts disagree: {ours} operations here, {name} of the server moved by {theirs} (limit {limit:.0f})"
+
+
+def _counted(judged: Judged) -> tuple[int, int, str]:
+    counters, outcomes = judged.point.sample.counters, judged.merged.outcomes
+    if judged.protocol == "mysql":
+        return outcomes.total(), counters.get(STATEMENTS, 0), STATEMENTS
+    gets = sum(count for (verb, _), count in outcomes.items() if verb in {"get", "gets"})
+    sets = sum(count for (verb, _), count in outcomes.items() if verb in STORED)
+    told = [(ours, name) for ours, name in ((gets, "cmd_get"), (sets, "cmd_set")) if ours and counters.get(name)]
+    return sum(ours for ours, _ in told), sum(counters[name] for _, name in told), " + ".join(name for _, name in told)
+
+
+def gap(judged: Judged) -> str | None:
+    """A whole second without an answer."""
+    whole = judged.merged.by_second[: judged.merged.whole_seconds]
+    empty = [str(second) for second, (ops, errors) in enumerate(whole) if not ops + errors]
+    if not empty or not judged.merged.ops:
+        return None
+    return f"gap: nothing was answered in second {', '.join(empty)} of {len(whole)}"
+
+
+def drift(judged: Judged) -> str | None:
+    """The last third of the seconds was faster or slower than the first."""
+    rates = _rates(judged)
+    third = len(rates) // 3
+    if not third:
+        return None
+    first, last, mean = (statistics.fmean(each) for each in (rates[:third], rates[-third:], rates))
+    if abs(last - first) <= THIRDS * mean:
+        return None
+    return f"drift: {first:.0f}/s in the first third, {last:.0f}/s in the last, limit {THIRDS:.0%} of the mean"
+
+
+def uneven(judged: Judged) -> str | None:
+    """The seconds differ."""
+    rates = _rates(judged)
+    if len(rates) < 3:
+        return None
+    variation = statistics.stdev(rates) / statistics.fmean(rates)
+    if variation <= VARIATION:
+        return None
+    return f"uneven: operations of the seconds vary by {variation:.0%} of their mean, limit {VARIATION:.0%}"
+
+
+def _rates(judged: Judged) -> list[int]:
+    # Where the work is fixed, sessions end one by one, and each write makes the table larger: neither is steady.
+    if judged.counted or not judged.merged.ops:
+        return []
+    return [ops for ops, _ in judged.merged.by_second[: judged.merged.whole_seconds]]
+
+
+def late(judged: Judged) -> str | None:
+    """The generator, or too few sessions, kept the schedule of the open loop waiting."""
+    lag = percentile(judged.merged.bins("lag"), 0.99)
+    if judged.point.rate is None or lag is None:
+        return None
+    median = percentile(judged.merged.bins("intended"), 0.5) or 0.0
+    limit = max(LAG, LAG_SHARE * median)
+    if lag <= limit:
+        return None
+    return f"late: 99 % were sent within {lag / 1e6:.2f} ms of their moment, limit {limit / 1e6:.2f} ms; more sessions?"
+
+
+def skipped(judged: Judged) -> str | None:
+    """A part of the open loop's schedule was never sent."""
+    missing = sum(each.skipped for each in judged.point.results)
+    planned = judged.merged.ops + missing
+    if missing <= COUNTED * planned:
+        return None
+    return f"skipped: {missing} of {planned} were never sent, limit {COUNTED:.1%}; the rate is too high"
+
+
+def others(judged: Judged) -> str | None:
+    """Other processes of the machine used CPU, by the readings with role `machine`."""
+    point, used = judged.point, judged.point.sample.usage
+    readings = [each for each in point.resources if each.role == "machine"]
+    if len(readings) < 2 or used is None:
+        return None
+    first, last = readings[0], readings[-1]
+    seconds = (last.time - first.time) / 1e9
+    ours = used.user + used.system + sum(each.usage.user + each.usage.system for each in point.results)
+    rest = last.user + last.system - first.user - first.system - ours * seconds / max(judged.merged.seconds, seconds)
+    if not seconds or rest <= OTHERS * seconds:
+        return None
+    return f"other load: {rest / seconds:.2f} cores were used by other processes, limit {OTHERS}"
+
+
+LOAD: Final[tuple[Gate, ...]] = (
+    stopped_early, answered, too_short, unexpected_replies, client_saturated, hit_rate, counters_disagree, gap, drift,
+    uneven, late, skipped, others,
+)  # fmt: skip
+# A lag is measured by trials, seconds apart.
+TRIALS: Final[tuple[Gate, ...]] = (stopped_early, unexpected_replies)
+
+
+def judge(judged: Judged) -> list[str]:
+    """Give every reason not to use a point; none: it is valid."""
+    gates = TRIALS if judged.kind == "lag" else LOAD
+    return [reason for gate in gates if (reason := gate(judged)) is not None]
+
+
+def warnings(repetitions: Mapping[tuple[Any, ...], int], load: float, cores: int) -> list[str]:
+    """Say what holds for a run as a whole.
+
+    repetitions: valid ones of each point. load: average of the machine over a minute when the run began.
+    """
+    said = []
+    few = sum(count < REPETITIONS for count in repetitions.values())
+    if few:
+        said.append(f"{few} of {len(repetitions)} points have fewer than {REPETITIONS} valid repetitions: no interval")
+    if load > OTHERS * cores:
+        said.append(f"the machine was busy when the run began: load {load:.2f}, limit {OTHERS * cores:.2f}")
+    return said

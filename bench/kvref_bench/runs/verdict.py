@@ -1,0 +1,84 @@
+"""The verdict on an endpoint, from the report that `kvref conform --report DIR` left; no number goes without one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from kvref_bench.errors import BenchError
+
+REPORT: Final = "report.jsonl"
+FORMAT: Final = 1  # of the report, which its first line tells
+NONE: Final = "no conformance report: nothing says that this endpoint answers correctly"
+
+Line = dict[str, Any]
+
+
+def read(folder: Path | str) -> dict[str, object]:
+    """Read a report.
+
+    Args:
+        folder: of the report, or its report.jsonl.
+
+    Returns:
+        profile, endpoint, version, suite, database and date; `totals` of cases by verdict; `failed`: ids of the
+        requirements that a case with the verdict `fails` tests; `conforms`; `sha256` of the file.
+
+    Raises:
+        BenchError: it is missing, cut short, no report, or of another format.
+    """
+    path = Path(folder)
+    path = path / REPORT if path.is_dir() else path
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BenchError(
+            f"{path}: no conformance report ({error.strerror}); make one with `kvref conform ... --report DIR`"
+        ) from None
+    lines = _lines(path, content)
+    header, footer = lines[0], lines[-1]
+    if header.get("kind") != "header":
+        raise BenchError(f"{path} is no conformance report: its first line is no header; give the folder of --report")
+    if header.get("format") != FORMAT:
+        raise BenchError(f"{path} has format {header.get('format')!r}, read is {FORMAT}: judge the endpoint again")
+    if footer.get("kind") != "footer":
+        raise BenchError(f"{path} is cut short: its last line is no footer; judge the endpoint again")
+    return {
+        **{name: header.get(name) for name in ("profile", "endpoint", "version", "suite", "database")},
+        "date": header.get("started"),
+        "totals": footer["totals"],
+        "failed": sorted({each for line in lines if line.get("verdict") == "fails" for each in line["requirements"]}),
+        "conforms": footer["exit_code"] == 0,
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+
+
+def _lines(path: Path, content: bytes) -> list[Line]:
+    lines = []
+    for number, text in enumerate(content.splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except ValueError:
+            line = None
+        if not isinstance(line, dict):
+            raise BenchError(f"{path}, line {number}, is no JSON object: judge the endpoint again")
+        lines.append(line)
+    if not lines:
+        raise BenchError(f"{path} is empty: judge the endpoint again")
+    return lines
+
+
+def words(verdict: dict[str, Any] | None) -> str:
+    """Say in one line what is known of an endpoint's answers."""
+    if verdict is None:
+        return NONE
+    totals = ", ".join(f"{count} {word}" for word, count in verdict["totals"].items() if count)
+    failed = verdict["failed"]
+    judged = "conforms" if verdict["conforms"] else "does not conform" if failed else "could not be judged"
+    return (
+        f"{judged} (profile {verdict['profile']}, {verdict['date']}: {totals}"
+        + (f"; failed requirements: {', '.join(failed)}" if failed else "")
+        + ")"
+    )

@@ -1,0 +1,84 @@
+"""Opening a session: a connection that is bound to its mapping before the clock runs."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Final
+
+from kvref.addresses import parse_address
+from kvref_bench.errors import BenchError
+from kvref_bench.workload.binary import GET, HEADER, REQUEST, frame
+
+if TYPE_CHECKING:
+    from kvref_bench.load.work import Work
+
+_SECONDS: Final = 10.0
+_MOST: Final = 65536
+
+
+def connect(address: str, work: Work) -> socket.socket:
+    """Open a session of the work.
+
+    address: HOST:PORT.
+
+    Raises:
+        BenchError: nobody answers there, or the mapping is not known.
+    """
+    where = parse_address(address)
+    try:
+        opened = socket.create_connection((where.host, where.port), _SECONDS)
+    except OSError as error:
+        raise BenchError(f"no connection to {address}: {error}; start the endpoint or give another") from error
+    try:
+        _go_to_mapping(opened, address, work)
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def _go_to_mapping(opened: socket.socket, address: str, work: Work) -> None:
+    mapping = work.mapping.encode()
+    if work.route == "bind":
+        reply = _ask(opened, address, b"bind %b\r\n" % mapping, b"\r\n")
+        good = reply == b"SUCCEED\r\n"
+    elif work.route == "switch" and work.protocol == "text":
+        # The value names the table, in 5.6 that of the default mapping: core page, section 1.
+        reply = _ask(opened, address, b"get @@%b\r\n" % mapping, b"END\r\n")
+        good = reply.startswith(b"VALUE @@%b 0 " % mapping)
+    elif work.route == "switch":
+        reply = _ask_frame(opened, address, frame(REQUEST, GET, b"@@" + mapping))
+        good = reply[6:8] == b"\0\0"
+    else:
+        return
+    if not good:
+        raise BenchError(
+            f"{address} does not know the mapping {work.mapping!r} (route {work.route}): it answered {reply[:80]!r}; "
+            "add it to the table containers and load the plugin again"
+        )
+
+
+def _ask(opened: socket.socket, address: str, request: bytes, end: bytes) -> bytes:
+    opened.sendall(request)
+    reply = b""
+    while not reply.endswith((end, b"ERROR\r\n")):
+        reply += _receive(opened, address, request)
+    return reply
+
+
+def _ask_frame(opened: socket.socket, address: str, request: bytes) -> bytes:
+    opened.sendall(request)
+    reply = b""
+    while len(reply) < HEADER.size or len(reply) < HEADER.size + HEADER.unpack_from(reply)[6]:
+        reply += _receive(opened, address, request)
+    return reply
+
+
+def _receive(opened: socket.socket, address: str, request: bytes) -> bytes:
+    try:
+        data = opened.recv(_MOST)
+    except OSError as error:
+        raise BenchError(f"{address} did not answer {request!r}: {error}") from error
+    if not data:
+        raise BenchError(f"{address} closed the connection after {request!r}")
+    return data

@@ -1,0 +1,177 @@
+"""The text protocol: commands with the replies they should have, and the reading of other replies.
+
+memcached's `doc/protocol.txt`; what the plugin answers instead: core page, section 6.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kvref_bench.load.plan import Answer
+from kvref_bench.workload.commands import GETTING, OUTCOMES, PIECE, expected
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvref_bench.load.plan import Exchange
+    from kvref_bench.workload.commands import Fits, Item, Kinds
+
+_END: Final = b"\r\n"
+_STORING: Final = {b"set", b"add", b"replace", b"append", b"prepend", b"cas"}
+_LINES: Final = {
+    "stored": b"STORED\r\n",
+    "not_stored": b"NOT_STORED\r\n",
+    "exists": b"EXISTS\r\n",
+    "not_found": b"NOT_FOUND\r\n",
+    "deleted": b"DELETED\r\n",
+    "touched": b"TOUCHED\r\n",
+    "counted": b"",  # a sum that nobody knows before
+}
+_OUTCOMES: Final = {line.rstrip(): outcome for outcome, line in _LINES.items() if line}
+
+
+class Asked(NamedTuple):
+    """A command as it was sent."""
+
+    verb: str
+    names: tuple[bytes, ...]
+
+
+class Read(NamedTuple):
+    """What became of a command.
+
+    end: behind its reply. wrong: bytes that are no allowed answer.
+    """
+
+    outcomes: tuple[str, ...]
+    end: int
+    wrong: tuple[bytes, ...] = ()
+
+
+class Text:
+    """Encodes commands of the text protocol."""
+
+    def ask(self, verb: str, items: Sequence[Item], _place: int = 0, /, *, cas: int = 0) -> tuple[bytes, bytes]:
+        """Encode a command and the reply it should have; see `Codec`."""
+        if verb in GETTING:
+            number = b" 0" if verb == "gets" else b""
+            blocks = [
+                b"VALUE %b 0 %d%b\r\n%b\r\n" % (each.name, len(each.value), number, each.value)
+                for each in items
+                if each.there
+            ]
+            names = b" ".join([each.name for each in items])
+            return b"%b %b\r\n" % (verb.encode(), names), b"".join([*blocks, b"END\r\n"])
+        [item] = items
+        reply = _LINES[expected(verb, there=item.there)]
+        if verb in ("incr", "decr"):
+            return b"%b %b 1\r\n" % (verb.encode(), item.name), reply
+        if verb == "touch":
+            return b"touch %b 0\r\n" % item.name, reply
+        if verb == "delete":
+            return b"delete %b\r\n" % item.name, reply
+        data = PIECE if verb in ("append", "prepend") else item.value
+        number = b" %d" % cas if verb == "cas" else b""
+        return b"%b %b 0 0 %d%b\r\n%b\r\n" % (verb.encode(), item.name, len(data), number, data), reply
+
+    def reader(self, kinds: Kinds, fits: Fits, cas: dict[bytes, int]) -> TextReader:
+        """Give what reads other replies; see `Codec`."""
+        return TextReader(kinds, fits, cas)
+
+
+class TextReader:
+    """Reads replies that differ from the expected ones."""
+
+    def __init__(self, kinds: Kinds, fits: Fits, cas: dict[bytes, int]) -> None:
+        self._kinds = kinds
+        self._fits = fits
+        self._cas = cas
+
+    def read(self, exchange: Exchange, data: bytes) -> Answer | None:
+        """Tell what the replies to an exchange are, or None while they are not complete."""
+        kinds: list[int] = []
+        wrong: list[bytes] = []
+        place = 0
+        for asked in commands(exchange.request):
+            read = self._values(asked, data, place) if asked.verb in GETTING else _line(asked, data, place)
+            if read is None:
+                return None
+            kinds += [self._kinds.number(asked.verb, each) for each in read.outcomes]
+            wrong += read.wrong
+            place = read.end
+        if place < len(data):
+            wrong.append(data[place:])
+        return Answer(tuple(kinds), tuple(wrong))
+
+    def _values(self, asked: Asked, data: bytes, begin: int) -> Read | None:
+        outcomes: list[str] = []
+        wrong: list[bytes] = []
+        place = begin
+        left = iter(asked.names)
+        while True:
+            end = data.find(_END, place)
+            if end < 0:
+                return None
+            line = data[place:end]
+            if line == b"END":
+                outcomes += ["miss"] * (len(asked.names) - len(outcomes))
+                return Read(tuple(outcomes), end + 2, tuple(wrong))
+            block = _block(line, asked.verb)
+            if block is None:
+                return Read(("error",) * len(asked.names), end + 2, (data[begin : end + 2],))
+            name, size, cas = block
+            stop = end + 2 + size + 2
+            if len(data) < stop:
+                return None
+            # Values come in the order asked, and those that are not there are left out.
+            for each in left:
+                if each == name:
+                    break
+                outcomes.append("miss")
+            else:
+                return Read(("error",) * len(asked.names), stop, (data[begin:stop],))
+            self._cas[name] = cas
+            good = data[stop - 2 : stop] == _END and self._fits(name, data[end + 2 : stop - 2])
+            outcomes.append("hit" if good else "error")
+            if not good:
+                wrong.append(data[place:stop])
+            place = stop
+
+
+def _block(line: bytes, verb: str) -> tuple[bytes, int, int] | None:
+    words = line.split(b" ")
+    if len(words) != (4 if verb == "get" else 5) or words[0] != b"VALUE" or words[2] != b"0":
+        return None
+    if not words[3].isdigit() or not words[-1].isdigit():
+        return None
+    return words[1], int(words[3]), int(words[4]) if verb == "gets" else 0
+
+
+def _line(asked: Asked, data: bytes, place: int) -> Read | None:
+    end = data.find(_END, place)
+    if end < 0:
+        return None
+    line = data[place:end]
+    outcome = _OUTCOMES.get(line, "error")
+    if asked.verb in ("incr", "decr") and line.isdigit():
+        outcome = "counted"
+    if outcome not in OUTCOMES[asked.verb]:
+        return Read(("error",), end + 2, (data[place : end + 2],))
+    return Read((outcome,), end + 2)
+
+
+@lru_cache(maxsize=65536)
+def commands(request: bytes) -> tuple[Asked, ...]:
+    """Take the commands of an exchange apart again."""
+    asked = []
+    place = 0
+    while place < len(request):
+        end = request.index(_END, place)
+        verb, *words = request[place:end].split(b" ")
+        place = end + 2
+        if verb in _STORING:
+            place += int(words[3]) + 2
+        names = words if verb in (b"get", b"gets") else words[:1]
+        asked.append(Asked(verb.decode(), tuple(names)))
+    return tuple(asked)

@@ -1,0 +1,129 @@
+"""Replies in pieces, wrong replies, and a server that hangs up."""
+
+from __future__ import annotations
+
+import socket
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+import pytest
+import uvloop
+
+from kvref_bench.load import worker
+from kvref_bench.load.plan import Answer, Exchange, Kind, Plan
+from kvref_bench.load.work import Clock, Keys, Task, Values, Work
+
+from .pieces import server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_bench.load.result import WorkerResult
+
+KINDS = (Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error"))
+HIT = b"VALUE k 0 1\r\nv\r\nEND\r\n"
+
+
+class Lines:
+    """Knows a hit, a miss, and no other reply."""
+
+    def read(self, exchange: Exchange, data: bytes) -> Answer | None:
+        if not data.endswith(b"\n"):
+            return None
+        return Answer((1,)) if data == b"END\r\n" else Answer((2,), (data,))
+
+
+class Quiet:
+    """A channel without a coordinator."""
+
+    def ready(self) -> float:
+        return 0.0
+
+    def stopped(self) -> bool:
+        return False
+
+    def progress(self, what: object) -> None:
+        """Nobody looks on."""
+
+
+def measured(
+    script: Callable[[int, bytes], list[bytes] | None], operations: int | None = 20, rate: float | None = None
+) -> WorkerResult:
+    work = Work(Keys(1), Values(), {"get": 1.0}, operations=operations)
+    with server(script) as address:
+        host, _, port = address.rpartition(":")
+        plan = Plan(
+            KINDS,
+            lambda: socket.create_connection((host, int(port))),
+            lambda _: (
+                iter([Exchange(b"get k\r\n", HIT, (0,))] * operations)
+                if operations
+                else repeat(Exchange(b"get k\r\n", HIT, (0,)))
+            ),
+            Lines(),
+            1,
+        )
+        task = Task(address, work, Clock(0, 2 if operations else 0.3, rate), "", "", 0, 1)
+        return uvloop.run(worker.measure(task, plan, Quiet()))
+
+
+def counts(result: WorkerResult) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for cell, bins in result.histograms.items():
+        if cell.timing == "service":
+            found[cell.kind.outcome] = found.get(cell.kind.outcome, 0) + sum(bins.values())
+    return found
+
+
+@pytest.mark.parametrize("rate", [None, 5000.0])
+def test_a_reply_in_pieces_is_the_same_reply(rate: float | None) -> None:
+    result = measured(lambda _, line: [HIT[:5], HIT[5:14], HIT[14:]], rate=rate)
+    assert (counts(result), result.errors) == ({"hit": 20}, 0)
+
+
+@pytest.mark.parametrize("rate", [None, 5000.0])
+def test_each_reply_is_verified(rate: float | None) -> None:
+    wrong = HIT.replace(b"\nv", b"\nw")
+    result = measured(lambda number, line: [[HIT], [b"EN", b"D\r\n"], [wrong]][number % 3], rate=rate)
+    assert counts(result) == {"hit": 7, "miss": 7, "error": 6}
+    assert result.errors == 6
+    assert result.unexpected == [(b"get k\r\n", wrong)] * 6
+
+
+def test_bytes_that_nobody_asked_for_are_kept() -> None:
+    result = measured(lambda number, line: [HIT, b"MORE\r\n"] if number == 19 else [HIT])
+    assert counts(result) == {"hit": 20}
+    assert result.stopped is None
+
+
+def test_sessions_end_when_their_operations_are_done() -> None:
+    result = measured(lambda _, line: [HIT])
+    assert counts(result) == {"hit": 20}
+    assert result.seconds < 2
+    assert result.open == 0
+
+
+def test_a_server_that_hangs_up_ends_the_point_and_what_was_measured_stays() -> None:
+    result = measured(lambda number, line: None if number == 10 else [HIT], operations=None)
+    assert counts(result) == {"hit": 10}
+    assert result.stopped == "a connection was closed by the server"
+
+
+def test_a_server_that_says_nothing_leaves_its_operations_open() -> None:
+    result = measured(lambda number, line: [], operations=None)
+    assert counts(result) == {}
+    assert result.open == 1
+
+
+def test_a_failure_of_the_reader_is_raised() -> None:
+    class Broken(Lines):
+        def read(self, exchange: Exchange, data: bytes) -> Answer | None:
+            raise ZeroDivisionError(data)
+
+    with server(lambda _, line: [b"END\r\n"]) as address:
+        host, _, port = address.rpartition(":")
+        endless = repeat(Exchange(b"get k\r\n", HIT, (0,)))
+        plan = Plan(KINDS, lambda: socket.create_connection((host, int(port))), lambda _: endless, Broken(), 1)
+        task = Task(address, Work(Keys(1), Values(), {"get": 1.0}), Clock(0, 2), "", "", 0, 1)
+        with pytest.raises(ZeroDivisionError):
+            uvloop.run(worker.measure(task, plan, Quiet()))
