@@ -11,6 +11,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.peers import processes, rows, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sampling import Sampling
+from kvref_bench.peers.settings import Fixed
 from kvref_bench.peers.tables import MARK
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ NOT_COUNTED: Final = ("pid", "uptime", "time", "pointer_size")
 class OpenPeer:
     """A server that answers; made by `peers.open`.
 
-    address: HOST:PORT of the memcached protocol, None for SQL alone. sql_dsn: of a SQL server, None without one.
+    address: HOST:PORT of the memcached protocol, None for SQL alone.
+    sql_dsn: of a SQL server, None without one. tables_dsn: of the tables behind, SQLite's too.
     has_tables: native memcached has none.
     """
 
     address: str | None
     sql_dsn: str | None
+    tables_dsn: str | None
     _known: Peer
     _tables: Tables | None
     _starter: Starter
@@ -50,6 +53,11 @@ class OpenPeer:
     def has_tables(self) -> bool:
         """Tell whether there is a table behind it."""
         return self._tables is not None
+
+    @property
+    def settable(self) -> bool:
+        """Tell whether it can be started with settings."""
+        return not isinstance(self._starter, Fixed)
 
     @property
     def peer(self) -> Peer:
