@@ -6,6 +6,7 @@ data.points[data.points["use"] == "valid"]
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from kvref_bench.analysis import answer, style
+from kvref_bench.load.histogram import quantile
 from kvref_bench.runs import folder
 
 if TYPE_CHECKING:
@@ -39,9 +41,10 @@ class Data:
     """The runs of one scenario on one machine, each server's from its newest run.
 
     points: columns of `runs.tables.POINTS`, and: `kind` of the server; `label` of it, for readers; `over`: `memcached`
-    or `sql`; `mix`: what is asked, one panel of a chart; `line`: name of what a chart draws as one line; `line_kind`:
-    whose colour that has; `cpu_share`: of the machine's cores that the server used; `use`: `valid`, `limited` (invalid
-    only because the client was at its limit: the server can do this or more) or `invalid`.
+    or `sql`; `plain`: its series has no settings of the server; `mix`: what is asked, one panel of a chart; `line`:
+    name of what a chart draws as one line; `line_kind`: whose colour that has; `cpu_share`: of the machine's cores that
+    the server used; `use`: `valid`, `limited` (invalid only because the client was at its limit: the server can do this
+    or more) or `invalid`; `visible`: ns until SQL saw a write.
     left_out: sentences about runs that are not in it.
     """
 
@@ -86,28 +89,38 @@ class Data:
         return style.looks(list(zip(lines["line"], lines["line_kind"], strict=True)))
 
 
-def gather(scenario: str, runs: Path | None = None) -> Data | None:
+def gather(scenario: str, runs: Path | None = None, place: str = "local") -> Data | None:
     """Read the runs of a scenario; None where there is none.
 
-    runs: folder below which they are; without it what `root` gives. Raises BenchError for a damaged run.
+    runs: folder below which they are; without it what `root` gives. place: of the clients, `local` or `remote`.
+    Raises BenchError for a damaged run.
     """
-    found = [folder.read(path) for path in folder.find(runs or root(), scenario)]
+    read = [folder.read(path) for path in folder.find(runs or root(), scenario)]
+    found = [run for run in read if _place(run) == place]
     if not found:
         return None
     newest = found[-1]
     fitting = [run for run in found if _alike(run) == _alike(newest)]
-    left_out = [
-        f"run {run.id}: another machine, scale or version of the scenario" for run in found if run not in fitting
-    ]
+    left_out = [f"run {run.id}: of another machine, scale or version" for run in found if run not in fitting]
     frames: dict[str, pd.DataFrame] = {}
-    owners: dict[str, Run] = {}
+    owners: dict[str, str] = {}
     for run in fitting:
         for server, part in run.points.groupby("server"):
-            frames[str(server)], owners[str(server)] = _described(run, part), run
-    shown = [run for run in fitting if run in owners.values()]
+            frames[str(server)], owners[str(server)] = _described(run, part), run.id
+    shown = [run for run in fitting if run.id in owners.values()]
     left_out += [f"run {run.id}: newer ones have its servers" for run in fitting if run not in shown]
     points = pd.concat([frames[name] for name in sorted(frames)], ignore_index=True)
     return Data(scenario, shown, points, tuple(left_out))
+
+
+def places(scenario: str, runs: Path | None = None) -> dict[str, Data]:
+    """Read the runs of a scenario by place of the clients: `local`, and `remote` through a link."""
+    found = {place: gather(scenario, runs, place) for place in ("local", "remote")}
+    return {place: data for place, data in found.items() if data is not None}
+
+
+def _place(run: Run) -> str:
+    return "remote" if run.info["network"].get("kind") in {"namespace", "dask", "remote"} else "local"
 
 
 def _alike(run: Run) -> tuple[object, ...]:
@@ -117,8 +130,9 @@ def _alike(run: Run) -> tuple[object, ...]:
 
 def _described(run: Run, points: pd.DataFrame) -> pd.DataFrame:
     servers = {each["name"]: each for each in run.info["servers"]}
-    series = {each["name"]: each for each in run.info["scenario"]["spec"]["series"]}
-    names = _names(series)
+    spec = run.info["scenario"]["spec"]
+    series = {each["name"]: each for each in spec["series"]}
+    names = _names(spec)
     kind = points["server"].map(lambda name: servers[name]["kind"])
     labels = points["server"].map(lambda name: label(servers[name]))
     used = points["server_cpu_user"] + points["server_cpu_sys"]
@@ -129,12 +143,22 @@ def _described(run: Run, points: pd.DataFrame) -> pd.DataFrame:
         kind=kind,
         label=labels,
         over=over,
+        plain=points["series"].isin(_plain(spec)),
         mix=points["series"].map(lambda name: mix(series[name]["work"])),
         line=labels.where(~sql | kind.isin(["mysql", "mariadb"]), labels + ", SQL") + points["series"].map(names),
         line_kind=kind.where(~sql | (kind == "mariadb"), "mysql"),
         use=[_use(*each) for each in judged],
         cpu_share=used / points["seconds"] / float(run.info["machine"]["cores"]),
+        visible=_visible(run, points),
     )
+
+
+def _visible(run: Run, points: pd.DataFrame) -> list[float]:
+    """Give the median of what passed until SQL saw a write, ns; NaN for a scenario that does not measure it."""
+    if run.info["scenario"]["spec"].get("kind") != "lag":
+        return [math.nan] * len(points)
+    seen = (run.bins(int(each), verb="set", outcome="visible") for each in points["point_id"])
+    return [float(quantile(bins, 0.5)) if bins else math.nan for bins in seen]
 
 
 def mix(work: dict[str, Any]) -> str:
@@ -146,12 +170,22 @@ def mix(work: dict[str, Any]) -> str:
     return said + (f", {depth} in one write" if depth > 1 else "") + (f", {keys} keys each" if keys > 1 else "")
 
 
-def _names(series: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Give what tells series apart that ask the same of the same side; nothing where one is alone."""
+def _plain(spec: dict[str, Any]) -> set[str]:
+    """Give the series without settings of the server."""
+    own = {each["name"]: each.get("settings") for each in spec["series"]}
+    return {name for name, settings in own.items() if not (spec.get("settings") if settings is None else settings)}
+
+
+def _names(spec: dict[str, Any]) -> dict[str, str]:
+    """Give what tells series apart that ask the same of the same side; nothing for the only one without settings."""
     alike: dict[tuple[str, str], list[str]] = {}
-    for name, each in series.items():
-        alike.setdefault((each["over"], mix(each["work"])), []).append(name)
-    return {name: f" ({name})" if len(names) > 1 else "" for names in alike.values() for name in names}
+    for each in spec["series"]:
+        alike.setdefault((each["over"], mix(each["work"])), []).append(each["name"])
+    told: dict[str, str] = {}
+    for names in alike.values():
+        alone = [name for name in names if name in _plain(spec)] if len(names) > 1 else names
+        told |= {name: "" if alone == [name] else f" ({name})" for name in names}
+    return told
 
 
 def label(server: dict[str, Any]) -> str:

@@ -72,19 +72,14 @@ def _asked(data: Data, claim: Claim) -> pd.DataFrame:
     if claim.over:
         points = points[points["over"] == claim.over]
     matches = points["label"].map(lambda label: re.match(claim.servers, label) is not None)
-    # A kind of server that is one side of a ratio is not what is asked for the other.
     return points[matches.astype(bool)]
 
 
 def at_defaults(points: pd.DataFrame) -> pd.DataFrame:
-    """Keep series without settings, else points with each setting at its lowest, the default of the plugin's."""
-    factors = [name for name in points.columns if name.startswith("factor_")]
-    if not factors:
-        return points
-    bare = points[factors].isna().all(axis=1)
-    has_bare = bare.groupby([points["over"], points["mix"]]).transform("any")
-    points = points[bare | ~has_bare]
-    for factor in factors:
+    """Keep series without settings where there are such, else points with each setting at its lowest, as by default."""
+    has_plain = points["plain"].groupby([points["over"], points["mix"]]).transform("any")
+    points = points[points["plain"] | ~has_plain]
+    for factor in [name for name in points.columns if name.startswith("factor_")]:
         lowest = points.groupby(["over", "mix"])[factor].transform("min")
         points = points[points[factor].isna() | (points[factor] == lowest)]
     return points
@@ -113,7 +108,8 @@ def side(points: pd.DataFrame, at: str, measure: str = "qps") -> Side:
 def _sessions_of(points: pd.DataFrame, at: str) -> int | None:
     if at == "best":
         usable = points[points["use"] != "invalid"]
-        return int(usable.groupby("sessions")["qps"].median().idxmax()) if len(usable) else None
+        medians = usable.groupby("sessions")["qps"].median()
+        return int(medians.index[medians.argmax()]) if len(usable) else None
     measured = sorted(points["sessions"].unique().tolist())
     if not at:
         return int(measured[0])
