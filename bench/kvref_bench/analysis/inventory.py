@@ -33,11 +33,6 @@ def name_of(run: Run) -> str:
     return str(run.info["scenario"]["name"])
 
 
-def looks(runs: Sequence[Run]) -> dict[str, style.Look]:
-    """Give every server of runs its colour."""
-    return style.looks((each["name"], each["kind"]) for run in runs for each in run.info["servers"])
-
-
 def table(runs: Sequence[Run]) -> pd.DataFrame:
     """List runs: scenario, scale, day, servers, points and how many count, operations, how each run ended."""
     return pd.DataFrame([_row(run) for run in runs])
@@ -140,10 +135,33 @@ def draw(axes: Axes, every: pd.DataFrame) -> None:
     axes.set_xticks(range(len(shares.columns)), [str(each) for each in shares.columns])
     axes.set_yticks(range(len(shares.index)), [str(each) for each in shares.index])
     axes.tick_params(length=0)
-    axes.xaxis.tick_top()
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
+
+
+def notes(runs: Sequence[Run]) -> pd.DataFrame:
+    """List what runs say of themselves: what they left out, and what limits them as a whole."""
+    rows = [
+        (name_of(run), kind, str(text))
+        for run in runs
+        for kind, texts in (("left out or noted", run.info["notes"]), ("warning", run.info["warnings"]))
+        for text in texts
+    ]
+    return pd.DataFrame(rows, columns=["scenario", "kind", "text"]).drop_duplicates(ignore_index=True)
+
+
+def page(runs: Sequence[Run], every: pd.DataFrame) -> style.Slide:
+    """Draw how many points count, with what it says."""
+    valid, judged = int(every["valid"].sum()), verdicts(runs)
+    told = int((judged["verdict"] != NOT_JUDGED).sum())
+    title = f"{valid:,} of {len(every):,} measured points pass every gate; {told} of {len(judged)} servers were judged"
+    source = f"Source: {len(runs)} runs, {runs[0].info['began'][:10]} to {runs[-1].info['began'][:10]}."
+    made, (axes,) = style.slide(
+        title, source, left=0.2, right=0.97, subtitle="Points that count, of all that were measured"
+    )
+    draw(axes, every)
+    return made
 
 
 def sentence(runs: Sequence[Run], every: pd.DataFrame) -> str:

@@ -109,8 +109,8 @@ def heat(hist: pd.DataFrame, points: pd.DataFrame, timing: str, bands: int = 4) 
 
 
 def plain(points: pd.DataFrame) -> pd.DataFrame:
-    """Keep the points that count and have every setting of the server at its lowest, or none."""
-    kept: pd.DataFrame = points[points["use"] == "valid"]
+    """Keep the points of plain series that count and have every setting of the server at its lowest, or none."""
+    kept: pd.DataFrame = points[points["plain"] & (points["use"] == "valid")]
     for factor in [name for name in points.columns if name.startswith("factor_")]:
         kept = kept[kept[factor].isna() | (kept[factor] == kept[factor].min())]
     return kept
@@ -154,3 +154,15 @@ def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
             found = quantiles(counts(hist, part, "intended"), (0.5, 0.99))
             rows.append({"line": line, "sessions": sessions, "rate": part["rate"].median(), "share": share, **found})
     return pd.DataFrame(rows, columns=["line", "sessions", "rate", "share", "p50", "p99"])
+
+
+def highest_rate(data: Data) -> pd.DataFrame:
+    """Give the valid points of the open loop at the highest rate of each line; several where it has repetitions."""
+    asked = plain(data.points[data.points["rate"].notna()])
+    top = asked.groupby("line")["rate"].transform("max")
+    return asked[asked["rate"] > 0.95 * top]
+
+
+def at(distribution: pd.DataFrame, share: float) -> float:
+    """Give the latency, ns, that `share` of a distribution (`curve`) did not exceed."""
+    return float(distribution["ns"].iloc[int(np.searchsorted(distribution["share"], share))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from kvref_bench.analysis import latency, style
 
@@ -24,11 +24,6 @@ NO_OPEN_LOOP: Final = "No run of this scenario has an open loop: its scale has n
 Curves = dict[str, "pd.DataFrame"]
 
 
-def p99(curve: pd.DataFrame) -> float:
-    """Give the 99th percentile of a distribution, ns."""
-    return float(curve["ns"].iloc[int(np.searchsorted(curve["share"], 0.99))])
-
-
 def percentiles(data: Data | None, curves: Curves) -> style.Slide:
     """Draw the percentile plot of one load: a step to the right is ten times rarer."""
     title = "No percentiles"
@@ -44,8 +39,8 @@ def percentiles(data: Data | None, curves: Curves) -> style.Slide:
 
 def _title(data: Data, curves: Curves) -> str:
     sessions = int(latency.at_one_load(data)["sessions"].max())
-    slow = sorted(curves, key=lambda name: p99(curves[name]))
-    low, high = (f"{style.duration(p99(curves[name]))} ({name})" for name in (slow[0], slow[-1]))
+    slow = sorted(curves, key=lambda name: latency.at(curves[name], 0.99))
+    low, high = (f"{style.duration(latency.at(curves[name], 0.99))} ({name})" for name in (slow[0], slow[-1]))
     told = f"more than {low}" if len(slow) == 1 else f"more than {low} to {high}"
     return f"With {sessions} sessions one request in a hundred takes {told}"
 
@@ -60,7 +55,7 @@ def draw_percentiles(axes: Axes, curves: Curves, looks: Mapping[str, style.Look]
     axes.xaxis.set_major_locator(FixedLocator([1 / (1 - share) for share in shown]))
     axes.xaxis.set_major_formatter(FixedFormatter([f"p{share * 100:.6g}" for share in shown]))
     axes.xaxis.set_minor_locator(NullLocator())
-    style.time_axis(axes)
+    _time_axis(axes)
     last = {name: each.iloc[-1] for name, each in curves.items()}
     return [style.End(each["beyond"], each["ns"], name, looks[name].colour) for name, each in last.items()]
 
@@ -69,10 +64,7 @@ def above(data: Data | None, curves: Curves) -> style.Slide:
     """Draw the distribution twice: which share was answered by then (CDF), and which was not (CCDF)."""
     if data is None or not curves:
         return style.nothing("No distribution", NO_RUN, "Source: none.")
-    spread = {
-        name: p99(each) / float(each["ns"].iloc[int(np.searchsorted(each["share"], 0.5))])
-        for name, each in curves.items()
-    }
+    spread = {name: latency.at(each, 0.99) / latency.at(each, 0.5) for name, each in curves.items()}
     widest = max(spread, key=lambda name: spread[name])
     title = f"The slowest hundredth waits up to {spread[widest]:.2g} times the median ({widest})"
     page, (left, right) = style.slide(title, data.source, columns=2, right=0.97, wspace=0.24)
@@ -110,7 +102,7 @@ def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
     axes.set_yscale("log")
     axes.set(xlabel="asked operations per second", xlim=(0, table["rate"].max() * 1.04))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.short(value)))
-    style.time_axis(axes)
+    _time_axis(axes)
     style.label_ends(axes, labels)
     return page
 
@@ -122,7 +114,7 @@ def timings(data: Data | None, line: str, both: Curves) -> style.Slide:
     """
     if data is None or len(both) < 2:
         return style.nothing("No two timings", NO_RUN if data is None else NO_OPEN_LOOP, "Source: none.")
-    service, intended = (p99(both[name]) for name in ("service", "intended"))
+    service, intended = (latency.at(both[name], 0.99) for name in ("service", "intended"))
     told = f"p99 is {style.duration(service)} from the send, {style.duration(intended)} from the schedule"
     title = f"{line}: {told}, which is what users wait"
     page, (axes,) = style.slide(
@@ -155,7 +147,7 @@ def seconds(data: Data | None, line: str, shares: pd.DataFrame, lines: Mapping[s
         right.plot(each["second"], each["ns"], color=look.colour, marker=look.marker, markeredgecolor="white")
         ends.append(style.End(each["second"].iloc[-1], each["ns"].iloc[-1], name.replace(" ", "\n", 1), look.colour))
     right.set(yscale="log", xlabel="second", title="p99 of each second")
-    style.time_axis(right, "")
+    _time_axis(right, "")
     style.label_ends(right, ends, size=13)
     return page
 
@@ -168,5 +160,13 @@ def draw_heat(axes: Axes, shares: pd.DataFrame) -> None:
     field = axes.pcolormesh(second, edges, shares.replace(0.0, np.nan) * 100, cmap="viridis_r", rasterized=True)
     axes.set(yscale="log", xlabel="second")
     axes.grid(visible=False)
-    style.time_axis(axes)
+    _time_axis(axes)
     axes.figure.colorbar(field, ax=axes, label="% of the second's requests", pad=0.02)
+
+
+def _time_axis(axes: Axes, label: str = "latency") -> None:
+    """Name durations on a logarithmic axis, also between the tens where it is short."""
+    style.time_axis(axes, label)
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
+    axes.yaxis.set_minor_formatter(NullFormatter())

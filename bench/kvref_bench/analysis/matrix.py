@@ -183,3 +183,41 @@ def _explain(axes: Axes, codes: NDArray[np.int64]) -> None:
         Patch(facecolor=COLOURS[each], edgecolor=style.MUTED, linewidth=0.5, label=MEANING[each]) for each in shown
     ]
     axes.legend(handles=patches, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=len(shown), handlelength=1.2)
+
+
+def page(reports: Mapping[str, Report]) -> style.Slide:
+    """Draw the requirements of all reports, with what they say."""
+    if not reports:
+        return style.nothing("No server was judged", "There is no conformance report beside the runs.", "Source: none.")
+    matrix = by_requirement(reports)
+    source = "Source: kvref conform, " + ", ".join(
+        f"{server} {str(report.header['started'])[:10]}" for server, report in reports.items()
+    )
+    made, (axes,) = style.slide(_title(matrix), f"{source}.", left=0.16, right=0.98)
+    draw(axes, matrix)
+    return made
+
+
+def _title(matrix: pd.DataFrame) -> str:
+    counts = counted(matrix).reindex(columns=list(VERDICTS), fill_value=0)
+    broken = (counts["deviates"] + counts["fails"]).to_dict()
+    worst = max(broken, key=lambda server: broken[server])
+    if not broken[worst]:
+        return f"None of {len(broken)} servers breaks a requirement that applies to it"
+    applies = len(matrix) - int((matrix[worst] == "unsupported").sum())
+    none = sum(not each for each in broken.values())
+    kept = f"{worst} keeps {applies - broken[worst]:,} of the {applies:,} requirements that apply to it"
+    return f"{kept}; {none} of {len(broken)} servers break none"
+
+
+def sentence(reports: Mapping[str, Report]) -> str:
+    """Say which servers break requirements, and how many."""
+    if not reports:
+        return "No server has a conformance report here."
+    counts = counted(by_requirement(reports)).reindex(columns=list(VERDICTS), fill_value=0)
+    said = [
+        f"{server} breaks {row['deviates'] + row['fails']} ({row['fails']} undocumented) of "
+        f"{row[['holds', 'deviates', 'fails']].sum():,} requirements that were judged"
+        for server, row in counts.iterrows()
+    ]
+    return "; ".join(said) + "."
