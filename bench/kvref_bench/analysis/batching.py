@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from kvref_bench.analysis import intervals, style
-from kvref_bench.analysis.latency import curve
+from kvref_bench.analysis.answer import Answer, cannot_tell, command
+from kvref_bench.analysis.latency import curve, joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,12 @@ SEEN: Final = {
     "unlocked": "row locks given up",
     "uncommitted": "rows seen at READ UNCOMMITTED",
 }
+# Of SHOW GLOBAL STATUS and of `stats`; those that moved are shown.
+COUNTERS: Final = ("Binlog_bytes", "Binlog_cache_use", "Handler_commit", "Innodb_os_log_written", "Innodb_log_writes")
+LIMITS: Final = (
+    "What a crash would lose with open batches is not measured.",
+    "A disk that answers before it has written makes commits cheap, and batches look useless.",
+)
 DASHES: Final[dict[str, str | tuple[float, tuple[float, ...]]]] = {
     "visible": "-",
     "unlocked": (0, (5, 1.6)),
@@ -74,7 +81,7 @@ def moved(runs: Sequence[Run], points: pd.DataFrame, counter: str) -> pd.Series[
     return pd.Series(chosen.reindex(places).to_numpy(dtype=float) / points["ops"].to_numpy(dtype=float), points.index)
 
 
-def draw_surface(axes: Axes, rates: pd.DataFrame, base: float) -> None:
+def draw_surface(axes: Axes, rates: pd.DataFrame, base: float, size: float = 15) -> None:
     """Draw a surface as a grid: each cell with its rate and how many times `base` that is; the darker, the faster."""
     values = rates.to_numpy(dtype=float)
     axes.imshow(
@@ -87,7 +94,7 @@ def draw_surface(axes: Axes, rates: pd.DataFrame, base: float) -> None:
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
             text = f"{style.short(value)}/s\nx {value / base:.3g}"
-            axes.text(column, row, text, ha="center", va="center", fontsize=15, linespacing=1.3)
+            axes.text(column, row, text, ha="center", va="center", fontsize=size, linespacing=1.3)
     axes.set_xticks(range(len(rates.columns)), [str(each) for each in rates.columns])
     axes.set_yticks(range(len(rates.index)), [str(each) for each in rates.index])
     axes.set(xlabel="writes in a batch", ylabel="binary log")
@@ -130,30 +137,79 @@ def draw_lags(axes: Axes, curves: Mapping[str, pd.DataFrame], looks: Mapping[str
     axes.set_xlim(left=0, right=max(axes.get_xlim()[1], interval + 1.5))
 
 
-def surface_page(data: Data | None, server: str, sessions: int) -> style.Slide:
-    """Draw the surface of one server at one number of sessions, with what it says."""
-    title = "Batches and the binary log"
-    if data is None:
-        return style.nothing(title, "There is no run of this scenario.", "Source: none.")
-    points = data.points[(data.points["use"] == "valid") & (data.points["label"] == server)]
-    points = points[points["sessions"] == sessions]
-    if points.empty or W_BATCH not in points:
-        return style.nothing(title, f"{server} has no valid point with {sessions} sessions.", data.source)
-    rates = surface(points)
-    off, largest = str(rates.index[0]), int(rates.columns[-1])
-    gain = rates.loc[off].iloc[-1] / rates.loc[off].iloc[0]
-    said = f"{server}: batches of {largest} write {gain:.2g} times as fast as single commits"
-    if {"off", "on"} <= set(rates.index):
-        kept = rates.loc["on"].iloc[-1] / rates.loc["off"].iloc[-1]
-        said += f"; the binary log leaves {kept:.0%} of that"
-    page, (axes,) = style.slide(
-        said,
-        data.source,
-        right=0.97,
-        subtitle=f"Sets per second, {sessions} sessions; x: times the rate without batches and binary log",
+def chosen(data: Data | None) -> pd.DataFrame:
+    """Keep the points that count, at the largest number of sessions of all servers, other settings at their lowest."""
+    if data is None or W_BATCH not in data.points or BINLOG not in data.points:
+        return pd.DataFrame(columns=["label", "sessions", "qps", "rep", "ops", W_BATCH, BINLOG])
+    points = data.points[(data.points["use"] == "valid") & data.points[W_BATCH].notna() & data.points[BINLOG].notna()]
+    for factor in [name for name in points.columns if name.startswith("factor_") and name not in {W_BATCH, BINLOG}]:
+        points = points[points[factor].isna() | (points[factor] == points[factor].min())]
+    shared = points.groupby("sessions")["label"].nunique()
+    return points[points["sessions"] == shared[shared == shared.max()].index.max()] if len(points) else points
+
+
+def surface_page(data: Data | None) -> style.Slide:
+    """Draw the surface of each server, with what they say."""
+    title, points = "Batches and the binary log", chosen(data)
+    if data is None or points.empty:
+        return style.nothing(
+            title, "There is no valid point of this scenario.", data.source if data else "Source: none."
+        )
+    servers = sorted(points["label"].unique())
+    rows, columns = (1, len(servers)) if len(servers) < 3 else ((len(servers) + 1) // 2, 2)
+    under = f"Sets per second, {points['sessions'].max()} sessions; x: times the rate of the same server with neither"
+    page, panels = style.slide(
+        _gains(points), data.source, subtitle=under, columns=columns, rows=rows, right=0.97, hspace=0.55, wspace=0.16
     )
-    draw_surface(axes, rates, float(rates.to_numpy()[0, 0]))
+    for axes, server in zip(panels, servers, strict=False):
+        rates = surface(points[points["label"] == server])
+        draw_surface(axes, rates, float(rates.to_numpy()[0, 0]), size=15 if rows == 1 else 13)
+        axes.set_title(server)
+    for axes in panels[len(servers) :]:
+        axes.set_axis_off()
     return page
+
+
+def _gains(points: pd.DataFrame) -> str:
+    gains, kept, largest = {}, [], int(points[W_BATCH].max())
+    for server, part in points.groupby("label", sort=True):
+        rates = surface(part).to_numpy(dtype=float)
+        gains[str(server)] = rates[0, -1] / rates[0, 0]
+        kept += [rates[1, -1] / rates[0, -1]] if len(rates) > 1 else []
+    low, high = min(gains.values()), max(gains.values())
+    said = f"Batches of {largest} write {low:.2g}" + (f" to {high:.2g}" if high > low else "") + " times as fast"
+    return said + (f"; the binary log leaves {min(kept):.0%} to {max(kept):.0%} of that" if kept else "")
+
+
+def rates(data: Data | None) -> pd.DataFrame:
+    """List the median rates by server, binary log and batch."""
+    points = chosen(data)
+    found = {str(server): surface(part).round() for server, part in points.groupby("label", sort=True)}
+    return pd.concat(found, names=["server"]) if found else points
+
+
+def costs(data: Data | None) -> pd.DataFrame:
+    """List what the binary log leaves of the rate, by server and batch: ratio and interval."""
+    return cost(chosen(data), ["label", W_BATCH]).rename(columns={"label": "server", W_BATCH: "batch"}).round(3)
+
+
+def counted(data: Data | None) -> pd.DataFrame:
+    """List what the servers' own counters moved by for one set, by server, binary log and batch."""
+    points = chosen(data)
+    if data is None or points.empty:
+        return points
+    shown = points.assign(**{name: moved(data.runs, points, name) for name in COUNTERS})
+    table = (
+        shown.groupby(["label", BINLOG, W_BATCH])[list(COUNTERS)].median().dropna(axis="columns", how="all").round(4)
+    )
+    return table.rename_axis(["server", "binary log", "batch"])
+
+
+def lags_of(data: Data | None) -> dict[tuple[object, ...], pd.DataFrame]:
+    """Give the distributions of the lags by server, interval and what was waited for."""
+    if data is None or INTERVAL not in data.points:
+        return {}
+    return lags(joined(data.runs), data.points, ["label", INTERVAL])
 
 
 def lag_page(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame]) -> style.Slide:
@@ -194,24 +250,17 @@ def lag_page(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame
     return page
 
 
-def sentence(data: Data | None, waiting: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame]) -> str:
-    """Say what batches and the binary log do to writes, and after how long SQL sees an open batch."""
-    said = []
-    if data is not None:
-        points = data.points[data.points["use"] == "valid"]
-        for label, part in points.groupby("label", sort=True):
-            ends = [
-                part[part[W_BATCH] == each].groupby("sessions")["qps"].median().max()
-                for each in (part[W_BATCH].min(), part[W_BATCH].max())
-            ]
-            logged = cost(part, [W_BATCH, "sessions"])["ratio"].median()
-            tail = f", the binary log leaves {logged:.0%}" if np.isfinite(logged) else ""
-            said.append(f"on {label} the largest batches write {ends[1] / ends[0]:.2g} times as fast{tail}")
-    if waiting is not None:
-        table = lag_table({key: each for key, each in curves.items() if key[2] == "visible"}, ["label", "interval"])
-        said += [
-            f"{row['label']} shows a batch left open after {row['shortest']:.2f} to {row['longest']:.2f} s "
-            f"(interval {row['interval']:.0f} s)"
-            for row in table.to_dict("records")
-        ]
-    return ("; ".join(said) + ".").capitalize() if said else ""
+def conclude(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame]) -> Answer:
+    """Answer what batches and the binary log do to writes, and after how long SQL sees an open batch."""
+    points, said = chosen(data), []
+    if len(points):
+        said.append(_gains(points))
+    visible = lag_table({key: each for key, each in curves.items() if key[2] == "visible"}, ["server", "interval"])
+    said += [
+        f"{row['server']} shows an open batch after {row['shortest']:.2f} to {row['longest']:.2f} s at an interval of "
+        f"{row['interval']:.0f} s"
+        for row in visible.to_dict("records")
+    ]
+    if not said:
+        return cannot_tell("there is no valid point of either scenario", command=command("binlog-batch"), limits=LIMITS)
+    return Answer("; ".join(said) + ".", LIMITS)

@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pandas as pd
 from matplotlib.colors import ListedColormap
 
-from kvref_bench.analysis import batching, style
-from kvref_bench.analysis.answer import figures
+from kvref_bench.analysis import batching, matrix, style
+from kvref_bench.analysis.answer import Answer, figures
 from kvref_bench.analysis.articles import Claim
 from kvref_bench.analysis.gather import gather
 from kvref_bench.analysis.latency import joined
 from kvref_bench.analysis.sides import compared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
 
     from kvref_bench.analysis.gather import Data
+    from kvref_bench.analysis.matrix import Report
     from kvref_bench.analysis.sides import Compared
 
 HOLDS: Final = "holds"
@@ -35,6 +36,11 @@ CANNOT_TELL: Final = "cannot tell"
 NOT_MEASURED: Final = "not measured"
 VERDICTS: Final = (HOLDS, FAILS, CANNOT_TELL, NOT_MEASURED)
 COLOURS: Final = ("#9fd3b6", "#f0a8a0", "#e8e9eb", "#ffffff")
+
+LIMITS: Final = (
+    "A claim was made of other machines and versions; that it fails here does not say that it was false there.",
+    "Requirements were judged once, by the profile of the server.",
+)
 
 RECORD: Final = "MySQL 5.7.3: Deep dive into 1mil QPS with InnoDB Memcached (2013)"
 PLANET: Final = "MySQL Performance: over 1M QPS with InnoDB Memcached Plugin in MySQL 5.7 (2013)"
@@ -251,11 +257,35 @@ def page(verdicts: Sequence[Verdict], source: str) -> style.Slide:
     return made
 
 
-def sentence(verdicts: Sequence[Verdict]) -> str:
-    """Say what became of the articles' claims."""
+def listed() -> pd.DataFrame:
+    """List the hypotheses: what is claimed, by whom, which scenario tests it and within which bounds."""
+    rows = {
+        each.name: {
+            "claim": each.claim, "source": each.source, "scenario": each.scenario,
+            "bounds": f"{figures(each.least, 2)} to {figures(each.most, 2)} {'times' if each.unit == 'x' else each.unit}",
+        }
+        for each in HYPOTHESES
+    }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def reasons(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """List every verdict with its figures and what it rests on."""
+    return pd.DataFrame(list(verdicts), columns=Verdict._fields)
+
+
+def conclude(reports: Mapping[str, Report], verdicts: Sequence[Verdict]) -> Answer:
+    """Answer what servers keep, and what became of the articles' claims."""
+    kept = matrix.sentence(reports)
+    if not verdicts:
+        none = "No claim of the articles could be tested: there are no runs."
+        return Answer(f"{kept} {none}", LIMITS, known=bool(reports))
     counts = {word: sum(each.verdict == word for each in verdicts) for word in VERDICTS}
     tested = {each.hypothesis for each in verdicts if each.verdict in {HOLDS, FAILS}}
     broken = sorted({each.hypothesis for each in verdicts if each.verdict == FAILS}, key=lambda name: int(name[1:]))
     said = f"{counts[HOLDS]} verdicts hold, {counts[FAILS]} fail, {counts[CANNOT_TELL]} cannot tell"
     tail = f"; on at least one server {', '.join(broken)} fail" if broken else "; none fails"
-    return f"Of {len(HYPOTHESES)} claims of the articles {len(tested)} could be decided on some server ({said}){tail}."
+    claims = (
+        f"Of {len(HYPOTHESES)} claims of the articles {len(tested)} could be decided on some server ({said}){tail}."
+    )
+    return Answer(f"{kept} {claims}", LIMITS)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from kvref_bench.analysis import style
-from kvref_bench.analysis.answer import figures
-from kvref_bench.runs import document, folder
+from kvref_bench.analysis.answer import Answer, cannot_tell, command, figures, listed
+from kvref_bench.runs import document, folder, tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,6 +105,8 @@ def _verdict(verdict: dict[str, Any]) -> str:
 
 def points(runs: Sequence[Run]) -> pd.DataFrame:
     """Join the points of runs; `gate`: what the first reason against a point is, empty for a valid one."""
+    if not runs:
+        return pd.DataFrame(columns=[*tables.POINTS.names, "gate"])
     joined = pd.concat([run.points for run in runs], ignore_index=True)
     return joined.assign(gate=joined["invalid_reason"].str.split(":").str[0].fillna(""))
 
@@ -151,29 +153,50 @@ def notes(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["scenario", "kind", "text"]).drop_duplicates(ignore_index=True)
 
 
+def foot(runs: Sequence[Run]) -> str:
+    """Write the line at the foot of a chart that all runs are in."""
+    days = sorted(str(run.info["began"])[:10] for run in runs)
+    machine = ", ".join(
+        sorted({f"{run.info['machine']['cpu_model']}, {run.info['machine']['cores']} cores" for run in runs})
+    )
+    return f"Source: {len(runs)} runs, {days[0]} to {days[-1]} ({machine})." if runs else "Source: none."
+
+
 def page(runs: Sequence[Run], every: pd.DataFrame) -> style.Slide:
     """Draw how many points count, with what it says."""
+    if not runs:
+        return style.nothing("There are no runs", "The folder has no run.", foot(runs))
     valid, judged = int(every["valid"].sum()), verdicts(runs)
     told = int((judged["verdict"] != NOT_JUDGED).sum())
     title = f"{valid:,} of {len(every):,} measured points pass every gate; {told} of {len(judged)} servers were judged"
-    source = f"Source: {len(runs)} runs, {runs[0].info['began'][:10]} to {runs[-1].info['began'][:10]}."
     made, (axes,) = style.slide(
-        title, source, left=0.2, right=0.97, subtitle="Points that count, of all that were measured"
+        title, foot(runs), left=0.2, right=0.97, subtitle="Points that count, of all that were measured"
     )
     draw(axes, every)
     return made
 
 
-def sentence(runs: Sequence[Run], every: pd.DataFrame) -> str:
-    """Say what there is and how much of it counts."""
+def conclude(runs: Sequence[Run], every: pd.DataFrame) -> Answer:
+    """Answer what there is and how much of it counts."""
+    if not runs:
+        return cannot_tell("the folder has no run", command=command("ro-1m-int"))
     judged = verdicts(runs)
     unjudged = sorted(str(each) for each in judged.index[judged["verdict"] == NOT_JUDGED])
-    gates = every.loc[~every["valid"], "gate"].value_counts()
-    why = f'; most of the others fail the gate "{gates.index[0]}" ({gates.iloc[0]})' if len(gates) else ""
-    said = (
-        "every server" if not unjudged else f"all but {len(unjudged)} ({', '.join(unjudged)}) of {len(judged)} servers"
+    gates = every.loc[~every["valid"].astype(bool), "gate"].value_counts()
+    why = f"; what marks most of the others is the gate “{gates.index[0]}” ({gates.iloc[0]})" if len(gates) else ""
+    said = "every server has a conformance verdict"
+    if unjudged:
+        said = (
+            f"{len(judged) - len(unjudged)} of {len(judged)} servers have a conformance verdict, not {listed(unjudged)}"
+        )
+    limits = tuple(
+        f"{each} of {name_of(run)}: {len(run.points[~run.points['valid']])} of {len(run.points)} points are marked."
+        for run in runs
+        for each in [run.id]
+        if not run.points["valid"].any()
     )
-    return (
+    return Answer(
         f"{len(runs)} runs of {every['scenario'].nunique()} scenarios on {every['server'].nunique()} servers: "
-        f"{int(every['valid'].sum()):,} of {len(every):,} points count{why}; {said} has a conformance verdict."
+        f"{int(every['valid'].sum()):,} of {len(every):,} points count{why}; {said}.",
+        limits,
     )

@@ -109,6 +109,8 @@ def by_requirement(reports: Mapping[str, Report]) -> pd.DataFrame:
     The rows stand by area and number, with a level `area` before `requirement`.
     """
     columns = {}
+    if not reports:
+        return pd.DataFrame(index=pd.MultiIndex.from_arrays([[], []], names=["area", "requirement"]))
     for server, report in reports.items():
         rank = report.cases["verdict"].map(VERDICTS.index).groupby(report.cases["requirement"]).min()
         columns[server] = rank.map(VERDICTS.__getitem__)
@@ -135,8 +137,11 @@ def counted(matrix: pd.DataFrame) -> pd.DataFrame:
     return table.loc[:, table.sum() > 0]
 
 
-def differing(matrix: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
-    """Give the requirements that apply to both servers and on which their verdicts differ."""
+def differing(matrix: pd.DataFrame, pair: Sequence[str]) -> pd.DataFrame:
+    """Give the requirements that apply to both of two servers and on which their verdicts differ."""
+    if len(pair) < 2:
+        return matrix.iloc[:0]
+    one, other = pair
     applies = ~matrix[[one, other]].isin(["unsupported", "not judged"]).any(axis=1)
     return matrix.loc[applies & (matrix[one] != matrix[other]), [one, other]]
 
@@ -210,14 +215,30 @@ def _title(matrix: pd.DataFrame) -> str:
     return f"{kept}; {none} of {len(broken)} servers break none"
 
 
+def plugins_or_first(reports: Mapping[str, Report]) -> tuple[str, ...]:
+    """Choose two servers to compare: both versions of the plugin, or the first two there are."""
+    plugins = [server for server in reports if server.endswith("-plugin")]
+    return tuple(plugins[:2] if len(plugins) > 1 else list(reports)[:2])
+
+
+def conversation_of(reports: Mapping[str, Report], differing: pd.DataFrame) -> pd.DataFrame:
+    """Give what was said behind the first differing requirement on the server that does not keep it."""
+    for (_, requirement), row in differing.iterrows():
+        for server, verdict in row.items():
+            if verdict in {"deviates", "fails"}:
+                return conversation(reports[str(server)], str(requirement)).assign(
+                    server=server, requirement=requirement
+                )
+    return pd.DataFrame()
+
+
 def sentence(reports: Mapping[str, Report]) -> str:
     """Say which servers break requirements, and how many."""
     if not reports:
         return "No server has a conformance report here."
     counts = counted(by_requirement(reports)).reindex(columns=list(VERDICTS), fill_value=0)
     said = [
-        f"{server} breaks {row['deviates'] + row['fails']} ({row['fails']} undocumented) of "
-        f"{row[['holds', 'deviates', 'fails']].sum():,} requirements that were judged"
+        f"{server} keeps {row['holds']:,} of {row[['holds', 'deviates', 'fails']].sum():,} judged requirements"
         for server, row in counts.iterrows()
     ]
     return "; ".join(said) + "."

@@ -14,8 +14,10 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from kvref_bench.analysis import style
+from kvref_bench.analysis.answer import Answer, cannot_tell, command, figures
 from kvref_bench.analysis.gather import label
 from kvref_bench.errors import BenchError
+from kvref_bench.runs import folder
 from kvref_bench.runs.compare import THRESHOLD, compare
 from kvref_bench.runs.ratio import MEASURES, NO_DIFFERENCE, TOO_FEW
 from kvref_bench.runs.ratio import compare as compare_values
@@ -23,9 +25,11 @@ from kvref_bench.runs.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from matplotlib.axes import Axes
 
+    from kvref_bench.analysis.gather import Data
     from kvref_bench.runs.compare import Compared
     from kvref_bench.runs.ratio import Ratio
     from kvref_bench.runs.run import Run
@@ -34,6 +38,10 @@ COLUMNS: Final = (
     "comparison", "on", "sessions", "measure", "a", "b", "ratio", "low", "high", "p", "superiority", "pairs", "verdict",
 )  # fmt: skip
 COLOURS: Final = {NO_DIFFERENCE: style.MUTED, TOO_FEW: "#b8bec5", "faster": "#009e73", "slower": "#d55e00"}
+LIMITS: Final = (
+    "“No difference shown” is not “equal”: with few repetitions only large differences can be shown.",
+    "Many comparisons at 95 % show about one difference in twenty where there is none.",
+)
 UNIT: Final = "Operations per second, ratio of medians with 95 % interval; the band is what counts as none"
 # Settings by what readers call them.
 SHORT: Final = {
@@ -195,12 +203,43 @@ def _words(row: Mapping[Any, Any]) -> str:
     return ", ".join(filter(None, (row["comparison"], row["on"], sessions)))
 
 
-def page(title: str, table: pd.DataFrame, source: str) -> style.Slide:
-    """Draw the ratios of throughput in a table of comparisons."""
-    rows = throughput(table)
+def every_setting(data: Data | None) -> pd.DataFrame:
+    """Compare the values of each setting that a run of the scenario varied."""
+    tables = [of_settings(run, factor) for run in (data.runs if data else ()) for factor in run.factors]
+    return _joined(tables)
+
+
+def every_server(data: Data | None) -> pd.DataFrame:
+    """Compare the servers of each run of the scenario."""
+    return _joined([of_servers(run) for run in (data.runs if data else ())])
+
+
+def every_run(where: Path, scenario: str) -> pd.DataFrame:
+    """Compare the newest run of a scenario with the one before; nothing where conditions differ or it is alone."""
+    found = [folder.read(path) for path in folder.find(where, scenario)[-2:]]
+    try:
+        return of_runs(found[1], found[0]) if len(found) == 2 else _joined([])
+    except BenchError:  # another machine, scale or version: not to be compared
+        return _joined([])
+
+
+def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    filled = [each for each in tables if len(each)]
+    return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=COLUMNS)
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Give a table of comparisons with three figures."""
+    digits = {name: table[name].map(figures) for name in ("a", "b", "ratio", "low", "high", "p")}
+    return table.assign(**digits, superiority=table["superiority"].map(lambda value: f"{value:.2f}"))
+
+
+def page(table: pd.DataFrame, data: Data | None) -> style.Slide:
+    """Draw the ratios of throughput in a table of comparisons, with what they say."""
+    rows, source = throughput(table), data.source if data else "Source: none."
     if rows.empty:
-        return style.nothing(title, "No two sides have a valid point in common.", source)
-    made, (axes,) = style.slide(title, source, subtitle=UNIT, left=0.39, right=0.69)
+        return style.nothing("Nothing to compare", "No two sides have a valid point in common here.", source)
+    made, (axes,) = style.slide(finding(table), source, subtitle=UNIT, left=0.39, right=0.69)
     draw(axes, rows)
     return made
 
@@ -208,28 +247,31 @@ def page(title: str, table: pd.DataFrame, source: str) -> style.Slide:
 def finding(table: pd.DataFrame) -> str:
     """Say for a chart what a table of comparisons shows in throughput."""
     rows = table[table["measure"] == "throughput"]
-    shown = rows[rows["verdict"].isin(["faster", "slower"])]
+    differing = rows[rows["verdict"].isin(["faster", "slower"])]
     few = int((rows["verdict"] == TOO_FEW).sum())
     if len(rows) and few == len(rows):
         return f"Fewer than 5 repetitions: none of the {len(rows)} ratios has an interval"
-    if shown.empty:
+    if differing.empty:
         return f"None of {len(rows)} ratios shows a difference" + (f"; {few} have too few repetitions" if few else "")
-    return f"{len(shown)} of {len(rows)} ratios show a difference; the largest: {_largest(shown)}"
+    return f"{len(differing)} of {len(rows)} ratios show a difference; the largest: {_largest(differing)}"
 
 
-def _largest(shown: pd.DataFrame) -> str:
-    top = shown.iloc[int(np.abs(np.log(shown["ratio"].to_numpy(dtype=float))).argmax())]
+def _largest(differing: pd.DataFrame) -> str:
+    top = differing.iloc[int(np.abs(np.log(differing["ratio"].to_numpy(dtype=float))).argmax())]
     return f"{_words(top.to_dict())}: {top['ratio']:.2f} ({top['low']:.2f} to {top['high']:.2f})"
 
 
-def sentence(tables: Sequence[pd.DataFrame]) -> str:
-    """Say how many comparisons show a difference in throughput, and which is the largest."""
-    every = pd.concat([each for each in tables if len(each)] or [pd.DataFrame(columns=COLUMNS)])
+def conclude(tables: Sequence[pd.DataFrame]) -> Answer:
+    """Answer how many comparisons show a difference in throughput, and which is the largest."""
+    every = _joined(tables)
     rows = every[every["measure"] == "throughput"]
+    if rows.empty:
+        why = "no two sides have a valid point in common"
+        return cannot_tell(why, command=command("ro-1m-int", sql=True), limits=LIMITS)
     counts = rows["verdict"].value_counts()
-    shown = rows[rows["verdict"].isin(["faster", "slower"])]
-    said = f"{len(shown)} of {len(rows)} comparisons show a difference in throughput"
+    differing = rows[rows["verdict"].isin(["faster", "slower"])]
     none = f"{counts.get(NO_DIFFERENCE, 0)} show none, {counts.get(TOO_FEW, 0)} have too few repetitions"
-    if shown.empty:
-        return f"{said}: {none}."
-    return f"{said}, {none}; the largest: {_largest(shown)}."
+    largest = f"; the largest: {_largest(differing)}" if len(differing) else ""
+    known = len(differing) + int(counts.get(NO_DIFFERENCE, 0)) > 0
+    said = f"{len(differing)} of {len(rows)} comparisons show a difference in throughput, {none}{largest}."
+    return Answer(said, LIMITS, known)

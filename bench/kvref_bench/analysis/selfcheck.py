@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kvref_bench.analysis import intervals, style
+from kvref_bench.analysis.answer import Answer, cannot_tell, command, figures
 from kvref_bench.load import histogram
 
 if TYPE_CHECKING:
@@ -15,12 +16,16 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from kvref_bench.analysis.gather import Data
     from kvref_bench.runs.run import Run
 
 LAG: Final = 2e6  # ns: what 99 % of the sends must not be late by at half of the ceiling
 HALF: Final = 0.5
 NEAR: Final = 0.9  # of the ceiling: above it the generator may be what was measured
 NULL: Final = "null responder"
+LIMITS: Final = (
+    "Servers and clients share the cores of one machine, so that a cheaper client also makes a faster server.",
+)
 SHARES: Final = (0.5, 0.9, 0.99, 0.999)
 
 
@@ -160,8 +165,23 @@ def ceiling_page(shares: pd.DataFrame, source: str) -> style.Slide:
     return page
 
 
-def client_page(table: pd.DataFrame, source: str) -> style.Slide:
+def clients_of(data: Data | None) -> pd.DataFrame:
+    """Give the clients' cost (`clients`) with native memcached, which needs least itself, or with the first server."""
+    if data is None:
+        return pd.DataFrame()
+    points = data.points[data.points["use"] != "invalid"]
+    native = points[points["kind"] == "memcached"]
+    return clients(native if len(native) else points[points["label"] == points["label"].min()])
+
+
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """Give a table with three figures."""
+    return table.apply(lambda column: column.map(figures))
+
+
+def client_page(table: pd.DataFrame, data: Data | None) -> style.Slide:
     """Draw the clients with what they say."""
+    source = data.source if data else "Source: none."
     if table.empty:
         return style.nothing("The clients' cost is not known", "There is no valid run of client-overhead.", source)
     cheap, dear = table.index[0], table.index[-1]
@@ -169,23 +189,6 @@ def client_page(table: pd.DataFrame, source: str) -> style.Slide:
     page, (axes,) = style.slide(title, source, left=0.2, right=0.97, subtitle="One session, one request at a time")
     draw_clients(axes, table)
     return page
-
-
-def sentence(shares: pd.DataFrame, asked: pd.DataFrame, table: pd.DataFrame, worst: float) -> str:
-    """Say whether the generator can be trusted. worst: error of percentiles, percent."""
-    said = []
-    if len(shares):
-        near = int((shares["share"] > NEAR).sum())
-        said.append(f"{near} of {len(shares)} points came within {1 - NEAR:.0%} of the generator's own ceiling")
-    own = asked[asked["server"] == NULL]
-    if len(own):
-        kept = f"{int((own['lag_p99'] <= LAG).sum())} of {len(own)}"
-        said.append(f"at half of it the p99 of the lag is under 2 ms in {kept} runs")
-    if len(table):
-        said.append(
-            f"an operation costs the client {table['value'].iloc[0]:.3g} to {table['value'].iloc[-1]:.3g} us of CPU"
-        )
-    return "; ".join([*said, f"percentiles are within {worst:.2f} % of the exact ones"]).capitalize() + "."
 
 
 def errors(values: Sequence[int], shares: Sequence[float] = SHARES) -> pd.DataFrame:
@@ -214,3 +217,50 @@ def drawn(count: int, seed: int) -> dict[str, list[int]]:
         "even": rng.uniform(2e4, 2e6, count),
     }
     return {name: np.maximum(values, 1).astype(np.int64).tolist() for name, values in shapes.items()}
+
+
+def errors_by_shape(count: int, seed: int) -> pd.DataFrame:
+    """Give the errors of percentiles in percent, shapes of distributions by percentile."""
+    rows = {name: errors(values)["error"] for name, values in drawn(count, seed).items()}
+    return pd.DataFrame(rows).T.round(3)
+
+
+def error_page(table: pd.DataFrame) -> style.Slide:
+    """Draw the errors of percentiles from bins, with the widest a bin can be."""
+    bound = 100 / 2 ** (histogram.BITS + 1)
+    worst = float(table.abs().to_numpy().max())
+    title = f"Percentiles from bins are within {worst:.2f} % of the exact ones; a bin allows {bound:.2f} %"
+    page, (axes,) = style.slide(title, "Source: durations drawn with a fixed seed.", left=0.16, right=0.97)
+    axes.axvspan(-bound, bound, color=style.GRID, zorder=0)
+    places = np.arange(len(table))[::-1]
+    for number, name in enumerate(table.columns):
+        colour, marker = style.PALETTE["plugin"][0], style.MARKERS[number % len(style.MARKERS)]
+        heights = places + 0.24 - 0.16 * number
+        axes.scatter(
+            table[name], heights, s=90, marker=marker, color=colour, alpha=0.35 + 0.2 * number, label=str(name)
+        )
+    axes.axvline(0, color=style.INK, linewidth=1.5)
+    axes.set_yticks(places, [str(each) for each in table.index])
+    axes.set(xlabel="error, %", ylim=(-0.6, len(table) - 0.4), xlim=(-1.6 * bound, 1.6 * bound))
+    axes.grid(visible=False, axis="y")
+    axes.legend(loc="lower right")
+    return page
+
+
+def conclude(shares: pd.DataFrame, asked: pd.DataFrame, table: pd.DataFrame, error: pd.DataFrame) -> Answer:
+    """Answer whether the generator measures the servers or itself."""
+    said, own = [], asked[asked["server"] == NULL]
+    if len(shares):
+        near = int((shares["share"] > NEAR).sum())
+        said.append(f"{near} of {len(shares)} points came within {1 - NEAR:.0%} of the generator's own ceiling")
+    if len(own):
+        kept = f"{int((own['lag_p99'] <= LAG).sum())} of {len(own)}"
+        said.append(f"at half of the ceiling 99 % of the requests left within 2 ms of their moment in {kept} runs")
+    if len(table):
+        low, high = (figures(float(table["value"].iloc[place])) for place in (0, -1))
+        said.append(f"a request costs the client {low} µs of CPU ({table.index[0]}) to {high} µs ({table.index[-1]})")
+    if not said:
+        return cannot_tell("no run has a null responder", command=command("client-overhead"), limits=LIMITS)
+    said.append(f"percentiles are within {float(error.abs().to_numpy().max()):.2f} % of the exact ones")
+    text = "; ".join(said)
+    return Answer(f"{text[0].upper()}{text[1:]}.", LIMITS)
