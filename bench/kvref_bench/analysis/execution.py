@@ -33,6 +33,7 @@ pd.set_option("display.max_rows", None, "display.max_columns", None, "display.wi
 warnings.resetwarnings()
 warnings.simplefilter("error")
 """
+CALM: Final = 'import warnings; warnings.simplefilter("ignore")'  # its own end is not ours to judge
 
 
 def execute(paths: Iterable[Path], runs: Path | None = None) -> Iterator[tuple[Path, NotebookNode]]:
@@ -59,6 +60,8 @@ def execute(paths: Iterable[Path], runs: Path | None = None) -> Iterator[tuple[P
             del notebook.cells[0]
             _refuse_complaints(path, notebook)
             yield path, notebook
+        client.nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CALM)])  # type: ignore[no-untyped-call]
+        client.execute_cell(client.nb.cells[0], 0)
 
 
 def _refuse_complaints(path: Path, notebook: NotebookNode) -> None:

@@ -186,7 +186,8 @@ def _judged(hypothesis: Hypothesis, server: str, found: Sequence[Finding]) -> Ve
     known = [each for each in found if not math.isnan(each.low)]
     measured = sorted(each.value for each in found if not math.isnan(each.value))
     shown = " to ".join(figures(each, 2) for each in dict.fromkeys([measured[0], measured[-1]])) if measured else ""
-    shown = f"x {shown}" if shown and hypothesis.unit == "x" else f"{shown} {hypothesis.unit}".strip()
+    if shown:
+        shown = f"x {shown}" if hypothesis.unit == "x" else f"{shown} {hypothesis.unit}"
     outside = [each for each in known if each.high < hypothesis.least or each.low > hypothesis.most]
     inside = [each for each in known if each.low >= hypothesis.least and each.high <= hypothesis.most]
     if outside:
@@ -224,10 +225,8 @@ def draw(axes: Axes, verdicts: Sequence[Verdict]) -> None:
         for column in range(len(words.columns)):
             word, shown = str(words.iat[row, column]), str(figures_.iat[row, column])
             if word != NOT_MEASURED:
-                text = f"{word}\n{shown}" if shown else word
-                axes.text(
-                    column + 0.5, rows - row - 0.5, text, ha="center", va="center", fontsize=10.5, linespacing=1.05
-                )
+                text = f"{word}   {shown}" if shown else word
+                axes.text(column + 0.5, rows - row - 0.5, text, ha="center", va="center", fontsize=12.5)
     names = {each.name: each for each in HYPOTHESES}
     axes.set_yticks(
         [rows - row - 0.5 for row in range(rows)],
@@ -252,7 +251,7 @@ def page(verdicts: Sequence[Verdict], source: str) -> style.Slide:
     holds = sum(each.verdict == HOLDS for each in told)
     open_ = len(verdicts) - len(told)
     title = f"{holds} of {len(told)} decided tests of the articles' claims hold; {open_} cannot be decided"
-    made, (axes,) = style.slide(title, source, left=0.38, right=0.98)
+    made, (axes,) = style.slide(title, source, left=0.42, right=0.98)
     draw(axes, verdicts)
     return made
 
@@ -262,7 +261,7 @@ def listed() -> pd.DataFrame:
     rows = {
         each.name: {
             "claim": each.claim, "source": each.source, "scenario": each.scenario,
-            "bounds": f"{figures(each.least, 2)} to {figures(each.most, 2)} {'times' if each.unit == 'x' else each.unit}",
+            "least": figures(each.least, 2), "most": figures(each.most, 2), "unit": each.unit,
         }
         for each in HYPOTHESES
     }  # fmt: skip

@@ -79,11 +79,17 @@ def table(hist: pd.DataFrame, points: pd.DataFrame, by: Sequence[str], timing: s
     return pd.DataFrame(rows)
 
 
+def _by_second(hist: pd.DataFrame, points: pd.DataFrame, timing: str) -> pd.DataFrame:
+    """Give the histograms of points with their seconds numbered through, one repetition after the other."""
+    rows = _of(hist, points, timing).merge(points[["run_id", "point_id", "rep"]], on=["run_id", "point_id"])
+    return rows.assign(second=rows.groupby(["rep", "second"], sort=True).ngroup())
+
+
 def of_seconds(hist: pd.DataFrame, points: pd.DataFrame, timing: str, share: float) -> pd.DataFrame:
-    """Give a percentile of each second, all points merged: columns `second`, `ns` and `operations`."""
+    """Give a percentile of each second, repetitions one after the other: columns `second`, `ns` and `operations`."""
     rows = [
         {"second": second, **_at(group.groupby("bin_index")["count"].sum(), share)}
-        for second, group in _of(hist, points, timing).groupby("second", sort=True)
+        for second, group in _by_second(hist, points, timing).groupby("second", sort=True)
     ]
     return pd.DataFrame(rows, columns=["second", "ns", "operations"])
 
@@ -96,9 +102,9 @@ def _at(merged: pd.Series[int], share: float) -> dict[str, float]:
 def heat(hist: pd.DataFrame, points: pd.DataFrame, timing: str, bands: int = 4) -> pd.DataFrame:
     """Give how latencies lie in time: share of each second's operations (columns) by band of latency (rows).
 
-    bands: for each power of two. The index is the shortest latency of the band, ns.
+    Repetitions stand one after the other. bands: for each power of two; the index is the shortest of each, ns.
     """
-    rows = _of(hist, points, timing)
+    rows = _by_second(hist, points, timing)
     width = (1 << histogram.BITS) // bands
     band = rows["bin_index"] // width
     wide = rows.assign(band=band).pivot_table(index="band", columns="second", values="count", aggfunc="sum")

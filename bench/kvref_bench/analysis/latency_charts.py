@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kvref_bench.analysis.gather import Data
 
 TICKS: Final = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+MOMENTS: Final = "second of all repetitions"
 NO_RUN: Final = "There is no run of this scenario."
 NO_OPEN_LOOP: Final = "No run of this scenario has an open loop: its scale has no rates."
 
@@ -90,6 +91,9 @@ def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
     low, high = (f"{growth.iloc[place]:.2g} times ({growth.index[place]})" for place in (0, -1))
     shares = f"{table['share'].min():.0%} to {table['share'].max():.0%}"
     title = f"From {shares} of a server's own maximum p99 grows {low if len(growth) == 1 else f'{low} to {high}'}"
+    if table["share"].nunique() == 1:
+        best, worst = (style.duration(each) for each in (ends["last"].min(), ends["last"].max()))
+        title = f"At {table['share'].max():.0%} of its own maximum a server has a p99 of {best} to {worst}"
     page, (axes,) = style.slide(
         title, data.source, subtitle="p99 solid, p50 dotted; open loop, from the moment of the schedule to the reply"
     )
@@ -97,7 +101,7 @@ def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
     for name, part in table.sort_values("rate").groupby("line"):
         look = data.looks[str(name)]
         axes.plot(part["rate"], part["p99"], color=look.colour, marker=look.marker, markeredgecolor="white")
-        axes.plot(part["rate"], part["p50"], color=look.colour, linestyle=":", linewidth=2)
+        axes.plot(part["rate"], part["p50"], color=look.colour, linestyle=":", linewidth=2, marker=".")
         labels.append(style.End(part["rate"].iloc[-1], part["p99"].iloc[-1], str(name), look.colour))
     axes.set_yscale("log")
     axes.set(xlabel="asked operations per second", xlim=(0, table["rate"].max() * 1.04))
@@ -132,7 +136,7 @@ def timings(data: Data | None, line: str, both: Curves) -> style.Slide:
 def seconds(data: Data | None, line: str, shares: pd.DataFrame, lines: Mapping[str, pd.DataFrame]) -> style.Slide:
     """Draw where the latencies of one line lie in each second, and p99 second by second of all lines.
 
-    shares: `latency.heat` of one repetition. lines: `latency.of_seconds` of a repetition of each line.
+    shares: `latency.heat`. lines: `latency.of_seconds` by name.
     """
     if data is None or shares.empty:
         return style.nothing("No seconds", NO_RUN, "Source: none.")
@@ -146,7 +150,7 @@ def seconds(data: Data | None, line: str, shares: pd.DataFrame, lines: Mapping[s
         look = data.looks[name]
         right.plot(each["second"], each["ns"], color=look.colour, marker=look.marker, markeredgecolor="white")
         ends.append(style.End(each["second"].iloc[-1], each["ns"].iloc[-1], name.replace(" ", "\n", 1), look.colour))
-    right.set(yscale="log", xlabel="second", title="p99 of each second")
+    right.set(yscale="log", xlabel=MOMENTS, title="p99 of each second")
     _time_axis(right, "")
     style.label_ends(right, ends, size=13)
     return page
@@ -158,7 +162,7 @@ def draw_heat(axes: Axes, shares: pd.DataFrame) -> None:
     edges = np.append(shares.index.to_numpy(), shares.index[-1] * step)
     second = np.arange(int(shares.columns[0]), int(shares.columns[-1]) + 2) - 0.5
     field = axes.pcolormesh(second, edges, shares.replace(0.0, np.nan) * 100, cmap="viridis_r", rasterized=True)
-    axes.set(yscale="log", xlabel="second")
+    axes.set(yscale="log", xlabel=MOMENTS)
     axes.grid(visible=False)
     _time_axis(axes)
     axes.figure.colorbar(field, ax=axes, label="% of the second's requests", pad=0.02)

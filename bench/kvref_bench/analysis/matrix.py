@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -45,6 +46,7 @@ MEANING: Final = {
     "not judged": "not judged",
     "unsupported": "does not apply",
 }
+UNDER: Final = "Each line is a requirement, with the worst verdict of its cases; below, how many there are"
 # Requirements by what they are about, from their prefixes, in the order of the chart.
 AREAS: Final = {
     "memcached text": "ARITH CAS CONN CORE EXP FLUSH LIMIT MGET PARSE POLICY SEQ STATS TOUCH",
@@ -198,7 +200,7 @@ def page(reports: Mapping[str, Report]) -> style.Slide:
     source = "Source: kvref conform, " + ", ".join(
         f"{server} {str(report.header['started'])[:10]}" for server, report in reports.items()
     )
-    made, (axes,) = style.slide(_title(matrix), f"{source}.", left=0.16, right=0.98)
+    made, (axes,) = style.slide(_title(matrix), f"{source}.", subtitle=UNDER, left=0.16, right=0.98)
     draw(axes, matrix)
     return made
 
@@ -215,20 +217,19 @@ def _title(matrix: pd.DataFrame) -> str:
     return f"{kept}; {none} of {len(broken)} servers break none"
 
 
-def plugins_or_first(reports: Mapping[str, Report]) -> tuple[str, ...]:
-    """Choose two servers to compare: both versions of the plugin, or the first two there are."""
-    plugins = [server for server in reports if server.endswith("-plugin")]
-    return tuple(plugins[:2] if len(plugins) > 1 else list(reports)[:2])
+def furthest(matrix: pd.DataFrame) -> tuple[str, ...]:
+    """Choose the two servers whose verdicts differ most often; both where there are no more."""
+    pairs = list(itertools.combinations(map(str, matrix.columns), 2))
+    return max(pairs, key=lambda pair: len(differing(matrix, pair)), default=())
 
 
 def conversation_of(reports: Mapping[str, Report], differing: pd.DataFrame) -> pd.DataFrame:
     """Give what was said behind the first differing requirement on the server that does not keep it."""
-    for (_, requirement), row in differing.iterrows():
-        for server, verdict in row.items():
-            if verdict in {"deviates", "fails"}:
-                return conversation(reports[str(server)], str(requirement)).assign(
-                    server=server, requirement=requirement
-                )
+    for requirement in map(str, differing.index.get_level_values("requirement")):
+        for server in map(str, differing.columns):
+            worst = differing.xs(requirement, level="requirement")[server].iloc[0]
+            if worst in {"deviates", "fails"}:
+                return conversation(reports[server], requirement).assign(server=server, requirement=requirement)
     return pd.DataFrame()
 
 

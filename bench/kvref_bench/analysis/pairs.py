@@ -42,6 +42,8 @@ LIMITS: Final = (
     "“No difference shown” is not “equal”: with few repetitions only large differences can be shown.",
     "Many comparisons at 95 % show about one difference in twenty where there is none.",
 )
+NO_PAIR: Final = "No two sides have a valid point in common here."
+NO_OTHER: Final = "There is no earlier run of this scenario under the same conditions."
 UNIT: Final = "Operations per second, ratio of medians with 95 % interval; the band is what counts as none"
 # Settings by what readers call them.
 SHORT: Final = {
@@ -71,6 +73,7 @@ def of_settings(run: Run, factor: str) -> pd.DataFrame:
     points = _plain(run, factor).points
     points = points[points["valid"]]
     names, rows = _labels(run), []
+    series_with = points.loc[points[factor].notna(), "series"].nunique() if factor in points else 0
     values = sorted(int(each) for each in points.get(factor, pd.Series(dtype=float)).dropna().unique())
     for server, series, sessions in sorted(
         set(points[["server", "series", "sessions"]].itertuples(index=False, name=None))
@@ -80,7 +83,8 @@ def of_settings(run: Run, factor: str) -> pd.DataFrame:
             a, b = (points[here & (points[factor] == each)].set_index("rep") for each in (value, values[0]))
             what = f"{_short(factor)} {value} : {values[0]}"
             found = _measured(a, b, f"{run.id} {server} {series} {sessions} {what}")
-            rows += [_row(what, _on(names[server], series, run), int(sessions), each) for each in found]
+            on = f"{names[server]}, {series}" if series_with > 1 else names[server]
+            rows += [_row(what, on, int(sessions), each) for each in found]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -90,6 +94,15 @@ def _plain(run: Run, but: str = "") -> Run:
     for other in [name for name in run.factors if name != but]:
         points = points[points[other].isna() | (points[other] == points[other].min())]
     return replace(run, points=points)
+
+
+def _without_settings(run: Run) -> Run:
+    """Leave out series that are there for their settings, where others ask the same."""
+    spec = run.info["scenario"]["spec"]
+    own = {each["name"]: each.get("settings") for each in spec["series"]}
+    bare = [name for name, settings in own.items() if not (spec.get("settings") if settings is None else settings)]
+    kept = run.points[run.points["series"].isin(bare)]
+    return replace(run, points=kept) if len(kept) else run
 
 
 def _measured(a: pd.DataFrame, b: pd.DataFrame, seed: str) -> list[Ratio]:
@@ -105,7 +118,7 @@ def _measured(a: pd.DataFrame, b: pd.DataFrame, seed: str) -> list[Ratio]:
 
 def of_servers(run: Run) -> pd.DataFrame:
     """Compare every two servers of a run, with the same sessions and every setting at its lowest, in pairs."""
-    run, rows = _plain(run), []
+    run, rows = _without_settings(_plain(run)), []
     names = _labels(run)
     for one, other in itertools.combinations(sorted(run.points["server"].unique(), reverse=True), 2):
         try:
@@ -122,7 +135,7 @@ def of_runs(newer: Run, older: Run) -> pd.DataFrame:
 
     Raises BenchError: the runs were made under other conditions.
     """
-    newer, older, rows = _plain(newer), _plain(older), []
+    newer, older, rows = _without_settings(_plain(newer)), _without_settings(_plain(older)), []
     names = _labels(newer)
     for server in sorted(set(newer.points["server"]) & set(older.points["server"])):
         found = compare(Selection.of(newer, server), Selection.of(older, server))
@@ -141,10 +154,6 @@ def _rows(what: str, compared: Sequence[Compared], run: Run) -> list[dict[str, A
 
 def _labels(run: Run) -> dict[str, str]:
     return {str(each["name"]): label(each) for each in run.info["servers"]}
-
-
-def _on(server: str, series: str, run: Run) -> str:
-    return f"{server}, {series}" if run.points["series"].nunique() > 1 else server
 
 
 def _short(factor: str) -> str:
@@ -234,12 +243,12 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**digits, superiority=table["superiority"].map(lambda value: f"{value:.2f}"))
 
 
-def page(table: pd.DataFrame, data: Data | None) -> style.Slide:
-    """Draw the ratios of throughput in a table of comparisons, with what they say."""
+def page(table: pd.DataFrame, data: Data | None, missing: str = NO_PAIR) -> style.Slide:
+    """Draw the ratios of throughput in a table of comparisons, with what they say; `missing`: where there is none."""
     rows, source = throughput(table), data.source if data else "Source: none."
     if rows.empty:
-        return style.nothing("Nothing to compare", "No two sides have a valid point in common here.", source)
-    made, (axes,) = style.slide(finding(table), source, subtitle=UNIT, left=0.39, right=0.69)
+        return style.nothing("Nothing to compare", missing, source)
+    made, (axes,) = style.slide(finding(table), source, subtitle=UNIT, left=0.37, right=0.68)
     draw(axes, rows)
     return made
 

@@ -23,6 +23,7 @@ LAG: Final = 2e6  # ns: what 99 % of the sends must not be late by at half of th
 HALF: Final = 0.5
 NEAR: Final = 0.9  # of the ceiling: above it the generator may be what was measured
 NULL: Final = "null responder"
+UNDER: Final = "Each dot is a measured point; the ceiling was taken once, at the beginning of the run"
 LIMITS: Final = (
     "Servers and clients share the cores of one machine, so that a cheaper client also makes a faster server.",
 )
@@ -85,13 +86,14 @@ def draw_clients(axes: Axes, table: pd.DataFrame) -> None:
     known = table["low"].notna()
     axes.hlines(rows[known], table.loc[known, "low"], table.loc[known, "high"], color=style.INK, linewidth=2.5)
     for row, value, times in zip(rows, table["value"], table["times"], strict=True):
-        end = max(value, float(table["high"].fillna(0).iloc[len(rows) - 1 - row]))
-        axes.text(end + table["value"].max() * 0.012, row, f"{value:.3g} µs   x {times:.3g}", va="center", fontsize=15)
+        axes.text(1.02, row, f"{value:.3g} µs   x {times:.3g}", transform=axes.get_yaxis_transform(), va="center")
     axes.set_yticks(rows, [str(each) for each in table.index])
-    axes.set(xlabel="CPU of the client for one operation, µs", xlim=(0, table[["value", "high"]].max().max() * 1.2))
+    axes.set(
+        xlabel="CPU of the client for one operation, µs", xlim=(0, float(table[["value", "high"]].max().max()) * 1.03)
+    )
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
-    axes.legend(loc="lower right", fontsize=15)
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 0.99), ncols=2)
 
 
 def calibrations(runs: Sequence[Run]) -> pd.DataFrame:
@@ -157,10 +159,14 @@ def ceiling_page(shares: pd.DataFrame, source: str) -> style.Slide:
     """Draw how near the points came to the generator's ceiling, with what it says."""
     if shares.empty:
         return style.nothing("The ceiling is not known", "No run has points with a ceiling.", source)
-    top = shares.iloc[0]
+    top, near = shares.iloc[0], int((shares["share"] > NEAR).sum())
     where = f"{top['scenario']}, {top['server']}"
     title = f"The nearest any point came to the generator's ceiling: {top['share']:.0%} ({where})"
-    page, (axes,) = style.slide(title, source, left=0.2, right=0.97, subtitle="Each dot is one measured point")
+    if near:
+        title = (
+            f"{near} of {len(shares)} points were within {1 - NEAR:.0%} of the generator's own ceiling, or beyond it"
+        )
+    page, (axes,) = style.slide(title, source, left=0.2, right=0.97, subtitle=UNDER)
     draw_ceilings(axes, shares)
     return page
 
@@ -171,12 +177,12 @@ def clients_of(data: Data | None) -> pd.DataFrame:
         return pd.DataFrame()
     points = data.points[data.points["use"] != "invalid"]
     native = points[points["kind"] == "memcached"]
-    return clients(native if len(native) else points[points["label"] == points["label"].min()])
+    return clients(native if len(native) else points.loc[points["label"] == points["label"].min()])
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
     """Give a table with three figures."""
-    return table.apply(lambda column: column.map(figures))
+    return table.map(figures)
 
 
 def client_page(table: pd.DataFrame, data: Data | None) -> style.Slide:
@@ -186,7 +192,9 @@ def client_page(table: pd.DataFrame, data: Data | None) -> style.Slide:
         return style.nothing("The clients' cost is not known", "There is no valid run of client-overhead.", source)
     cheap, dear = table.index[0], table.index[-1]
     title = f"{dear} costs {table['times'].iloc[-1]:.2g} times the CPU of {cheap} for the same request"
-    page, (axes,) = style.slide(title, source, left=0.2, right=0.97, subtitle="One session, one request at a time")
+    page, (axes,) = style.slide(
+        title, source, left=0.2, right=0.83, subtitle="One session, one request at a time; line: 95 % interval"
+    )
     draw_clients(axes, table)
     return page
 

@@ -25,8 +25,8 @@ class Waiting:
 
     at: points of the closed loop that are shown together; curves: their distributions by line.
     load: as of `latency.over_load`. line: the one whose open loop waits longest beyond its service time, else the
-    slowest; both: its distributions by timing at the highest rate. heat: of one repetition of it, and seconds: the 99th
-    percentile of each second of one repetition of each line.
+    slowest; both: its distributions by timing at the highest rate. heat: of it, and seconds: the 99th percentile of each
+    second of each line.
     """
 
     data: Data | None = None
@@ -73,7 +73,7 @@ def of(data: Data | None) -> Waiting:
     )
     both = {"service": service[line], "intended": intended[line]} if extra else {}
     timing, shown = ("intended", highest) if extra else ("service", at)
-    one = {str(name): part[part["rep"] == part["rep"].min()] for name, part in shown.groupby("line", sort=True)}
+    one = {str(name): part for name, part in shown.groupby("line", sort=True)}
     seconds = {name: latency.of_seconds(hist, part, timing, 0.99) for name, part in one.items()}
     load = latency.over_load(hist, data)
     return Waiting(data, at, curves, load, line, both, latency.heat(hist, one[line], timing), seconds)
