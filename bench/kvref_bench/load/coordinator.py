@@ -31,14 +31,21 @@ class Engine(Protocol):
     control_host: the address of this machine that they reach.
     """
 
-    executor: Executor
-    workers: int
-    cpus: Sequence[int]
-    control_host: str
+    @property
+    def executor(self) -> Executor: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def cpus(self) -> Sequence[int]: ...
+    @property
+    def control_host(self) -> str: ...
 
 
 class Watch(Protocol):
     """Who looks at a point while it runs."""
+
+    def going(self, seconds: float) -> None:
+        """Take that all workers start in so many seconds."""
 
     def progress(self, what: Progress) -> None:
         """Take what one worker did in a second."""
@@ -89,6 +96,7 @@ class _Coordinator:
                 await self._until_ready(futures)
                 if not self._given_up:
                     self._tell({"go": _START})
+                    self._watch.going(_START)
                     await self._until_done(futures)
             finally:
                 self._stop()

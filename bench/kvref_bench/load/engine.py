@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Executor
 
 
@@ -25,18 +25,31 @@ class Local:
 
 
 @contextmanager
-def local(workers: int, cpus: Sequence[int] = ()) -> Iterator[Local]:
-    """Run workers in local processes, which end with the block.
+def local(workers: int, cpus: Sequence[int] = (), first: Callable[[], None] | None = None) -> Iterator[Local]:
+    """Run workers in local processes, which end with the block; at once when the block is left by an error.
 
     Args:
         workers: at most so many at once, 1 to 1024.
         cpus: they are pinned to, in turn; none: the kernel decides.
+        first: called in each process before its first task.
     """
     # Started anew, not forked: a fork would share this process's event loop and threads.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=_leave_interrupts_to_the_coordinator) as executor:
+    others = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(first,))
+    try:
         yield Local(executor, workers, tuple(cpus))
+    except BaseException:
+        # A worker in the middle of a point would be waited for.
+        for each in set(multiprocessing.active_children()) - others:
+            each.terminate()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts_to_the_coordinator() -> None:
+def _begin(first: Callable[[], None] | None) -> None:
+    # Ctrl-C reaches every process of the terminal; the coordinator decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if first is not None:
+        first()

@@ -12,6 +12,7 @@ from kvref_bench.peers import processes, rows, wire
 from kvref_bench.peers.binlog import BinaryLog
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sampling import Sampling
+from kvref_bench.peers.settings import Fixed
 from kvref_bench.peers.tables import MARK
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class OpenPeer:
     def has_tables(self) -> bool:
         """Tell whether there is a table behind it."""
         return self._tables is not None
+
+    @property
+    def settable(self) -> bool:
+        """Tell whether it can be started with settings."""
+        return not isinstance(self._starter, Fixed)
 
     @property
     def peer(self) -> Peer:

@@ -87,7 +87,7 @@ class RunWriter:
 
         Args:
             stopped: why it ended before its last point; None when it did not.
-            more: `calibration`, `network`: further facts; `notes`: further texts.
+            more: `calibration`, `network`: further facts; `notes`: further texts; `peers`: all servers as now known.
         """
         files = {}
         for name in tables.SCHEMAS:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 BUSIEST: Final = 0.90
 HITS: Final = 0.001
 COUNTED: Final = 0.001
+# Seconds: so well is it known when the server's counters were read at the end of a warm-up.
+MOMENT: Final = 0.02
 THIRDS: Final = 0.10
 VARIATION: Final = 0.15
 LAG_SHARE: Final = 0.10
@@ -46,6 +48,7 @@ class Judged:
     driver: of the series' work, `wire` or the name of a client library.
     counted: its sessions have a number of operations, so the work was fixed and not the time.
     protocol: of the series' work.
+    warmup: seconds of the scenario.
     """
 
     point: Point
@@ -54,6 +57,7 @@ class Judged:
     driver: str = "wire"
     counted: bool = False
     protocol: str = "text"
+    warmup: float = 0.0
 
     @classmethod
     def by(cls, point: Point, merged: Merged, spec: Mapping[str, Any]) -> Judged:
@@ -67,6 +71,7 @@ class Judged:
             driver=work.get("driver", "wire"),
             counted=work.get("operations") is not None,
             protocol=work.get("protocol", "text"),
+            warmup=spec.get("warmup", 0.0),
         )
 
 
@@ -131,6 +136,8 @@ def counters_disagree(judged: Judged) -> str | None:
         return None
     point = judged.point
     limit = COUNTED * ours + 2 * point.sessions * point.depth * point.multiget
+    if judged.warmup and judged.merged.seconds:
+        limit += MOMENT * ours / judged.merged.seconds
     if abs(ours - theirs) <= limit:
         return None
     return f"counts disagree: {ours} operations here, {name} of the server moved by {theirs} (limit {limit:.0f})"
