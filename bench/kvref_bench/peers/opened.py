@@ -34,12 +34,14 @@ NOT_COUNTED: Final = ("pid", "uptime", "time", "pointer_size")
 class OpenPeer:
     """A server that answers; made by `peers.open`.
 
-    address: HOST:PORT of the memcached protocol, None for SQL alone. sql_dsn: of a SQL server, None without one.
+    address: HOST:PORT of the memcached protocol, None for SQL alone.
+    sql_dsn: of a SQL server, None without one. tables_dsn: of the tables behind, SQLite's too.
     has_tables: native memcached has none.
     """
 
     address: str | None
     sql_dsn: str | None
+    tables_dsn: str | None
     _known: Peer
     _tables: Tables | None
     _starter: Starter
