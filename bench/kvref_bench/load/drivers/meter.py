@@ -1,0 +1,216 @@
+"""The clock and the counts of whoever asks one key after the other: a thread, or all coroutines of a loop."""
+
+from __future__ import annotations
+
+import resource
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Final
+
+import psutil
+
+from kvref_bench.load.channel import Progress
+from kvref_bench.load.histogram import quantile
+from kvref_bench.load.plan import Kind
+from kvref_bench.load.recorder import UNEXPECTED, Recorder
+from kvref_bench.load.result import Cell, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvref_bench.load.channel import Channel
+    from kvref_bench.load.work import Task
+
+Pair = tuple[str, bytes]  # a key, and the value that must come
+Pools = Sequence[Sequence[Pair]]
+
+KINDS: Final = (Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error"))
+_SECOND: Final = 1_000_000_000
+# Seconds after the end of one until all sessions are thought to have told of it.
+_LATE: Final = 0.25
+
+
+@dataclass(slots=True)
+class Measured:
+    """What the sessions of a worker did; see `load.result.WorkerResult` for the fields."""
+
+    began: int
+    seconds: float
+    usage: Usage
+    histograms: dict[Cell, dict[int, int]] = field(default_factory=dict)
+    errors: int = 0
+    unexpected: list[tuple[bytes, bytes]] = field(default_factory=list)
+    stopped: str | None = None
+
+
+class Window:
+    """The point as one worker sees it: when it begins, what it is told, whether it is over.
+
+    pause: seconds between two looks at `over`.
+    wall: wall clock at the begin of the measured time, ns.
+    stopped: why it ended before its time.
+    """
+
+    pause: Final = 0.02
+
+    def __init__(self, task: Task, channel: Channel) -> None:
+        self._task = task
+        self._channel = channel
+        self._lock = threading.Lock()
+        self._told: dict[int, dict[int, int]] = {}
+        self._usage: resource.struct_rusage | None = None
+        self._began = 0
+        self.wall = 0
+        self.stopped: str | None = None
+
+    def ready(self) -> float:
+        """Wait for all workers. Returns seconds until they start."""
+        return self._channel.ready()
+
+    def start(self) -> int:
+        """Begin now. Returns this moment of `perf_counter_ns`."""
+        now = perf_counter_ns()
+        # Of a number of operations each one counts.
+        warmup = 0.0 if self._task.work.operations is not None else self._task.clock.warmup
+        self._began = now + int(warmup * _SECOND)
+        self.wall = time.time_ns() + int(warmup * _SECOND)
+        if not warmup:
+            self._usage = resource.getrusage(resource.RUSAGE_SELF)
+        return now
+
+    def over(self) -> bool:
+        """Tell whether the user ended it; also looks at the CPU time when the warm-up is over, and tells of seconds."""
+        now = perf_counter_ns()
+        if self._usage is None and now >= self._began:
+            self._usage = resource.getrusage(resource.RUSAGE_SELF)
+        self._send(now)
+        if self._channel.stopped():
+            self.stopped = "stopped by the user"
+        return self.stopped is not None
+
+    def tell(self, second: int, bins: dict[int, int]) -> None:
+        """Take what was counted in a second; from any thread."""
+        with self._lock:
+            together = self._told.setdefault(second, {})
+            for place, count in bins.items():
+                together[place] = together.get(place, 0) + count
+
+    def used(self) -> Usage:
+        """Give what this process used in the measured time."""
+        before, now = self._usage, resource.getrusage(resource.RUSAGE_SELF)
+        if before is None:
+            return Usage()
+        return Usage(
+            user=now.ru_utime - before.ru_utime,
+            system=now.ru_stime - before.ru_stime,
+            rss=psutil.Process().memory_info().rss,
+            voluntary=now.ru_nvcsw - before.ru_nvcsw,
+            involuntary=now.ru_nivcsw - before.ru_nivcsw,
+        )
+
+    def measured(self, meters: Sequence[Meter]) -> Measured:
+        """Put together what each of them counted, when all have finished."""
+        used = self.used()
+        self.flush()
+        done = max(each.done for each in meters)
+        stopped = self.stopped or next((each.stopped for each in meters if each.stopped is not None), None)
+        measured = Measured(self.wall, max(0, done - self._began) / _SECOND, used, stopped=stopped)
+        for each in meters:
+            measured.errors += each.recorder.errors
+            measured.unexpected += each.recorder.unexpected[: UNEXPECTED - len(measured.unexpected)]
+            for cell, bins in each.recorder.cells.items():
+                kept = measured.histograms.setdefault(cell, {})
+                for place, count in bins.items():
+                    kept[place] = kept.get(place, 0) + count
+        return measured
+
+    def flush(self) -> None:
+        """Tell the coordinator of the seconds that it was not told of."""
+        self._send(None)
+
+    def _send(self, now: int | None) -> None:
+        with self._lock:
+            told = [each for each in self._told if now is None or now > self._began + (each + 1 + _LATE) * _SECOND]
+            bins = {second: self._told.pop(second) for second in sorted(told)}
+        for second, counts in bins.items():
+            count = sum(counts.values())
+            progress = Progress(self._task.worker, second, count, 0, quantile(counts, 0.5), quantile(counts, 0.99))
+            self._channel.progress(progress)
+
+
+class Meter:
+    """Counts gets by second; told the time after each get, it knows when the warm-up and the point are over.
+
+    task: of the worker. window: is told of each second.
+
+    over: no get is to be sent any more.
+    boundary: moment of `perf_counter_ns` from which on `turn` is to be called.
+    done: moment at which it finished.
+    stopped: why it did before its time.
+    """
+
+    def __init__(self, task: Task, window: Window) -> None:
+        self.recorder = Recorder(KINDS)
+        self.over = False
+        self.boundary = 0
+        self.done = 0
+        self.stopped: str | None = None
+        self._window = window
+        self._warmup = 0 if task.work.operations is not None else int(task.clock.warmup * _SECOND)
+        self._measure = int(task.clock.measure * _SECOND)
+        self._began = 0
+        self._second = -1
+
+    def start(self, moment: int) -> None:
+        """Begin the warm-up at a moment of `perf_counter_ns`."""
+        self._began = moment + self._warmup
+        self.boundary = self._began
+        if not self._warmup:
+            self.turn(moment)
+
+    def hit(self, sent: int, now: int) -> None:
+        """Count a get that was answered with the key's value."""
+        self.recorder.add(0, now - sent)
+        if now >= self.boundary:
+            self.turn(now)
+
+    def otherwise(self, key: str, answer: bytes | None, sent: int, now: int) -> None:
+        """Count a get that was answered with something else than the key's value; None: nothing."""
+        self.recorder.add(1 if answer is None else 2, now - sent)
+        if answer is not None:
+            self.recorder.refuse(key.encode(), answer)
+        if now >= self.boundary:
+            self.turn(now)
+
+    def turn(self, now: int) -> None:
+        """Put away what was counted in the second that ended, or forget it when it was the warm-up."""
+        self._put_away()
+        self._second = max(0, (now - self._began) // _SECOND)
+        self.over = self.over or now >= self._began + self._measure
+        self.boundary = self._began + min((self._second + 1) * _SECOND, self._measure)
+
+    def finish(self, stopped: str | None = None) -> None:
+        """Put away the rest: nobody counts any more.
+
+        stopped: why it ended before its time.
+        """
+        self.done = perf_counter_ns()
+        self.stopped = stopped
+        self._put_away()
+
+    def _put_away(self) -> None:
+        if self._second < 0:
+            self.recorder.clear()
+            return
+        together = self.recorder.put_away(self._second)
+        if together:
+            self._window.tell(self._second, together)
+
+
+def endless(pool: Sequence[Pair]) -> Iterator[Pair]:
+    """Give a pool's pairs over and over."""
+    while True:
+        yield from pool

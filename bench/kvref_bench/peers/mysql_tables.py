@@ -1,0 +1,191 @@
+"""The tables behind an endpoint in MySQL or MariaDB."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import pymysql
+from pymysql.constants import ER
+
+from kvref_bench.errors import BenchError
+from kvref_bench.peers.rows import CAS, DATABASE, in_blocks, key_length, told, value_type
+from kvref_bench.peers.tables import MARK, containers_row
+from kvref_bench.sql import login as logins
+from kvref_bench.workload import values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pymysql.cursors import Cursor
+
+    from kvref.targets.progress import Progress
+    from kvref_bench.scenario.records import Table
+    from kvref_bench.sql.login import Login
+
+CONTAINERS: Final = "innodb_memcache.containers"
+PLUGIN: Final = "daemon_memcached"
+# Of one text a column of any length costs a byte a character and is compared byte by byte, as memcached does.
+TEXT: Final = "CHARACTER SET latin1 COLLATE latin1_bin"
+BLOCK: Final = 250_000  # rows
+STATEMENT: Final = 1 << 20  # bytes: a quarter of what 5.6 takes
+# Names as regular expressions.
+COUNTED: Final = (
+    "Binlog_", "Bytes_", "Com_", "Connections$", "Handler_", "Innodb_buffer_pool_read", "Innodb_data_fsyncs$",
+    "Innodb_log_", "Innodb_os_log_", "Innodb_row_lock_waits$", "Innodb_rows_", "Questions$", "Threads_created$",
+)  # fmt: skip
+ALWAYS: Final = (
+    "^(log_bin|sync_binlog|binlog_format|innodb_(buffer_pool_size|flush_log_at_trx_commit|flush_method|doublewrite"
+    "|adaptive_hash_index)|query_cache_(type|size)|max_connections|thread_handling)$"
+)
+OF_OLD: Final = "^(innodb|daemon_memcached|log_bin$|sync_|binlog|query_cache|max_connections$)"
+HIDDEN: Final = re.compile("(^|_)(host|hostname|file|error|timestamp)$")
+# What asking for them adds to.
+OURS: Final = ("Com_show_status", "Com_show_binlogs")
+
+
+class MySQLTables:
+    """The database `kvref_bench` of a server, and the plugin's configuration where it has one."""
+
+    def __init__(self, login: Login) -> None:
+        self.login = login
+
+    @contextmanager
+    def cursor(self, doing: str) -> Iterator[Cursor]:
+        """Give a cursor for the block.
+
+        doing: completes "… could not …" in the BenchError that every error of the server becomes.
+        """
+        with closing(self.login.connect()) as connection, connection.cursor() as cursor:
+            try:
+                yield cursor
+            except pymysql.MySQLError as error:
+                where = self.login.where
+                raise BenchError(f"the SQL server at {where} could not {doing}: {logins.cause(error)}") from error
+
+    def query(self, statement: str, arguments: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and give its rows. Raises BenchError."""
+        with self.cursor(f"run {statement!r}") as cursor:
+            cursor.execute(statement, arguments or None)
+            return list(cursor.fetchall())
+
+    def create(self, table: Table) -> None:
+        """See `Tables`."""
+        number = table.keys.shape == "int"
+        key = "INT" if number else f"VARCHAR({key_length(table)}) {TEXT}"
+        value = f"{value_type(table)} {TEXT}"
+        extras = f", flags INT DEFAULT 0, cas BIGINT UNSIGNED DEFAULT {CAS}, exp INT DEFAULT 0" if table.extras else ""
+        with self.cursor(f"make the table {DATABASE}.{table.name}") as cursor:
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE} CHARACTER SET latin1 COLLATE latin1_bin")
+            cursor.execute(f"USE {DATABASE}")
+            cursor.execute(f"DROP TABLE IF EXISTS {table.name}")
+            cursor.execute(f"CREATE TABLE {table.name} (k {key} NOT NULL PRIMARY KEY, v {value}{extras}) ENGINE=InnoDB")
+            for name, body in table.procedures.items():
+                cursor.execute(f"DROP PROCEDURE IF EXISTS {name}")
+                cursor.execute(f"CREATE PROCEDURE {name} (IN the_key {key}, IN the_value {value}) {body}")
+
+    def fill(self, table: Table, progress: Progress) -> None:
+        """See `Tables`: many rows in each INSERT."""
+        with self.cursor(f"fill the table {DATABASE}.{table.name}") as cursor:
+            told(f"rows of {table.name}", table.keys.count, self._insert(cursor, table), progress)
+
+    def _insert(self, cursor: Cursor, table: Table) -> Iterator[int]:
+        done = 0
+        at_once = max(1, STATEMENT // (2 * (key_length(table) + values.longest(table.values)) + 16))
+        literal = bytes.decode if table.keys.shape == "int" else _hexadecimal
+        for block in in_blocks(table, BLOCK):
+            for first in range(0, len(block), at_once):
+                some = block[first : first + at_once]
+                rows = ",".join(f"({literal(key)},{_hexadecimal(value)})" for key, value in some)
+                cursor.execute(f"INSERT INTO {DATABASE}.{table.name} (k, v) VALUES {rows}")
+                done += len(some)
+                yield done
+
+    def map(self, table: Table, mark: str) -> None:
+        """See `Tables`."""
+        with self.cursor(f"write {CONTAINERS}, which `kvref init` or the plugin's own script makes") as cursor:
+            cursor.execute(f"DELETE FROM {CONTAINERS} WHERE db_schema = '{DATABASE}' OR name = %s", (table.mapping,))
+            for name in (table.mapping, mark):
+                row = containers_row(table, name)
+                cursor.execute(f"INSERT INTO {CONTAINERS} VALUES ({', '.join(['%s'] * len(row))})", row)
+
+    def delimiter(self) -> str:
+        """See `Tables`."""
+        rows = self.query("SELECT value FROM innodb_memcache.config_options WHERE name = 'table_map_delimiter'")
+        return str(rows[0][0]) if rows else "."
+
+    def containers(self) -> list[dict[str, str]]:
+        """See `Tables`."""
+        with self.cursor(f"read {CONTAINERS}") as cursor:
+            cursor.execute(f"SELECT * FROM {CONTAINERS} WHERE db_schema = '{DATABASE}' AND name NOT LIKE '{MARK}%'")
+            names = [column[0] for column in cursor.description or ()]
+            return [{name: str(cell) for name, cell in zip(names, row, strict=True)} for row in cursor.fetchall()]
+
+    def ddl(self, table: Table) -> str:
+        """See `Tables`."""
+        [[_, made]] = self.query(f"SHOW CREATE TABLE {DATABASE}.{table.name}")
+        bodies = [self.query(f"SHOW CREATE PROCEDURE {DATABASE}.{name}")[0][2] for name in table.procedures]
+        return ";\n".join(map(str, [made, *bodies]))
+
+    def variables(self) -> dict[str, str]:
+        """See `Tables`; what makes writes durable is always given, names of files and of the machine never.
+
+        Before 8.0 MySQL does not know which are the default, and all of InnoDB, the plugin and the log are given.
+        """
+        version = self.version()
+        if "MariaDB" in version:
+            found = self.query(
+                "SELECT LOWER(variable_name), global_value FROM information_schema.system_variables"
+                " WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO') OR variable_name RLIKE %s",
+                (ALWAYS,),
+            )
+        elif version.startswith(("5.5.", "5.6.", "5.7.")):
+            found = self.query("SHOW GLOBAL VARIABLES WHERE variable_name RLIKE %s", (OF_OLD,))
+        else:
+            found = self.query(
+                "SELECT variable_name, g.variable_value FROM performance_schema.variables_info"
+                " JOIN performance_schema.global_variables g USING (variable_name)"
+                " WHERE variable_source <> 'COMPILED' OR variable_name RLIKE %s",
+                (ALWAYS,),
+            )
+        named = {str(name): str(value) for name, value in found}
+        return {name: named[name] for name in sorted(named) if "/" not in named[name] and not HIDDEN.search(name)}
+
+    def counters(self) -> dict[str, int]:
+        """See `Tables`; `Binlog_bytes` is the size of all binary logs."""
+        with self.cursor("tell its counters") as cursor:
+            cursor.execute("SHOW GLOBAL STATUS WHERE variable_name RLIKE %s", (f"^({'|'.join(COUNTED)})",))
+            counted = {str(name): int(value) for name, value in cursor.fetchall() if str(value).isdigit()}
+            cursor.execute("SELECT @@global.log_bin")
+            if cursor.fetchall()[0][0]:
+                cursor.execute("SHOW BINARY LOGS")
+                counted["Binlog_bytes"] = sum(int(row[1]) for row in cursor.fetchall())
+        return {name: value for name, value in counted.items() if name not in OURS}
+
+    def version(self) -> str:
+        """Give what the server says of itself, e.g. `8.0.33`."""
+        return str(self.query("SELECT VERSION()")[0][0])
+
+    def has_plugin(self) -> bool:
+        """Tell whether daemon_memcached is active."""
+        rows = self.query("SELECT plugin_status FROM information_schema.plugins WHERE plugin_name = %s", (PLUGIN,))
+        return rows == [("ACTIVE",)]
+
+    def unload_plugin(self) -> None:
+        """Unload daemon_memcached, which lets go of every table."""
+        with self.cursor(f"unload {PLUGIN}") as cursor:
+            try:
+                cursor.execute(f"UNINSTALL PLUGIN {PLUGIN}")
+            except pymysql.err.OperationalError as error:
+                if error.args[0] != ER.SP_DOES_NOT_EXIST:  # what was interrupted may have unloaded it
+                    raise
+
+    def load_plugin(self) -> None:
+        """Load daemon_memcached, which reads its configuration."""
+        with self.cursor(f"load {PLUGIN}") as cursor:
+            cursor.execute(f"INSTALL PLUGIN {PLUGIN} SONAME 'libmemcached.so'")
+
+
+def _hexadecimal(text: bytes) -> str:
+    return f"x'{text.hex()}'"

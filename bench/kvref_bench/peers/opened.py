@@ -1,0 +1,197 @@
+"""A server that a run measures: started with settings, its table filled, its counters read."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from kvref_bench.errors import BenchError
+from kvref_bench.peers import processes, rows, wire
+from kvref_bench.peers.binlog import BinaryLog
+from kvref_bench.peers.mysql_tables import MySQLTables
+from kvref_bench.peers.sampling import Sampling
+from kvref_bench.peers.settings import Fixed
+from kvref_bench.peers.tables import MARK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from kvref.targets.progress import Progress
+    from kvref_bench.peers.settings import Starter
+    from kvref_bench.peers.tables import Tables
+    from kvref_bench.runs.records import Peer
+    from kvref_bench.scenario.records import Table
+
+RELOAD_SECONDS: Final = 15.0
+POLL: Final = 0.02
+# Numbers of `stats` that are no counters.
+NOT_COUNTED: Final = ("pid", "uptime", "time", "pointer_size")
+
+
+@dataclass
+class OpenPeer:
+    """A server that answers; made by `peers.open`.
+
+    address: HOST:PORT of the memcached protocol, None for SQL alone.
+    tables_dsn: of the tables behind, with its password; None for native memcached.
+    """
+
+    address: str | None
+    tables_dsn: str | None
+    _known: Peer
+    _tables: Tables | None
+    _starter: Starter
+    _reload: Callable[[], None] | None
+    _progress: Progress
+    _table: Table | None = field(default=None)
+    _marks: int = 0
+
+    @property
+    def sql_dsn(self) -> str | None:
+        """Give the DSN of the SQL server behind it; None where SQL is not spoken."""
+        return self.tables_dsn if isinstance(self._tables, MySQLTables) else None
+
+    @property
+    def has_tables(self) -> bool:
+        """Tell whether there is a table behind it; native memcached has none."""
+        return self._tables is not None
+
+    @property
+    def settable(self) -> bool:
+        """Tell whether it can be started with settings."""
+        return not isinstance(self._starter, Fixed)
+
+    @property
+    def peer(self) -> Peer:
+        """Tell what it is now: with the settings of the last start and the table of the last `prepare`."""
+        tables, table = self._tables, self._table
+        variables = {} if tables is None else tables.variables()
+        if self.address is not None:
+            said = wire.stats(self.address, "settings")
+            variables |= {f"stats settings {name}": value for name, value in said.items()}
+        return replace(
+            self._known,
+            variables=variables,
+            containers=tables.containers() if tables is not None and table is not None and self.address else [],
+            ddl=tables.ddl(table) if tables is not None and table is not None else "",
+            pid=next(iter(self._processes().values()), None),
+        )
+
+    def start(self, settings: Mapping[str, int]) -> None:
+        """Let it run with these settings and no others, on the same data.
+
+        settings: by the plugin's own names; variables of a SQL server too.
+
+        Raises:
+            BenchError: it does not know one, or cannot be started again; it runs without settings then.
+        """
+        try:
+            self._starter.start(settings)
+        except BenchError as error:
+            raise BenchError(f"{self._known.name}: {error}") from error
+
+    def prepare(self, table: Table) -> None:
+        """Make the table anew, map it, fill it, and see that it answers; no session may be open.
+
+        Native memcached gets the same keys and values over the wire.
+
+        Raises:
+            BenchError: the database or the endpoint refuses.
+        """
+        self._progress.step(f"{self._known.name}: {table.keys.count} rows of {table.name}")
+        self._table = None
+        if self._tables is None:
+            self._fill_memcached(table)
+            return
+        if self.address is None:
+            self._tables.create(table)
+            self._tables.fill(table, self._progress)
+        else:
+            with self._configured(self._tables, table):
+                if table.load == "sql":
+                    self._tables.fill(table, self._progress)
+            if table.load == "wire":
+                self._over_the_wire(self.address, table, table.mapping)
+            self._check(self.address, self._tables, table)
+        self._table = table
+
+    def sample(self) -> Sampling:
+        """Give a sample that is to begin: of its counters, and of its processes where these are on this machine."""
+        log = BinaryLog(self._tables.login) if isinstance(self._tables, MySQLTables) else None
+        return Sampling(self._processes(), self._counters, log)
+
+    def _fill_memcached(self, table: Table) -> None:
+        assert self.address is not None, "what has no address has tables"
+        if self._known.kind != "memcached":
+            raise BenchError(f"{self._known.name} serves tables: give --sql DSN, so that one can be made")
+        wire.flush(self.address)
+        self._over_the_wire(self.address, table, None)
+        self._check_first(self.address, b"", table)
+
+    def _over_the_wire(self, address: str, table: Table, mapping: str | None) -> None:
+        steps = wire.load(address, mapping, rows.rows(table))
+        rows.told(f"items of {table.name}", table.keys.count, steps, self._progress)
+
+    @contextmanager
+    def _configured(self, tables: Tables, table: Table) -> Iterator[None]:
+        """Make table and mapping; in the block it can be filled; after it the endpoint has read them."""
+        self._marks += 1
+        mark = f"{MARK}{self._marks}-{time.time_ns()}"
+        plugin = tables if isinstance(tables, MySQLTables) and tables.has_plugin() else None
+        if self._reload is None and plugin is None:
+            raise BenchError(f"{self._known.name}: give --reload COMMAND, which makes it read its tables again")
+        if plugin is not None:
+            plugin.unload_plugin()
+        try:
+            tables.create(table)
+            tables.map(table, mark)
+            yield
+        finally:
+            if plugin is not None:
+                plugin.load_plugin()
+        if self._reload is not None and plugin is None:
+            self._reload()
+        assert self.address is not None, "only an endpoint has mappings"
+        self._wait_for(self.address, mark, table)
+
+    def _wait_for(self, address: str, mark: str, table: Table) -> None:
+        wire.wait(address)
+        deadline = time.monotonic() + RELOAD_SECONDS
+        while wire.get(address, f"@@{mark}".encode()) is None:
+            if time.monotonic() > deadline:
+                raise BenchError(
+                    f"{self._known.name}: the mapping of {rows.DATABASE}.{table.name} does not answer"
+                    f" {RELOAD_SECONDS:g} s after the reload: look into its log"
+                )
+            time.sleep(POLL)
+
+    def _check(self, address: str, tables: Tables, table: Table) -> None:
+        self._check_first(address, f"@@{table.mapping}{tables.delimiter()}".encode(), table)
+
+    def _check_first(self, address: str, before: bytes, table: Table) -> None:
+        for key, value in rows.rows(table):
+            got = wire.get(address, before + key)
+            if got != value:
+                word = (before + key).decode()
+                raise BenchError(f"{self._known.name} answers `get {word}` with {got!r} instead of {value!r}")
+            return
+
+    def _processes(self) -> dict[str, int]:
+        found = {}
+        if self.address is not None:
+            found[processes.SERVER] = processes.listener(self.address)
+        if isinstance(self._tables, MySQLTables):
+            login = self._tables.login
+            behind = processes.owner(login.socket) if login.socket else processes.listener(f"{login.host}:{login.port}")
+            if behind not in found.values():
+                found[processes.SERVER if self.address is None else processes.DATABASE] = behind
+        return {role: pid for role, pid in found.items() if pid is not None}
+
+    def _counters(self) -> dict[str, int]:
+        counted = {} if self._tables is None else self._tables.counters()
+        if self.address is not None:
+            told = wire.stats(self.address)
+            counted |= {name: int(value) for name, value in told.items() if value.isdigit() and name not in NOT_COUNTED}
+        return counted

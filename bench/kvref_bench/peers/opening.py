@@ -1,0 +1,148 @@
+"""From what a user says of a server to one that answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from kvref import targets
+from kvref.targets.kvref_serve import PID_FILE
+from kvref.targets.ports import LOOPBACK, free_port
+from kvref_bench.errors import BenchError
+from kvref_bench.peers import settings, wire
+from kvref_bench.peers.mysql_tables import MySQLTables
+from kvref_bench.peers.opened import OpenPeer
+from kvref_bench.peers.settings import Both, ByCommand, Fixed, Globals, OfTarget, Starter
+from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
+from kvref_bench.runs import verdict
+from kvref_bench.runs.records import Peer
+from kvref_bench.sql import login
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kvref.targets.progress import Progress
+    from kvref_bench.peers.spec import PeerSpec
+    from kvref_bench.peers.tables import Tables
+
+ADDRESS: Final = re.compile(r".+:\d+")
+# What the plugin says behind VERSION: the server's.
+RELEASE: Final = re.compile(r"(5\.[67]|8\.\d+)\.\d+")
+# The articles' tables are in memory as a whole, and they have up to 512 connections.
+BUFFER: Final = 1 << 30
+MYSQL: Final = (f"--innodb_buffer_pool_size={BUFFER}", "--max_connections=2000")
+MEMCACHED: Final = ("-m", "2048", "-c", "4096")
+
+
+@contextmanager
+def open_peer(spec: PeerSpec, progress: Progress = targets.QUIET) -> Iterator[OpenPeer]:
+    """Reach a server, or boot it if it is a target, for the block.
+
+    Raises:
+        BenchError: it is not reached, or what it is cannot be found out.
+        TargetError: no such target, or it does not start.
+    """
+    if spec.endpoint is None or ADDRESS.fullmatch(spec.endpoint):
+        yield _given(spec, progress)
+        return
+    if spec.sql or spec.reload or spec.restart:
+        raise BenchError(f"the target {spec.endpoint} knows its own --sql, --reload and --restart: leave them out")
+    options, dsn = _options(spec.endpoint)
+    with targets.private(spec.endpoint, (*options, *spec.options), progress) as private:
+        target = private.target
+        yield _target(spec, private, dsn or target.sql or target.store, progress)
+
+
+def _options(name: str) -> tuple[tuple[str, ...], str | None]:
+    """Give further options of a target's server, and the DSN that they let it answer at."""
+    if name.endswith("-plugin"):
+        # Both protocols over TCP, so that they can be compared.
+        port = free_port()
+        network = ("--skip-networking=0", f"--port={port}", f"--bind-address={LOOPBACK}")
+        return (*MYSQL, *network), f"mysql://root@{LOOPBACK}:{port}/"
+    if name.startswith("kvref-"):
+        return (), None
+    return (MEMCACHED if name == "memcached" else MYSQL), None
+
+
+def _target(spec: PeerSpec, private: targets.Private, dsn: str | None, progress: Progress) -> OpenPeer:
+    target = private.target
+    tables = _tables(dsn)
+    database = tables if isinstance(tables, MySQLTables) else None
+    starter: Starter
+    reload: Callable[[], None] | None = None
+    if target.store is not None:
+        starter = OfTarget(private, None)
+        if database is not None:
+            database.query(f"SET GLOBAL innodb_buffer_pool_size = {BUFFER}")
+            starter = Both(starter, Globals(database))
+        pid_file = target.folder / PID_FILE
+
+        def reload() -> None:
+            os.kill(int(pid_file.read_text()), signal.SIGHUP)
+
+    elif target.address is None:
+        assert database is not None, "a target answers one protocol at least"
+        starter = Globals(database)
+    elif database is not None:
+        starter = OfTarget(private, database)
+    else:
+        starter = Fixed(f"the target {target.name} has no settings")
+    known = _known(spec, spec.name or target.name, target.address, dsn)
+    return OpenPeer(target.address, dsn, known, tables, starter, reload, progress)
+
+
+def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
+    address, tables = spec.endpoint, _tables(spec.sql)
+    database = tables if isinstance(tables, MySQLTables) else None
+    if address is None and database is None:
+        raise BenchError("give an endpoint, HOST:PORT or the name of a target, or the DSN of a SQL server")
+    starter: Starter = Fixed("give --restart COMMAND, which starts the endpoint again with settings")
+    if address is None and database is not None:
+        starter = Globals(database)
+    elif address is not None and spec.restart is not None:
+        starter = ByCommand(spec.restart, address)
+    reload: Callable[[], None] | None = None
+    if spec.reload is not None:
+        reload = partial(settings.run_command, "--reload", spec.reload)
+    known = _known(spec, spec.name, address, spec.sql)
+    return OpenPeer(address, spec.sql, known, tables, starter, reload, progress)
+
+
+def _tables(dsn: str | None) -> Tables | None:
+    if dsn is None:
+        return None
+    return SQLiteTables(dsn) if dsn.startswith(SCHEME) else MySQLTables(login.parse(dsn))
+
+
+def _known(spec: PeerSpec, name: str, address: str | None, dsn: str | None) -> Peer:
+    tables = _tables(dsn)
+    behind = tables.version() if isinstance(tables, MySQLTables) else None
+    if address is None:
+        assert behind is not None, "what has no address has SQL"
+        kind, version = "mariadb" if "MariaDB" in behind else "mysql", behind
+    else:
+        version = wire.version(address)
+        kind = _kind(address, version, tables)
+    return Peer(
+        name=name or f"{kind} {version}",
+        kind=kind,
+        version=version,
+        address=address,
+        sql=login.without_password(dsn) if dsn else None,
+        verdict=verdict.read(spec.report) if spec.report is not None else None,
+    )
+
+
+def _kind(address: str, version: str, tables: Tables | None) -> str:
+    if "kvref" in version:
+        return "kvref"
+    if not wire.has_mappings(address):
+        return "memcached"
+    if isinstance(tables, MySQLTables):
+        return "plugin" if tables.has_plugin() else "kvref"
+    return "plugin" if tables is None and RELEASE.fullmatch(version) else "kvref" if tables is not None else "other"

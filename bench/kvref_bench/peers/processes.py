@@ -1,0 +1,94 @@
+"""The processes of a server: which they are, and what they used."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import psutil
+
+from kvref.addresses import parse_address
+from kvref_bench.load.result import Usage
+from kvref_bench.runs.records import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SERVER: Final = "server"
+DATABASE: Final = "database"
+ANY: Final = ("0.0.0.0", "::")  # noqa: S104 - compared with, not listened on
+PEER_CREDENTIALS: Final = struct.Struct("3i")
+SWITCHES: Final = {"voluntary_ctxt_switches:": 0, "nonvoluntary_ctxt_switches:": 1}
+
+
+def listener(address: str) -> int | None:
+    """Give the process that listens at HOST:PORT; None where it is not on this machine, or is not shown to us."""
+    place = parse_address(address)
+    theirs = {str(found[4][0]) for found in socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)}
+    ours = {each.address for several in psutil.net_if_addrs().values() for each in several}
+    if not theirs & ours:
+        return None
+    for each in psutil.net_connections("tcp"):
+        # A closed one has no address.
+        ip, port = each.laddr or ("", 0)
+        if each.status == psutil.CONN_LISTEN and port == place.port and ip in (*theirs, *ANY):
+            return each.pid
+    return None
+
+
+def owner(path: str) -> int:
+    """Give the process that listens at a UNIX socket."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(path)
+        told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER_CREDENTIALS.size)
+    return int(PEER_CREDENTIALS.unpack(told)[0])
+
+
+def readings(processes: Mapping[str, int]) -> Iterator[Resource]:
+    """Read each process now.
+
+    processes: by role. One that has ended gives no reading.
+    """
+    for role, pid in processes.items():
+        try:
+            process = psutil.Process(pid)
+            with process.oneshot():
+                times, memory = process.cpu_times(), process.memory_info()
+        except psutil.NoSuchProcess:
+            continue
+        yield Resource(time.time_ns(), role, pid, times.user, times.system, memory.rss)
+
+
+def switches(pid: int) -> tuple[int, int]:
+    """Give the voluntary and the other switches of all threads that a process has now.
+
+    The numbers of the process itself are those of its first thread, which sleeps in most servers.
+    """
+    counted = [0, 0]
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        try:
+            lines = status.read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread that ended since
+        for line in lines:
+            name, _, value = line.partition("\t")
+            if name in SWITCHES:
+                counted[SWITCHES[name]] += int(value)
+    return counted[0], counted[1]
+
+
+def used(before: list[Resource], after: list[Resource], peak: Mapping[int, int]) -> Usage:
+    """Give what all processes together used between two readings; switches are not among it.
+
+    peak: resident bytes by process.
+    """
+    first = {each.pid: each for each in before}
+    both = [(first[each.pid], each) for each in after if each.pid in first]
+    return Usage(
+        user=sum(late.user - early.user for early, late in both),
+        system=sum(late.system - early.system for early, late in both),
+        rss=sum(peak.values()),
+    )

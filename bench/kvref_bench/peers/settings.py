@@ -1,0 +1,191 @@
+"""Ways to let a server run with settings: as a target, by the user's command, or over SQL while it runs."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kvref.errors import TargetError
+from kvref_bench.errors import BenchError
+from kvref_bench.peers import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kvref.targets import Private
+    from kvref_bench.peers.mysql_tables import MySQLTables
+
+COMMAND_SECONDS: Final = 300
+# Settings of what speaks the memcached protocol, beside `innodb_lock_wait_timeout` and `item_size_max`.
+OF_THE_PLUGIN: Final = ("daemon_memcached_", "innodb_api_")
+ALSO_OF_KVREF: Final = ("innodb_lock_wait_timeout", "item_size_max")
+SWITCH: Final = {"ON": 1, "OFF": 0, "YES": 1, "NO": 0}
+
+
+class Starter(Protocol):
+    """One way."""
+
+    def start(self, settings: Mapping[str, int]) -> None:
+        """Let the server run with these settings and no others.
+
+        Raises:
+            BenchError: it does not know one, or refuses it; the server runs without settings then.
+        """
+
+
+class Fixed:
+    """A server that cannot be started again."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def start(self, settings: Mapping[str, int]) -> None:
+        """See `Starter`."""
+        if settings:
+            raise BenchError(f"{', '.join(settings)}: {self._reason}")
+
+
+class OfTarget:
+    """A target that was booted for the run.
+
+    database: asked before and after whether it knows the variables, where it is the server itself; an option of the
+        plugin that does not exist, or is out of range, is only a warning in its log.
+    """
+
+    def __init__(self, private: Private, database: MySQLTables | None) -> None:
+        self._private = private
+        self._database = database
+        self._plain = True
+
+    def start(self, settings: Mapping[str, int]) -> None:
+        """See `Starter`."""
+        if not settings and self._plain:
+            return
+        if self._database is not None:
+            for name in settings:
+                variable(self._database, name)
+        try:
+            self._private.restart(settings)
+            self._plain = not settings
+            if self._database is not None:
+                taken(self._database, settings)
+        except (TargetError, BenchError) as error:
+            if settings and not self._plain_again():
+                raise BenchError(f"{_words(settings)}: {error}; and it does not start without them either") from error
+            raise BenchError(f"{_words(settings)}: {str(error).splitlines()[-1].strip()}") from error
+
+    def _plain_again(self) -> bool:
+        try:
+            self._private.restart({})
+        except TargetError:
+            return False
+        self._plain = True
+        return True
+
+
+class ByCommand:
+    """The user's own command, to which the settings are appended as NAME=VALUE words."""
+
+    def __init__(self, command: str, address: str) -> None:
+        self._command = command
+        self._address = address
+        self._now: dict[str, int] | None = {}
+
+    def start(self, settings: Mapping[str, int]) -> None:
+        """See `Starter`."""
+        if settings == self._now:
+            return
+        try:
+            self._run(settings)
+        except BenchError:
+            self._run({})
+            raise
+        self._now = dict(settings)
+
+    def _run(self, settings: Mapping[str, int]) -> None:
+        words = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
+        run_command("--restart", " ".join([self._command, *words]))
+        wire.wait(self._address)
+        self._now = {}
+
+
+class Globals:
+    """SET GLOBAL of a SQL server that goes on running; what was set before is put back first."""
+
+    def __init__(self, tables: MySQLTables) -> None:
+        self._tables = tables
+        self._before: dict[str, str] = {}
+
+    def start(self, settings: Mapping[str, int]) -> None:
+        """See `Starter`."""
+        for name in settings:
+            if name.startswith(OF_THE_PLUGIN):
+                raise BenchError(f"{name}: the server at {self._tables.login.where} has no plugin")
+        before = {name: variable(self._tables, name) for name in settings}
+        self._put_back()
+        for name, value in settings.items():
+            try:
+                self._tables.query(f"SET GLOBAL {name} = {value}")
+            except BenchError as error:
+                self._put_back()
+                raise BenchError(f"{name}={value} cannot be set while the server runs: {error}") from error
+            self._before[name] = before[name]
+        taken(self._tables, settings)
+
+    def _put_back(self) -> None:
+        while self._before:
+            name, value = self._before.popitem()
+            self._tables.query(f"SET GLOBAL {name} = {value if _number(value) is not None else repr(value)}")
+
+
+class Both:
+    """kvref and the SQL server that it serves from: each gets its own settings."""
+
+    def __init__(self, front: Starter, database: Globals) -> None:
+        self._front = front
+        self._database = database
+
+    def start(self, settings: Mapping[str, int]) -> None:
+        """See `Starter`."""
+        front = {name for name in settings if name.startswith(OF_THE_PLUGIN) or name in ALSO_OF_KVREF}
+        self._database.start({name: value for name, value in settings.items() if name not in front})
+        self._front.start({name: settings[name] for name in front})
+
+
+def variable(tables: MySQLTables, name: str) -> str:
+    """Give a server's variable. Raises BenchError where it has none of that name."""
+    rows = tables.query("SHOW GLOBAL VARIABLES WHERE variable_name = %s", (name,))
+    if not rows:
+        raise BenchError(f"the server at {tables.login.where} has no setting {name!r}; see SHOW GLOBAL VARIABLES")
+    return str(rows[0][1])
+
+
+def taken(tables: MySQLTables, settings: Mapping[str, int]) -> None:
+    """Look whether the settings are in force: a server cuts a number that is too large. Raises BenchError."""
+    for name, value in settings.items():
+        now = variable(tables, name)
+        if _number(now) != value:
+            raise BenchError(f"{name}={value}: the server at {tables.login.where} took {now}; choose a value it takes")
+
+
+def run_command(option: str, command: str) -> None:
+    """Run the user's own command line, asked for with an option. Raises BenchError where it fails."""
+    try:
+        done = subprocess.run(  # noqa: S602
+            command, shell=True, check=False, capture_output=True, text=True, timeout=COMMAND_SECONDS
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BenchError(f"{option}: {command!r} did not end within {COMMAND_SECONDS} s") from error
+    if done.returncode:
+        raise BenchError(f"{option}: {command!r} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
+
+
+def _number(value: str) -> int | None:
+    if value.upper() in SWITCH:
+        return SWITCH[value.upper()]
+    return int(value) if value.lstrip("-").isdigit() else None
+
+
+def _words(settings: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={value}" for name, value in settings.items()) or "no settings"

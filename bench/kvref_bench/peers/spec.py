@@ -1,0 +1,34 @@
+"""What a user says of a server that is to be measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class PeerSpec:
+    """One server to measure.
+
+    endpoint: HOST:PORT of the memcached protocol, or the name of a target (`kvref target list`), which is booted for
+        the run and gone after it; None: a SQL server alone, that of `sql`.
+    name: in the run's tables; "" makes one of the target, or of what the server says it is.
+    sql: DSN of the tables behind, `mysql://…` or `sqlite:///PATH`; a target knows its own.
+    reload: shell command that makes the endpoint read its configuration tables again; the plugin is loaded anew over
+        SQL without one.
+    restart: shell command that starts the endpoint again on the same data with the settings behind it, NAME=VALUE
+        words; a target does that itself.
+    report: folder of a report of `kvref conform` on this endpoint.
+    options: further options of a target's server.
+    """
+
+    endpoint: str | None = None
+    name: str = ""
+    sql: str | None = None
+    reload: str | None = None
+    restart: str | None = None
+    report: Path | None = None
+    options: tuple[str, ...] = ()

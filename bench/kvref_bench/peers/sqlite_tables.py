@@ -1,0 +1,111 @@
+"""The tables behind an endpoint in the file of kvref's SQLite store."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from kvref_bench.errors import BenchError
+from kvref_bench.peers.rows import CAS, DATABASE, in_blocks, key_length, told, value_type
+from kvref_bench.peers.tables import MARK, containers_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvref.targets.progress import Progress
+    from kvref_bench.scenario.records import Table
+
+SCHEME: Final = "sqlite:///"
+BLOCK: Final = 50_000  # rows in one transaction
+BUSY_SECONDS: Final = 30.0
+
+
+class SQLiteTables:
+    """A file that `kvref serve` serves."""
+
+    def __init__(self, dsn: str) -> None:
+        self.path = Path(unquote(dsn.removeprefix(SCHEME)))
+        if not self.path.is_file():
+            raise BenchError(f"no file {self.path}: make it with `kvref init --store {dsn}`")
+
+    @contextmanager
+    def _open(self, doing: str) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise BenchError(f"{self.path} could not {doing}: {error}") from error
+
+    def create(self, table: Table) -> None:
+        """See `Tables`; the database is part of the table's name."""
+        if table.procedures:
+            raise BenchError(f"the table {table.name} has procedures, and SQLite has none: use a MySQL server")
+        name = _quoted(table)
+        key = "INT" if table.keys.shape == "int" else f"VARCHAR({key_length(table)})"
+        extras = f", flags INT DEFAULT 0, cas BIGINT UNSIGNED DEFAULT {CAS}, exp INT DEFAULT 0" if table.extras else ""
+        with self._open(f"have the table {name}") as connection:
+            connection.execute(f"DROP TABLE IF EXISTS {name}")
+            connection.execute(f"CREATE TABLE {name} (k {key} NOT NULL PRIMARY KEY, v {value_type(table)}{extras})")
+
+    def fill(self, table: Table, progress: Progress) -> None:
+        """See `Tables`."""
+        told(f"rows of {table.name}", table.keys.count, self._insert(table), progress)
+
+    def _insert(self, table: Table) -> Iterator[int]:
+        done = 0
+        number = table.keys.shape == "int"
+        for block in in_blocks(table, BLOCK):
+            with self._open(f"fill the table {_quoted(table)}") as connection:
+                connection.executemany(
+                    f"INSERT INTO {_quoted(table)} (k, v) VALUES (?, ?)",
+                    ((int(key) if number else key.decode(), value.decode()) for key, value in block),
+                )
+            done += len(block)
+            yield done
+
+    def map(self, table: Table, mark: str) -> None:
+        """See `Tables`."""
+        with self._open("have rows in `containers`, which `kvref init` makes") as connection:
+            connection.execute("DELETE FROM containers WHERE db_schema = ? OR name = ?", (DATABASE, table.mapping))
+            for name in (table.mapping, mark):
+                row = containers_row(table, name)
+                connection.execute(f"INSERT INTO containers VALUES ({', '.join('?' * len(row))})", row)
+
+    def delimiter(self) -> str:
+        """See `Tables`."""
+        with self._open("read `config_options`") as connection:
+            rows = connection.execute("SELECT value FROM config_options WHERE name = 'table_map_delimiter'").fetchall()
+        return str(rows[0][0]) if rows else "."
+
+    def containers(self) -> list[dict[str, str]]:
+        """See `Tables`."""
+        with self._open("read `containers`") as connection:
+            cursor = connection.execute(
+                "SELECT * FROM containers WHERE db_schema = ? AND name NOT LIKE ?", (DATABASE, f"{MARK}%")
+            )
+            names = [column[0] for column in cursor.description]
+            return [{name: str(cell) for name, cell in zip(names, row, strict=True)} for row in cursor.fetchall()]
+
+    def ddl(self, table: Table) -> str:
+        """See `Tables`."""
+        with self._open("read its schema") as connection:
+            name = f"{DATABASE}.{table.name}"
+            [[made]] = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchall()
+        return str(made)
+
+    def variables(self) -> dict[str, str]:
+        """See `Tables`: what the file keeps, and the library that reads it here."""
+        with self._open("tell its configuration") as connection:
+            asked = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "page_size")}
+        return {f"sqlite_{name}": str(value) for name, value in asked.items()} | {"sqlite": sqlite3.sqlite_version}
+
+    def counters(self) -> dict[str, int]:
+        """See `Tables`: a file counts nothing."""
+        return {}
+
+
+def _quoted(table: Table) -> str:
+    return f'"{DATABASE}.{table.name}"'

@@ -1,0 +1,148 @@
+"""The little of memcached's text protocol that is asked before and after a measurement, blocking."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+
+from kvref.addresses import parse_address
+from kvref_bench.errors import BenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+STEP_SECONDS: Final = 30.0
+ANSWER_SECONDS: Final = 20.0  # a plugin that was loaded takes about one
+BATCH: Final = 500
+POLL: Final = 0.05
+
+
+class Link(NamedTuple):
+    """An open connection: `ask` sends a line, `lines` has what comes."""
+
+    socket: socket.socket
+    lines: BinaryIO
+    address: str
+
+    def ask(self, line: bytes) -> bytes:
+        """Send a command and read one line, without its end."""
+        self.socket.sendall(line + b"\r\n")
+        return self.line()
+
+    def line(self) -> bytes:
+        """Read one line, without its end."""
+        said = self.lines.readline()
+        if not said.endswith(b"\r\n"):
+            raise BenchError(f"{self.address} closed the connection after {said!r}")
+        return said[:-2]
+
+
+@contextmanager
+def link(address: str) -> Iterator[Link]:
+    """Open a connection for the block.
+
+    Raises:
+        BenchError: it is not reached, or does not answer in STEP_SECONDS; also in the block.
+    """
+    place = parse_address(address)
+    try:
+        with (
+            socket.create_connection((place.host, place.port), STEP_SECONDS) as connection,
+            connection.makefile("rb") as lines,
+        ):
+            yield Link(connection, lines, address)
+    except OSError as error:
+        raise BenchError(f"{address}: {error}; start the server, or give the address where it listens") from error
+
+
+def version(address: str) -> str:
+    """Ask for the version. Raises BenchError where something else answers."""
+    with link(address) as to:
+        said = to.ask(b"version")
+    if not said.startswith(b"VERSION "):
+        raise BenchError(f"{address} answers `version` with {said!r}: this is no memcached protocol")
+    return said.decode("latin-1").removeprefix("VERSION ").strip()
+
+
+def has_mappings(address: str) -> bool:
+    """Tell whether it knows `bind`, which native memcached does not."""
+    with link(address) as to:
+        return to.ask(b"bind kvref-bench-no-such-mapping") != b"ERROR"
+
+
+def stats(address: str, about: str = "") -> dict[str, str]:
+    """Ask `stats`, or `stats settings`: names and values."""
+    with link(address) as to:
+        said = to.ask(f"stats {about}".strip().encode())
+        found = {}
+        while said.startswith(b"STAT "):
+            _, name, *rest = said.decode("latin-1").split(" ", 2)
+            found[name] = rest[0] if rest else ""
+            said = to.line()
+    return found
+
+
+def get(address: str, word: bytes) -> bytes | None:
+    """Get one value; None where there is none."""
+    with link(address) as to:
+        head = to.ask(b"get " + word)
+        if head == b"END":
+            return None
+        if not head.startswith(b"VALUE "):
+            raise BenchError(f"{address} answers `get {word.decode('latin-1')}` with {head!r}")
+        data = to.lines.read(int(head.split()[3]) + 2)
+        to.line()
+    return data[:-2]
+
+
+def flush(address: str) -> None:
+    """Throw all items away."""
+    with link(address) as to:
+        said = to.ask(b"flush_all")
+    if said != b"OK":
+        raise BenchError(f"{address} answers `flush_all` with {said!r}: nothing can be loaded anew")
+
+
+def load(address: str, mapping: str | None, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[int]:
+    """Set rows, many in one write, and check every reply; gives the number of rows after each write.
+
+    mapping: to which the connection switches; None: to none.
+    """
+    with link(address) as to:
+        if mapping is not None:
+            to.ask(f"get @@{mapping}".encode())
+            to.line()
+            to.line()
+        done, batch = 0, list[tuple[bytes, bytes]]()
+        for row in rows:
+            batch.append(row)
+            if len(batch) == BATCH:
+                done += _set(to, batch)
+                yield done
+                batch.clear()
+        yield done + _set(to, batch)
+
+
+def _set(to: Link, batch: list[tuple[bytes, bytes]]) -> int:
+    to.socket.sendall(b"".join(b"set %b 0 0 %d\r\n%b\r\n" % (key, len(value), value) for key, value in batch))
+    for key, _ in batch:
+        said = to.line()
+        if said != b"STORED":
+            raise BenchError(f"{to.address} answers `set {key.decode('latin-1')}` with {said!r}: it cannot be loaded")
+    return len(batch)
+
+
+def wait(address: str) -> None:
+    """Wait until it answers. Raises BenchError after ANSWER_SECONDS."""
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while True:
+        try:
+            version(address)
+        except BenchError as error:
+            if time.monotonic() > deadline:
+                raise BenchError(f"{address} does not answer within {ANSWER_SECONDS:g} s: {error}") from error
+            time.sleep(POLL)
+        else:
+            return

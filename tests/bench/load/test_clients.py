@@ -1,0 +1,162 @@
+"""Every driver asks, verifies and counts, at real servers."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pymemcache
+import pytest
+from live import target_or_skip
+
+from kvref_bench.errors import BenchError
+from kvref_bench.load import coordinator
+from kvref_bench.load.clients import DRIVERS
+from kvref_bench.load.engine import local
+from kvref_bench.load.plan import Kind
+from kvref_bench.load.work import Clock, Keys, Values, Work
+from kvref_bench.workload.keys import table_keys
+from kvref_bench.workload.values import value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvref_bench.load.channel import Progress
+    from kvref_bench.load.coordinator import Engine
+    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.work import Route
+
+pytestmark = pytest.mark.live
+
+KEYS = Keys(100, length=12)
+VALUES = Values((20, 40))
+WORK = Work(KEYS, VALUES, {"get": 1.0}, sessions=3, operations=100, pool=90)
+MAPPED = replace(WORK, mapping="aaa", operations=20)
+HIT, MISS, ERROR = Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error")
+
+
+class Looker:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Progress] = []
+
+    def progress(self, what: Progress) -> None:
+        self.told.append(what)
+
+    def stopping(self) -> bool:
+        return False
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with local(2) as engine:
+        yield engine
+
+
+@contextmanager
+def filled(name: str) -> Iterator[str]:
+    """Give the address of a server where the keys are."""
+    with target_or_skip(name) as target:
+        client = pymemcache.Client(target.address, default_noreply=False)
+        for each in table_keys(KEYS):
+            client.set(each, value(VALUES, each))
+        client.close()
+        yield target.address
+
+
+@pytest.fixture(scope="module")
+def memcached() -> Iterator[str]:
+    with filled("memcached") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def tables() -> Iterator[str]:
+    with filled("kvref-sqlite") as address:
+        yield address
+
+
+def measure(address: str, work: Work, engine: Engine, clock: Clock | None = None) -> tuple[list[WorkerResult], Looker]:
+    looker = Looker()
+    return coordinator.measure(address, work, clock or Clock(0.0, 20.0), engine, looker), looker
+
+
+def counts(results: list[WorkerResult]) -> dict[Kind, int]:
+    found: dict[Kind, int] = {}
+    for result in results:
+        for cell, bins in result.histograms.items():
+            found[cell.kind] = found.get(cell.kind, 0) + sum(bins.values())
+    return found
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_gets_are_counted_and_verified(memcached: str, engine: Engine, driver: str) -> None:
+    results, looker = measure(memcached, replace(WORK, driver=driver), engine)
+    assert counts(results) == {HIT: 300}
+    assert [result.worker for result in results] == [0, 1]  # two sessions and one
+    assert sum(each.operations for each in looker.told) == 300
+    for result in results:
+        assert result.stopped is None
+        assert result.errors == 0
+        assert 0 < result.distinct <= 90
+        assert result.usage.user + result.usage.system > 0
+        assert result.usage.rss > 0
+        assert result.seconds > 0
+
+
+@pytest.mark.parametrize("route", ["switch", "each"])
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_mapping_is_reached(tables: str, engine: Engine, driver: str, route: Route) -> None:
+    results, _ = measure(tables, replace(MAPPED, route=route, driver=driver), engine)
+    assert counts(results) == {HIT: 60}
+    assert [result.stopped for result in results] == [None, None]
+
+
+@pytest.mark.parametrize("driver", ["pymemcache", "kvref-async", "perl-fast", "libmemcached"])
+def test_what_is_missing_or_differs_is_told(memcached: str, engine: Engine, driver: str) -> None:
+    results, _ = measure(memcached, replace(WORK, driver=driver, keys=replace(KEYS, missing=0.5)), engine)
+    found = counts(results)
+    assert found.keys() == {HIT, MISS}
+    assert sum(found.values()) == 300
+    other = replace(WORK, driver=driver, values=Values((10, 10)))  # not what is stored
+    results, _ = measure(memcached, other, engine)
+    assert counts(results) == {ERROR: 300}
+    assert sum(result.errors for result in results) == 300
+    key, answer = results[0].unexpected[0]
+    assert answer == value(VALUES, key)
+    assert len(results[0].unexpected) == 100
+
+
+@pytest.mark.parametrize("driver", ["pymemcache-pooled", "kvref-async-stock", "perl-fast", "libmemcached"])
+def test_seconds_after_the_warm_up(memcached: str, engine: Engine, driver: str) -> None:
+    results, looker = measure(memcached, replace(WORK, driver=driver, operations=None), engine, Clock(0.1, 1.1))
+    assert {each.second for each in looker.told} == {0, 1}
+    for result in results:
+        assert {cell.second for cell in result.histograms} == {0, 1}
+        assert 1.1 <= result.seconds < 3
+    assert sum(each.operations for each in looker.told) == sum(counts(results).values())
+
+
+def test_depth_is_gets_under_way_at_once(memcached: str, engine: Engine) -> None:
+    results, _ = measure(memcached, replace(WORK, driver="kvref-async", depth=8), engine)
+    assert counts(results) == {HIT: 300}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"driver": "telnet"}, "choose wire, pymemcache"),
+        ({"driver": "perl", "verbs": {"get": 0.5, "set": 0.5}}, "only single gets"),
+        ({"driver": "perl", "depth": 4}, "depth = 4 has no meaning"),
+        ({"driver": "pymemcache", "route": "bind", "mapping": "aaa"}, "it has no bind"),
+        ({"driver": "pymemcache", "route": "switch", "mapping": "nowhere"}, "no such mapping"),
+        ({"driver": "perl", "route": "switch", "mapping": "nowhere"}, "no such mapping"),
+        ({"driver": "libmemcached", "route": "switch", "mapping": "nowhere"}, "no such mapping"),
+        ({"driver": "streams", "route": "switch", "mapping": "nowhere"}, "no such mapping"),
+    ],
+)
+def test_what_a_driver_cannot_do_is_refused(memcached: str, engine: Engine, change: dict[str, Any], words: str) -> None:
+    with pytest.raises(BenchError, match=words):
+        measure(memcached, replace(WORK, **change), engine)
