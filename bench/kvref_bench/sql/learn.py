@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kvref_bench.errors import BenchError
 from kvref_bench.sql.connection import execute, query
-from kvref_bench.sql.packets import HEADER, OK, column_value, framed, number, packet, row
+from kvref_bench.sql.packets import HEADER, OK, column_value, framed, numbers_end, packet, row
 from kvref_bench.sql.reader import outcome
 from kvref_bench.workload.commands import GETTING, expected
 from kvref_bench.workload.keys import key
@@ -42,8 +42,8 @@ class Frame(NamedTuple):
             return self.missing
         if self.row is None:
             return self.there
-        place, number_ = self.row
-        return self.there[:place] + framed(row(value), number_) + self.there[place:]
+        place, number = self.row
+        return self.there[:place] + framed(row(value), number) + self.there[place:]
 
 
 def learn(to: socket.socket, work: Work, statements: Sequence[Statement], handles: Sequence[int]) -> dict[str, Frame]:
@@ -77,16 +77,16 @@ def _read(to: socket.socket, work: Work, statement: Statement, handle: int) -> F
 
 
 def _write(to: socket.socket, work: Work, statement: Statement, handle: int) -> Frame:
-    replies = []
-    for number_, there in ((0, True), (work.keys.count, False)):
-        name = key(work.keys, number_)
+    def ask(number: int, *, there: bool) -> bytes:
+        name = key(work.keys, number)
         query(to, b"START TRANSACTION")
         data, said = execute(to, statement.execute(handle, name, value(work.values, name)))
         query(to, b"ROLLBACK")
         # An UPDATE, for one, sets nothing where there is no row, which memcached would: each such reply is read.
         usual = outcome(statement.verb, said) == expected(statement.verb, there=there)
-        replies.append(_committed(data, said) if usual else UNKNOWN)
-    return Frame(*replies)
+        return _committed(data, said) if usual else UNKNOWN
+
+    return Frame(there=ask(0, there=True), missing=ask(work.keys.count, there=False))
 
 
 def _committed(data: bytes, said: Reply) -> bytes:
@@ -94,7 +94,5 @@ def _committed(data: bytes, said: Reply) -> bytes:
     head = packet(data, 0)
     if said.error is not None or head is None or head.end != said.end or head.payload[0] != OK:
         return UNKNOWN
-    _, place = number(head.payload, 1)
-    _, place = number(head.payload, place)
-    place += HEADER
+    place = HEADER + numbers_end(head.payload)
     return data[:place] + bytes([data[place] & ~IN_TRANSACTION]) + data[place + 1 :]

@@ -127,8 +127,8 @@ def _result(data: bytes, begin: int) -> Result | None:
     if head is None:
         return None
     if head.payload[0] == OK:
-        affected, place = number(head.payload, 1)
-        _, place = number(head.payload, place)
+        affected, _ = number(head.payload, 1)
+        place = numbers_end(head.payload)
         return Result([], affected, _more(head.payload[place : place + 2]), head.end)
     if head.payload[0] == ERROR:
         return Result([], -1, more=False, end=head.end, error=failure(head.payload))
@@ -151,6 +151,11 @@ def _result(data: bytes, begin: int) -> Result | None:
             return Result(rows, -1, _more(row.payload[3:5]), row.end, first_row, place)
         rows.append(row.payload)
         place = row.end
+
+
+def numbers_end(payload: bytes) -> int:
+    """Give the place of the status in an OK packet: behind the numbers of rows and of the last inserted row."""
+    return number(payload, number(payload, 1)[1])[1]
 
 
 def row(value: bytes) -> bytes:
