@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
 from kvref_bench.peers import processes, rows, wire
+from kvref_bench.peers.binlog import BinaryLog
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sampling import Sampling
 from kvref_bench.peers.settings import Fixed
@@ -118,7 +119,8 @@ class OpenPeer:
 
     def sample(self) -> Sampling:
         """Give a sample that is to begin: of its counters, and of its processes where these are on this machine."""
-        return Sampling(self._processes(), self._counters)
+        log = BinaryLog(self._tables.login) if isinstance(self._tables, MySQLTables) else None
+        return Sampling(self._processes(), self._counters, log)
 
     def _fill_memcached(self, table: Table) -> None:
         assert self.address is not None, "what has no address has tables"
