@@ -52,6 +52,10 @@ def test_without_a_report_a_run_says_so(tmp_path: Path) -> None:
     assert judged == "no conformance report: nothing says that this endpoint answers correctly"
 
 
+def test_a_sql_server_is_nothing_to_judge() -> None:
+    assert document.server(Peer("m", "mysql", "8.0.33", sql="mysql://h/"), 0)["judged"].startswith("SQL alone")
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
