@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
+from kvref.targets import QUIET
 from kvref_bench import lag, peers
 from kvref_bench.errors import BenchError
 from kvref_bench.lag import UNCOMMITTED, VISIBLE
@@ -13,9 +15,6 @@ from kvref_bench.load import histogram
 from kvref_bench.load.work import Keys, Values
 from kvref_bench.peers import PeerSpec
 from kvref_bench.scenario.records import Table
-from live import missing_skips
-
-from kvref.targets import QUIET
 
 if TYPE_CHECKING:
     from kvref_bench.load.plan import Kind
