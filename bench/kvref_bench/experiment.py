@@ -217,7 +217,7 @@ class Experiment:
         )  # fmt: skip
 
     def _measure_lag(self, turn: Turn, peer: OpenPeer, work: Work) -> list[WorkerResult]:
-        dsn = peer.sql_dsn or peer.peer.sql
+        dsn = peer.tables_dsn
         assert peer.address is not None, "order.arrange leaves out what has none"
         assert dsn is not None, "order.arrange leaves out what has none"
         return lag.measure(

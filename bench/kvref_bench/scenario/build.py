@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref_bench.errors import BenchError
+from kvref_bench.load.clients import DRIVERS
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.scenario.checks import ETC, WORK
 from kvref_bench.scenario.document import merge
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kvref_bench.scenario.document import Document
 
 _LISTS: Final = ("sessions", "rates")
+WIRE: Final = "wire"
 _MOST_INT: Final = 2**31 - 1
 
 
@@ -122,6 +124,8 @@ def _series(given: Document, document: Document, table: Table, where: str, folde
     work = Work(
         **asked | {"protocol": protocol, "keys": keys, "values": table.values, "mapping": table.mapping},
     )
+    if work.driver not in (WIRE, *DRIVERS):
+        raise BenchError(f"{here}: driver = {work.driver!r}: possible: {WIRE}, {', '.join(DRIVERS)}")
     try:
         check(work)
     except BenchError as error:
