@@ -53,3 +53,16 @@ class Interrupts:
         again, self.asked = self.asked, True
         if again or not self._waits:
             raise KeyboardInterrupt
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Keep SIGINT from this thread until the block ends, and for ever from processes that are started in it.
+
+    Ctrl-C reaches every process of the terminal; what it means is decided by the one that the user started.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

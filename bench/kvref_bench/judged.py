@@ -35,7 +35,7 @@ def fix(server: Mapping[str, Any]) -> str:
     """Say how to get a verdict on a server of a run that has none."""
     if server["verdict"] is not None or server["address"] is None:
         return ""
-    return f"; `kvref conform {server['address']} --report DIR`, then --report DIR here, or --conform"
+    return "; add --conform, or --report DIR with what `kvref conform --report DIR` wrote"
 
 
 def _judged(spec: PeerSpec, folder: Path, progress: Progress) -> PeerSpec:

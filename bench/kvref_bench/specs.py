@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kvref import targets
 from kvref.addresses import parse_address
@@ -13,7 +13,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.peers.spec import PeerSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 _NAMED: Final = re.compile(r"([A-Za-z0-9][\w.+-]*)=(.+)", re.DOTALL)
 
@@ -80,8 +80,8 @@ def _belonging(specs: Sequence[PeerSpec], option: str, word: str) -> list[PeerSp
     if not name and len(specs) > 1:
         names = ", ".join(spec.name for spec in specs)
         raise BenchError(f"--{option} {word!r}: of which server? write NAME={word}, NAME one of {names}")
-    given = Path(value) if option == "report" else value
-    return [replace(spec, **{option: given}) if spec.name == name or not name else spec for spec in specs]
+    changes: dict[str, Any] = {option: Path(value) if option == "report" else value}
+    return [replace(spec, **changes) if spec.name == name or not name else spec for spec in specs]
 
 
 def _split(word: str) -> tuple[str, str]:
@@ -94,8 +94,3 @@ def _address(text: str) -> str:
     if not address.port:
         raise BenchError(f"--endpoint {text!r}: port 0 is none; write HOST:PORT")
     return text
-
-
-def described(specs: Iterable[PeerSpec]) -> str:
-    """Name them in a line."""
-    return ", ".join(spec.name or spec.endpoint or "a SQL server" for spec in specs)

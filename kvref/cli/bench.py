@@ -27,6 +27,8 @@ from kvref_bench.runs.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rich.table import Table
+
     from kvref_bench.benchmark import Outcome
 
 INTERRUPTED: Final = 130
@@ -129,12 +131,18 @@ def _show(outcome: Outcome, as_json: bool) -> None:
         found = {"folder": str(outcome.folder), **facts, "servers": servers, "rows": summary.rows(measured)}
         click.echo(json.dumps(found, indent=2, allow_nan=False))
         return
-    Console().print(summary.table(measured))
+    _print(summary.table(measured))
     for each in info["servers"]:
         click.echo(f"{each['name']} ({each['version']}): {each['judged']}{judged.fix(each)}")
     for text in (*info["warnings"], *info["notes"]):
         click.echo(text)
     click.echo(f"run: {outcome.folder}")
+
+
+def _print(table: Table) -> None:
+    console = Console()
+    # A file or a pipe has no width of its own.
+    (console if console.is_terminal else Console(width=160)).print(table)
 
 
 @command.command("list")
@@ -199,7 +207,7 @@ def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found.json(), indent=2, default=str))
         return
-    Console().print(found.table())
+    _print(found.table())
     for server, words in found.judged.items():
         click.echo(f"{server}: {words}")
     for text in (*found.warnings, *found.left_out):

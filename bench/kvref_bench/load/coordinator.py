@@ -100,7 +100,8 @@ class _Coordinator:
                     await self._until_done(futures)
             finally:
                 self._stop()
-                await asyncio.wait([asyncio.wrap_future(each) for each in futures if not each.cancel()])
+                running = [asyncio.wrap_future(each) for each in futures if not each.cancel()]
+                await asyncio.gather(*running, return_exceptions=True)
             return [] if self._given_up else [each.result() for each in futures]
 
     async def _until_ready(self, futures: Sequence[Future[WorkerResult]]) -> None:

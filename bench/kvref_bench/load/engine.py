@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from kvref_bench import interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,8 +37,11 @@ def local(workers: int, cpus: Sequence[int] = (), first: Callable[[], None] | No
     # Started anew, not forked: a fork would share this process's event loop and threads.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(first,))
+    executor = ProcessPoolExecutor(workers, context, initializer=first)
     try:
+        with interrupt.held_back():
+            # Each of these has a process started, as none is idle yet.
+            wait([executor.submit(_load) for _ in range(workers)])
         yield Local(executor, workers, tuple(cpus))
     except BaseException:
         # A worker in the middle of a point would be waited for.
@@ -48,8 +52,6 @@ def local(workers: int, cpus: Sequence[int] = (), first: Callable[[], None] | No
         executor.shutdown(cancel_futures=True)
 
 
-def _begin(first: Callable[[], None] | None) -> None:
-    # Ctrl-C reaches every process of the terminal; the coordinator decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if first is not None:
-        first()
+def _load() -> None:
+    # What a worker needs, so that it does not begin to load it when a point is to begin.
+    from kvref_bench.load import worker  # noqa: F401, PLC0415

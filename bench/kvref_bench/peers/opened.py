@@ -35,12 +35,10 @@ class OpenPeer:
     """A server that answers; made by `peers.open`.
 
     address: HOST:PORT of the memcached protocol, None for SQL alone.
-    sql_dsn: of a SQL server, None without one. tables_dsn: of the tables behind, SQLite's too.
-    has_tables: native memcached has none.
+    tables_dsn: of the tables behind, with its password; None for native memcached.
     """
 
     address: str | None
-    sql_dsn: str | None
     tables_dsn: str | None
     _known: Peer
     _tables: Tables | None
@@ -51,8 +49,13 @@ class OpenPeer:
     _marks: int = 0
 
     @property
+    def sql_dsn(self) -> str | None:
+        """Give the DSN of the SQL server behind it; None where SQL is not spoken."""
+        return self.tables_dsn if isinstance(self._tables, MySQLTables) else None
+
+    @property
     def has_tables(self) -> bool:
-        """Tell whether there is a table behind it."""
+        """Tell whether there is a table behind it; native memcached has none."""
         return self._tables is not None
 
     @property

@@ -93,9 +93,7 @@ def _target(spec: PeerSpec, private: targets.Private, dsn: str | None, progress:
     else:
         starter = Fixed(f"the target {target.name} has no settings")
     known = _known(spec, spec.name or target.name, target.address, dsn)
-    return OpenPeer(
-        target.address, dsn if database is not None else None, dsn, known, tables, starter, reload, progress
-    )
+    return OpenPeer(target.address, dsn, known, tables, starter, reload, progress)
 
 
 def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
@@ -112,9 +110,7 @@ def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
     if spec.reload is not None:
         reload = partial(settings.run_command, "--reload", spec.reload)
     known = _known(spec, spec.name, address, spec.sql)
-    return OpenPeer(
-        address, spec.sql if database is not None else None, spec.sql, known, tables, starter, reload, progress
-    )
+    return OpenPeer(address, spec.sql, known, tables, starter, reload, progress)
 
 
 def _tables(dsn: str | None) -> Tables | None:

@@ -31,9 +31,12 @@ def listener(address: str) -> int | None:
     ours = {each.address for several in psutil.net_if_addrs().values() for each in several}
     if not theirs & ours:
         return None
-    listeners = [each for each in psutil.net_connections("tcp") if each.status == psutil.CONN_LISTEN and each.laddr]
-    here = (each for each in listeners if each.laddr.port == place.port and each.laddr.ip in (*theirs, *ANY))
-    return next((each.pid for each in here), None)
+    for each in psutil.net_connections("tcp"):
+        # A closed one has no address.
+        ip, port = each.laddr or ("", 0)
+        if each.status == psutil.CONN_LISTEN and port == place.port and ip in (*theirs, *ANY):
+            return each.pid
+    return None
 
 
 def owner(path: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
@@ -59,7 +59,7 @@ class Comparison:
     compared: tuple[Compared, ...]
     judged: dict[str, str]
     warnings: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """Give plain values."""
@@ -85,6 +85,15 @@ class Comparison:
                 )
         return table
 
+    def notes(self) -> list[str]:
+        """Give the lines that belong under the table."""
+        judged = [f"{server}: {words}" for server, words in self.judged.items()]
+        return [
+            *(f"warning: {text}" for text in self.warnings),
+            *judged,
+            *(f"left out: {text}" for text in self.left_out),
+        ]
+
 
 def compare(a: Selection, b: Selection, threshold: float = THRESHOLD) -> Comparison:
     """Compare the points that two selections have in common.
@@ -94,12 +103,14 @@ def compare(a: Selection, b: Selection, threshold: float = THRESHOLD) -> Compari
         threshold: share below which a difference is none, whatever the interval says.
 
     Raises:
-        BenchError: both are the same; they have no valid point in common; or two runs differ in machine, Python or
-            scenario.
+        BenchError: both are the same; they are no load; they have no valid point in common; or two runs differ in
+            machine, Python or scenario.
     """
     same = a.run.id == b.run.id
     if same and a.name == b.name:
         raise BenchError(f"{a.name} is compared with itself: name a server, RUN:SERVER, or a series, RUN:SERVER:SERIES")
+    if a.run.info["scenario"]["spec"].get("kind") == "lag":
+        raise BenchError(f"{a.name} has trials of a lag and no load: there is no throughput to compare; draw its lags")
     if not same:
         _refuse_other_conditions(a.run, b.run)
     seed = f"{a.run.id}/{b.run.id}"

@@ -188,3 +188,18 @@ def test_it_is_plain_values_and_a_table(tmp_path: Path) -> None:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(found.table())
     assert "throughput, 1/s" in console.export_text()
+    assert [line.partition(": ")[2][:21] for line in found.notes()] == ["no conformance report"] * 2
+
+
+def test_trials_of_a_lag_are_not_compared(tmp_path: Path) -> None:
+    _run(tmp_path, 1.0, 1)
+    side = Selection.parse(f"{tmp_path}:a")
+    side.run.info["scenario"]["spec"]["kind"] = "lag"
+    with pytest.raises(BenchError, match="has trials of a lag and no load"):
+        compare(side, Selection.of(side.run, "b"))
+
+
+def test_repetitions_that_are_all_alike_differ_in_nothing() -> None:
+    found = ratio.compare(QPS, [5.0] * 6, [5.0] * 6, pairs=True, threshold=0.05, seed="x")
+    assert (found.ratio, found.low, found.high, found.superiority, found.p) == (1.0, 1.0, 1.0, 0.5, 1.0)
+    assert found.verdict == "no difference shown"
