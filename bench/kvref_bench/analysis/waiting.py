@@ -25,8 +25,8 @@ class Waiting:
 
     at: points of the closed loop that are shown together; curves: their distributions by line.
     load: as of `latency.over_load`. line: the one whose open loop waits longest beyond its service time, else the
-    slowest; both: its distributions by timing at the highest rate. heat: of it, and seconds: the 99th percentile of each
-    second of each line.
+    slowest; both: its distributions by timing at the highest rate. heat: of it. seconds: the 99th percentile of each
+    second, by line.
     """
 
     data: Data | None = None
