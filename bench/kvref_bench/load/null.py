@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import signal
 import socket
 from contextlib import contextmanager
 from itertools import repeat
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import uvloop
 
+from kvref_bench import interrupt
 from kvref_bench.errors import BenchError
 from kvref_bench.load.plan import Answer, Exchange, Kind, Plan
 
@@ -34,7 +34,8 @@ def responder(work: Work) -> Iterator[str]:
     request, reply = _sizes(work)
     here, there = multiprocessing.get_context("spawn").Pipe(duplex=False)
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(there, request, reply), daemon=True)
-    process.start()
+    with interrupt.held_back():
+        process.start()
     try:
         if not here.poll(_START_SECONDS):
             raise BenchError(f"the null responder did not start within {_START_SECONDS:g} s")
@@ -74,7 +75,6 @@ def _sizes(work: Work) -> tuple[int, int]:
 
 
 def _serve(told: Connection, request: int, reply: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     uvloop.run(_listen(told, request, b"v" * reply))
 
 

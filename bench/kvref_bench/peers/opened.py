@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
 from kvref_bench.peers import processes, rows, wire
+from kvref_bench.peers.binlog import BinaryLog
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sampling import Sampling
+from kvref_bench.peers.settings import Fixed
 from kvref_bench.peers.tables import MARK
 
 if TYPE_CHECKING:
@@ -32,12 +34,12 @@ NOT_COUNTED: Final = ("pid", "uptime", "time", "pointer_size")
 class OpenPeer:
     """A server that answers; made by `peers.open`.
 
-    address: HOST:PORT of the memcached protocol, None for SQL alone. sql_dsn: of a SQL server, None without one.
-    has_tables: native memcached has none.
+    address: HOST:PORT of the memcached protocol, None for SQL alone.
+    tables_dsn: of the tables behind, with its password; None for native memcached.
     """
 
     address: str | None
-    sql_dsn: str | None
+    tables_dsn: str | None
     _known: Peer
     _tables: Tables | None
     _starter: Starter
@@ -47,9 +49,19 @@ class OpenPeer:
     _marks: int = 0
 
     @property
+    def sql_dsn(self) -> str | None:
+        """Give the DSN of the SQL server behind it; None where SQL is not spoken."""
+        return self.tables_dsn if isinstance(self._tables, MySQLTables) else None
+
+    @property
     def has_tables(self) -> bool:
-        """Tell whether there is a table behind it."""
+        """Tell whether there is a table behind it; native memcached has none."""
         return self._tables is not None
+
+    @property
+    def settable(self) -> bool:
+        """Tell whether it can be started with settings."""
+        return not isinstance(self._starter, Fixed)
 
     @property
     def peer(self) -> Peer:
@@ -107,7 +119,8 @@ class OpenPeer:
 
     def sample(self) -> Sampling:
         """Give a sample that is to begin: of its counters, and of its processes where these are on this machine."""
-        return Sampling(self._processes(), self._counters)
+        log = BinaryLog(self._tables.login) if isinstance(self._tables, MySQLTables) else None
+        return Sampling(self._processes(), self._counters, log)
 
     def _fill_memcached(self, table: Table) -> None:
         assert self.address is not None, "what has no address has tables"

@@ -18,12 +18,12 @@ from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.opened import OpenPeer
 from kvref_bench.peers.settings import Both, ByCommand, Fixed, Globals, OfTarget, Starter
 from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
+from kvref_bench.runs import verdict
 from kvref_bench.runs.records import Peer
 from kvref_bench.sql import login
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from kvref.targets.progress import Progress
     from kvref_bench.peers.spec import PeerSpec
@@ -93,7 +93,7 @@ def _target(spec: PeerSpec, private: targets.Private, dsn: str | None, progress:
     else:
         starter = Fixed(f"the target {target.name} has no settings")
     known = _known(spec, spec.name or target.name, target.address, dsn)
-    return OpenPeer(target.address, dsn if database is not None else None, known, tables, starter, reload, progress)
+    return OpenPeer(target.address, dsn, known, tables, starter, reload, progress)
 
 
 def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
@@ -110,7 +110,7 @@ def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
     if spec.reload is not None:
         reload = partial(settings.run_command, "--reload", spec.reload)
     known = _known(spec, spec.name, address, spec.sql)
-    return OpenPeer(address, spec.sql if database is not None else None, known, tables, starter, reload, progress)
+    return OpenPeer(address, spec.sql, known, tables, starter, reload, progress)
 
 
 def _tables(dsn: str | None) -> Tables | None:
@@ -134,7 +134,7 @@ def _known(spec: PeerSpec, name: str, address: str | None, dsn: str | None) -> P
         version=version,
         address=address,
         sql=login.without_password(dsn) if dsn else None,
-        verdict=_verdict(spec.report),
+        verdict=verdict.read(spec.report) if spec.report is not None else None,
     )
 
 
@@ -146,11 +146,3 @@ def _kind(address: str, version: str, tables: Tables | None) -> str:
     if isinstance(tables, MySQLTables):
         return "plugin" if tables.has_plugin() else "kvref"
     return "plugin" if tables is None and RELEASE.fullmatch(version) else "kvref" if tables is not None else "other"
-
-
-def _verdict(report: Path | None) -> dict[str, object] | None:
-    if report is None:
-        return None
-    from kvref_bench.runs import verdict
-
-    return verdict.read(report)

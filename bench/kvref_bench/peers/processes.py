@@ -32,9 +32,10 @@ def listener(address: str) -> int | None:
     if not theirs & ours:
         return None
     for each in psutil.net_connections("tcp"):
-        if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr.port == place.port:
-            if each.laddr.ip in (*theirs, *ANY):
-                return each.pid
+        # A closed one has no address.
+        ip, port = each.laddr or ("", 0)
+        if each.status == psutil.CONN_LISTEN and port == place.port and ip in (*theirs, *ANY):
+            return each.pid
     return None
 
 

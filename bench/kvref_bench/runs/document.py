@@ -100,9 +100,11 @@ def end(document: Document, stopped: str | None, warnings: list[str], **more: An
         document: as it began.
         stopped: why it ended before its last point; None when it did not.
         warnings: of the run as a whole.
-        more: as for `begin`, what is known only now.
+        more: as for `begin`, what is known only now; `peers`: the servers, as they are now.
     """
     facts: Document = {name: {**document[name], **more[name]} for name in ("network", "calibration") if name in more}
+    if more.get("peers"):
+        facts["servers"] = [server(each, document["servers"][0]["rows"]) for each in more["peers"]]
     return {
         **document,
         **facts,

@@ -87,18 +87,18 @@ class RunWriter:
 
         Args:
             stopped: why it ended before its last point; None when it did not.
-            more: `calibration`, `network`: further facts; `notes`: further texts.
+            more: `calibration`, `network`: further facts; `notes`: further texts; `peers`: the servers as they are now.
         """
-        files = {}
+        files, rows = {}, {}
         for name in tables.SCHEMAS:
             joined = pa.concat_tables([tables.table(name, []), *_parts(self.folder, name)], promote_options="default")
             path = self.folder / f"{name}.parquet"
             parquet.write(path, joined)
-            files[path.name] = document.digest(path)
+            files[path.name], rows[name] = document.digest(path), joined.num_rows
         if (self.folder / ERRORS).exists():
             files[ERRORS] = document.digest(self.folder / ERRORS)
         facts = document.end(self._document, stopped, self._warnings(), **more)
-        document.write(self.folder, {**facts, "points": len(self._rows), "sha256": files})
+        document.write(self.folder, {**facts, "points": rows["points"], "sha256": files})
         shutil.rmtree(self.folder / PARTS)
         self._closed = True
 

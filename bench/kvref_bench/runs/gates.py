@@ -16,6 +16,7 @@ from kvref_bench.runs.merge import Merged, percentile
 from kvref_bench.runs.tables import busiest
 
 if TYPE_CHECKING:
+    from kvref_bench.load.result import WorkerResult
     from kvref_bench.runs.records import Point
 
 # Locust warns at the same share: above it, a process measures itself.
@@ -33,6 +34,10 @@ SHORTEST: Final = 0.25
 FEWEST: Final = 100
 OTHERS: Final = 0.25
 REPETITIONS: Final = 5
+MACHINE: Final = "machine"
+# Seconds that the counters of a server take to be read, and where no reading says when that was.
+READING: Final = 0.02
+UNKNOWN: Final = 0.1
 
 STORED: Final = ("set", "add", "replace", "append", "prepend", "cas")
 STATEMENTS: Final = "Com_stmt_execute"
@@ -125,15 +130,26 @@ def hit_rate(judged: Judged) -> str | None:
 
 
 def counters_disagree(judged: Judged) -> str | None:
-    """The server counted another number of operations; what was under way at both ends is let off."""
+    """The server counted another number of operations, beyond what was under way and what the ends do not share."""
     ours, theirs, name = _counted(judged)
     if not theirs:  # a counter that never moves is none
         return None
     point = judged.point
-    limit = COUNTED * ours + 2 * point.sessions * point.depth * point.multiget
+    limit = COUNTED * ours + 2 * point.sessions * point.depth * point.multiget + _beside(judged)
     if abs(ours - theirs) <= limit:
         return None
     return f"counts disagree: {ours} operations here, {name} of the server moved by {theirs} (limit {limit:.0f})"
+
+
+def _beside(judged: Judged) -> float:
+    """Give the operations between the start of the measured time and the first reading of the server's counters."""
+    # Sessions with a number of operations have no warm-up: the counters are read before the first of them.
+    if judged.counted or not judged.merged.seconds:
+        return 0.0
+    began = min(each.began for each in judged.point.results)
+    read = next((each.time for each in judged.point.resources if each.role != MACHINE), None)
+    apart = UNKNOWN if read is None else abs(read - began) / 1e9 + READING
+    return judged.merged.ops / judged.merged.seconds * apart
 
 
 def _counted(judged: Judged) -> tuple[int, int, str]:
@@ -207,18 +223,24 @@ def skipped(judged: Judged) -> str | None:
 
 
 def others(judged: Judged) -> str | None:
-    """Other processes of the machine used CPU, by the readings with role `machine`."""
+    """Other processes of the machine used CPU, by the readings with role `machine` (`runs.machine.reading`)."""
     point, used = judged.point, judged.point.sample.usage
-    readings = [each for each in point.resources if each.role == "machine"]
+    readings = [each for each in point.resources if each.role == MACHINE]
     if len(readings) < 2 or used is None:
         return None
     first, last = readings[0], readings[-1]
     seconds = (last.time - first.time) / 1e9
-    ours = used.user + used.system + sum(each.usage.user + each.usage.system for each in point.results)
-    rest = last.user + last.system - first.user - first.system - ours * seconds / max(judged.merged.seconds, seconds)
-    if not seconds or rest <= OTHERS * seconds:
+    if seconds <= 0 or not judged.merged.seconds:
         return None
-    return f"other load: {rest / seconds:.2f} cores were used by other processes, limit {OTHERS}"
+    ours = (used.user + used.system + sum(map(_cpu, point.results))) / judged.merged.seconds
+    rest = (last.user + last.system - first.user - first.system) / seconds - ours
+    if rest <= OTHERS:
+        return None
+    return f"other load: {rest:.2f} cores were used by other processes, limit {OTHERS}"
+
+
+def _cpu(result: WorkerResult) -> float:
+    return result.usage.user + result.usage.system
 
 
 LOAD: Final[tuple[Gate, ...]] = (

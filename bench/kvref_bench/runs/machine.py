@@ -15,8 +15,10 @@ from typing import Any, Final
 
 import psutil
 
+from kvref_bench.runs.records import Resource
+
 # An absolute path of two parts and more; the names of folders say nothing that a reader of a run needs.
-PATH: Final = re.compile(r"(?<![\w./:])/(?:[\w.@+~%-]+/)+(?=[\w.@+~%-]*)")
+PATH: Final = re.compile(r"(?:(?<![\w./:])|(?<=sqlite:///))/(?:[\w.@+~%-]+/)+")
 LOOPS: Final = 20_000
 
 
@@ -40,6 +42,15 @@ def machine() -> dict[str, Any]:
         "aslr": _line(Path("/proc/sys/kernel/randomize_va_space")),
         "affinity": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
     }
+
+
+def reading() -> Resource:
+    """Read what all processes of this machine have used since it started, as role `machine`."""
+    times, memory = psutil.cpu_times(), psutil.virtual_memory()
+    system = times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
+    return Resource(
+        time.time_ns(), "machine", 0, times.user + getattr(times, "nice", 0.0), system, memory.total - memory.available
+    )
 
 
 def runtime() -> dict[str, Any]:

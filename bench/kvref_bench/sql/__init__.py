@@ -1,1 +1,55 @@
-"""The SQL leg: prepared statements on the generator's own sockets, and how a SQL server is reached."""
+"""The SQL leg: prepared statements on the generator's own sockets.
+
+A driver would be measured with the server: see `tests/bench/sql/test_cost.py`. So PyMySQL logs in, which it can in all
+ways there are, and its socket is taken over. Each connection prepares the work's statements. Each COM_STMT_EXECUTE is
+encoded before the clock, and so is the reply it should have: the server is asked once what it says around a row.
+
+Reading path: `login.py` (DSNs), `packets.py` (frames), `statement.py` (parameters), `connection.py` (prepare, execute),
+`learn.py` (replies), `codec.py` and `reader.py` (verbs and outcomes), `handles.py` (numbers of statements).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from kvref_bench.errors import BenchError
+from kvref_bench.load.plan import Plan
+from kvref_bench.sql import connection, login
+from kvref_bench.sql.codec import SQL
+from kvref_bench.sql.handles import Connections
+from kvref_bench.sql.learn import learn
+from kvref_bench.sql.statement import statements
+from kvref_bench.workload.commands import Fits, Kinds
+from kvref_bench.workload.exchanges import Exchanges
+from kvref_bench.workload.values import value
+
+if TYPE_CHECKING:
+    from kvref_bench.load.work import Task
+
+DATABASE: Final = "kvref_bench"
+
+
+def plan_of(task: Task) -> Plan:
+    """Make the plan of one worker for the protocol `mysql`; asks the server what it says around its rows.
+
+    Raises:
+        BenchError: the server is not reached or refuses a statement, or the parts of the work do not go together.
+    """
+    work = task.work
+    if work.multiget > 1:
+        raise BenchError(f"protocol mysql: multiget = {work.multiget}: a statement has one :key; leave it out")
+    where, asked = login.parse(task.address), statements(work)
+    kinds = Kinds(set(work.verbs))
+    with connection.take_over(where, DATABASE) as first:
+        handles = connection.prepare(first, asked)
+        codec = SQL(asked, handles, learn(first, work, asked, handles))
+    exchanges = Exchanges(task, codec, kinds, {})
+    connections = Connections(partial(connection.take_over, where, DATABASE), asked, handles, kinds)
+    return Plan(
+        kinds=kinds.all,
+        connect=connections.open,
+        exchanges=lambda session: connections.numbered(session, exchanges.of(session)),
+        reader=codec.reader(kinds, Fits(set(work.verbs), partial(value, work.values)), {}),
+        distinct=exchanges.distinct,
+    )

@@ -45,8 +45,10 @@ class Login:
         """Give the server's place, for messages."""
         return self.socket or f"{self.host}:{self.port}"
 
-    def connect(self, database: str | None = None) -> Connection[Cursor]:
+    def connect(self, database: str | None = None, flags: int = 0) -> Connection[Cursor]:
         """Open a connection with autocommit on; its texts are latin-1 on both sides, so that no byte is converted.
+
+        flags: further capabilities of the client.
 
         Raises:
             BenchError: it is not reached, or refuses; the text has the server's words.
@@ -55,6 +57,7 @@ class Login:
         try:
             return pymysql.connect(
                 host=self.host, port=self.port, user=self.user, password=self.password, database=database,
+                client_flag=flags,
                 charset="latin1", autocommit=True, connect_timeout=CONNECT_SECONDS, ssl_disabled=True, **place,
             )  # fmt: skip
         except pymysql.MySQLError as error:

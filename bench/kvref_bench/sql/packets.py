@@ -1,0 +1,183 @@
+"""Packets of MySQL's client protocol: their frames, and the replies to a prepared statement taken apart.
+
+MySQL's manual of the source code, "Client/Server Protocol"; MariaDB's is the same as far as it goes here. Without
+CLIENT_DEPRECATE_EOF, which PyMySQL does not ask for, an EOF packet ends the columns and another the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+QUERY: Final = 0x03
+PREPARE: Final = 0x16
+EXECUTE: Final = 0x17
+OK: Final = 0x00
+EOF: Final = 0xFE
+ERROR: Final = 0xFF
+HEADER: Final = 4
+MORE_RESULTS: Final = 0x0008
+ROW: Final = b"\0\0"  # its header, and the bitmap of one column that is not NULL
+LONGEST: Final = b"\xfd"  # a length of three bytes follows: of less than 16 MiB
+TEXT: Final = b"\xfd\0"  # VAR_STRING
+INTEGER: Final = b"\x08\0"  # LONGLONG
+INTEGER_BYTES: Final = 8
+
+
+class Packet(NamedTuple):
+    """One packet of some bytes.
+
+    payload: without the header. end: behind it.
+    """
+
+    payload: bytes
+    end: int
+
+
+class Reply(NamedTuple):
+    """What a server said to one statement.
+
+    rows: payloads of all rows, of all result sets.
+    affected: rows that were changed, or found; -1 where it does not say.
+    error: number and text, None where it went well. end: behind it.
+    first_row, last_row: where the rows of the first result set begin and end.
+    """
+
+    rows: tuple[bytes, ...]
+    affected: int
+    error: tuple[int, str] | None
+    end: int
+    first_row: int = 0
+    last_row: int = 0
+
+
+class Result(NamedTuple):
+    """A part of a reply.
+
+    more: another part follows.
+    """
+
+    rows: list[bytes]
+    affected: int
+    more: bool
+    end: int
+    first_row: int = 0
+    last_row: int = 0
+    error: tuple[int, str] | None = None
+
+
+def framed(payload: bytes, number: int = 0) -> bytes:
+    """Put the header before a payload.
+
+    payload: less than 16 MiB. number: of the packet since the command, which has 0.
+    """
+    return len(payload).to_bytes(3, "little") + bytes([number]) + payload
+
+
+def packet(data: bytes, begin: int) -> Packet | None:
+    """Take one packet; None while it is not complete."""
+    start = begin + HEADER
+    if len(data) < start:
+        return None
+    end = start + int.from_bytes(data[begin : begin + 3], "little")
+    return Packet(data[start:end], end) if len(data) >= end else None
+
+
+def text(value: bytes) -> bytes:
+    """Encode a length and as many bytes."""
+    return length(len(value)) + value
+
+
+def length(number: int) -> bytes:
+    """Encode a number as long as it needs."""
+    if number < 251:
+        return bytes([number])
+    if number < 1 << 16:
+        return b"\xfc" + number.to_bytes(2, "little")
+    return b"\xfd" + number.to_bytes(3, "little")
+
+
+def number(data: bytes, place: int) -> tuple[int, int]:
+    """Read such a number; gives the place behind it too."""
+    first = data[place]
+    if first < 251:
+        return first, place + 1
+    size = {0xFC: 2, 0xFD: 3, 0xFE: 8}[first]
+    return int.from_bytes(data[place + 1 : place + 1 + size], "little"), place + 1 + size
+
+
+def reply(data: bytes, begin: int = 0) -> Reply | None:
+    """Take what was said to one statement, result sets of a procedure included; None while it is not complete."""
+    rows: list[bytes] = []
+    first_row = last_row = 0
+    place = begin
+    while True:
+        part = _result(data, place)
+        if part is None:
+            return None
+        if part.first_row and not first_row:
+            first_row, last_row = part.first_row, part.last_row
+        rows += part.rows
+        place = part.end
+        if not part.more:
+            return Reply(tuple(rows), part.affected, part.error, place, first_row, last_row)
+
+
+def _result(data: bytes, begin: int) -> Result | None:
+    head = packet(data, begin)
+    if head is None:
+        return None
+    if head.payload[0] == OK:
+        affected, _ = number(head.payload, 1)
+        place = numbers_end(head.payload)
+        return Result([], affected, _more(head.payload[place : place + 2]), head.end)
+    if head.payload[0] == ERROR:
+        return Result([], -1, more=False, end=head.end, error=failure(head.payload))
+    columns, _ = number(head.payload, 0)
+    place = head.end
+    for _ in range(columns + 1):  # and the EOF behind them
+        column = packet(data, place)
+        if column is None:
+            return None
+        place = column.end
+    first_row = place
+    rows: list[bytes] = []
+    while True:
+        row = packet(data, place)
+        if row is None:
+            return None
+        if row.payload[0] == ERROR:
+            return Result(rows, -1, more=False, end=row.end, error=failure(row.payload))
+        if row.payload[0] == EOF and len(row.payload) == 5:
+            return Result(rows, -1, _more(row.payload[3:5]), row.end, first_row, place)
+        rows.append(row.payload)
+        place = row.end
+
+
+def numbers_end(payload: bytes) -> int:
+    """Give the place of the status in an OK packet: behind the numbers of rows and of the last inserted row."""
+    return number(payload, number(payload, 1)[1])[1]
+
+
+def row(value: bytes) -> bytes:
+    """Give the payload of a row with one column of text."""
+    return ROW + text(value)
+
+
+def column_value(payload: bytes) -> bytes:
+    """Read the column of such a row; what is none gives b"", of which `row` does not make it again."""
+    if not payload.startswith(ROW) or not b"" < payload[len(ROW) :][:1] <= LONGEST:
+        return b""
+    size, place = number(payload, len(ROW))
+    return payload[place : place + size]
+
+
+def failure(payload: bytes) -> tuple[int, str]:
+    """Read the number and the text of an error."""
+    words = payload[3:]
+    if words[:1] == b"#":
+        words = words[6:]
+    return int.from_bytes(payload[1:3], "little"), words.decode("utf-8", "replace")
+
+
+def _more(status: bytes) -> bool:
+    return bool(int.from_bytes(status, "little") & MORE_RESULTS)

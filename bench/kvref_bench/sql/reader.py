@@ -1,0 +1,71 @@
+"""The reading of replies that differ from the expected ones, or that nobody knows before."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pymysql.constants import ER
+
+from kvref_bench.load.plan import Answer
+from kvref_bench.sql.packets import column_value, packet, reply
+from kvref_bench.workload.commands import GETTING, OUTCOMES, expected
+
+if TYPE_CHECKING:
+    from kvref_bench.load.plan import Exchange
+    from kvref_bench.sql.packets import Reply
+    from kvref_bench.sql.statement import Statement
+    from kvref_bench.workload.commands import Fits, Kinds
+
+
+class SQLReader:
+    """Reads replies; statements are those of each verb."""
+
+    def __init__(self, kinds: Kinds, fits: Fits, statements: dict[str, Statement]) -> None:
+        self._kinds = kinds
+        self._fits = fits
+        self._statements = statements
+        self._keys = lru_cache(maxsize=65536)(self._keys_of)
+
+    def read(self, exchange: Exchange, data: bytes) -> Answer | None:
+        """Tell what the replies to an exchange are, or None while they are not complete."""
+        # The handles of statements differ between connections, the kinds do not.
+        verbs = tuple(self._kinds.all[each].verb for each in exchange.kinds)
+        kinds, wrong, place = [], [], 0
+        for verb, name in zip(verbs, self._keys(exchange.request, verbs), strict=True):
+            said = reply(data, place)
+            if said is None:
+                return None
+            became = outcome(verb, said)
+            if became == "hit" and not (len(said.rows) == 1 and self._fits(name, column_value(said.rows[0]))):
+                became = "error"
+            kinds.append(self._kinds.number(verb, became))
+            if became == "error":
+                wrong.append(data[place : said.end])
+            place = said.end
+        if place < len(data):
+            wrong.append(data[place:])
+        return Answer(tuple(kinds), tuple(wrong))
+
+    def _keys_of(self, request: bytes, verbs: tuple[str, ...]) -> list[bytes]:
+        names, place = [], 0
+        for verb in verbs:
+            each = packet(request, place)
+            assert each is not None, "an exchange has a packet for each operation"
+            names.append(self._statements[verb].key(request[place : each.end]))
+            place = each.end
+        return names
+
+
+def outcome(verb: str, said: Reply) -> str:
+    """Tell what became of an operation; whether a row has the right value is not looked at.
+
+    Who counts found rows (CLIENT_FOUND_ROWS) has 0 where there is none.
+    """
+    if said.error is not None:
+        return "not_stored" if verb == "add" and said.error[0] == ER.DUP_ENTRY else "error"
+    if verb in GETTING:
+        return "hit" if said.rows else "miss"
+    if said.affected:
+        return expected(verb, there=verb != "add")
+    return next((each for each in ("not_found", "not_stored") if each in OUTCOMES[verb]), "error")

@@ -1,0 +1,138 @@
+"""What a run says of the machine, the tool, the servers and their verdicts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import points as made
+import pytest
+
+from kvref_bench.errors import BenchError
+from kvref_bench.runs import document, machine, verdict
+from kvref_bench.runs.records import Peer
+from kvref_conformance.report import jsonl
+from kvref_conformance.report.header import Header
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, Tally, Verdict
+
+HEADER = Header(
+    format=1, suite="0.1.0", endpoint="127.0.0.1:1", version="8.0.33", profile="mysql-8.0", profile_reason="asked for",
+    sql=None, database=None, seed=1, examples=1, platform="here", started="2026-01-02T03:04:05Z",
+)  # fmt: skip
+
+
+def report(folder: Path, *verdicts: Verdict) -> Path:
+    """Write a report as `kvref conform` does."""
+    jsonl.write(folder / "report.jsonl", HEADER, Tally([*verdicts]))
+    return folder
+
+
+def test_a_report_that_holds(tmp_path: Path) -> None:
+    found = verdict.read(
+        report(tmp_path, Verdict("a", "storage", ("KV-1",), HOLDS), Verdict("b", "storage", ("KV-2",), DEVIATES))
+    )
+    assert found["conforms"] is True
+    assert (found["profile"], found["version"], found["date"]) == ("mysql-8.0", "8.0.33", "2026-01-02T03:04:05Z")
+    assert found["sha256"] == document.digest(tmp_path / "report.jsonl")
+    assert verdict.words(found) == "conforms (profile mysql-8.0, 2026-01-02T03:04:05Z: 1 holds, 1 deviates)"
+
+
+def test_a_report_with_failures_names_the_requirements(tmp_path: Path) -> None:
+    rows = [Verdict("a", "storage", ("KV-2", "KV-1"), FAILS), Verdict("b", "storage", ("KV-1",), FAILS)]
+    found = verdict.read(report(tmp_path, *rows))
+    assert found["failed"] == ["KV-1", "KV-2"]
+    assert verdict.words(found).startswith("does not conform (")
+    assert verdict.words(found).endswith("2 fails; failed requirements: KV-1, KV-2)")
+
+
+def test_without_a_report_a_run_says_so(tmp_path: Path) -> None:
+    run = made.run(tmp_path, made.point())
+    judged = document.read(run)["servers"][0]["judged"]
+    assert judged == "no conformance report: nothing says that this endpoint answers correctly"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is empty: judge the endpoint again"),
+        ("{}\nnonsense\n", "line 2, is no JSON object"),
+        ('{"kind": "verdict"}\n', "is no conformance report: its first line is no header"),
+        ('{"kind": "header", "format": 2}\n', "has format 2, read is 1"),
+        ('{"kind": "header", "format": 1}\n', "is cut short: its last line is no footer"),
+    ],
+)
+def test_a_damaged_report_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "report.jsonl").write_text(content)
+    with pytest.raises(BenchError, match=said):
+        verdict.read(tmp_path)
+
+
+def test_a_report_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BenchError, match=r"no conformance report .* make one with `kvref conform"):
+        verdict.read(tmp_path)
+
+
+def test_facts_of_the_machine() -> None:
+    facts = machine.machine()
+    assert facts["cores"] >= 1
+    assert facts["cpu_model"]
+    assert facts["memory"] > 1 << 20
+    assert len(facts["hostname_hash"]) == 12
+    assert machine.runtime()["numpy"]
+    assert 1 < machine.clock()["perf_counter_cost_ns"] < 100_000
+    first, second = machine.reading(), machine.reading()
+    assert second.user + second.system >= first.user + first.system > 0
+
+
+def test_the_tool_names_its_commit() -> None:
+    facts = machine.tool(["kvref"])
+    assert facts["version"]
+    checkout = any((each / ".git").exists() for each in Path(machine.__file__).parents)
+    assert (facts["git_commit"] is not None) == checkout
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("/home/someone/data/mysql.sock", "mysql.sock"),
+        ("mysql://root@localhost/?unix_socket=/run/x/mysql.sock", "mysql://root@localhost/?unix_socket=mysql.sock"),
+        ("sqlite:////home/someone/kvref.db", "sqlite:///kvref.db"),
+        ("127.0.0.1:11211", "127.0.0.1:11211"),
+        ("https://dev.mysql.com/doc/refman/", "https://dev.mysql.com/doc/refman/"),
+        (["--endpoint", {"a": ("/one/two/",)}], ["--endpoint", {"a": [""]}]),
+        (5, 5),
+    ],
+)
+def test_folders_of_this_machine_stay_here(given: Any, kept: Any) -> None:
+    assert machine.without_paths(given) == kept
+
+
+def test_a_server_is_described_without_its_machine() -> None:
+    peer = Peer("a", "plugin", "8.0.33", variables={"hostname": "secret", "datadir": "/var/lib/mysql/", "port": "3306"})
+    assert document.server(peer, 10)["variables"] == {"datadir": "", "port": "3306"}
+
+
+def test_what_is_known_at_the_end_is_written(tmp_path: Path) -> None:
+    from kvref_bench.runs.folder import RunWriter  # noqa: PLC0415
+
+    writer = RunWriter(tmp_path, made.header(network={"kind": "loopback"}, notes=["first"]))
+    writer.add(made.point())
+    prepared = Peer("a", "plugin", "8.0.33", ddl="CREATE TABLE t (k INT)")
+    writer.close("Ctrl-C", calibration={"ceiling": 1.0}, notes=["last"], peers=[prepared])
+    info = document.read(tmp_path)
+    assert (info["stopped"], info["calibration"], info["notes"]) == ("Ctrl-C", {"ceiling": 1.0}, ["first", "last"])
+    assert (info["servers"][0]["ddl"], info["servers"][0]["rows"]) == ("CREATE TABLE t (k INT)", 1000)
+    assert len(info["machine"]["loadavg_after"]) == 3
+    assert info["warnings"][0].startswith("1 of 1 points have fewer than 5 valid repetitions")
+
+
+def test_a_header_that_breaks_the_schema_is_not_written(tmp_path: Path) -> None:
+    header = made.header()
+    header["servers"] = []
+    with pytest.raises(BenchError, match=r"run\.json: servers: \[\] should be non-empty"):
+        document.write(tmp_path, header)
+
+
+def test_the_document_is_json(tmp_path: Path) -> None:
+    json.dumps(made.header(), allow_nan=False)

@@ -1,0 +1,78 @@
+"""A real measurement: what workers counted is what the server counted, what the folder says, and what is exported."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from pathlib import Path
+
+import points as made
+import pytest
+from live import target_or_skip
+
+from kvref_bench.load import coordinator, engine
+from kvref_bench.load.channel import Progress
+from kvref_bench.load.work import Clock, Keys, Values, Work
+from kvref_bench.runs import document, folder
+from kvref_bench.runs.export import export
+from kvref_bench.runs.merge import Merged
+from kvref_bench.runs.records import Peer, Point, ServerSample
+from kvref_bench.scenario.records import Series
+
+WORK = Work(Keys(500), Values(), {"set": 1.0}, sessions=4, operations=1000)
+
+
+class Quiet:
+    """Looks on and says nothing."""
+
+    def going(self, seconds: float) -> None:
+        """Take when it starts."""
+
+    def progress(self, what: Progress) -> None:
+        """Take what was done."""
+
+    def stopping(self) -> bool:
+        """Never."""
+        return False
+
+
+def stats(address: str) -> dict[str, int]:
+    """Ask a server for its counters."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port))) as asking, asking.makefile("rb") as said:
+        asking.sendall(b"stats\r\n")
+        rows = [line.decode().split() for line in iter(said.readline, b"END\r\n")]
+    return {name: int(value) for _, name, value in rows if name in {"cmd_set", "cmd_get"}}
+
+
+def measured(address: str, local: engine.Local, repetition: int) -> Point:
+    """Measure 4,000 sets."""
+    before, began = stats(address), time.time_ns()
+    results = coordinator.measure(address, WORK, Clock(0.0, 20.0), local, Quiet())
+    after = stats(address)
+    sample = ServerSample(None, {name: after[name] - before[name] for name in after})
+    facts = {"sessions": 4, "repetition": repetition, "began": began, "ended": time.time_ns(), "expected_hits": None}
+    return made.point(*results, series="set", sample=sample, settings={}, **facts)
+
+
+@pytest.mark.live
+def test_a_real_run_adds_up(tmp_path: Path) -> None:
+    scenario = made.scenario(series=(Series("set", "memcached", WORK),))
+    with target_or_skip("memcached") as target, engine.local(2) as local:
+        address = target.memcached()
+        peers = [Peer("a", "memcached", "1.6", address=address)]
+        header = document.begin(scenario, peers, ["kvref", "bench", "run"], seed=1)
+        with folder.RunWriter(tmp_path / "run", header) as writer:
+            points = [measured(address, local, each) for each in range(3)]
+            said = [writer.add(point) for point in points]
+    # Four thousand sets may take less than the quarter of a second that CPU times need.
+    assert {reason.partition(":")[0] for reasons in said for reason in reasons} <= {"too short", "client saturated"}
+    run = folder.read(tmp_path / "run")
+    assert run.points["ops"].tolist() == [4000] * 3
+    assert set(run.counters.loc[run.counters["name"] == "cmd_set", "value"]) == {4000}
+    for number, point in enumerate(points):
+        assert len(point.results) == 2
+        assert run.bins(number) == Merged.of(point.results).bins("service")
+    exported = export(run, "memtier", tmp_path / "out")
+    assert json.loads(exported[0].read_text())["ALL STATS"]["Sets"]["Count"] == 4000
