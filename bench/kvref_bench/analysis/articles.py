@@ -13,7 +13,8 @@ import pandas as pd
 class Claim:
     """One row of an article's table, or one sentence of it, as a ratio of two sides.
 
-    group: what stands together in an overview. place: where in the article. what: the ratio in words. at: sessions of both sides; `best`: each at its fastest.
+    group: what stands together in an overview. place: where in the article. what: the ratio in words.
+    at: sessions of both sides; `best`: each at its fastest.
     published: the ratio, computed from the printed figures; NaN where only words are printed. as_printed: those.
     relation: of the ratio to 1: `more`, `less`, `same` or `not less`.
     compare, upper, lower, measure: which of our points make the ratio (`sides`); a `compare` that is none of the ways
@@ -51,7 +52,7 @@ def claims(scenario: str | None = None) -> list[Claim]:
 
 
 def figures() -> pd.DataFrame:
-    """Read the published figures, all columns as text; `at` is what the factor was, `as_printed` what the article says."""
+    """Read the published figures, all columns as text; `at`: what the factor was; `as_printed`: the article's words."""
     return pd.DataFrame(list(csv.DictReader(_text("figures.csv").splitlines())))
 
 

@@ -109,7 +109,7 @@ def _sessions_of(points: pd.DataFrame, at: str) -> int | None:
     if at == "best":
         usable = points[points["use"] != "invalid"]
         medians = usable.groupby("sessions")["qps"].median()
-        return int(medians.index[medians.argmax()]) if len(usable) else None
+        return int(medians.index[int(medians.argmax())]) if len(usable) else None
     measured = sorted(points["sessions"].unique().tolist())
     if not at:
         return int(measured[0])
