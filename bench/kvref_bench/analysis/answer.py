@@ -54,9 +54,18 @@ def cannot_tell(reason: str, *, command: str = "", limits: tuple[str, ...] = ())
 
 
 def command(scenario: str, *, sql: bool = False, scale: str = "laptop") -> str:
-    """Give the command that makes a run of a scenario for the notebooks."""
-    other = " --sql NAME" if sql else ""
-    return f"kvref bench run {scenario} --scale {scale} --endpoint NAME{other} --out notebooks/data/{scale}"
+    """Give the command that makes a run of a scenario for the notebooks.
+
+    sql: with a SQL server by itself too; a target is measured over its own SQL in any case.
+    """
+    other = " --target mysql-8.0" if sql else ""
+    return f"kvref bench run {scenario} --scale {scale} --target mysql-8.0-plugin{other} --out notebooks/data/{scale}"
+
+
+def joined(*answers: Answer) -> Answer:
+    """Give several answers as one; it is known when any of them is."""
+    limits = tuple(dict.fromkeys(limit for each in answers for limit in each.limits))
+    return Answer(" ".join(each.sentence for each in answers), limits, any(each.known for each in answers))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -73,6 +82,11 @@ def figures(value: float, places: int = 3) -> str:
     decimals = places - 1 - math.floor(math.log10(abs(value)))
     rounded = round(value, decimals)
     return f"{rounded:,.{max(decimals, 0)}f}"
+
+
+def percent(share: float, *, sign: bool = False) -> str:
+    """Write a share as a percentage: `34 %`; `+4 %` with its sign."""
+    return f"{100 * share:{'+' if sign else ''}.0f} %"
 
 
 def interval(value: float, low: float, high: float, *, places: int = 3, unit: str = "") -> str:

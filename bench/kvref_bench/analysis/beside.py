@@ -59,9 +59,12 @@ def _ours(row: Row) -> str:
     return f"{more}{figures(row.ours.value)}{between}"
 
 
-def titles(scenario: str) -> list[tuple[str, str]]:
-    """Give the articles with claims of a scenario: title and source."""
-    return list(dict.fromkeys((claim.title, claim.source) for claim in claims(scenario)))
+def of(rows: Iterable[Row], *groups: str) -> list[Row]:
+    """Give the rows of groups of claims, by how their names begin."""
+    found = [row for row in rows if row.claim.group.startswith(groups)]
+    if not found:
+        raise ValueError(f"no claim of a group {groups}: the groups are in published/claims.csv")
+    return found
 
 
 def chart(rows: Sequence[Row], datas: Mapping[str, Data], heading: str) -> style.Slide:
@@ -179,11 +182,15 @@ def overview(rows: Sequence[Row], datas: Mapping[str, Mapping[str, Data]]) -> st
     runs = {run.id for places in datas.values() for data in places.values() for run in data.runs}
     made, (axes,) = style.slide(
         f"The articles beside ours: {_verdict(rows)}",
-        f"Source: five articles, 2008 to 2013, by title in this notebook; {len(runs)} runs of ours.", left=0.36, right=0.97,
+        f"Source: five articles, 2008 to 2013, by title in this notebook; {len(runs)} runs of ours.",
+        left=0.36, right=0.97,
     )  # fmt: skip
     for y, group in enumerate(reversed(groups)):
+        here = [row for row in rows if row.claim.group == group]
+        if not any(row.server for row in here):
+            axes.text(-0.46, y, f"cannot tell: {here[0].why}", va="center", fontsize=12.5, color=style.MUTED)
         for x, server in enumerate(servers or ["no server"]):
-            counts = Counter(row.direction for row in rows if row.claim.group == group and _server(row) == server)
+            counts = Counter(row.direction for row in here if _server(row) == server)
             _cell(axes, x, y, counts)
     axes.set_yticks(range(len(groups)), list(reversed(groups)), fontsize=12.5)
     axes.set_xticks(
@@ -231,7 +238,8 @@ def answer(rows: Sequence[Row]) -> Answer:
     agree = sum(verdicts == {"yes"} for verdicts in told.values())
     differ = [claim.what for claim, verdicts in told.items() if verdicts == {"no"}]
     mixed = [claim.what for claim, verdicts in told.items() if len(verdicts) > 1]
-    sentence = f"Of {len(by_claim)} published ratios {len(told)} can be judged: {agree} point the same way as ours on every server"
+    sentence = f"Of {len(by_claim)} published ratios {len(told)} can be judged: "
+    sentence += f"{agree} point the same way as ours on every server"
     sentence += f", {len(differ)} the other way" + (f" ({'; '.join(differ)})" if differ else "")
     sentence += f", {len(mixed)} differ by server" + (f" ({'; '.join(mixed)})" if mixed else "") + "."
     return Answer(sentence, (

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref_bench.analysis.answer import figures
+from kvref_bench.analysis.answer import figures, percent
 from kvref_bench.analysis.style import duration
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Limits:
     cpu: float = 0.7
 
     def __str__(self) -> str:
-        return f"p99 <= {duration(self.p99)} and CPU <= {self.cpu:.0%}"
+        return f"p99 ≤ {duration(self.p99)} and CPU ≤ {percent(self.cpu)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ data.points[data.points["use"] == "valid"]
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pandas as pd
 
@@ -20,7 +21,11 @@ from kvref_bench.load.histogram import quantile
 from kvref_bench.runs import folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kvref_bench.runs.run import Run
+
+Shown = TypeVar("Shown")
 
 VARIABLE: Final = "KVREF_RUNS"
 COMMITTED: Final = "data/laptop"
@@ -36,7 +41,7 @@ def root() -> Path:
     return here if here.is_dir() else Path("notebooks") / COMMITTED
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Data:
     """The runs of one scenario on one machine, each server's from its newest run.
 
@@ -90,12 +95,27 @@ class Data:
 
 
 def gather(scenario: str, runs: Path | None = None, place: str = "local") -> Data | None:
-    """Read the runs of a scenario; None where there is none.
+    """Read the runs of a scenario, once; None where there is none.
 
     runs: folder below which they are; without it what `root` gives. place: of the clients, `local` or `remote`.
     Raises BenchError for a damaged run.
     """
-    read = [folder.read(path) for path in folder.find(runs or root(), scenario)]
+    return _gather(scenario, (runs or root()).resolve(), place)
+
+
+def show(scenario: str, draw: Callable[[Data], Shown]) -> Shown | style.Slide:
+    """Give what is drawn or tabled of a scenario's runs, or a page that names the command which makes one."""
+    data = gather(scenario)
+    if data is not None:
+        return draw(data)
+    return style.nothing(
+        f"{scenario}: no run here", f"{answer.command(scenario)} makes one", f"Source: none in {root()}."
+    )
+
+
+@functools.cache
+def _gather(scenario: str, runs: Path, place: str) -> Data | None:
+    read = [folder.read(path) for path in folder.find(runs, scenario)]
     found = [run for run in read if _place(run) == place]
     if not found:
         return None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 
-from kvref_bench.analysis import style, usl
-from kvref_bench.analysis.answer import Answer, cannot_tell, command, figures, listed
+from kvref_bench.analysis import articles, style, usl
+from kvref_bench.analysis.answer import Answer, cannot_tell, command, figures, listed, percent
+from kvref_bench.analysis.gather import gather
 from kvref_bench.analysis.sides import at_defaults
 from kvref_bench.analysis.usl import NoFit, Study
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 MOST_PANELS: Final = 6
 
 
+@functools.cache
 def studies(data: Data) -> dict[str, Study | NoFit]:
     """Fit the law to each line's valid points of the closed loop; of the first mix of verbs."""
     closed = at_defaults(data.closed)
@@ -37,8 +40,28 @@ def studies(data: Data) -> dict[str, Study | NoFit]:
     return found
 
 
-def fits(found: dict[str, Study | NoFit]) -> pd.DataFrame:
+def fits(data: Data) -> pd.DataFrame:
     """Give a row for each line: parameters with intervals, where the law peaks, how far it is off; or why not."""
+    return _table(studies(data))
+
+
+def published() -> pd.DataFrame:
+    """Give the law of the articles' own figures, and why none of them is a fit."""
+    rows = []
+    for name, points in articles.curves().items():
+        growing = "each thread writes its own new keys" if name.startswith("memslap-set") else ""
+        study = usl.study({sessions: [rate] for sessions, rate in points.items()}, name=name, growing=growing)
+        fit = usl.fit(list(points), list(points.values()))
+        rows.append({
+            "series": name, "points": len(points), "gamma, ops/s": figures(fit.gamma, 4), "alpha": figures(fit.alpha),
+            "beta": figures(fit.beta), "peak, sessions": figures(fit.peak_sessions),
+            "peak, ops/s": figures(fit.peak_rate), "error": percent(fit.error),
+            "verdict": study.reason if isinstance(study, NoFit) else _verdict(study),
+        })  # fmt: skip
+    return pd.DataFrame(rows).set_index("series")
+
+
+def _table(found: dict[str, Study | NoFit]) -> pd.DataFrame:
     rows = []
     for line, study in found.items():
         if isinstance(study, NoFit):
@@ -48,8 +71,8 @@ def fits(found: dict[str, Study | NoFit]) -> pd.DataFrame:
         rows.append({
             "line": line,
             **{name: _with_interval(getattr(fit, name), study.intervals.get(name)) for name in usl.PARAMETERS},
-            "error": f"{fit.error:.1%}",
-            "leave last out": f"{study.prediction_error:+.0%} at {study.last}",
+            "error": percent(fit.error),
+            "leave last out": f"{percent(study.prediction_error, sign=True)} at {study.last}",
             "verdict": _verdict(study),
         })  # fmt: skip
     names = {
@@ -73,14 +96,15 @@ def _verdict(study: Study) -> str:
     return f"peak near {figures(study.fit.peak_sessions, 2)} sessions"
 
 
-def chart_fits(data: Data, found: dict[str, Study | NoFit]) -> style.Slide:
+def chart_fits(data: Data) -> style.Slide:
     """Draw points and law, a panel for each line."""
+    found = studies(data)
     shown = dict(list(found.items())[:MOST_PANELS])
-    columns = min(3, len(shown))
+    columns = {1: 1, 2: 2, 4: 2}.get(len(shown), 3)
     made, all_axes = style.slide(
-        _peaks(found), data.source, columns=columns, rows=math.ceil(len(shown) / columns), right=0.97, share_x=True,
-        hspace=0.34, wspace=0.24,
-        subtitle=f"{data.spec['title']}; points: medians with 95 % intervals; curve: Universal Scalability Law",
+        _peaks(found), data.source, columns=columns, rows=math.ceil(len(shown) / columns), right=0.97,
+        hspace=0.42, wspace=0.2,
+        subtitle=f"{data.spec['title']}; points: medians of the valid repetitions; curve: Universal Scalability Law",
     )  # fmt: skip
     sessions = at_defaults(data.closed)["sessions"]
     for axes, (line, study) in zip(all_axes, shown.items(), strict=False):
@@ -93,8 +117,10 @@ def chart_fits(data: Data, found: dict[str, Study | NoFit]) -> style.Slide:
         style.rate_axis(axes, "")
     for axes in all_axes[len(shown) :]:
         axes.set_visible(False)
+    for axes in all_axes[: len(shown) - columns]:
+        axes.set_xlabel("")
     for axes in all_axes[::columns]:
-        axes.set_ylabel("operations per second")
+        axes.set_ylabel("operations / s")
     return made
 
 
@@ -102,14 +128,23 @@ def _law(axes: Axes, study: Study, look: style.Look) -> None:
     grid = np.geomspace(study.sessions[0], study.sessions[-1], 200)
     axes.plot(grid, study.fit.rate(grid), color=look.colour)
     axes.plot(study.sessions, study.rates, look.marker, color=style.INK, markersize=7)
-    top = max(*study.rates, float(np.max(study.fit.rate(grid)))) * 1.32
+    top = max(*study.rates, float(np.max(study.fit.rate(grid)))) * 1.12
     axes.set_ylim(0, top)
     peak = study.fit.peak_sessions
     if study.within(peak):
         axes.axvline(peak, color=style.MUTED, linestyle=":", linewidth=1.6)
-    said = f"peak near {figures(peak, 2)} sessions" if study.within(peak) else "no peak inside"
-    axes.text(0.03, 0.97, f"{said}\noff by {study.fit.error:.0%}", transform=axes.transAxes, va="top", fontsize=13,
-              color=style.MUTED)  # fmt: skip
+    said = f"peak near {figures(peak, 2)}" if study.within(peak) else f"no peak up to {study.last}"
+    axes.text(
+        0.97,
+        0.06,
+        f"{said}\nmean error {percent(study.fit.error)}",
+        transform=axes.transAxes,
+        va="bottom",
+        ha="right",
+        fontsize=13.5,
+        color=style.MUTED,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
+    )
 
 
 def _say(axes: Axes, reason: str) -> None:
@@ -131,8 +166,9 @@ def _peaks(found: dict[str, Study | NoFit]) -> str:
     return f"By the scalability law throughput peaks with so many sessions: {listed(parts)}{rest}"
 
 
-def chart_residuals(data: Data, found: dict[str, Study | NoFit]) -> style.Slide:
+def chart_residuals(data: Data) -> style.Slide:
     """Draw how far the law is from each point, and from the last point when it was left out."""
+    found = studies(data)
     fitted = {line: study for line, study in found.items() if isinstance(study, Study)}
     if not fitted:
         return style.nothing("How far the law is off: cannot tell", _peaks(found) + ".", data.source)
@@ -141,8 +177,9 @@ def chart_residuals(data: Data, found: dict[str, Study | NoFit]) -> style.Slide:
     ahead = max(fitted, key=lambda line: abs(fitted[line].prediction_error))
     error = fitted[ahead].prediction_error
     made, (axes,) = style.slide(
-        f"The law is off by up to {off:.0%} where it was fitted, and by {abs(error):.0%} one step ahead ({ahead})",
+        f"The law is off by up to {percent(off)} where it was fitted, by {percent(abs(error))} a step ahead ({ahead})",
         data.source,
+        left=0.1,
         subtitle="(law - measured) / measured; star: the last point predicted from the others",
     )  # fmt: skip
     axes.axhline(0, color=style.MUTED, linewidth=1.5)
@@ -160,10 +197,12 @@ def chart_residuals(data: Data, found: dict[str, Study | NoFit]) -> style.Slide:
     return made
 
 
-def answer(found: dict[str, Study | NoFit], scenario: str) -> Answer:
-    """Say where each line peaks, and of how many that cannot be told."""
-    if not found:
+def answer(scenario: str) -> Answer:
+    """Say where each line peaks, and of which that cannot be told."""
+    data = gather(scenario)
+    if data is None:
         return cannot_tell(f"no run of {scenario} here", command=command(scenario))
+    found = studies(data)
     fitted = {line: study for line, study in found.items() if isinstance(study, Study)}
     if not fitted:
         reasons = listed([f"{line}: {each.reason}" for line, each in found.items() if isinstance(each, NoFit)])

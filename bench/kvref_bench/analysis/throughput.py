@@ -9,6 +9,7 @@ import pandas as pd
 
 from kvref_bench.analysis import style
 from kvref_bench.analysis.answer import Answer, cannot_tell, command, figures, listed
+from kvref_bench.analysis.gather import gather
 from kvref_bench.analysis.intervals import median
 from kvref_bench.analysis.sides import at_defaults
 
@@ -205,8 +206,9 @@ def _cost(rates: pd.DataFrame) -> str:
     return said if len(top) == 1 else f"{said}, {dear['line']} {figures(dear['server_us'], 2)} µs, at their best"
 
 
-def answer(data: Data | None, scenario: str) -> Answer:
+def answer(scenario: str) -> Answer:
     """Say how far each line grows with sessions."""
+    data = gather(scenario)
     if data is None:
         return cannot_tell(f"no run of {scenario} here", command=command(scenario))
     rates = table(data)
