@@ -46,7 +46,7 @@ class Ceilings:
         for shape in {_name(work): _shape(work) for work in works}.values():
             if self._watch.stopping():
                 return
-            with null.responder(shape) as address:
+            with null.responder(shape, self._engine.control_host) as address:
                 results = coordinator.measure(address, shape, self._clock, self._engine, self._watch)
                 rate = a_second(results)
                 facts = {**_told(shape), "operations_per_second": rate, "cpu_us_per_operation": _cpu(results)}

@@ -31,12 +31,11 @@ _SCHEDULER_SECONDS: Final = 10
 class Place:
     """Where the workers of a run are.
 
-    facts: for its record. here: they reach what listens on the loopback of this machine.
+    facts: for its record.
     """
 
     engine: Engine
     facts: dict[str, object]
-    here: bool = True
 
 
 @contextmanager
@@ -92,7 +91,7 @@ def cluster(scheduler: str, workers: int | None = None, control_host: str | None
         # Without a worker named, the scheduler could put two that wait for each other one behind the other.
         executors = [client.get_executor(pure=False, workers=[each], allow_other_workers=False) for each in used]
         host = control_host or _address_towards(scheduler)
-        yield Place(engine.Local(_InTurn(executors), len(used), (), host), facts | {"control_host": host}, here=False)
+        yield Place(engine.Local(_InTurn(executors), len(used), (), host), facts | {"control_host": host})
 
 
 class _InTurn(Executor):

@@ -128,11 +128,11 @@ class Experiment:
                     self._take_turn(turn, self._run)
 
     def _measure_ceilings(self, turns: Sequence[Turn]) -> None:
-        # The responder listens on this machine's loopback, and a client library does not speak its language.
-        if not self._asked.place.here or self._scenario.kind != "load":
+        if self._scenario.kind != "load":
             return
         self._display.step("the generator's own ceiling, against a null responder")
         with self._interrupts.kept():
+            # A client library does not speak the responder's language.
             self._ceilings.measure(self._work(turn) for turn in turns if turn.series.work.driver == "wire")
 
     def _get_ready(self, each: Round) -> set[str]:
@@ -217,7 +217,7 @@ class Experiment:
         )  # fmt: skip
 
     def _measure_lag(self, turn: Turn, peer: OpenPeer, work: Work) -> list[WorkerResult]:
-        dsn = peer.sql_dsn or peer.peer.sql
+        dsn = peer.tables_dsn
         assert peer.address is not None, "order.arrange leaves out what has none"
         assert dsn is not None, "order.arrange leaves out what has none"
         return lag.measure(

@@ -85,6 +85,8 @@ def namespace(link: Shape | None = None, number: int = 0) -> Iterator[Namespace]
         _call("ip", "link", "set", ends[0], "up")
         _call("ip", "-n", here.name, "addr", "add", f"{here.inside}/30", "dev", ends[1])
         _call("ip", "-n", here.name, "link", "set", ends[1], "up")
+        # To every other address of the machine too.
+        _call("ip", "-n", here.name, "route", "add", "default", "via", here.outside)
         if link is None:
             _call("ip", "-n", here.name, "link", "set", "lo", "up")
         else:

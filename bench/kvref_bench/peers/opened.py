@@ -47,6 +47,7 @@ class OpenPeer:
     _progress: Progress
     _table: Table | None = field(default=None)
     _marks: int = 0
+    _running: dict[str, int] | None = None
 
     @property
     def sql_dsn(self) -> str | None:
@@ -87,6 +88,7 @@ class OpenPeer:
         Raises:
             BenchError: it does not know one, or cannot be started again; it runs without settings then.
         """
+        self._running = None
         try:
             self._starter.start(settings)
         except BenchError as error:
@@ -179,6 +181,12 @@ class OpenPeer:
             return
 
     def _processes(self) -> dict[str, int]:
+        # Finding them goes through every socket of the machine: they stay what they are until the next start.
+        if self._running is None:
+            self._running = self._find_processes()
+        return self._running
+
+    def _find_processes(self) -> dict[str, int]:
         found = {}
         if self.address is not None:
             found[processes.SERVER] = processes.listener(self.address)

@@ -163,12 +163,12 @@ def row(value: bytes) -> bytes:
     return ROW + text(value)
 
 
-def column_value(payload: bytes) -> bytes:
-    """Read the column of such a row; what is none gives b"", of which `row` does not make it again."""
+def column_value(payload: bytes) -> bytes | None:
+    """Read the column of such a row; None for NULL and for any other row."""
     if not payload.startswith(ROW) or not b"" < payload[len(ROW) :][:1] <= LONGEST:
-        return b""
+        return None
     size, place = number(payload, len(ROW))
-    return payload[place : place + size]
+    return payload[place:] if place + size == len(payload) else None
 
 
 def failure(payload: bytes) -> tuple[int, str]:

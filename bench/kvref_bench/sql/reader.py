@@ -37,7 +37,7 @@ class SQLReader:
             if said is None:
                 return None
             became = outcome(verb, said)
-            if became == "hit" and not (len(said.rows) == 1 and self._fits(name, column_value(said.rows[0]))):
+            if became == "hit" and not self._right(name, said.rows):
                 became = "error"
             kinds.append(self._kinds.number(verb, became))
             if became == "error":
@@ -46,6 +46,10 @@ class SQLReader:
         if place < len(data):
             wrong.append(data[place:])
         return Answer(tuple(kinds), tuple(wrong))
+
+    def _right(self, name: bytes, rows: tuple[bytes, ...]) -> bool:
+        value = column_value(rows[0]) if len(rows) == 1 else None
+        return value is not None and self._fits(name, value)
 
     def _keys_of(self, request: bytes, verbs: tuple[str, ...]) -> list[bytes]:
         names, place = [], 0

@@ -1,0 +1,169 @@
+"""Prepared statements with live servers: each verb, each kind of reply."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kvref_bench.errors import BenchError
+from kvref_bench.load.plan import Kind
+from kvref_bench.load.work import Clock, Task
+from kvref_bench.sql import login, plan_of
+
+from .conftest import NUMBERS, WORDS
+from .talk import Talk, work
+
+if TYPE_CHECKING:
+    from kvref_bench.scenario.records import Table
+
+    from .conftest import Sut
+
+pytestmark = pytest.mark.live
+
+SELECT = {"get": "SELECT v FROM words WHERE k = :key"}
+HIT, MISS, ERROR = Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error")
+
+
+@pytest.mark.parametrize("depth", [1, 5])
+@pytest.mark.parametrize("table", [WORDS, NUMBERS], ids=["text", "int"])
+def test_every_get_is_foreseen(sut: Sut, table: Table, depth: int) -> None:
+    select = {"get": f"SELECT v FROM {table.name} WHERE k = :key"}
+    held = Talk(sut.server.dsn, table, select, depth=depth, missing=0.3).hold()
+    assert held.foreseen == 60
+    assert held.unexpected == []
+    assert set(held.kinds) == {HIT, MISS}
+    assert held.kinds.total() == 60 * depth
+
+
+def test_rows_of_a_procedure_are_read_like_rows(sut: Sut) -> None:
+    held = Talk(sut.server.dsn, WORDS, {"get": "CALL words_get(:key, 0)"}, depth=2, missing=0.3).hold()
+    assert (held.foreseen, set(held.kinds)) == (60, {HIT, MISS})
+
+
+def test_over_the_unix_socket(sut: Sut) -> None:
+    held = Talk(f"mysql://root@localhost/?unix_socket={sut.server.socket}", WORDS, SELECT).hold()
+    assert held.kinds == {HIT: 60}
+
+
+@pytest.mark.parametrize("depth", [1, 5])
+def test_the_procedure_that_sets_is_foreseen_and_writes(sut: Sut, depth: int) -> None:
+    held = Talk(sut.server.dsn, WORDS, {"set": "CALL words_set(:key, :value)"}, depth=depth, missing=0.5).hold()
+    assert held.foreseen == 60
+    assert held.kinds == {Kind("set", "stored"): 60 * depth}
+    [[rows, written]] = sut.run("SELECT COUNT(*), SUM(cas > 1) FROM words")
+    assert isinstance(rows, int)
+    assert rows > 200
+    assert written
+    assert Talk(sut.server.dsn, WORDS, SELECT).hold().kinds == {HIT: 60}
+
+
+def test_learning_replies_leaves_the_rows_as_they_are(sut: Sut) -> None:
+    before = sut.run("SELECT * FROM words ORDER BY k")
+    Talk(sut.server.dsn, WORDS, {"set": "CALL words_set(:key, :value)", "delete": "DELETE FROM words WHERE k = :key"})
+    assert sut.run("SELECT * FROM words ORDER BY k") == before
+
+
+@pytest.mark.parametrize("depth", [1, 5])
+def test_an_update_says_whether_there_is_a_row(sut: Sut, depth: int) -> None:
+    # :value first, :key twice.
+    update = {"set": "UPDATE numbers SET v = :value WHERE k = :key AND k = :key"}
+    held = Talk(sut.server.dsn, NUMBERS, update, depth=depth, missing=0.3).hold()
+    assert set(held.kinds) == {Kind("set", "stored"), Kind("set", "not_found")}
+    assert held.unexpected == []
+    assert depth > 1 or held.foreseen == held.kinds[Kind("set", "stored")]
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+def test_insert_and_delete(sut: Sut, depth: int) -> None:
+    statements = {
+        "add": "INSERT INTO numbers (v, k) VALUES (:value, :key)",
+        "delete": "DELETE FROM numbers WHERE k = :key",
+    }
+    held = Talk(sut.server.dsn, NUMBERS, statements, depth=depth, missing=0.3).hold(200)
+    assert {tuple(each) for each in held.kinds} == {
+        ("add", "stored"), ("add", "not_stored"), ("delete", "deleted"), ("delete", "not_found"),
+    }  # fmt: skip
+    assert held.unexpected == []
+    [[rows]] = sut.run("SELECT COUNT(*) FROM numbers")
+    assert rows == 200 + held.kinds[Kind("add", "stored")] - held.kinds[Kind("delete", "deleted")]
+
+
+def test_reads_and_writes_in_one_write(sut: Sut) -> None:
+    statements = {**SELECT, "set": "UPDATE words SET v = :value, cas = cas + 1 WHERE k = :key"}
+    held = Talk(sut.server.dsn, WORDS, statements, depth=6).hold()
+    assert held.foreseen == 60
+    assert set(held.kinds) == {HIT, Kind("set", "stored")}
+
+
+def test_a_wrong_value_and_null_are_errors_and_a_deleted_row_is_a_miss(sut: Sut) -> None:
+    prepared = Talk(sut.server.dsn, WORDS, SELECT)
+    sut.run("UPDATE words SET v = CONCAT(v, 'x')")
+    held = prepared.hold()
+    assert held.kinds == {ERROR: 60}
+    assert len(held.unexpected) == 60
+    sut.run("UPDATE words SET v = NULL")
+    assert prepared.hold().kinds == {ERROR: 60}
+    sut.run("DELETE FROM words")
+    held = prepared.hold()
+    assert (held.kinds, held.unexpected) == ({MISS: 60}, [])
+
+
+def test_an_empty_table_is_read_reply_by_reply(sut: Sut) -> None:
+    sut.run("DELETE FROM words")
+    prepared = Talk(sut.server.dsn, WORDS, SELECT)
+    assert prepared.hold().kinds == {MISS: 60}
+    sut.peer.prepare(WORDS)
+    assert prepared.hold().kinds == {HIT: 60}
+
+
+def test_a_row_that_stays_locked_is_an_error_with_the_servers_words(sut: Sut) -> None:
+    sut.run("SET GLOBAL innodb_lock_wait_timeout = 1")
+    prepared = Talk(sut.server.dsn, WORDS, {"set": "UPDATE words SET v = :value WHERE k = :key"})
+    with closing(login.parse(sut.server.dsn).connect("kvref_bench")) as other, other.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT * FROM words FOR UPDATE")
+        held = prepared.hold(1)
+    sut.run("SET GLOBAL innodb_lock_wait_timeout = 50")
+    assert held.kinds == {Kind("set", "error"): 1}
+    assert b"Lock wait timeout exceeded" in held.unexpected[0]
+
+
+def test_connections_that_number_statements_otherwise(sut: Sut) -> None:
+    statements = {**SELECT, "set": "UPDATE words SET v = :value, cas = cas + 1 WHERE k = :key"}
+    for depth in (1, 3):
+        prepared = Talk(sut.server.dsn, WORDS, statements, depth=depth)
+        # MariaDB goes on counting where it uses the state of an ended connection again, one after the other here.
+        for _ in range(3):
+            assert prepared.hold().foreseen == 60
+
+
+@pytest.mark.parametrize(
+    ("statements", "words"),
+    [
+        ({"get": "SELECT v FROM nowhere WHERE k = :key"}, "nowhere"),
+        ({"get": "SELECT v FROM words"}, "has no :key"),
+        ({"get": "SELECT k, v FROM words WHERE k = :key"}, "one column of text"),
+        ({"get": "SELECT cas FROM words WHERE k = :key"}, "one column of text"),
+        ({"get": "SELECT v FROM words WHERE k >= :key"}, "one row"),
+        ({"get": "CALL words_get(:key)"}, "1318"),
+    ],
+)
+def test_statements_that_cannot_be_measured(sut: Sut, statements: dict[str, str], words: str) -> None:
+    with pytest.raises(BenchError, match=words):
+        Talk(sut.server.dsn, WORDS, statements)
+
+
+def test_a_login_that_is_refused(sut: Sut) -> None:
+    with pytest.raises(BenchError, match="Access denied"):
+        Talk(sut.server.dsn.replace("root@", "nobody:secret@"), WORDS, SELECT)
+    with pytest.raises(BenchError, match="Can't connect"):
+        Talk("mysql://root@127.0.0.1:1/", WORDS, SELECT)
+
+
+def test_many_keys_in_a_statement_are_refused() -> None:
+    several = replace(work(WORDS, SELECT), multiget=2)
+    with pytest.raises(BenchError, match="multiget"):
+        plan_of(Task("mysql://root@127.0.0.1:1/", several, Clock(0, 1), "", "", 0, 1))
