@@ -81,7 +81,7 @@ def _table(found: dict[str, Study | NoFit]) -> pd.DataFrame:
         "peak_rate": "peak, ops/s",
     }
     columns = ["line", *usl.PARAMETERS, "error", "leave last out", "verdict"]
-    return pd.DataFrame(rows, columns=columns).fillna("").rename(columns=names).set_index("line")
+    return pd.DataFrame(rows, columns=columns).astype(object).fillna("").rename(columns=names).set_index("line")
 
 
 def _with_interval(value: float, bounds: tuple[float, float] | None) -> str:
