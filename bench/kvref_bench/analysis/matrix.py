@@ -201,6 +201,7 @@ def page(reports: Mapping[str, Report]) -> style.Slide:
         f"{server} {str(report.header['started'])[:10]}" for server, report in reports.items()
     )
     made, (axes,) = style.slide(_title(matrix), f"{source}.", subtitle=UNDER, left=0.16, right=0.98)
+    made.subplots_adjust(top=made.subplotpars.top - 0.055)  # the legend stands there
     draw(axes, matrix)
     return made
 
