@@ -5,19 +5,19 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote
 
 import pymysql
 
 from kvref import collations
 from kvref_bench.errors import BenchError
+from kvref_bench.sql import login
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Name = int | str
 Isolation = Literal["READ COMMITTED", "READ UNCOMMITTED"]
-FORMS: Final = "mysql://user[:password]@host:port/, mysql://user@localhost/?unix_socket=PATH or sqlite:///PATH"
 SQLITE: Final = "sqlite:///"
 LOCK_WAIT_TIMEOUT: Final = 1205
 
@@ -49,7 +49,7 @@ class InnoDB:
     """
 
     def __init__(self, dsn: str, mapping: str, isolation: Isolation = "READ COMMITTED", patience: int = 50) -> None:
-        self._connection = connect(dsn)
+        self._connection = login.parse(dsn).connect()
         containers = "SELECT db_schema, db_table, key_columns FROM innodb_memcache.containers WHERE name = %s"
         with self._connection.cursor() as cursor:
             cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
@@ -139,39 +139,12 @@ class SQLite:
 def observe(dsn: str, mapping: str) -> Observer:
     """Open a connection that sees what is committed.
 
-    dsn: one of FORMS. mapping: name of a row of `containers`.
+    dsn: of a MySQL or MariaDB server, or `sqlite:///PATH`. mapping: name of a row of `containers`.
 
     Raises:
         BenchError: the DSN cannot be read, the database not reached, or it has no such mapping.
     """
     return SQLite(dsn, mapping) if dsn.startswith(SQLITE) else InnoDB(dsn, mapping)
-
-
-def connect(dsn: str) -> pymysql.Connection[Any]:
-    """Connect to a server of MySQL's kind, in autocommit.
-
-    Raises:
-        BenchError: the DSN cannot be read, or the server cannot be reached.
-    """
-    try:
-        parts = urlsplit(dsn)
-        options = parse_qs(parts.query, strict_parsing=True) if parts.query else {}
-        port = parts.port or 3306
-    except ValueError as error:
-        raise BenchError(f"--sql {dsn!r}: {error}; use {FORMS}") from error
-    if parts.scheme != "mysql" or not parts.hostname or options.keys() - {"unix_socket"}:
-        raise BenchError(f"--sql {dsn!r} is no DSN: use {FORMS}")
-    try:
-        return pymysql.connect(
-            host=parts.hostname,
-            port=port,
-            user=unquote(parts.username or "root"),
-            password=unquote(parts.password or ""),
-            unix_socket=options.get("unix_socket", [None])[0],
-            autocommit=True,
-        )
-    except pymysql.err.MySQLError as error:
-        raise BenchError(f"no connection to the database at {parts.hostname}: {error.args[-1]}") from error
 
 
 def _place(rows: Sequence[Any], mapping: str, quote: str) -> Place:

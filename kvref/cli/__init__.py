@@ -25,7 +25,10 @@ COMMANDS = {
     "replay": "kvref.cli.replay",
     "duel": "kvref.cli.duel",
     "interop": "kvref.cli.interop",
+    "bench": "kvref.cli.bench",
 }
+# What has the packages of a command; `serve`, `init` and `probe` need none that the core has not.
+EXTRAS = {"bench": "bench"}
 
 
 class _CouldNotError(click.ClickException):
@@ -35,7 +38,7 @@ class _CouldNotError(click.ClickException):
 
 
 def _without_package(name: str, package: str) -> click.Command:
-    fix = f"needs the package {package!r}: pip install 'kvref[conformance]'"
+    fix = f"needs the package {package!r}: pip install 'kvref[{EXTRAS.get(name, 'conformance')}]'"
 
     def refuse() -> None:
         raise KvrefError(f"`kvref {name}` {fix}")

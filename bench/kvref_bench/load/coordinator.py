@@ -31,14 +31,21 @@ class Engine(Protocol):
     control_host: the address of this machine that they reach.
     """
 
-    executor: Executor
-    workers: int
-    cpus: Sequence[int]
-    control_host: str
+    @property
+    def executor(self) -> Executor: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def cpus(self) -> Sequence[int]: ...
+    @property
+    def control_host(self) -> str: ...
 
 
 class Watch(Protocol):
     """Who looks at a point while it runs."""
+
+    def going(self, seconds: float) -> None:
+        """Take that all workers start in so many seconds."""
 
     def progress(self, what: Progress) -> None:
         """Take what one worker did in a second."""
@@ -89,10 +96,12 @@ class _Coordinator:
                 await self._until_ready(futures)
                 if not self._given_up:
                     self._tell({"go": _START})
+                    self._watch.going(_START)
                     await self._until_done(futures)
             finally:
                 self._stop()
-                await asyncio.wait([asyncio.wrap_future(each) for each in futures if not each.cancel()])
+                running = [asyncio.wrap_future(each) for each in futures if not each.cancel()]
+                await asyncio.gather(*running, return_exceptions=True)
             return [] if self._given_up else [each.result() for each in futures]
 
     async def _until_ready(self, futures: Sequence[Future[WorkerResult]]) -> None:

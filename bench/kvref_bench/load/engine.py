@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kvref_bench import interrupt
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Executor
 
 
@@ -25,18 +26,32 @@ class Local:
 
 
 @contextmanager
-def local(workers: int, cpus: Sequence[int] = ()) -> Iterator[Local]:
-    """Run workers in local processes, which end with the block.
+def local(workers: int, cpus: Sequence[int] = (), first: Callable[[], None] | None = None) -> Iterator[Local]:
+    """Run workers in local processes, which end with the block; at once when the block is left by an error.
 
     Args:
         workers: at most so many at once, 1 to 1024.
         cpus: they are pinned to, in turn; none: the kernel decides.
+        first: called in each process before its first task.
     """
     # Started anew, not forked: a fork would share this process's event loop and threads.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=_leave_interrupts_to_the_coordinator) as executor:
+    others = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(workers, context, initializer=first)
+    try:
+        with interrupt.held_back():
+            # Each of these has a process started, as none is idle yet.
+            wait([executor.submit(_load) for _ in range(workers)])
         yield Local(executor, workers, tuple(cpus))
+    except BaseException:
+        # A worker in the middle of a point would be waited for.
+        for each in set(multiprocessing.active_children()) - others:
+            each.terminate()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts_to_the_coordinator() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _load() -> None:
+    # What a worker needs, so that it does not begin to load it when a point is to begin.
+    from kvref_bench.load import worker  # noqa: F401, PLC0415

@@ -1,13 +1,12 @@
 """The null responder: a server that answers each request with the same bytes, to see what the generator itself can do.
 
-Requests and replies have the sizes of a get of the point; one process, one core, on loopback.
+Requests and replies have the sizes of a get of the point; one process, one core.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import signal
 import socket
 from contextlib import contextmanager
 from itertools import repeat
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import uvloop
 
+from kvref_bench import interrupt
 from kvref_bench.errors import BenchError
 from kvref_bench.load.plan import Answer, Exchange, Kind, Plan
 
@@ -29,16 +29,20 @@ _ETC_MEAN: Final = 335  # bytes, of the values of Facebook's ETC pool
 
 
 @contextmanager
-def responder(work: Work) -> Iterator[str]:
-    """Run a null responder for a point and give its address. Raises BenchError when it does not start."""
+def responder(work: Work, host: str = "127.0.0.1") -> Iterator[str]:
+    """Run a null responder for a point and give its address. Raises BenchError when it does not start.
+
+    host: of this machine, where it listens.
+    """
     request, reply = _sizes(work)
     here, there = multiprocessing.get_context("spawn").Pipe(duplex=False)
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(there, request, reply), daemon=True)
-    process.start()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(there, host, request, reply), daemon=True)
+    with interrupt.held_back():
+        process.start()
     try:
         if not here.poll(_START_SECONDS):
             raise BenchError(f"the null responder did not start within {_START_SECONDS:g} s")
-        yield f"127.0.0.1:{here.recv()}"
+        yield f"{host}:{here.recv()}"
     finally:
         process.kill()
         process.join()
@@ -73,13 +77,12 @@ def _sizes(work: Work) -> tuple[int, int]:
     return request, reply
 
 
-def _serve(told: Connection, request: int, reply: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    uvloop.run(_listen(told, request, b"v" * reply))
+def _serve(told: Connection, host: str, request: int, reply: int) -> None:
+    uvloop.run(_listen(told, host, request, b"v" * reply))
 
 
-async def _listen(told: Connection, request: int, reply: bytes) -> None:
-    server = await asyncio.get_running_loop().create_server(lambda: _Responder(request, reply), "127.0.0.1", 0)
+async def _listen(told: Connection, host: str, request: int, reply: bytes) -> None:
+    server = await asyncio.get_running_loop().create_server(lambda: _Responder(request, reply), host, 0)
     told.send(server.sockets[0].getsockname()[1])
     await server.serve_forever()
 

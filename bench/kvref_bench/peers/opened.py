@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
 from kvref_bench.peers import processes, rows, wire
+from kvref_bench.peers.binlog import BinaryLog
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sampling import Sampling
 from kvref_bench.peers.settings import Fixed
@@ -44,6 +45,7 @@ class OpenPeer:
     _reload: Callable[[], None] | None
     _progress: Progress
     _table: Table | None = field(default=None)
+    _running: dict[str, int] | None = None
 
     @property
     def sql_dsn(self) -> str | None:
@@ -84,6 +86,7 @@ class OpenPeer:
         Raises:
             BenchError: it does not know one, or cannot be started again; it runs without settings then.
         """
+        self._running = None
         try:
             self._starter.start(settings)
         except BenchError as error:
@@ -111,7 +114,8 @@ class OpenPeer:
 
     def sample(self) -> Sampling:
         """Give a sample that is to begin: of its counters, and of its processes where these are on this machine."""
-        return Sampling(self._processes(), self._counters)
+        log = BinaryLog(self._tables.login) if isinstance(self._tables, MySQLTables) else None
+        return Sampling(self._processes(), self._counters, log)
 
     def _fill_memcached(self, table: Table) -> None:
         assert self.address is not None, "what has no address has tables"
@@ -174,6 +178,12 @@ class OpenPeer:
                 raise BenchError(f"{self._known.name} answers `get {word}` with {got!r} instead of {value!r}")
 
     def _processes(self) -> dict[str, int]:
+        # Finding them goes through every socket of the machine: they stay what they are until the next start.
+        if self._running is None:
+            self._running = self._find_processes()
+        return self._running
+
+    def _find_processes(self) -> dict[str, int]:
         found = {}
         if self.address is not None:
             found[processes.SERVER] = processes.listener(self.address)

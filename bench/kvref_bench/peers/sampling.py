@@ -6,11 +6,14 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Self
 
 from kvref_bench.peers import processes
+from kvref_bench.runs import machine
 from kvref_bench.runs.records import Resource, ServerSample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
+
+    from kvref_bench.peers.binlog import BinaryLog, Mark
 
 SECOND: Final = 1.0
 
@@ -18,21 +21,28 @@ SECOND: Final = 1.0
 class Sampling:
     """One sample; `begin` and `end` are the moments between which it counts, or the block of a `with`.
 
+    log: the binary log whose groups are counted too.
+
     sample: None until the end.
-    resources: a reading of each process when it begins, each second, and at the end.
+    resources: a reading of each process and of the machine when it begins, each second, and at the end.
     """
 
-    def __init__(self, running: Mapping[str, int], counters: Callable[[], dict[str, int]]) -> None:
+    def __init__(
+        self, running: Mapping[str, int], counters: Callable[[], dict[str, int]], log: BinaryLog | None = None
+    ) -> None:
         self.sample: ServerSample | None = None
         self.resources: list[Resource] = []
         self._running = running
         self._counters = counters
+        self._log = log
+        self._mark: Mark | None = None
         self._over = Event()
         self._reader = Thread(target=self._read_each_second, name="readings", daemon=True)
         self._before: tuple[dict[str, int], dict[int, tuple[int, int]], list[Resource]] | None = None
 
     def begin(self) -> None:
         """Take the first numbers and go on reading in a thread."""
+        self._mark = None if self._log is None else self._log.end()
         self._before = (self._counters(), self._switches(), self._read())
         self._reader.start()
 
@@ -56,6 +66,8 @@ class Sampling:
                 usage.voluntary += max(0, voluntary - switches[pid][0])
                 usage.involuntary += max(0, involuntary - switches[pid][1])
         moved = {name: value - counters.get(name, 0) for name, value in self._counters().items()}
+        if self._log is not None and self._mark is not None:
+            moved |= self._log.groups(self._mark)
         self.sample = ServerSample(usage, {name: moved[name] for name in sorted(moved) if moved[name]})
         return self.sample
 
@@ -80,7 +92,7 @@ class Sampling:
 
     def _read(self) -> list[Resource]:
         now = list(processes.readings(self._running))
-        self.resources.extend(now)
+        self.resources.extend([*now, machine.reading()])
         return now
 
     def _switches(self) -> dict[int, tuple[int, int]]:

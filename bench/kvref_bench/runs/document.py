@@ -71,7 +71,7 @@ def begin(
         },
         "seed_rng": seed,
         "machine": machine.machine(),
-        "runtime": machine.without_paths(machine.runtime()),
+        "runtime": machine.runtime(),
         "servers": [server(peer, scenario.table.keys.count) for peer in peers],
         "network": more.get("network", {}),
         "clock": machine.clock(),
@@ -90,7 +90,8 @@ def server(peer: Peer, rows: int) -> Document:
     """
     facts: Document = machine.without_paths(asdict(peer))
     facts["variables"] = {name: text for name, text in facts["variables"].items() if name != "hostname"}
-    return {**facts, "rows": rows, "judged": verdict.words(peer.verdict)}
+    judged = verdict.SQL if peer.address is None else verdict.words(peer.verdict)
+    return {**facts, "rows": rows, "judged": judged}
 
 
 def end(document: Document, stopped: str | None, warnings: list[str], **more: Any) -> Document:

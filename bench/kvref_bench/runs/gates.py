@@ -12,6 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from kvref_bench.load.histogram import middle
+from kvref_bench.runs import queueing
 from kvref_bench.runs.merge import Merged, percentile
 from kvref_bench.runs.tables import busiest
 
@@ -80,7 +84,8 @@ Gate = Callable[[Judged], str | None]
 
 def stopped_early(judged: Judged) -> str | None:
     """A worker says why it ended before its time."""
-    reasons = sorted({each.stopped for each in judged.point.results if each.stopped is not None})
+    # A reason is one part of a text that `; ` joins.
+    reasons = sorted({each.stopped.replace(";", ",") for each in judged.point.results if each.stopped is not None})
     if not judged.point.results:
         return "no worker reported"
     return f"stopped early: {', '.join(reasons)}" if reasons else None
@@ -106,7 +111,7 @@ def client_saturated(judged: Judged) -> str | None:
     """A worker used nearly a whole core; where a client library is what is measured, that is the answer."""
     share = busiest(judged.point)
     if judged.driver == "wire" and share > BUSIEST:
-        return f"client saturated: a worker used {share:.0%} of a core, limit {BUSIEST:.0%}; take more processes"
+        return f"client saturated: a worker used {share:.0%} of a core, limit {BUSIEST:.0%} (take more processes)"
     return None
 
 
@@ -202,15 +207,30 @@ def _rates(judged: Judged) -> list[int]:
 
 
 def late(judged: Judged) -> str | None:
-    """The generator, or too few sessions, kept the schedule of the open loop waiting."""
+    """Requests of the open loop were sent later than its sessions, as busy as they were, explain."""
     lag = percentile(judged.merged.bins("lag"), 0.99)
     if judged.point.rate is None or lag is None:
         return None
     median = percentile(judged.merged.bins("intended"), 0.5) or 0.0
-    limit = max(LAG, LAG_SHARE * median)
+    queue = _queue(judged, judged.point.rate)
+    if math.isinf(queue):
+        return f"overloaded: {judged.point.sessions} sessions cannot hold {judged.point.rate:.0f}/s, all are busy"
+    limit = max(LAG, LAG_SHARE * median, queue)
     if lag <= limit:
         return None
-    return f"late: 99 % were sent within {lag / 1e6:.2f} ms of their moment, limit {limit / 1e6:.2f} ms; more sessions?"
+    return f"late: 99 % were sent within {lag / 1e6:.2f} ms of their moment, limit {limit / 1e6:.2f} ms"
+
+
+def _queue(judged: Judged, rate: float) -> float:
+    """Give the wait for a session, ns, that 99 % of requests must not exceed; each worker has its own queue."""
+    point, bins = judged.point, judged.merged.bins("service")
+    durations = middle(np.array(list(bins), dtype=np.int64)) / 1e9
+    counts = np.array(list(bins.values()), dtype=np.float64)
+    mean = float(np.average(durations, weights=counts))
+    variation = float(np.average((durations - mean) ** 2, weights=counts)) / mean**2 if mean else 0.0
+    workers = max(point.processes, 1)
+    requests = rate / (point.depth * point.multiget) / workers
+    return queueing.wait(requests, point.sessions / workers, mean, variation) * 1e9
 
 
 def skipped(judged: Judged) -> str | None:
@@ -219,7 +239,7 @@ def skipped(judged: Judged) -> str | None:
     planned = judged.merged.ops + missing
     if missing <= COUNTED * planned:
         return None
-    return f"skipped: {missing} of {planned} were never sent, limit {COUNTED:.1%}; the rate is too high"
+    return f"skipped: {missing} of {planned} were never sent, limit {COUNTED:.1%} (the rate is too high)"
 
 
 def others(judged: Judged) -> str | None:

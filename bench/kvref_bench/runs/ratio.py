@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import stats
 
 from kvref_bench.runs.gates import REPETITIONS
 
@@ -84,6 +83,8 @@ def compare(
         threshold: share by which medians must differ, 0.05 for 5 %, beside an interval without 1.
         seed: of the resampling; the runs' names.
     """
+    from scipy import stats  # noqa: PLC0415 -- takes a second to load, for every command
+
     first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     ratio = _of_medians(first, second)
     enough = min(len(first), len(second)) >= REPETITIONS
@@ -111,6 +112,8 @@ def _of_medians(a: NDArray[np.float64], b: NDArray[np.float64], axis: int = -1) 
 
 
 def _interval(a: NDArray[np.float64], b: NDArray[np.float64], *, pairs: bool, seed: str) -> tuple[float, float]:
+    from scipy import stats  # noqa: PLC0415 -- as above
+
     rng = np.random.default_rng(zlib.crc32(seed.encode()))
     # Percentiles of the ratio, since BCa has none where all repetitions are alike.
     found = stats.bootstrap(

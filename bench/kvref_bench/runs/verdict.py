@@ -12,6 +12,7 @@ from kvref_bench.errors import BenchError
 REPORT: Final = "report.jsonl"
 FORMAT: Final = 1  # of the report, which its first line tells
 NONE: Final = "no conformance report: nothing says that this endpoint answers correctly"
+SQL: Final = "SQL alone: it does not speak the protocol that is judged"
 
 Line = dict[str, Any]
 

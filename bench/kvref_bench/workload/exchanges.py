@@ -70,7 +70,8 @@ class Exchanges:
                 yield each
                 continue
             yield self._joined([("gets", [each])])
-            request, reply = self._codec.ask("cas", [each], cas=self._cas.get(each.name, 0))
+            # 0 means "whatever it is" in the binary protocol; of a key that is not there any other number will do.
+            request, reply = self._codec.ask("cas", [each], cas=self._cas.get(each.name) or 1)
             yield Exchange(request, reply, (self._kinds.number("cas", expected("cas", there=each.there)),))
 
     def _number(self, session: int) -> int:

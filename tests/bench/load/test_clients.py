@@ -42,6 +42,9 @@ class Looker:
     def __init__(self) -> None:
         self.told: list[Progress] = []
 
+    def going(self, seconds: float) -> None:
+        pass
+
     def progress(self, what: Progress) -> None:
         self.told.append(what)
 

@@ -29,6 +29,9 @@ class Looker:
         self.seen: list[Progress] = []
         self._stop_after = stop_after
 
+    def going(self, seconds: float) -> None:
+        self.started = seconds
+
     def progress(self, what: Progress) -> None:
         self.seen.append(what)
 

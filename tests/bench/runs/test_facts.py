@@ -52,6 +52,10 @@ def test_without_a_report_a_run_says_so(tmp_path: Path) -> None:
     assert judged == "no conformance report: nothing says that this endpoint answers correctly"
 
 
+def test_a_sql_server_is_nothing_to_judge() -> None:
+    assert document.server(Peer("m", "mysql", "8.0.33", sql="mysql://h/"), 0)["judged"].startswith("SQL alone")
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -85,6 +89,13 @@ def test_facts_of_the_machine() -> None:
     assert second.user + second.system >= first.user + first.system > 0
 
 
+def test_the_environment_keeps_its_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/home/someone/a:/home/someone/b")
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    env = machine.runtime()["env"]
+    assert (env["PYTHONPATH"], env["PYTHONHASHSEED"]) == ("(folders)", "0")
+
+
 def test_the_tool_names_its_commit() -> None:
     facts = machine.tool(["kvref"])
     assert facts["version"]
@@ -99,6 +110,7 @@ def test_the_tool_names_its_commit() -> None:
         ("mysql://root@localhost/?unix_socket=/run/x/mysql.sock", "mysql://root@localhost/?unix_socket=mysql.sock"),
         ("sqlite:////home/someone/kvref.db", "sqlite:///kvref.db"),
         ("127.0.0.1:11211", "127.0.0.1:11211"),
+        ("file:/var/lib/x", "file:x"),
         ("https://dev.mysql.com/doc/refman/", "https://dev.mysql.com/doc/refman/"),
         (["--endpoint", {"a": ("/one/two/",)}], ["--endpoint", {"a": [""]}]),
         (5, 5),

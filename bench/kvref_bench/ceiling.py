@@ -1,0 +1,91 @@
+"""What the generator itself can do: the sessions of a point against a server that does nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref_bench.load import coordinator, histogram, null
+from kvref_bench.load.work import Clock
+from kvref_bench.runs.merge import Merged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kvref_bench.load.coordinator import Engine, Watch
+    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.work import Work
+
+_WARMUP: Final = 0.2
+_MEASURE: Final = 1.0  # seconds at most
+
+
+class Ceilings:
+    """Measures each shape of requests once.
+
+    measure: seconds for each, of which not more than one is used.
+    """
+
+    def __init__(self, engine: Engine, watch: Watch, measure: float) -> None:
+        self._engine = engine
+        self._watch = watch
+        self._clock = Clock(_WARMUP, min(measure, _MEASURE))
+        self._known: dict[str, float] = {}
+        self.facts: list[dict[str, Any]] = []
+
+    def of(self, work: Work) -> float | None:
+        """Give operations a second without a server; None where it was not measured."""
+        return self._known.get(_name(work))
+
+    def measure(self, works: Iterable[Work]) -> None:
+        """Measure the shapes of several points; the first one at half its rate too, for the lag of the open loop.
+
+        Raises:
+            BenchError: the null responder does not start, or a worker does not reach it.
+        """
+        for shape in {_name(work): _shape(work) for work in works}.values():
+            if self._watch.stopping():
+                return
+            with null.responder(shape, self._engine.control_host) as address:
+                results = coordinator.measure(address, shape, self._clock, self._engine, self._watch)
+                rate = a_second(results)
+                facts = {**_told(shape), "operations_per_second": rate, "cpu_us_per_operation": _cpu(results)}
+                if not self.facts and rate:
+                    half = replace(self._clock, rate=rate / 2)
+                    lagging = coordinator.measure(address, shape, half, self._engine, self._watch)
+                    facts["lag_p99_ns_at_half"] = histogram.quantile(Merged.of(lagging).bins("lag"), 0.99)
+            self._known[_name(shape)] = rate
+            self.facts.append(facts)
+
+
+def a_second(results: Sequence[WorkerResult]) -> float:
+    """Give what all workers answered together in a second; 0 where nothing was measured."""
+    merged = Merged.of(results)
+    return merged.ops / merged.seconds if merged.seconds else 0.0
+
+
+def _cpu(results: Sequence[WorkerResult]) -> float | None:
+    done = Merged.of(results).ops
+    return sum(each.usage.user + each.usage.system for each in results) / done * 1e6 if done else None
+
+
+def _shape(work: Work) -> Work:
+    # Everything else makes no other bytes.
+    return replace(
+        work, protocol="null", route="none", mapping="", verbs={"get": 1.0}, statements={}, operations=None, seed=0,
+        driver="wire",
+    )  # fmt: skip
+
+
+def _name(work: Work) -> str:
+    return str(asdict(_shape(work)))
+
+
+def _told(shape: Work) -> dict[str, Any]:
+    return {
+        "sessions": shape.sessions,
+        "depth": shape.depth,
+        "multiget": shape.multiget,
+        "key_length": shape.keys.length,
+        "value_sizes": shape.values.sizes,
+    }

@@ -1,0 +1,96 @@
+"""Which servers a command line asks for: [NAME=]VALUE words of several options that belong together by their names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref import targets
+from kvref.addresses import parse_address
+from kvref_bench.errors import BenchError
+from kvref_bench.peers.spec import PeerSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NAMED: Final = re.compile(r"([A-Za-z0-9][\w.+-]*)=(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of each option, as given."""
+
+    endpoints: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    sql: Sequence[str] = ()
+    reload: Sequence[str] = ()
+    restart: Sequence[str] = ()
+    report: Sequence[str] = ()
+
+
+def read(words: Words) -> tuple[PeerSpec, ...]:
+    """Put together what is said of each server.
+
+    A word of --sql, --reload, --restart or --report that has no name belongs to the only server there is; a DSN with a
+    name that no endpoint has is a server of its own, and so is one without a name where there is no endpoint.
+
+    Raises:
+        BenchError: no server, two of one name, an unknown target, or a word that could belong to several.
+    """
+    specs = [PeerSpec(endpoint=_address(address), name=name) for name, address in map(_split, words.endpoints)]
+    for name, target in map(_split, words.targets):
+        if target not in targets.names():
+            raise BenchError(f"--target {target!r}: choose one of {', '.join(targets.names())}")
+        specs.append(PeerSpec(endpoint=target, name=name or target))
+    specs = _with_sql(specs, words)
+    if not specs:
+        raise BenchError("no server to measure: give --endpoint HOST:PORT, --target NAME or --sql DSN")
+    names = [each.name for each in specs if each.name]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice or (len(specs) > 1 and len(names) < len(specs)):
+        raise BenchError("several servers: give each a name of its own, NAME=HOST:PORT, NAME=TARGET, NAME=DSN")
+    for option in ("reload", "restart", "report"):
+        for word in getattr(words, option):
+            specs = _belonging(specs, option, word)
+    return tuple(specs)
+
+
+def _with_sql(specs: list[PeerSpec], words: Words) -> list[PeerSpec]:
+    specs = list(specs)
+    for word in words.sql:
+        name, dsn = _split(word)
+        here = [number for number, spec in enumerate(specs) if spec.endpoint is not None and spec.name == name]
+        if not name and len(words.endpoints) > 1:
+            raise BenchError(f"--sql {word!r}: which endpoint is it behind? write NAME={word}, NAME as in --endpoint")
+        if here or (not name and words.endpoints):
+            number = here[0] if here else 0
+            specs[number] = replace(specs[number], sql=dsn)
+        else:
+            specs.append(PeerSpec(name=name or ("sql" if specs else ""), sql=dsn))
+    return specs
+
+
+def _belonging(specs: Sequence[PeerSpec], option: str, word: str) -> list[PeerSpec]:
+    name, value = _split(word)
+    # A shell command may itself begin with NAME=VALUE.
+    if name not in {spec.name for spec in specs if spec.name}:
+        name, value = "", word
+    if not name and len(specs) > 1:
+        names = ", ".join(spec.name for spec in specs)
+        raise BenchError(f"--{option} {word!r}: of which server? write NAME={word}, NAME one of {names}")
+    changes: dict[str, Any] = {option: Path(value) if option == "report" else value}
+    return [replace(spec, **changes) if spec.name == name or not name else spec for spec in specs]
+
+
+def _split(word: str) -> tuple[str, str]:
+    named = _NAMED.fullmatch(word)
+    return (named[1], named[2]) if named else ("", word)
+
+
+def _address(text: str) -> str:
+    address = parse_address(text)
+    if not address.port:
+        raise BenchError(f"--endpoint {text!r}: port 0 is none; write HOST:PORT")
+    return text

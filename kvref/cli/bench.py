@@ -1,0 +1,228 @@
+"""`kvref bench`: measure endpoints with the experiments of the articles, compare and export runs.
+
+The work is done in `kvref_bench`; results go to standard output, progress to standard error. Exit code 0 measured,
+2 not, or not to the end, 130 ended by Ctrl-C; what was measured until then is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich.console import Console
+
+from kvref.errors import KvrefError
+from kvref_bench import benchmark, judged, link, scenario, specs, summary
+from kvref_bench.display import Screen, duration
+from kvref_bench.experiment import STOPPED
+from kvref_bench.order import estimate
+from kvref_bench.runs import compare as comparing
+from kvref_bench.runs import document, export, folder
+from kvref_bench.runs.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.table import Table
+
+    from kvref_bench.benchmark import Outcome
+
+INTERRUPTED: Final = 130
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_scale = click.option(
+    "--scale",
+    type=click.Choice(scenario.SCALES),
+    default="laptop",
+    show_default=True,
+    help="small: seconds, for tests; laptop: minutes; full: as published.",
+)
+_overrides = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Another value of the scenario, e.g. sessions=1,8 or work.depth=16; repeatable.",
+)
+
+
+def _server(name: str, metavar: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(f"--{name}", multiple=True, metavar=f"[NAME=]{metavar}", help=f"{text} Repeatable.")
+
+
+@click.group("bench")
+def command() -> None:
+    """Measure endpoints, over memcached and SQL, with the experiments of the articles."""
+
+
+@command.command()
+@click.argument("name", metavar="SCENARIO")
+@_server("endpoint", "HOST:PORT", "Measure this endpoint.")
+@_server("target", "TARGET", "Boot a private instance of a target and measure it; see `kvref target list`.")
+@_server("sql", "DSN", "The database behind the endpoint of that NAME; with a NAME of its own, a server by itself.")
+@_server("reload", "COMMAND", "Shell command that makes an endpoint read its configuration tables again.")
+@_server("restart", "COMMAND", "Shell command that starts it again with the settings behind it, NAME=VALUE words.")
+@_server("report", "DIR", "Conformance report of a server, made by `kvref conform --report DIR`.")
+@_scale
+@_overrides
+@click.option("--out", metavar="DIR", default="kvref-runs", show_default=True, help="Where the run's folder is made.")
+@click.option("--conform", is_flag=True, help="Judge each endpoint with `kvref conform` first and keep its report.")
+@click.option("--processes", type=click.IntRange(1, 1024), metavar="N", help="Load workers at most.")
+@click.option("--pin", is_flag=True, help="Pin each load worker to a CPU.")
+@click.option("--via-namespace", metavar="RATE[,DELAY]", help="Put the workers behind a link, e.g. 1gbit; needs root.")
+@click.option("--dask", metavar="SCHEDULER", help="Run the workers on a Dask cluster, tcp://HOST:PORT.")
+@click.option("--control-host", metavar="HOST", help="Address of this machine as the cluster's workers reach it.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of every draw.")
+@_as_json
+@click.pass_context
+def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> None:
+    """Measure the SCENARIO, or a TOML file, on one or several servers, interleaved.
+
+    Each run is a folder. Ctrl-C ends it and keeps what was measured; a second one ends it at once.
+    """
+    chosen = scenario.load(name, options["scale"], options["overrides"])
+    words = specs.Words(
+        endpoints=options["endpoint"],
+        targets=options["target"],
+        sql=options["sql"],
+        reload=options["reload"],
+        restart=options["restart"],
+        report=options["report"],
+    )
+    servers = specs.read(words)
+    workers = _workers(options)
+    made = Path(options["out"], document.new_id())
+    try:
+        with Screen() as screen:
+            if options["conform"]:
+                servers = judged.judge(servers, made, screen)
+            request = benchmark.Request(chosen, servers, workers, made, options["seed"], sys.argv)
+            outcome = benchmark.measure(request, screen)
+    except KeyboardInterrupt:
+        click.echo("stopped by the user; nothing was measured", err=True)
+        context.exit(INTERRUPTED)
+    _show(outcome, as_json)
+    if outcome.stopped == STOPPED:
+        context.exit(INTERRUPTED)
+    if outcome.stopped is not None:
+        raise KvrefError(f"{outcome.stopped}; what was measured until then is in {outcome.folder}")
+
+
+def _workers(options: dict[str, Any]) -> benchmark.Workers:
+    shaped, dask, control = options["via_namespace"], options["dask"], options["control_host"]
+    if dask is not None and (options["pin"] or shaped):
+        raise KvrefError("--pin and --via-namespace are for workers of this machine: leave out --dask or them")
+    if control is not None and dask is None:
+        raise KvrefError("--control-host is for workers of a cluster: give --dask too")
+    return benchmark.Workers(
+        options["processes"], options["pin"], link.shape(shaped) if shaped else None, dask, control
+    )
+
+
+def _show(outcome: Outcome, as_json: bool) -> None:
+    measured = folder.read(outcome.folder)
+    info = measured.info
+    if as_json:
+        facts = {name: info[name] for name in ("run_id", "stopped", "warnings", "notes")}
+        servers = [{key: each[key] for key in ("name", "kind", "version", "judged")} for each in info["servers"]]
+        found = {"folder": str(outcome.folder), **facts, "servers": servers, "rows": summary.rows(measured)}
+        click.echo(json.dumps(found, indent=2, allow_nan=False))
+        return
+    _print(summary.table(measured))
+    for each in info["servers"]:
+        click.echo(f"{each['name']} ({each['version']}): {each['judged']}{judged.fix(each)}")
+    for text in (*info["warnings"], *info["notes"]):
+        click.echo(text)
+    click.echo(f"run: {outcome.folder}")
+
+
+def _print(table: Table) -> None:
+    console = Console()
+    # A file or a pipe has no width of its own.
+    (console if console.is_terminal else Console(width=160)).print(table)
+
+
+@command.command("list")
+@_as_json
+def list_(as_json: bool) -> None:
+    """List the scenarios: the question, the article, and how long one server takes at least."""
+    found = [{scale: scenario.load(name, scale) for scale in scenario.SCALES} for name in scenario.names()]
+    if as_json:
+        click.echo(json.dumps([_listed(each) for each in found], indent=2))
+        return
+    for each in found:
+        one = each["full"]
+        times = ", ".join(f"{scale} {duration(estimate(resolved))}" for scale, resolved in each.items())
+        click.secho(one.name, bold=True, nl=False)
+        click.echo(f": {'up to ' if _limited(one) else ''}{times}")
+        for text in (one.question, f"After {_article(one)}"):
+            click.echo(click.wrap_text(text, 110, "  ", "  "))
+
+
+def _listed(scales: dict[str, scenario.Scenario]) -> dict[str, Any]:
+    one = scales["full"]
+    seconds = {scale: round(estimate(resolved)) for scale, resolved in scales.items()}
+    facts = {"name": one.name, "question": one.question, "source": _article(one)}
+    return {**facts, "seconds": seconds, "at_most": _limited(one)}
+
+
+def _article(one: scenario.Scenario) -> str:
+    return " ".join(one.source.partition(". ")[0].split())
+
+
+def _limited(one: scenario.Scenario) -> bool:
+    # Where sessions have a number of operations the time is only their limit.
+    return any(series.work.operations is not None for series in one.series)
+
+
+@command.command()
+@click.argument("name", metavar="SCENARIO")
+@_scale
+@_overrides
+def show(name: str, scale: str, overrides: tuple[str, ...]) -> None:
+    """Print the SCENARIO, or a TOML file, as it is measured at a scale, as JSON."""
+    click.echo(json.dumps(asdict(scenario.load(name, scale, overrides)), indent=2))
+
+
+@command.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=comparing.THRESHOLD,
+    show_default=True,
+    help="Share below which a difference is none.",
+)
+@_as_json
+def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
+    """Compare two runs or two parts of one, each RUN, RUN:SERVER or RUN:SERVER:SERIES.
+
+    What is said is the ratio of medians with its interval; "no difference shown" is an answer.
+    """
+    found = comparing.compare(Selection.parse(a), Selection.parse(b), threshold)
+    if as_json:
+        click.echo(json.dumps(found.json(), indent=2, default=str))
+        return
+    _print(found.table())
+    for server, words in found.judged.items():
+        click.echo(f"{server}: {words}")
+    for text in (*found.warnings, *found.left_out):
+        click.echo(text)
+
+
+@command.command("export")
+@click.argument("path", metavar="RUN")
+@click.option("--format", "form", type=click.Choice(list(export.FORMATS)), required=True, help="Of which tool.")
+@click.option("--out", metavar="DIR", required=True, help="Where the files go.")
+@_as_json
+def export_(path: str, form: str, out: str, as_json: bool) -> None:
+    """Write a RUN in the format of another tool.
+
+    hlog and hgrm are HdrHistogram's, memtier the JSON of memtier_benchmark, csv the tables as they are.
+    """
+    written = [str(each) for each in export.export(folder.read(path), form, out)]
+    click.echo(json.dumps(written, indent=2) if as_json else "\n".join(written))

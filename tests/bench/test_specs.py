@@ -1,0 +1,54 @@
+"""Which servers a command line asks for, and what it says to words that could mean several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kvref.errors import KvrefError
+from kvref_bench.peers import PeerSpec
+from kvref_bench.specs import Words, read
+
+ONE, OTHER = "127.0.0.1:1", "127.0.0.1:2"
+DSN = "mysql://root@localhost/?unix_socket=a.sock"
+
+
+def test_words_without_a_name_belong_to_the_only_server() -> None:
+    words = Words([ONE], sql=[DSN], reload=["kill -HUP 1"], restart=["FLAGS=1 ./restart"], report=["r=1/report"])
+    assert read(words) == (PeerSpec(ONE, "", DSN, "kill -HUP 1", "FLAGS=1 ./restart", Path("r=1/report")),)
+
+
+def test_words_with_a_name_belong_to_the_server_of_that_name() -> None:
+    words = Words(["a=" + ONE, "b=" + OTHER], sql=["b=" + DSN], restart=["b=B=2 ./again"], report=["a=report"])
+    assert read(words) == (PeerSpec(ONE, "a", report=Path("report")), PeerSpec(OTHER, "b", DSN, restart="B=2 ./again"))
+
+
+def test_a_database_by_itself_is_a_server() -> None:
+    assert read(Words(sql=[DSN])) == (PeerSpec(None, "", DSN),)
+    assert read(Words(targets=["memcached"], sql=["rows=" + DSN])) == (
+        PeerSpec("memcached", "memcached"), PeerSpec(None, "rows", DSN),
+    )  # fmt: skip
+    assert read(Words(targets=["old=memcached", "new=memcached"])) == (
+        PeerSpec("memcached", "old"), PeerSpec("memcached", "new"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (Words(), "no server to measure: give --endpoint HOST:PORT"),
+        (Words(["localhost"]), "address 'localhost': write HOST:PORT"),
+        (Words(["localhost:0"]), "port 0"),
+        (Words(targets=["memcache"]), "--target 'memcache': choose one of mysql-8.0-plugin, "),
+        (Words([ONE, OTHER]), "give each a name of its own"),
+        (Words(["a=" + ONE, "a=" + OTHER]), "give each a name of its own"),
+        (Words(targets=["memcached", "memcached"]), "give each a name of its own"),
+        (Words(["a=" + ONE, "b=" + OTHER], sql=[DSN]), "which endpoint is it behind? write NAME=mysql"),
+        (Words(["a=" + ONE, "b=" + OTHER], reload=["true"]), "--reload 'true': of which server? write NAME=true"),
+    ],
+)
+def test_what_is_missing_or_could_mean_two_is_said(words: Words, text: str) -> None:
+    with pytest.raises(KvrefError) as told:
+        read(words)
+    assert text in str(told.value)
