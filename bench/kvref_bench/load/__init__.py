@@ -1,0 +1,1 @@
+"""Load workers: what they are asked (`work`), what they send (`plan`), how they count (`recorder`), who starts them."""

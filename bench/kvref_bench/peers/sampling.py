@@ -6,6 +6,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Self
 
 from kvref_bench.peers import processes
+from kvref_bench.runs import machine
 from kvref_bench.runs.records import Resource, ServerSample
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Sampling:
     log: the binary log whose groups are counted too.
 
     sample: None until the end.
-    resources: a reading of each process when it begins, each second, and at the end.
+    resources: a reading of each process and of the machine when it begins, each second, and at the end.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Sampling:
 
     def _read(self) -> list[Resource]:
         now = list(processes.readings(self._running))
-        self.resources.extend(now)
+        self.resources.extend([*now, machine.reading()])
         return now
 
     def _switches(self) -> dict[int, tuple[int, int]]:

@@ -71,7 +71,7 @@ class Comparison:
         for name in ("point", "measure", "A", "B", "A : B", "95 %", "P(A > B)", "verdict on A"):
             table.add_column(name, justify="right" if name in {"A", "B", "A : B"} else "left")
         for each in self.compared:
-            place = _words(each.place)
+            place = _words({name: value for name, value in each.place.items() if self._tells(name)})
             for number, one in enumerate(each.ratios):
                 interval = "-" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}"
                 table.add_row(
@@ -84,6 +84,10 @@ class Comparison:
                     one.verdict,
                 )
         return table
+
+    def _tells(self, name: str) -> bool:
+        """Whether a part of the place is worth a word in each row: what is the same in all is not."""
+        return name == "sessions" or len({str(each.place.get(name)) for each in self.compared}) > 1
 
     def notes(self) -> list[str]:
         """Give the lines that belong under the table."""

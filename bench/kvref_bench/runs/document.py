@@ -71,7 +71,7 @@ def begin(
         },
         "seed_rng": seed,
         "machine": machine.machine(),
-        "runtime": machine.without_paths(machine.runtime()),
+        "runtime": machine.runtime(),
         "servers": [server(peer, scenario.table.keys.count) for peer in peers],
         "network": more.get("network", {}),
         "clock": machine.clock(),

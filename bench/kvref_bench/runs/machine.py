@@ -18,7 +18,7 @@ import psutil
 from kvref_bench.runs.records import Resource
 
 # An absolute path of two parts and more; the names of folders say nothing that a reader of a run needs.
-PATH: Final = re.compile(r"(?:(?<![\w./:])|(?<=sqlite:///))/(?:[\w.@+~%-]+/)+")
+PATH: Final = re.compile(r"(?:(?<![\w./])|(?<=sqlite:///))/(?:[\w.@+~%-]+/)+")
 LOOPS: Final = 20_000
 
 
@@ -60,7 +60,12 @@ def runtime() -> dict[str, Any]:
         "implementation": platform.python_implementation(),
         **{name: _version(name) for name in ("uvloop", "numpy", "pandas", "pyarrow", "scipy")},
         "gc": {"enabled": gc.isenabled(), "threshold": list(gc.get_threshold())},
-        "env": {name: text for name, text in sorted(os.environ.items()) if name.startswith("PYTHON")},
+        # Folders are nobody's business, that one was set is.
+        "env": {
+            name: "(folders)" if os.sep in text else text
+            for name, text in sorted(os.environ.items())
+            if name.startswith("PYTHON")
+        },
     }
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kvref_bench.load.result import Cell, Timing, WorkerResult
 
 ERROR: Final = "error"
+# Of a lag: further looks at the writes whose `visible` is counted.
+BESIDE: Final = frozenset({"uncommitted", "unlocked"})
 # A point that was meant to last 10 s may report 9.998 s: its last second is a whole one.
 SLACK: Final = 0.02
 
@@ -50,7 +52,7 @@ class Merged:
         """Give the counts by bin of what was answered without an error, in one second or in all."""
         total: Counter[int] = Counter()
         for cell, bins in self.cells.items():
-            if cell.timing == timing and cell.kind.outcome != ERROR and second in {None, cell.second}:
+            if cell.timing == timing and _is_answer(cell.kind.outcome) and second in {None, cell.second}:
                 total.update(bins)
         return dict(total)
 
@@ -66,7 +68,7 @@ class Merged:
     @property
     def ops(self) -> int:
         """Operations that were answered without an error."""
-        return sum(count for (_, outcome), count in self.outcomes.items() if outcome != ERROR)
+        return sum(count for (_, outcome), count in self.outcomes.items() if _is_answer(outcome))
 
     def outcome(self, word: str) -> int:
         """Count the operations that ended so."""
@@ -78,7 +80,7 @@ class Merged:
         good: Counter[int] = Counter()
         bad: Counter[int] = Counter()
         for cell, bins in self.cells.items():
-            if cell.timing == "service":
+            if cell.timing == "service" and cell.kind.outcome not in BESIDE:
                 (bad if cell.kind.outcome == ERROR else good)[cell.second] += sum(bins.values())
         last = max(max([*good, *bad], default=-1) + 1, self.whole_seconds)
         return [(good[second], bad[second]) for second in range(last)]
@@ -92,3 +94,7 @@ class Merged:
 def percentile(bins: Mapping[int, int], share: float) -> float | None:
     """Give a quantile in ns, or None where nothing was answered."""
     return float(quantile(bins, share)) if bins else None
+
+
+def _is_answer(outcome: str) -> bool:
+    return outcome != ERROR and outcome not in BESIDE

@@ -23,7 +23,7 @@ QPS = ratio.MEASURES[0]
 
 def _point(server: str, repetition: int, factor: float = 1.0, **facts: Any) -> Point:
     rng = np.random.default_rng([repetition, len(server), ord(server[0])])
-    each = int(1000 * factor * rng.normal(1.0, 0.01))
+    each = int(200 * factor * rng.normal(1.0, 0.01))
     return made.point(
         made.result(repetition, each=each, median=100e3 / factor), server=server, repetition=repetition, **facts
     )

@@ -89,6 +89,13 @@ def test_facts_of_the_machine() -> None:
     assert second.user + second.system >= first.user + first.system > 0
 
 
+def test_the_environment_keeps_its_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/home/someone/a:/home/someone/b")
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    env = machine.runtime()["env"]
+    assert (env["PYTHONPATH"], env["PYTHONHASHSEED"]) == ("(folders)", "0")
+
+
 def test_the_tool_names_its_commit() -> None:
     facts = machine.tool(["kvref"])
     assert facts["version"]
@@ -103,6 +110,7 @@ def test_the_tool_names_its_commit() -> None:
         ("mysql://root@localhost/?unix_socket=/run/x/mysql.sock", "mysql://root@localhost/?unix_socket=mysql.sock"),
         ("sqlite:////home/someone/kvref.db", "sqlite:///kvref.db"),
         ("127.0.0.1:11211", "127.0.0.1:11211"),
+        ("file:/var/lib/x", "file:x"),
         ("https://dev.mysql.com/doc/refman/", "https://dev.mysql.com/doc/refman/"),
         (["--endpoint", {"a": ("/one/two/",)}], ["--endpoint", {"a": [""]}]),
         (5, 5),
