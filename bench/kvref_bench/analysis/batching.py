@@ -84,17 +84,14 @@ def moved(runs: Sequence[Run], points: pd.DataFrame, counter: str) -> pd.Series[
 def draw_surface(axes: Axes, rates: pd.DataFrame, base: float, size: float = 15) -> None:
     """Draw a surface as a grid: each cell with its rate and how many times `base` that is; the darker, the faster."""
     values = rates.to_numpy(dtype=float)
-    axes.imshow(
-        np.log(values / base),
-        cmap="Blues",
-        aspect="auto",
-        vmin=-0.7,
-        vmax=max(np.nanmax(np.log(values / base)), 0.7) * 1.5,
-    )
+    field = np.log(values / base)
+    top = max(float(np.nanmax(field)), 0.7) * 1.3
+    axes.imshow(field, cmap="Blues", aspect="auto", vmin=-0.7, vmax=top)
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
             text = f"{style.short(value)}/s\nx {value / base:.3g}"
-            axes.text(column, row, text, ha="center", va="center", fontsize=size, linespacing=1.3)
+            ink = "white" if field[row, column] > 0.55 * top else style.INK
+            axes.text(column, row, text, ha="center", va="center", fontsize=size, linespacing=1.3, color=ink)
     axes.set_xticks(range(len(rates.columns)), [str(each) for each in rates.columns])
     axes.set_yticks(range(len(rates.index)), [str(each) for each in rates.index])
     axes.set(xlabel="writes in a batch", ylabel="binary log")
@@ -178,7 +175,11 @@ def _gains(points: pd.DataFrame) -> str:
         kept += [rates[1, -1] / rates[0, -1]] if len(rates) > 1 else []
     low, high = min(gains.values()), max(gains.values())
     said = f"Batches of {largest} write {low:.2g}" + (f" to {high:.2g}" if high > low else "") + " times as fast"
-    return said + (f"; the binary log leaves {min(kept):.0%} to {max(kept):.0%} of that" if kept else "")
+    return said + (f"; the binary log leaves {_span(kept)} of that" if kept else "")
+
+
+def _span(shares: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(f"{each:.0%}" for each in (min(shares), max(shares))))
 
 
 def rates(data: Data | None) -> pd.DataFrame:
@@ -246,7 +247,7 @@ def lag_page(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame
         }
         draw_lags(axes, named, drawn, span)
         axes.set_title(f"interval {span} s")
-    panels[-1].legend(loc="lower right", fontsize=11)
+    panels[-1].legend(loc="upper left", fontsize=11)
     return page
 
 

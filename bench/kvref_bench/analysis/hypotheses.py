@@ -143,9 +143,11 @@ _NONE: Final = 1.1  # a ratio below this, or above its inverse, counts as no dif
 
 HYPOTHESES: Final = (
     Hypothesis("H1", "The isolation level does not matter to reads", RECORD, "ro-1m-int",
-               _ratios("factor", ("innodb_api_trx_level=2", "innodb_api_trx_level=0", "best")), 1 / _NONE, _NONE),
+               _ratios("factor", ("innodb_api_trx_level=2", "innodb_api_trx_level=0", "best"), over="memcached"),
+               1 / _NONE, _NONE),
     Hypothesis("H2", "Batches of reads give at most 10 %", PLANET, "ro-1m-int",
-               _ratios("factor", ("daemon_memcached_r_batch_size=max", "daemon_memcached_r_batch_size=1", "best")),
+               _ratios("factor", ("daemon_memcached_r_batch_size=max", "daemon_memcached_r_batch_size=1", "best"),
+                       over="memcached"),
                most=_NONE),
     Hypothesis("H3", "128 sessions read as fast as 32", RECORD, "ro-1m-int",
                _ratios("sessions", ("128", "32", ""), over="memcached"), least=1 / _NONE),
@@ -169,7 +171,7 @@ HYPOTHESES: Final = (
     Hypothesis("H13", "Larger batches make writes faster", NEW, "binlog-batch",
                _ratios("factor", ("daemon_memcached_w_batch_size=max", "daemon_memcached_w_batch_size=1", "best")),
                least=1),
-    Hypothesis("H14", "SQL sees an open batch an interval to a second later", NEW, "bk-commit-lag", _lags, 0, 1, "s"),
+    Hypothesis("H14", "SQL sees a batch an interval to a second later", NEW, "bk-commit-lag", _lags, 0, 1, "s"),
 )  # fmt: skip
 
 
@@ -185,7 +187,8 @@ def judge(hypothesis: Hypothesis, findings: Sequence[Finding]) -> list[Verdict]:
 def _judged(hypothesis: Hypothesis, server: str, found: Sequence[Finding]) -> Verdict:
     known = [each for each in found if not math.isnan(each.low)]
     measured = sorted(each.value for each in found if not math.isnan(each.value))
-    shown = " to ".join(figures(each, 2) for each in dict.fromkeys([measured[0], measured[-1]])) if measured else ""
+    ends = dict.fromkeys([measured[0], measured[-1]]) if measured else ()
+    shown = " to ".join(f"{each:.2f}" if hypothesis.unit == "s" else figures(each, 2) for each in ends)
     if shown:
         shown = f"x {shown}" if hypothesis.unit == "x" else f"{shown} {hypothesis.unit}"
     outside = [each for each in known if each.high < hypothesis.least or each.low > hypothesis.most]
@@ -226,7 +229,7 @@ def draw(axes: Axes, verdicts: Sequence[Verdict]) -> None:
             word, shown = str(words.iat[row, column]), str(figures_.iat[row, column])
             if word != NOT_MEASURED:
                 text = f"{word}   {shown}" if shown else word
-                axes.text(column + 0.5, rows - row - 0.5, text, ha="center", va="center", fontsize=12.5)
+                axes.text(column + 0.5, rows - row - 0.5, text, ha="center", va="center", fontsize=11.5)
     names = {each.name: each for each in HYPOTHESES}
     axes.set_yticks(
         [rows - row - 0.5 for row in range(rows)],

@@ -56,7 +56,7 @@ def draw_percentiles(axes: Axes, curves: Curves, looks: Mapping[str, style.Look]
     axes.xaxis.set_major_locator(FixedLocator([1 / (1 - share) for share in shown]))
     axes.xaxis.set_major_formatter(FixedFormatter([f"p{share * 100:.6g}" for share in shown]))
     axes.xaxis.set_minor_locator(NullLocator())
-    _time_axis(axes)
+    log_time_axis(axes)
     last = {name: each.iloc[-1] for name, each in curves.items()}
     return [style.End(each["beyond"], each["ns"], name, looks[name].colour) for name, each in last.items()]
 
@@ -106,7 +106,7 @@ def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
     axes.set_yscale("log")
     axes.set(xlabel="asked operations per second", xlim=(0, table["rate"].max() * 1.04))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.short(value)))
-    _time_axis(axes)
+    log_time_axis(axes)
     style.label_ends(axes, labels)
     return page
 
@@ -151,7 +151,7 @@ def seconds(data: Data | None, line: str, shares: pd.DataFrame, lines: Mapping[s
         right.plot(each["second"], each["ns"], color=look.colour, marker=look.marker, markeredgecolor="white")
         ends.append(style.End(each["second"].iloc[-1], each["ns"].iloc[-1], name.replace(" ", "\n", 1), look.colour))
     right.set(yscale="log", xlabel=MOMENTS, title="p99 of each second")
-    _time_axis(right, "")
+    log_time_axis(right, "")
     style.label_ends(right, ends, size=13)
     return page
 
@@ -164,11 +164,11 @@ def draw_heat(axes: Axes, shares: pd.DataFrame) -> None:
     field = axes.pcolormesh(second, edges, shares.replace(0.0, np.nan) * 100, cmap="viridis_r", rasterized=True)
     axes.set(yscale="log", xlabel=MOMENTS)
     axes.grid(visible=False)
-    _time_axis(axes)
+    log_time_axis(axes)
     axes.figure.colorbar(field, ax=axes, label="% of the second's requests", pad=0.02)
 
 
-def _time_axis(axes: Axes, label: str = "latency") -> None:
+def log_time_axis(axes: Axes, label: str = "latency") -> None:
     """Name durations on a logarithmic axis, also between the tens where it is short."""
     style.time_axis(axes, label)
     low, high = axes.get_ylim()

@@ -188,7 +188,7 @@ def draw(axes: Axes, rows: pd.DataFrame) -> None:
         axes.text(1.74, place, f"{row['superiority']:.2f}", color=colour, **beside)
     for x, head in ((1.03, "A : B"), (1.2, "verdict on A"), (1.66, "P(A > B)")):
         axes.text(x, len(records) - 0.3, head, color=style.MUTED, **beside)
-    axes.set_yticks(places, [_words(row) for row in records], fontsize=13)
+    axes.set_yticks(places, [_words(row) for row in records], fontsize=12.5)
     axes.set(xscale="log", ylim=(-0.7, len(records) - 0.3), xlabel="A : B")
     low, high = axes.get_xlim()
     axes.xaxis.set_major_locator(FixedLocator(_ticks(low, high)))
@@ -248,7 +248,7 @@ def page(table: pd.DataFrame, data: Data | None, missing: str = NO_PAIR) -> styl
     rows, source = throughput(table), data.source if data else "Source: none."
     if rows.empty:
         return style.nothing("Nothing to compare", missing, source)
-    made, (axes,) = style.slide(finding(table), source, subtitle=UNIT, left=0.37, right=0.68)
+    made, (axes,) = style.slide(finding(table), source, subtitle=UNIT, left=0.4, right=0.7)
     draw(axes, rows)
     return made
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from kvref_bench.analysis import intervals, style
 from kvref_bench.analysis.answer import Answer, cannot_tell, command, figures
+from kvref_bench.analysis.latency_charts import log_time_axis
 from kvref_bench.load import histogram
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def draw_clients(axes: Axes, table: pd.DataFrame) -> None:
     )
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 0.99), ncols=2)
+    axes.legend(loc="upper right")
 
 
 def calibrations(runs: Sequence[Run]) -> pd.DataFrame:
@@ -137,8 +138,8 @@ def draw_lags(axes: Axes, asked: pd.DataFrame) -> None:
     axes.set_xlim(left=0, right=max(60.0, float(np.nanmax(asked["of_ceiling"])) * 105))
     axes.set_ylim(top=max(2 * LAG, float(asked["lag_p99"].max()) * 1.3))
     axes.annotate("limit 2 ms", (0, LAG), xytext=(6, 5), textcoords="offset points", color=style.PALETTE["kvref"][0])
-    axes.legend(loc="lower right")
-    style.time_axis(axes, "99 % of the sends were at most so late")
+    axes.legend(loc="upper right")
+    log_time_axis(axes, "99 % of the sends were at most so late")
 
 
 def lag_page(asked: pd.DataFrame, source: str) -> style.Slide:
