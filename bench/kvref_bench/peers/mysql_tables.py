@@ -11,7 +11,7 @@ from pymysql.constants import ER
 
 from kvref_bench.errors import BenchError
 from kvref_bench.peers.rows import CAS, DATABASE, in_blocks, key_length, told, value_type
-from kvref_bench.peers.tables import MARK, containers_row
+from kvref_bench.peers.tables import containers_row
 from kvref_bench.sql import login as logins
 from kvref_bench.workload import values
 
@@ -102,13 +102,12 @@ class MySQLTables:
                 done += len(some)
                 yield done
 
-    def map(self, table: Table, mark: str) -> None:
+    def map(self, table: Table) -> None:
         """See `Tables`."""
         with self.cursor(f"write {CONTAINERS}, which `kvref init` or the plugin's own script makes") as cursor:
             cursor.execute(f"DELETE FROM {CONTAINERS} WHERE db_schema = '{DATABASE}' OR name = %s", (table.mapping,))
-            for name in (table.mapping, mark):
-                row = containers_row(table, name)
-                cursor.execute(f"INSERT INTO {CONTAINERS} VALUES ({', '.join(['%s'] * len(row))})", row)
+            row = containers_row(table)
+            cursor.execute(f"INSERT INTO {CONTAINERS} VALUES ({', '.join(['%s'] * len(row))})", row)
 
     def delimiter(self) -> str:
         """See `Tables`."""
@@ -118,7 +117,7 @@ class MySQLTables:
     def containers(self) -> list[dict[str, str]]:
         """See `Tables`."""
         with self.cursor(f"read {CONTAINERS}") as cursor:
-            cursor.execute(f"SELECT * FROM {CONTAINERS} WHERE db_schema = '{DATABASE}' AND name NOT LIKE '{MARK}%'")
+            cursor.execute(f"SELECT * FROM {CONTAINERS} WHERE db_schema = '{DATABASE}'")
             names = [column[0] for column in cursor.description or ()]
             return [{name: str(cell) for name, cell in zip(names, row, strict=True)} for row in cursor.fetchall()]
 

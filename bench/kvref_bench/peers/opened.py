@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
@@ -13,10 +13,9 @@ from kvref_bench.peers.binlog import BinaryLog
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sampling import Sampling
 from kvref_bench.peers.settings import Fixed
-from kvref_bench.peers.tables import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from kvref.targets.progress import Progress
     from kvref_bench.peers.settings import Starter
@@ -46,7 +45,6 @@ class OpenPeer:
     _reload: Callable[[], None] | None
     _progress: Progress
     _table: Table | None = field(default=None)
-    _marks: int = 0
     _running: dict[str, int] | None = None
 
     @property
@@ -111,12 +109,7 @@ class OpenPeer:
             self._tables.create(table)
             self._tables.fill(table, self._progress)
         else:
-            with self._configured(self._tables, table):
-                if table.load == "sql":
-                    self._tables.fill(table, self._progress)
-            if table.load == "wire":
-                self._over_the_wire(self.address, table, table.mapping)
-            self._check(self.address, self._tables, table)
+            self._make_mapped(self.address, self._tables, table)
         self._table = table
 
     def sample(self) -> Sampling:
@@ -130,17 +123,9 @@ class OpenPeer:
             raise BenchError(f"{self._known.name} serves tables: give --sql DSN, so that one can be made")
         wire.flush(self.address)
         self._over_the_wire(self.address, table, None)
-        self._check_first(self.address, b"", table)
+        self._check(self.address, "", table)
 
-    def _over_the_wire(self, address: str, table: Table, mapping: str | None) -> None:
-        steps = wire.load(address, mapping, rows.rows(table))
-        rows.told(f"items of {table.name}", table.keys.count, steps, self._progress)
-
-    @contextmanager
-    def _configured(self, tables: Tables, table: Table) -> Iterator[None]:
-        """Make table and mapping; in the block it can be filled; after it the endpoint has read them."""
-        self._marks += 1
-        mark = f"{MARK}{self._marks}-{time.time_ns()}"
+    def _make_mapped(self, address: str, tables: Tables, table: Table) -> None:
         plugin = tables if isinstance(tables, MySQLTables) and tables.has_plugin() else None
         if self._reload is None and plugin is None:
             raise BenchError(f"{self._known.name}: give --reload COMMAND, which makes it read its tables again")
@@ -148,37 +133,49 @@ class OpenPeer:
             plugin.unload_plugin()
         try:
             tables.create(table)
-            tables.map(table, mark)
-            yield
+            tables.map(table)
+            if table.load == "sql":
+                tables.fill(table, self._progress)
         finally:
             if plugin is not None:
                 plugin.load_plugin()
         if self._reload is not None and plugin is None:
             self._reload()
-        assert self.address is not None, "only an endpoint has mappings"
-        self._wait_for(self.address, mark, table)
-
-    def _wait_for(self, address: str, mark: str, table: Table) -> None:
         wire.wait(address)
+        if table.load == "wire":
+            self._until(lambda: self._check_mapping(address, table))
+            self._over_the_wire(address, table, table.mapping)
+        self._until(lambda: self._check(address, f"@@{table.mapping}{tables.delimiter()}", table))
+
+    def _over_the_wire(self, address: str, table: Table, mapping: str | None) -> None:
+        steps = wire.load(address, mapping, rows.rows(table))
+        rows.told(f"items of {table.name}", table.keys.count, steps, self._progress)
+
+    def _until(self, check: Callable[[], None]) -> None:
+        # A server reads its configuration some time after it was told to.
         deadline = time.monotonic() + RELOAD_SECONDS
-        while wire.get(address, f"@@{mark}".encode()) is None:
-            if time.monotonic() > deadline:
-                raise BenchError(
-                    f"{self._known.name}: the mapping of {rows.DATABASE}.{table.name} does not answer"
-                    f" {RELOAD_SECONDS:g} s after the reload: look into its log"
-                )
-            time.sleep(POLL)
+        while True:
+            try:
+                check()
+            except BenchError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(POLL)
+            else:
+                return
 
-    def _check(self, address: str, tables: Tables, table: Table) -> None:
-        self._check_first(address, f"@@{table.mapping}{tables.delimiter()}".encode(), table)
+    def _check_mapping(self, address: str, table: Table) -> None:
+        if wire.get(address, f"@@{table.mapping}".encode()) is None:
+            raise BenchError(f"{self._known.name} does not know the mapping {table.mapping}: look into its log")
 
-    def _check_first(self, address: str, before: bytes, table: Table) -> None:
-        for key, value in rows.rows(table):
-            got = wire.get(address, before + key)
+    def _check(self, address: str, before: str, table: Table) -> None:
+        if before:
+            self._check_mapping(address, table)
+        for key, value in islice(rows.rows(table), 1):
+            got = wire.get(address, before.encode() + key)
             if got != value:
-                word = (before + key).decode()
+                word = before + key.decode()
                 raise BenchError(f"{self._known.name} answers `get {word}` with {got!r} instead of {value!r}")
-            return
 
     def _processes(self) -> dict[str, int]:
         # Finding them goes through every socket of the machine: they stay what they are until the next start.

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from kvref_bench.errors import BenchError
 from kvref_bench.peers.rows import CAS, DATABASE, in_blocks, key_length, told, value_type
-from kvref_bench.peers.tables import MARK, containers_row
+from kvref_bench.peers.tables import containers_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,13 +66,12 @@ class SQLiteTables:
             done += len(block)
             yield done
 
-    def map(self, table: Table, mark: str) -> None:
+    def map(self, table: Table) -> None:
         """See `Tables`."""
         with self._open("have rows in `containers`, which `kvref init` makes") as connection:
             connection.execute("DELETE FROM containers WHERE db_schema = ? OR name = ?", (DATABASE, table.mapping))
-            for name in (table.mapping, mark):
-                row = containers_row(table, name)
-                connection.execute(f"INSERT INTO containers VALUES ({', '.join('?' * len(row))})", row)
+            row = containers_row(table)
+            connection.execute(f"INSERT INTO containers VALUES ({', '.join('?' * len(row))})", row)
 
     def delimiter(self) -> str:
         """See `Tables`."""
@@ -83,9 +82,7 @@ class SQLiteTables:
     def containers(self) -> list[dict[str, str]]:
         """See `Tables`."""
         with self._open("read `containers`") as connection:
-            cursor = connection.execute(
-                "SELECT * FROM containers WHERE db_schema = ? AND name NOT LIKE ?", (DATABASE, f"{MARK}%")
-            )
+            cursor = connection.execute("SELECT * FROM containers WHERE db_schema = ?", (DATABASE,))
             names = [column[0] for column in cursor.description]
             return [{name: str(cell) for name, cell in zip(names, row, strict=True)} for row in cursor.fetchall()]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kvref_bench.peers.rows import DATABASE
 
 if TYPE_CHECKING:
     from kvref.targets.progress import Progress
     from kvref_bench.scenario.records import Table
-
-MARK: Final = "kvref-bench-"
 
 
 class Tables(Protocol):
@@ -22,17 +20,14 @@ class Tables(Protocol):
     def fill(self, table: Table, progress: Progress) -> None:
         """Insert the rows that are there when a point begins. Raises BenchError."""
 
-    def map(self, table: Table, mark: str) -> None:
-        """Make the rows in `containers`, the only ones of the benchmark's database.
-
-        mark: name of another mapping of the same table: who answers to it has read the rows. Raises BenchError.
-        """
+    def map(self, table: Table) -> None:
+        """Make the row in `containers`, the only one of the benchmark's database. Raises BenchError."""
 
     def delimiter(self) -> str:
         """Give what stands between a mapping's name and a key."""
 
     def containers(self) -> list[dict[str, str]]:
-        """Give the mappings of the benchmark's tables, without the marks."""
+        """Give the mappings of the benchmark's tables."""
 
     def ddl(self, table: Table) -> str:
         """Give the statements that would make the table and its procedures as they are."""
@@ -44,10 +39,10 @@ class Tables(Protocol):
         """Give the counters that only grow."""
 
 
-def containers_row(table: Table, name: str) -> tuple[str, ...]:
-    """Give a row of `containers`.
+def containers_row(table: Table) -> tuple[str, ...]:
+    """Give the row of `containers`.
 
     Without extra columns it says '0' for each: NULL is refused, or makes the mapping answer nothing (5.6.14, 8.0.33).
     """
     extras = ("flags", "cas", "exp") if table.extras else ("0", "0", "0")
-    return (name, DATABASE, table.name, "k", "v", *extras, "PRIMARY")
+    return (table.mapping, DATABASE, table.name, "k", "v", *extras, "PRIMARY")

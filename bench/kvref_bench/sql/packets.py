@@ -17,7 +17,7 @@ ERROR: Final = 0xFF
 HEADER: Final = 4
 MORE_RESULTS: Final = 0x0008
 ROW: Final = b"\0\0"  # its header, and the bitmap of one column that is not NULL
-LONGEST: Final = b"\xfd"  # a length of three bytes follows: of less than 16 MiB
+NO_LENGTH: Final = (b"", b"\xfb", b"\xfe", b"\xff")  # no text of less than 16 MiB begins so
 TEXT: Final = b"\xfd\0"  # VAR_STRING
 INTEGER: Final = b"\x08\0"  # LONGLONG
 INTEGER_BYTES: Final = 8
@@ -165,7 +165,7 @@ def row(value: bytes) -> bytes:
 
 def column_value(payload: bytes) -> bytes | None:
     """Read the column of such a row; None for NULL and for any other row."""
-    if not payload.startswith(ROW) or not b"" < payload[len(ROW) :][:1] <= LONGEST:
+    if not payload.startswith(ROW) or payload[len(ROW) :][:1] in NO_LENGTH:
         return None
     size, place = number(payload, len(ROW))
     return payload[place:] if place + size == len(payload) else None

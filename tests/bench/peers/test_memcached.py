@@ -1,0 +1,117 @@
+"""Native memcached: the same keys without a table."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kvref_bench.errors import BenchError
+from kvref_bench.load.work import Keys, Values
+from kvref_bench.peers import PeerSpec, processes, rows, wire
+
+from .conftest import NUMBERS, WORDS, Told, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvref_bench.peers import OpenPeer
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture(scope="module")
+def peer(told: Told) -> Iterator[OpenPeer]:
+    with opened(PeerSpec(endpoint="memcached"), told) as memcached:
+        yield memcached
+
+
+def test_it_is_loaded_over_the_wire_and_every_value_is_there(peer: OpenPeer, told: Told) -> None:
+    big = replace(WORDS, keys=Keys(1234, "text", 24))
+    peer.prepare(NUMBERS)
+    peer.prepare(big)
+    assert peer.address is not None
+    for key, value in list(rows.rows(big))[::50]:
+        assert wire.get(peer.address, key) == value
+    assert wire.get(peer.address, b"1") is None  # the numbers are gone
+    assert told.done[-3:] == [("items of words", done, 1234) for done in (500, 1000, 1234)]
+
+
+def test_a_record_of_it(peer: OpenPeer) -> None:
+    record = peer.peer
+    assert (record.name, record.kind, record.address, record.sql) == ("memcached", "memcached", peer.address, None)
+    assert record.version in wire.version(str(peer.address))
+    assert record.variables["stats settings maxbytes"] == str(2048 << 20)
+    assert (record.containers, record.ddl, record.verdict) == ([], "", None)
+    assert record.pid == int(wire.stats(str(peer.address))["pid"])
+    assert (peer.has_tables, peer.settable, peer.sql_dsn) == (False, False, None)
+
+
+def test_a_sample_counts_what_was_done_in_it(peer: OpenPeer) -> None:
+    peer.prepare(WORDS)
+    address = str(peer.address)
+    with peer.sample() as sampling:
+        for key, _ in list(rows.rows(WORDS))[:40]:
+            wire.get(address, key)
+        wire.get(address, b"nothing")
+        time.sleep(1.2)  # a reading each second
+    assert sampling.sample is not None
+    counted = sampling.sample.counters
+    assert (counted["cmd_get"], counted["get_hits"], counted["get_misses"]) == (41, 40, 1)
+    assert "uptime" not in counted
+    usage = sampling.sample.usage
+    assert usage is not None
+    assert usage.rss > 1 << 20
+    assert usage.voluntary > 0
+    assert [each.pid for each in sampling.resources if each.role == "server"] == [peer.peer.pid] * 3
+    assert sampling.end() is sampling.sample
+
+
+def test_it_has_no_settings(peer: OpenPeer) -> None:
+    peer.start({})
+    with pytest.raises(
+        BenchError, match="memcached: daemon_memcached_w_batch_size: the target memcached has no settings"
+    ):
+        peer.start({"daemon_memcached_w_batch_size": 4})
+
+
+def test_what_it_refuses_to_store_is_named(peer: OpenPeer) -> None:
+    too_big = replace(WORDS, keys=Keys(2), values=Values((1 << 21, 1 << 21)))
+    with pytest.raises(BenchError, match="too large"):
+        peer.prepare(too_big)
+
+
+def test_as_an_address_it_is_known_too(peer: OpenPeer) -> None:
+    with opened(PeerSpec(endpoint=peer.address)) as same:
+        assert (same.peer.kind, same.peer.name, same.peer.pid) == (
+            "memcached", f"memcached {peer.peer.version}", peer.peer.pid,
+        )  # fmt: skip
+        same.prepare(NUMBERS)
+        with pytest.raises(BenchError, match="give --restart"):
+            same.start({"daemon_memcached_w_batch_size": 4})
+
+
+def test_nobody_and_somebody_else_at_an_address() -> None:
+    with pytest.raises(BenchError, match="Connection refused"), opened(PeerSpec(endpoint="127.0.0.1:1")):
+        pass
+    with pytest.raises(BenchError, match="give an endpoint"), opened(PeerSpec()):
+        pass
+    with pytest.raises(BenchError, match="leave them out"), opened(PeerSpec(endpoint="memcached", restart="true")):
+        pass
+
+
+def test_processes_are_found_where_they_listen(peer: OpenPeer) -> None:
+    port = str(peer.address).rpartition(":")[2]
+    assert processes.listener(f"localhost:{port}") == peer.peer.pid
+    assert processes.listener("192.0.2.1:11211") is None  # an address of documentation: no machine's
+    assert os.getpid() in processes.switches(os.getpid())
+    assert processes.switches(2**22 + 1) == {}
+    assert list(processes.readings({"server": 2**22 + 1})) == []
