@@ -120,12 +120,14 @@ class Experiment:
         self._measure_ceilings([turn for each in order.rounds for turn in each.turns])
         for each in order.rounds:
             ready = self._get_ready(each)
-            if self._run is None:
+            if self._run is None and ready:
                 self._run = stack.enter_context(self._open_run([peer.peer for peer in peers.values()]))
             for turn in each.turns:
                 self._display.point(turn)
-                if turn.server in ready:
+                if turn.server in ready and self._run is not None:
                     self._take_turn(turn, self._run)
+        if not self._measured:
+            raise BenchError("nothing was measured: " + "; ".join(self._left))
 
     def _measure_ceilings(self, turns: Sequence[Turn]) -> None:
         if self._scenario.kind != "load":

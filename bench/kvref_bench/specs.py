@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from kvref import targets
 from kvref.addresses import parse_address
 from kvref_bench.errors import BenchError
+from kvref_bench.peers import sqlite_tables
 from kvref_bench.peers.spec import PeerSpec
+from kvref_bench.runs import verdict
+from kvref_bench.sql import login
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +40,8 @@ def read(words: Words) -> tuple[PeerSpec, ...]:
     name that no endpoint has is a server of its own, and so is one without a name where there is no endpoint.
 
     Raises:
-        BenchError: no server, two of one name, an unknown target, or a word that could belong to several.
+        BenchError: no server, two of one name, an unknown target, a word that could belong to several, no DSN, or no
+            report.
     """
     specs = [PeerSpec(endpoint=_address(address), name=name) for name, address in map(_split, words.endpoints)]
     for name, target in map(_split, words.targets):
@@ -54,6 +58,8 @@ def read(words: Words) -> tuple[PeerSpec, ...]:
     for option in ("reload", "restart", "report"):
         for word in getattr(words, option):
             specs = _belonging(specs, option, word)
+    for each in specs:
+        _check(each)
     return tuple(specs)
 
 
@@ -82,6 +88,14 @@ def _belonging(specs: Sequence[PeerSpec], option: str, word: str) -> list[PeerSp
         raise BenchError(f"--{option} {word!r}: of which server? write NAME={word}, NAME one of {names}")
     changes: dict[str, Any] = {option: Path(value) if option == "report" else value}
     return [replace(spec, **changes) if spec.name == name or not name else spec for spec in specs]
+
+
+def _check(spec: PeerSpec) -> None:
+    # What would otherwise be found out when servers are booted already.
+    if spec.sql is not None and not spec.sql.startswith(sqlite_tables.SCHEME):
+        login.parse(spec.sql)
+    if spec.report is not None:
+        verdict.read(spec.report)
 
 
 def _split(word: str) -> tuple[str, str]:

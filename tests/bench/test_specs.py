@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,28 @@ from kvref_bench.peers import PeerSpec
 from kvref_bench.specs import Words, read
 
 ONE, OTHER = "127.0.0.1:1", "127.0.0.1:2"
+REPORT = Path("r=1")
 DSN = "mysql://root@localhost/?unix_socket=a.sock"
 
 
+@pytest.fixture(autouse=True)
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report in the working directory, in a folder whose name looks like NAME=VALUE."""
+    monkeypatch.chdir(tmp_path)
+    REPORT.mkdir()
+    header = {"kind": "header", "format": 1}
+    lines = [header, {"kind": "footer", "totals": {}, "exit_code": 0}]
+    (REPORT / "report.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
 def test_words_without_a_name_belong_to_the_only_server() -> None:
-    words = Words([ONE], sql=[DSN], reload=["kill -HUP 1"], restart=["FLAGS=1 ./restart"], report=["r=1/report"])
-    assert read(words) == (PeerSpec(ONE, "", DSN, "kill -HUP 1", "FLAGS=1 ./restart", Path("r=1/report")),)
+    words = Words([ONE], sql=[DSN], reload=["kill -HUP 1"], restart=["FLAGS=1 ./restart"], report=[str(REPORT)])
+    assert read(words) == (PeerSpec(ONE, "", DSN, "kill -HUP 1", "FLAGS=1 ./restart", REPORT),)
 
 
 def test_words_with_a_name_belong_to_the_server_of_that_name() -> None:
-    words = Words(["a=" + ONE, "b=" + OTHER], sql=["b=" + DSN], restart=["b=B=2 ./again"], report=["a=report"])
-    assert read(words) == (PeerSpec(ONE, "a", report=Path("report")), PeerSpec(OTHER, "b", DSN, restart="B=2 ./again"))
+    words = Words(["a=" + ONE, "b=" + OTHER], sql=["b=" + DSN], restart=["b=B=2 ./again"], report=[f"a={REPORT}"])
+    assert read(words) == (PeerSpec(ONE, "a", report=REPORT), PeerSpec(OTHER, "b", DSN, restart="B=2 ./again"))
 
 
 def test_a_database_by_itself_is_a_server() -> None:
@@ -45,6 +57,8 @@ def test_a_database_by_itself_is_a_server() -> None:
         (Words(["a=" + ONE, "a=" + OTHER]), "give each a name of its own"),
         (Words(targets=["memcached", "memcached"]), "give each a name of its own"),
         (Words(["a=" + ONE, "b=" + OTHER], sql=[DSN]), "which endpoint is it behind? write NAME=mysql"),
+        (Words([ONE], sql=["postgres://localhost/"]), "postgres://localhost/"),
+        (Words([ONE], report=["nowhere"]), "nowhere: no conformance report"),
         (Words(["a=" + ONE, "b=" + OTHER], reload=["true"]), "--reload 'true': of which server? write NAME=true"),
     ],
 )

@@ -36,7 +36,9 @@ def responder(work: Work, host: str = "127.0.0.1") -> Iterator[str]:
     """
     request, reply = _sizes(work)
     here, there = multiprocessing.get_context("spawn").Pipe(duplex=False)
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(there, host, request, reply), daemon=True)
+    process = multiprocessing.get_context("spawn").Process(
+        target=_serve, args=(there, host, request, reply), daemon=True
+    )
     with interrupt.held_back():
         process.start()
     try:

@@ -27,6 +27,8 @@ class Keys:
     parameters: of the distribution, e.g. `{"theta": 0.99}` of zipf.
     file: of the distribution `file`: one key in each line, drawn in order.
     missing: share of the draws that name a key which is not there, 0 to 1.
+    apart: each session draws among keys that no other session names: those whose number modulo the sessions is its own.
+        A write batch keeps its rows locked until it ends, so that sessions with common keys wait for each other.
     """
 
     count: int
@@ -36,6 +38,7 @@ class Keys:
     parameters: dict[str, float] = field(default_factory=dict)
     file: str | None = None
     missing: float = 0.0
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
+from kvref_bench.runs.merge import BESIDE
 
 if TYPE_CHECKING:
     from kvref_bench.runs.run import Run
@@ -55,7 +56,7 @@ def _operations(run: Run) -> None:
     numbers = run.points["point_id"]
     expected = run.points.set_index("point_id")["ops"]
     series = run.series.groupby("point_id")[["ops", "errors"]].sum().reindex(numbers, fill_value=0)
-    service = run.hist[run.hist["clock"] == "service"]
+    service = run.hist[(run.hist["clock"] == "service") & ~run.hist["outcome"].isin(BESIDE)]
     hist = service.groupby("point_id")["count"].sum().reindex(numbers, fill_value=0)
     for name, counted in (("series", series["ops"]), ("hist", hist - series["errors"])):
         differing = numbers[(counted != expected).to_numpy()].tolist()

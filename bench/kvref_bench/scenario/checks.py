@@ -132,6 +132,7 @@ WORK: Final[Tree] = {
         "parameters": table(Check("of the distribution", lambda given: isinstance(given, str)), number(1e-9, 100)),
         "file": _FILE,
         "missing": number(0, 1),
+        "apart": _YES,
     },
 }
 SERIES: Final[Tree] = {

@@ -46,6 +46,10 @@ def _of_keys(work: Work, verbs: list[str]) -> str | None:
         return f"missing = {keys.missing} with the distribution own, whose keys are all missing; leave it out"
     if keys.distribution == "own" and "cas" in verbs:
         return "cas with the distribution own, whose keys are all missing; choose another verb"
+    if keys.apart and keys.distribution in ("own", "file"):
+        return f"apart with the distribution {keys.distribution}; leave it out: it says by itself who has which keys"
+    if keys.apart and work.sessions > keys.count:
+        return f"apart: {work.sessions} sessions have no {keys.count} keys to part; give a bigger count"
     if (keys.distribution == "file") != (keys.file is not None):
         return f"distribution = {keys.distribution!r} with file = {keys.file!r}; the two belong together"
     return _of_numbers(work, set(verbs) & {"incr", "decr"}, set(verbs) & {"append", "prepend"})

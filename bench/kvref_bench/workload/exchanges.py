@@ -38,27 +38,27 @@ class Exchanges:
         self._items: dict[int, Item] = {}
         self._sessions = len(range(task.worker, work.sessions, task.workers))
         self._limit = None if work.operations is None else work.operations // work.depth
-        self._owned = work.keys.distribution == "own"
         pool = work.pool // (work.depth * work.multiget)
-        if self._owned:
+        self._own = work.keys.distribution == "own"
+        self._apart = self._own or work.keys.apart
+        if self._apart:
             pool //= max(self._sessions, 1)
             self._ahead = max(pool if self._limit is None else min(pool, self._limit), 1)
             self._pools = [self._make(self._number(each), self._ahead) for each in range(self._sessions)]
-            self.distinct = self._own_keys()
         else:
             self._pools = [self._make(0, max(pool, 1))]
-            self.distinct = len(self._items)
+        self.distinct = self._own_keys() if self._own else len(self._items)
         self._items.clear()
 
     def of(self, session: int) -> Iterator[Exchange]:
         """Give the exchanges of a session of this worker, by its number from 0 on."""
         made: Iterator[Exchange | Item]
-        if self._owned:
-            made = chain(self._pools[session], self._later(session))
+        pool = self._pools[session if self._apart else 0]
+        if self._own:
+            made = chain(pool, self._later(session))
         else:
-            [pool] = self._pools
-            # Each session begins somewhere else, so that they do not ask the same at the same time.
-            start = session * len(pool) // max(self._sessions, 1)
+            # Sessions with one pool begin somewhere else, so that they do not ask the same at the same time.
+            start = 0 if self._apart else session * len(pool) // max(self._sessions, 1)
             made = chain(islice(pool, start, None), chain.from_iterable(repeat(pool)))
         # Without the verb cas no item is in a pool.
         whole = self._compared(made) if "cas" in self._work.verbs else cast("Iterator[Exchange]", made)

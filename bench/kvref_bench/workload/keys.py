@@ -90,8 +90,8 @@ def table_keys(keys: Keys) -> Iterator[bytes]:
 def draws(keys: Keys, work: Work, worker: int, session: int, amount: int, first: int = 0) -> Numbers:
     """Draw the numbers of the keys that a session names, in order.
 
-    worker: its number; a worker whose sessions share a pool draws for session 0. session: its number among those of all
-        workers. amount: how many. first: how many were drawn before.
+    worker: its number; a worker whose sessions share their draws draws for session 0. session: its number among those
+        of all workers. amount: how many. first: how many were drawn before.
 
     Returns: `missing` of them are not in the table, with the distribution `own` none is.
     """
@@ -99,13 +99,18 @@ def draws(keys: Keys, work: Work, worker: int, session: int, amount: int, first:
         steps = np.arange(first, first + amount, dtype=np.int64)
         return keys.count + session + work.sessions * steps
     generator = np.random.default_rng([work.seed, worker, session, first])
+    # Apart: the session has every so many-th key, and draws among these.
+    every, mine = (work.sessions, session) if keys.apart else (1, 0)
+    count = len(range(mine, keys.count, every))
     if keys.distribution in ("sequential", "file"):
         start = worker * amount + first
-        numbers = (start + np.arange(amount, dtype=np.int64)) % keys.count
+        places = (start + np.arange(amount, dtype=np.int64)) % count
     else:
-        numbers = DRAWN[keys.distribution](generator, keys.count, parameters(keys), amount)
+        places = DRAWN[keys.distribution](generator, count, parameters(keys), amount)
     if keys.missing:
-        numbers = np.where(generator.random(amount) < keys.missing, numbers + keys.count, numbers)
+        beyond = -(-keys.count // every)
+        places = np.where(generator.random(amount) < keys.missing, places + beyond, places)
+    numbers: Numbers = places * every + mine
     return numbers
 
 

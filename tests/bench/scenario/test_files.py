@@ -57,7 +57,7 @@ def test_each_loads_and_can_be_planned(name: str, scale: str) -> None:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_scales_fit_their_machines(name: str) -> None:
-    """A point of a number of operations is over long before its limit, so these are left out; so are starts and loads."""
+    """Seconds of all points of one side; points of a number of operations, starts and loads come on top."""
     for scale, most in (("small", 10.0), ("laptop", 155.0)):
         loaded = scenario.load(name, scale)
         for over in ("memcached", "sql"):
@@ -114,3 +114,13 @@ def test_each_file_says_why() -> None:
         lines = path.read_text().splitlines()
         assert sum(line.startswith("#") for line in lines) >= 4, path.name
         assert max(map(len, lines)) <= 200, path.name
+
+
+def test_sessions_of_a_batch_have_rows_of_their_own() -> None:
+    """Otherwise they wait for each other's row locks until the server gives up."""
+    for name, scale in every():
+        loaded = scenario.load(name, scale)
+        for series in loaded.series:
+            batches = (series.settings or loaded.settings).get("daemon_memcached_w_batch_size", (1,))
+            if max(batches) > 1 and loaded.kind == "load":
+                assert series.work.keys.apart or series.work.keys.distribution == "own"

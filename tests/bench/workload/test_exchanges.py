@@ -67,6 +67,13 @@ def test_own_keys_of_workers_do_not_meet() -> None:
     assert len(set(mine)) == len(mine) == 200
 
 
+def test_sessions_apart_repeat_a_pool_of_their_own() -> None:
+    work = replace(WORK, keys=replace(WORK.keys, apart=True), sessions=4)
+    mine = [sent(work, 64, session, worker, 2) for worker in range(2) for session in range(2)]
+    assert all(each[:32] == each[32:] for each in mine)
+    assert len({each for one in mine for each in one}) == sum(len(set(one)) for one in mine)
+
+
 def test_verbs_are_drawn_by_weight() -> None:
     plan = plan_of(task(replace(WORK, verbs={"get": 3.0, "set": 1.0}, pool=20_000)))
     verbs = [plan.kinds[each.kinds[0]].verb for each in islice(plan.exchanges(0), 20_000)]
@@ -93,6 +100,8 @@ def test_a_plan_tells_how_many_keys_it_can_name() -> None:
         ({"verbs": {"cas": 1.0}, "depth": 2}, "set depth and multiget to 1"),
         ({"keys": Keys(9, distribution="own", missing=0.1)}, "missing = 0.1 with the distribution own"),
         ({"keys": Keys(9, distribution="own"), "verbs": {"cas": 1.0}}, "cas with the distribution own"),
+        ({"keys": Keys(9, distribution="own", apart=True)}, "apart with the distribution own"),
+        ({"keys": Keys(9, apart=True), "sessions": 10}, "apart: 10 sessions have no 9 keys to part"),
         ({"keys": Keys(9, distribution="file")}, "the two belong together"),
         ({"keys": Keys(9, file="keys.txt")}, "the two belong together"),
         ({"route": "switch"}, "needs the name of a mapping"),

@@ -131,6 +131,22 @@ def test_own_keys_are_nobody_elses_and_not_in_the_table() -> None:
     assert set(numbers) == set(range(COUNT, COUNT + 400))
 
 
+@pytest.mark.parametrize("distribution", ["uniform", "sequential", "zipf", "gaussian", "hotspot", "latest"])
+def test_sessions_apart_share_no_key_and_leave_none_out(distribution: str) -> None:
+    keys = Keys(10, distribution=distribution, missing=0.3, apart=True)  # type: ignore[arg-type]
+    of_each = [set(drawn(keys, session=session, amount=5_000)) for session in range(4)]
+    assert sum(map(len, of_each)) == len(set.union(*of_each))
+    assert set.union(*of_each) >= set(range(10))
+    assert [sorted(number for number in mine if number < 10) for mine in of_each] == [
+        [0, 4, 8],
+        [1, 5, 9],
+        [2, 6],
+        [3, 7],
+    ]
+    there = [number < 10 for session in range(4) for number in drawn(keys, session=session, amount=5_000)]
+    assert abs(sum(there) / len(there) - 0.7) < 0.02
+
+
 def test_a_file_is_drawn_in_order(tmp_path: Path) -> None:
     path = tmp_path / "keys.txt"
     path.write_bytes(b"alpha\nbeta\nalpha\ngamma\n")

@@ -1,0 +1,192 @@
+"""`kvref bench` as a user types it: bad usage before anything boots, JSON, Ctrl-C, and a server that is gone."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from live import target_or_skip
+
+from kvref.cli import main
+from kvref_bench import scenario
+from kvref_bench.runs import folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMAND = [sys.executable, "-m", "kvref", "bench"]
+QUICK = ["--set=sessions=1", "--set=repetitions=1", "--set=measure=0.3", "--set=warmup=0", "--set=table.keys.count=100"]
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    # A run started in the background inherits an ignored SIGINT; a person's Ctrl-C meets the default.
+    interruptible = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(
+        [*COMMAND, "run", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=interruptible,  # noqa: PLW1509 - no other thread runs here
+    )
+
+
+def after_point(process: subprocess.Popen[str], number: int) -> None:
+    """Read what is said until a point is over, and a little longer: into the next one."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(f"[{number}/"):
+            time.sleep(0.7)
+            return
+    pytest.fail("the run ended before that point")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run", "no-such"], "scenario 'no-such': possible: binlog-batch, "),
+        (["run", "ro-1m-int"], "no server to measure"),
+        (["run", "ro-1m-int", "--scale", "huge"], "'huge' is not one of 'small', 'laptop', 'full'"),
+        (["run", "ro-1m-int", "--set", "session=1", "--target", "memcached"], "session"),
+        (["run", "ro-1m-int", "--target", "memcache"], "--target 'memcache': choose one of"),
+        (["run", "ro-1m-int", "--endpoint", "localhost"], "write HOST:PORT"),
+        (["run", "ro-1m-int", "--target", "memcached", "--report", "nowhere"], "no conformance report"),
+        (["run", "ro-1m-int", "--target", "memcached", "--via-namespace", "fast"], "link 'fast': write RATE or RATE,DELAY"),
+        (["run", "ro-1m-int", "--target", "memcached", "--control-host", "h"], "--control-host is for workers of a cluster"),
+        (["run", "ro-1m-int", "--target", "memcached", "--dask", "tcp://h:1", "--pin"], "leave out --dask or them"),
+        (["compare", "nowhere", "nowhere"], "no such run folder"),
+        (["export", "nowhere", "--format", "csv", "--out", "files"], "no such run folder"),
+        (["show", "no-such"], "scenario 'no-such'"),
+    ],
+)  # fmt: skip
+def test_bad_usage_is_told_before_anything_boots(arguments: list[str], text: str, tmp_path: Path) -> None:
+    out = [f"--out={tmp_path / 'runs'}"] if arguments[0] == "run" else []
+    done = CliRunner().invoke(main, ["bench", *arguments, *out])
+    assert done.exit_code == 2
+    assert text in done.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_list_names_every_scenario_and_show_resolves_one() -> None:
+    listed = json.loads(CliRunner().invoke(main, ["bench", "list", "--json"]).output)
+    assert [each["name"] for each in listed] == list(scenario.names())
+    for each in listed:
+        assert each["question"].endswith("?")
+        assert each["source"]
+        assert 0 < each["seconds"]["small"] < each["seconds"]["full"]
+    lines = CliRunner().invoke(main, ["bench", "list"]).output.splitlines()
+    assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == list(scenario.names())
+    words = ["bench", "show", "ro-1m-int", "--scale", "small", "--set", "sessions=3"]
+    shown = json.loads(CliRunner().invoke(main, words).output)
+    assert shown["sessions"] == [3]
+    assert shown["scale"] == "small"
+
+
+def test_a_run_as_json_and_what_is_made_of_it(tmp_path: Path) -> None:
+    with target_or_skip("memcached") as target:
+        address = f"ours={target.memcached()}"
+        done = bench(
+            "run",
+            "random-user-capacity",
+            "--scale=small",
+            *QUICK,
+            "--endpoint",
+            address,
+            "--out",
+            str(tmp_path),
+            "--json",
+        )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["stopped"] is None
+    [server] = found["servers"]
+    assert server["judged"].startswith("no conformance report")
+    assert {row["server"] for row in found["rows"]} == {"ours"}
+    assert all(row["qps"] > 0 and row["p50"] > 0 for row in found["rows"])
+    run = folder.read(found["folder"])
+    assert run.id == found["run_id"]
+    assert [line for line in done.stderr.splitlines() if line.startswith("[1/")]
+    exported = json.loads(
+        bench("export", found["folder"], "--format=memtier", f"--out={tmp_path / 'files'}", "--json").stdout
+    )
+    assert len(exported) == len(run.points)
+    first, second = run.points["series"].unique()[:2]
+    compared = bench("compare", f"{found['folder']}:ours:{first}", f"{found['folder']}:ours:{second}", "--json")
+    assert compared.returncode in {0, 2}
+    assert "Traceback" not in compared.stderr
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
+    with target_or_skip("memcached") as target:
+        process = started(
+            "random-user-capacity",
+            "--scale=small",
+            "--endpoint",
+            target.memcached(),
+            "--set=measure=2",
+            f"--out={tmp_path}",
+        )
+        after_point(process, 1)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    [made] = tmp_path.iterdir()
+    run = folder.read(made)
+    assert run.finished
+    assert run.info["stopped"] == "stopped by the user"
+    valid = run.points["invalid_reason"].str.contains("stopped by the user").tolist()
+    assert valid == [False, True]
+    assert str(made.name) in said
+
+
+def test_ctrl_c_twice_ends_at_once_and_what_is_written_can_be_read(tmp_path: Path) -> None:
+    with target_or_skip("memcached") as target:
+        process = started(
+            "random-user-capacity",
+            "--scale=small",
+            "--endpoint",
+            target.memcached(),
+            "--set=measure=40",
+            f"--out={tmp_path}",
+            "--set=repetitions=2",
+        )
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "rows of" in line:
+                break
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        process.communicate(timeout=30)
+    assert time.monotonic() - began < 15
+    assert process.returncode == 130
+
+
+def test_a_server_that_is_gone_ends_the_run_with_its_points(tmp_path: Path) -> None:
+    with target_or_skip("memcached") as target:
+        process = started(
+            "random-user-capacity", "--scale=small", "--endpoint", target.memcached(), f"--out={tmp_path}"
+        )
+        after_point(process, 1)
+        subprocess.run(["kill", "-KILL", str(target.pid)], check=True)
+        assert process.stderr is not None
+        errors = process.stderr.read()
+        process.communicate(timeout=30)
+    assert process.returncode == 2
+    [made] = tmp_path.iterdir()
+    assert str(made) in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+    run = folder.read(made)
+    assert len(run.points) >= 1
+    assert run.info["stopped"]
