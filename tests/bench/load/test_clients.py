@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pymemcache
@@ -13,6 +18,7 @@ from live import target_or_skip
 from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
 from kvref_bench.load.clients import DRIVERS
+from kvref_bench.load.drivers import programs
 from kvref_bench.load.engine import local
 from kvref_bench.load.plan import Kind
 from kvref_bench.load.work import Clock, Keys, Values, Work
@@ -21,11 +27,11 @@ from kvref_bench.workload.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from kvref_bench.load.channel import Progress
     from kvref_bench.load.coordinator import Engine
     from kvref_bench.load.result import WorkerResult
-    from kvref_bench.load.work import Route
 
 pytestmark = pytest.mark.live
 
@@ -59,29 +65,43 @@ def engine() -> Iterator[Engine]:
 
 
 @contextmanager
-def filled(name: str) -> Iterator[str]:
-    """Give the address of a server where the keys are."""
+def filled(name: str) -> Iterator[tuple[str, int]]:
+    """Give address and process of a server where the keys are."""
     with target_or_skip(name) as target:
         client = pymemcache.Client(target.address, default_noreply=False)
         for each in table_keys(KEYS):
             client.set(each, value(VALUES, each))
         client.close()
-        yield target.address
+        yield target.address, target.pid
 
 
 @pytest.fixture(scope="module")
 def memcached() -> Iterator[str]:
-    with filled("memcached") as address:
+    with filled("memcached") as (address, _):
         yield address
 
 
 @pytest.fixture(scope="module")
 def tables() -> Iterator[str]:
-    with filled("kvref-sqlite") as address:
+    with filled("kvref-sqlite") as (address, _):
         yield address
 
 
+@cache
+def require(driver: str) -> None:
+    """Skip where the machine lacks the driver's program, or fail where CI is set."""
+    opening = getattr(DRIVERS.get(driver, DRIVERS["pymemcache"]).run, "keywords", {}).get("opening", nullcontext)
+    try:
+        with opening():
+            pass
+    except BenchError as lack:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(lack))
+
+
 def measure(address: str, work: Work, engine: Engine, clock: Clock | None = None) -> tuple[list[WorkerResult], Looker]:
+    require(work.driver)
     looker = Looker()
     return coordinator.measure(address, work, clock or Clock(0.0, 20.0), engine, looker), looker
 
@@ -109,12 +129,39 @@ def test_gets_are_counted_and_verified(memcached: str, engine: Engine, driver: s
         assert result.seconds > 0
 
 
-@pytest.mark.parametrize("route", ["switch", "each"])
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_a_mapping_is_reached(tables: str, engine: Engine, driver: str, route: Route) -> None:
-    results, _ = measure(tables, replace(MAPPED, route=route, driver=driver), engine)
+def test_a_session_switches_to_its_mapping(tables: str, engine: Engine, driver: str) -> None:
+    results, _ = measure(tables, replace(MAPPED, route="switch", driver=driver), engine)
     assert counts(results) == {HIT: 60}
     assert [result.stopped for result in results] == [None, None]
+
+
+@pytest.mark.parametrize("driver", ["pymemcache-hash", "kvref", "streams-stock", "perl", "libmemcached"])
+def test_a_key_names_its_mapping(tables: str, engine: Engine, driver: str) -> None:
+    results, _ = measure(tables, replace(MAPPED, route="each", driver=driver), engine)
+    assert counts(results) == {HIT: 60}
+
+
+def test_kvrefs_own_clients_bind(tables: str, engine: Engine) -> None:
+    for driver in ("kvref", "kvref-async"):
+        results, _ = measure(tables, replace(MAPPED, route="bind", driver=driver), engine)
+        assert counts(results) == {HIT: 60}, driver
+
+
+@pytest.mark.parametrize("driver", ["pymemcache", "streams"])
+def test_a_server_that_ends_ends_the_sessions(engine: Engine, driver: str) -> None:
+    with filled("memcached") as (address, pid), ThreadPoolExecutor(1) as pool:
+        work = replace(WORK, driver=driver, operations=None)
+        began = time.monotonic()
+        measuring = pool.submit(measure, address, work, engine, Clock(0.0, 30.0))
+        time.sleep(0.8)
+        os.kill(pid, signal.SIGKILL)
+        results, _ = measuring.result()
+        assert time.monotonic() - began < 20
+    for result in results:
+        assert result.stopped is not None
+        assert result.stopped.startswith("a session ended")
+        assert counts([result])[HIT] > 0
 
 
 @pytest.mark.parametrize("driver", ["pymemcache", "kvref-async", "perl-fast", "libmemcached"])
@@ -163,3 +210,14 @@ def test_depth_is_gets_under_way_at_once(memcached: str, engine: Engine) -> None
 def test_what_a_driver_cannot_do_is_refused(memcached: str, engine: Engine, change: dict[str, Any], words: str) -> None:
     with pytest.raises(BenchError, match=words):
         measure(memcached, replace(WORK, **change), engine)
+
+
+def test_a_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with (
+        pytest.raises(BenchError, match="install libcache-memcached-perl"),
+        programs.perl("Cache::Memcached", "libcache-memcached-perl"),
+    ):
+        pass
+    with pytest.raises(BenchError, match="install gcc"), programs.libmemcached():
+        pass

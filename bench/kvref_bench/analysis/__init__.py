@@ -1,0 +1,1 @@
+"""What the notebooks compute and draw from run folders."""

@@ -1,0 +1,84 @@
+"""What the articles print: figures as they stand there, and each table row or sentence of them as a ratio."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from importlib.resources import files
+
+import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One row of an article's table, or one sentence of it, as a ratio of two sides.
+
+    group: what stands together in an overview. place: where in the article. what: the ratio in words.
+    at: sessions of both sides; `best`: each at its fastest.
+    published: the ratio, computed from the printed figures; NaN where only words are printed. as_printed: those.
+    relation: of the ratio to 1: `more`, `less`, `same` or `not less`.
+    compare, upper, lower, measure: which of our points make the ratio (`sides`); a `compare` that is none of the ways
+    there is the reason why it cannot be had here. servers, series: patterns of those that are asked; empty: all.
+    over: `memcached` or `sql`, empty: both. where: `local` or `remote`, the place of the clients.
+    """
+
+    scenario: str
+    group: str
+    place: str
+    what: str
+    at: str
+    as_printed: str
+    published: float
+    relation: str
+    servers: str
+    compare: str
+    series: str
+    over: str
+    upper: str
+    lower: str
+    where: str
+    measure: str
+    title: str
+    source: str
+
+
+def claims(scenario: str | None = None) -> list[Claim]:
+    """Read the published ratios, of one scenario or of all, in the order of the articles."""
+    found = []
+    for row in csv.DictReader(_text("claims.csv").splitlines()):
+        published = float(row.pop("published") or "nan")
+        found.append(Claim(published=published, **row))
+    return [each for each in found if scenario in {None, each.scenario}]
+
+
+def figures() -> pd.DataFrame:
+    """Read the published figures, all columns as text; `at`: what the factor was; `as_printed`: the article's words."""
+    return pd.DataFrame(list(csv.DictReader(_text("figures.csv").splitlines())))
+
+
+def curves() -> dict[str, dict[int, float]]:
+    """Give the published rates by number of sessions, operations a second, of each series that has three or more.
+
+    Rates of memslap's writes are computed: threads times operations of each by seconds.
+    """
+    printed = figures()
+    found: dict[str, dict[int, float]] = {}
+    for row in printed[printed["at"].str.isdigit()].to_dict("records"):
+        name = f"{row['scenario']}: {row['series']}"
+        points = found.setdefault(name, {})
+        if row["metric"] == "rate":
+            points[int(row["at"])] = float(row["value"])
+        elif row["metric"] == "rate over one client":
+            points[int(row["at"])] = float(row["value"]) * points[1]
+        elif row["metric"] == "elapsed" and row["scenario"] == "memslap-set":
+            points[int(row["at"])] = int(row["at"]) * _operations(printed) / float(row["value"])
+    return {name: dict(sorted(points.items())) for name, points in found.items() if len(points) >= 3}
+
+
+def _operations(printed: pd.DataFrame) -> float:
+    each = printed[(printed["scenario"] == "memslap-set") & (printed["metric"] == "operations")]
+    return float(each["value"].iloc[0])
+
+
+def _text(name: str) -> str:
+    return (files(__package__) / "published" / name).read_text(encoding="utf-8")

@@ -1,0 +1,34 @@
+"""Labels beside a chart, moved apart where they would overlap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def spread(wanted: Sequence[float], sizes: Sequence[float], low: float = 0.0, high: float = 1.0) -> list[float]:
+    """Move heights, ascending, as little as needed so that what stands there does not overlap.
+
+    sizes: room that each needs. Runs of neighbours that touch are centred on where they wanted to be.
+    """
+    blocks: list[tuple[list[int], float]] = []  # members, middle of the block
+    for place in range(len(wanted)):
+        members, middle = [place], wanted[place]
+        while blocks and blocks[-1][1] + _half(blocks[-1][0], sizes) > middle - _half(members, sizes):
+            members = blocks.pop()[0] + members
+            middle = sum(wanted[each] for each in members) / len(members)
+            middle = min(max(middle, low + _half(members, sizes)), high - _half(members, sizes))
+        blocks.append((members, middle))
+    heights = []
+    for members, middle in blocks:
+        edge = middle - _half(members, sizes)
+        for each in members:
+            heights.append(edge + sizes[each] / 2)
+            edge += sizes[each]
+    return heights
+
+
+def _half(members: Sequence[int], sizes: Sequence[float]) -> float:
+    return sum(sizes[each] for each in members) / 2
