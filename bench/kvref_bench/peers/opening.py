@@ -63,7 +63,10 @@ def _options(name: str) -> tuple[tuple[str, ...], str | None]:
         # Both protocols over TCP, so that they can be compared.
         port = free_port()
         network = ("--skip-networking=0", f"--port={port}", f"--bind-address={LOOPBACK}")
-        return (*MYSQL, *network), f"mysql://root@{LOOPBACK}:{port}/"
+        # As many threads as memcached has by default, and the plugin; more connections than the plugin's 1000.
+        user = " -uroot" if os.geteuid() == 0 else ""
+        engine = f"--daemon_memcached_option=-p{{mc_port}} -l{LOOPBACK} -U0 -t4 -c4096{user}"
+        return (*MYSQL, *network, engine), f"mysql://root@{LOOPBACK}:{port}/"
     if name.startswith("kvref-"):
         return (), None
     return (MEMCACHED if name == "memcached" else MYSQL), None

@@ -52,6 +52,7 @@ def test_settings_are_in_force_after_a_start(plugin: OpenPeer) -> None:
     record = plugin.peer
     assert (record.name, record.kind, record.version) == ("mysql-8.0-plugin", "plugin", "8.0.33")
     assert record.variables["daemon_memcached_w_batch_size"] == "32"
+    assert record.variables["stats settings num_threads"] == "4"
     assert record.variables["innodb_flush_log_at_trx_commit"] == "2"
     key, value = next(iter(rows.rows(WORDS)))
     assert wire.get(str(plugin.address), b"@@words." + key) == value
