@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -44,11 +45,16 @@ class Claim:
 
 def claims(scenario: str | None = None) -> list[Claim]:
     """Read the published ratios, of one scenario or of all, in the order of the articles."""
+    return [each for each in _claims() if scenario in {None, each.scenario}]
+
+
+@functools.cache
+def _claims() -> tuple[Claim, ...]:
     found = []
     for row in csv.DictReader(_text("claims.csv").splitlines()):
         published = float(row.pop("published") or "nan")
         found.append(Claim(published=published, **row))
-    return [each for each in found if scenario in {None, each.scenario}]
+    return tuple(found)
 
 
 def figures() -> pd.DataFrame:

@@ -29,7 +29,7 @@ Shown = TypeVar("Shown")
 
 VARIABLE: Final = "KVREF_RUNS"
 COMMITTED: Final = "data/laptop"
-SATURATED_ALONE: Final = re.compile("client saturated: [^;]*; take more processes")
+SATURATED_ALONE: Final = re.compile("client saturated: [^;]*")
 TITLES: Final = {"plugin": "plugin", "memcached": "memcached", "mysql": "MySQL", "mariadb": "MariaDB"}
 
 

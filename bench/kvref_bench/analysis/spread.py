@@ -14,13 +14,16 @@ def spread(wanted: Sequence[float], sizes: Sequence[float], low: float = 0.0, hi
     sizes: room that each needs. Runs of neighbours that touch are centred on where they wanted to be.
     """
     blocks: list[tuple[list[int], float]] = []  # members, middle of the block
+
+    def inside(members: Sequence[int]) -> float:
+        half = _half(members, sizes)
+        return min(max(sum(wanted[each] for each in members) / len(members), low + half), high - half)
+
     for place in range(len(wanted)):
-        members, middle = [place], wanted[place]
-        while blocks and blocks[-1][1] + _half(blocks[-1][0], sizes) > middle - _half(members, sizes):
+        members = [place]
+        while blocks and blocks[-1][1] + _half(blocks[-1][0], sizes) > inside(members) - _half(members, sizes):
             members = blocks.pop()[0] + members
-            middle = sum(wanted[each] for each in members) / len(members)
-            middle = min(max(middle, low + _half(members, sizes)), high - _half(members, sizes))
-        blocks.append((members, middle))
+        blocks.append((members, inside(members)))
     heights = []
     for members, middle in blocks:
         edge = middle - _half(members, sizes)

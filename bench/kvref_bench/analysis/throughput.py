@@ -145,17 +145,17 @@ def chart_best(data: Data) -> style.Slide:
                     [row["low"], row["high"]], [place, place], color=colour, linewidth=width, solid_capstyle="butt"
                 )
         edge = max(row["rate"], row["high"] if math.isfinite(row["high"]) else 0)
-        limited = ", or more" if row["use"] == "limited" else ""
+        least = "at least " if row["use"] == "limited" else ""
         axes.text(
             edge * 1.015,
             place,
-            f"{style.short(row['rate'])}{limited}, {_sessions(row['sessions'])}",
+            f"{least}{style.short(row['rate'])}, {_sessions(row['sessions'])}",
             va="center",
             fontsize=15,
         )
     axes.set_yticks(range(len(top)), top["line"], fontsize=16)
     axes.grid(visible=False, axis="y")
-    axes.set_xlim(0, float(top[["rate", "high"]].max().max()) * 1.28 if len(top) else 1)
+    axes.set_xlim(0, float(top[["rate", "high"]].max().max()) * 1.4 if len(top) else 1)
     axes.xaxis.set_major_formatter(lambda value, _: style.short(value))
     axes.set_xlabel("operations per second")
     return made
