@@ -30,6 +30,7 @@ SEEN: Final = {
 }
 # Of SHOW GLOBAL STATUS and of `stats`; those that moved are shown.
 COUNTERS: Final = ("Binlog_bytes", "Binlog_cache_use", "Handler_commit", "Innodb_os_log_written", "Innodb_log_writes")
+UNDER: Final = "Grey: between the interval and a second later, when a thread that wakes each second commits"
 LIMITS: Final = (
     "What a crash would lose with open batches is not measured.",
     "A disk that answers before it has written makes commits cheap, and batches look useless.",
@@ -222,33 +223,31 @@ def lag_page(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame
     if data is None or not curves:
         return style.nothing(title, "There is no run of this scenario.", "Source: none.")
     spans = sorted({int(float(str(key[1]))) for key in curves})
-    seen = [
-        float(each["ns"].iloc[-1]) / SECOND - float(str(key[1])) for key, each in curves.items() if key[2] == "visible"
-    ]
-    said = (
-        f"SQL sees an open batch at most {max(seen):.2f} s after the interval of the background commit"
-        if seen
-        else title
-    )
     page, panels = style.slide(
-        said,
-        data.source,
-        columns=len(spans),
-        right=0.97,
-        subtitle="Grey: the time in which a thread that wakes each second must commit",
+        _when(curves, spans), data.source, subtitle=UNDER, columns=len(spans), left=0.075, right=0.72
     )
     looks = data.looks
     for axes, span in zip(panels, spans, strict=True):
         here = {key: each for key, each in curves.items() if int(float(str(key[1]))) == span}
-        named = {f"{key[0]}: {SEEN[str(key[2])]}": each for key, each in here.items()}
+        named = {f"{key[0]}:\n{SEEN[str(key[2])]}": each for key, each in here.items()}
         drawn = {
             name: style.Look(looks[str(key[0])].colour, dash=DASHES[str(key[2])])
             for name, key in zip(named, here, strict=True)
         }
         draw_lags(axes, named, drawn, span)
         axes.set_title(f"interval {span} s")
-    panels[-1].legend(loc="upper left", fontsize=11)
+    panels[-1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.02), fontsize=13, labelspacing=0.9)
     return page
+
+
+def _when(curves: Mapping[tuple[object, ...], pd.DataFrame], spans: Sequence[int]) -> str:
+    said = []
+    for span in spans:
+        seen = [each["ns"] for key, each in curves.items() if key[2] == "visible" and int(float(str(key[1]))) == span]
+        if seen:
+            ends = min(each.iloc[0] for each in seen), max(each.iloc[-1] for each in seen)
+            said.append(f"{ends[0] / SECOND:.1f} to {ends[1] / SECOND:.1f} s (interval {span} s)")
+    return f"SQL sees an open batch after {', '.join(said)}" if said else "SQL never saw an open batch"
 
 
 def conclude(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame]) -> Answer:

@@ -215,7 +215,7 @@ def table(verdicts: Iterable[Verdict], column: str = "verdict") -> pd.DataFrame:
     order = [each.name for each in HYPOTHESES]
     frame = pd.DataFrame(list(verdicts), columns=Verdict._fields)
     wide = frame.pivot_table(index="hypothesis", columns="server", values=column, aggfunc="first")
-    return wide.reindex(order).fillna(NOT_MEASURED if column == "verdict" else "")
+    return wide.reindex(order).astype(object).fillna(NOT_MEASURED if column == "verdict" else "")
 
 
 def draw(axes: Axes, verdicts: Sequence[Verdict]) -> None:

@@ -108,7 +108,7 @@ def points(runs: Sequence[Run]) -> pd.DataFrame:
     if not runs:
         return pd.DataFrame(columns=[*tables.POINTS.names, "gate"])
     joined = pd.concat([run.points for run in runs], ignore_index=True)
-    return joined.assign(gate=joined["invalid_reason"].str.split(":").str[0].fillna(""))
+    return joined.assign(gate=joined["invalid_reason"].str.split("[:;]", regex=True).str[0].fillna(""))
 
 
 def excluded(every: pd.DataFrame) -> pd.DataFrame:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TICKS: Final = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 MOMENTS: Final = "second of all repetitions"
 NO_RUN: Final = "There is no run of this scenario."
-NO_OPEN_LOOP: Final = "No run of this scenario has an open loop: its scale has no rates."
+NO_OPEN_LOOP: Final = "No open loop of this scenario has a valid point."
 
 Curves = dict[str, "pd.DataFrame"]
 
@@ -141,18 +141,19 @@ def seconds(data: Data | None, line: str, shares: pd.DataFrame, lines: Mapping[s
     if data is None or shares.empty:
         return style.nothing("No seconds", NO_RUN, "Source: none.")
     own = lines[line]["ns"]
-    title = f"{line}: the p99 of a second lies between {style.duration(own.min())} and {style.duration(own.max())}"
-    page, (left, right) = style.slide(title, data.source, columns=2, right=0.85, wspace=0.34, left=0.07)
+    ends = dict.fromkeys(style.duration(each) for each in (own.min(), own.max()))
+    title = f"{line}: p99 of a second is {' to '.join(ends)}"
+    page, (left, right) = style.slide(title, data.source, columns=2, right=0.85, wspace=0.34, left=0.085)
     draw_heat(left, shares)
     left.set_title(line)
-    ends = []
+    labels = []
     for name, each in lines.items():
         look = data.looks[name]
         right.plot(each["second"], each["ns"], color=look.colour, marker=look.marker, markeredgecolor="white")
-        ends.append(style.End(each["second"].iloc[-1], each["ns"].iloc[-1], name.replace(" ", "\n", 1), look.colour))
+        labels.append(style.End(each["second"].iloc[-1], each["ns"].iloc[-1], name.replace(" ", "\n", 1), look.colour))
     right.set(yscale="log", xlabel=MOMENTS, title="p99 of each second")
     log_time_axis(right, "")
-    style.label_ends(right, ends, size=13)
+    style.label_ends(right, labels, size=13)
     return page
 
 

@@ -116,7 +116,7 @@ def by_requirement(reports: Mapping[str, Report]) -> pd.DataFrame:
     for server, report in reports.items():
         rank = report.cases["verdict"].map(VERDICTS.index).groupby(report.cases["requirement"]).min()
         columns[server] = rank.map(VERDICTS.__getitem__)
-    matrix = pd.DataFrame(columns).fillna("not judged")
+    matrix = pd.DataFrame(columns).astype(object).fillna("not judged")
     areas = pd.Index([area(str(each)) for each in matrix.index], name="area")
     matrix = matrix.rename_axis("requirement").set_index(areas, append=True).swaplevel()
     order = list(AREAS)
@@ -201,6 +201,7 @@ def page(reports: Mapping[str, Report]) -> style.Slide:
         f"{server} {str(report.header['started'])[:10]}" for server, report in reports.items()
     )
     made, (axes,) = style.slide(_title(matrix), f"{source}.", subtitle=UNDER, left=0.16, right=0.98)
+    made.subplots_adjust(top=made.subplotpars.top - 0.055)  # the legend stands there
     draw(axes, matrix)
     return made
 

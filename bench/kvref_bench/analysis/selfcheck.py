@@ -94,7 +94,7 @@ def draw_clients(axes: Axes, table: pd.DataFrame) -> None:
     )
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
-    axes.legend(loc="upper right")
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2)
 
 
 def calibrations(runs: Sequence[Run]) -> pd.DataFrame:
@@ -138,7 +138,7 @@ def draw_lags(axes: Axes, asked: pd.DataFrame) -> None:
     axes.set_xlim(left=0, right=max(60.0, float(np.nanmax(asked["of_ceiling"])) * 105))
     axes.set_ylim(top=max(2 * LAG, float(asked["lag_p99"].max()) * 1.3))
     axes.annotate("limit 2 ms", (0, LAG), xytext=(6, 5), textcoords="offset points", color=style.PALETTE["kvref"][0])
-    axes.legend(loc="upper right")
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2)
     log_time_axis(axes, "99 % of the sends were at most so late")
 
 
@@ -152,6 +152,7 @@ def lag_page(asked: pd.DataFrame, source: str) -> style.Slide:
     page, (axes,) = style.slide(
         f"{what} 99 % of the requests leave within {style.duration(worst)} of their moment", source, right=0.97
     )
+    page.subplots_adjust(top=page.subplotpars.top - 0.055)  # the legend stands there
     draw_lags(axes, asked)
     return page
 
@@ -196,6 +197,7 @@ def client_page(table: pd.DataFrame, data: Data | None) -> style.Slide:
     page, (axes,) = style.slide(
         title, source, left=0.2, right=0.83, subtitle="One session, one request at a time; line: 95 % interval"
     )
+    page.subplots_adjust(top=page.subplotpars.top - 0.055)  # the legend stands there
     draw_clients(axes, table)
     return page
 
