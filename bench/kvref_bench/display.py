@@ -48,7 +48,7 @@ class Screen:
         self._live = Live(Text(), console=self._console, refresh_per_second=4, transient=True)
         self._points = self._number = 0
         self._least = 0.0
-        self._began = time.monotonic()
+        self._began = self._point_began = 0.0
         self._turn = ""
         self._seconds: dict[int, Progress] = {}
         self._errors = 0
@@ -66,7 +66,6 @@ class Screen:
     def begin(self, points: int, seconds: float) -> None:
         """See `Display`."""
         self._points, self._least = points, seconds
-        self._began = time.monotonic()
         self.note(f"{points} points, at least {duration(seconds)}")
 
     def step(self, text: str) -> None:
@@ -88,6 +87,8 @@ class Screen:
     def point(self, turn: Turn) -> None:
         """See `Display`."""
         self._number += 1
+        self._point_began = time.monotonic()
+        self._began = self._began or self._point_began
         self._turn = named(turn)
         self._seconds, self._errors = {}, 0
         if self._console.is_terminal:
@@ -119,9 +120,8 @@ class Screen:
 
     def _left(self) -> float:
         done = self._number - 1
-        if not done:
-            return self._least
-        return (time.monotonic() - self._began) / done * (self._points - done)
+        whole = (self._point_began - self._began) / done * (self._points - done) if done else self._least
+        return max(0.0, whole - (time.monotonic() - self._point_began))
 
 
 def named(turn: Turn) -> str:

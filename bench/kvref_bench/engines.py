@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kvref_bench.load.coordinator import Engine
 
-_SCHEDULER_SECONDS: Final = 10
+SCHEDULER_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def cluster(scheduler: str, workers: int | None = None, control_host: str | None
         raise BenchError("--dask needs the package distributed: pip install 'kvref[cluster]'") from lack
     try:
         make: Any = distributed.Client
-        client = make(scheduler, timeout=_SCHEDULER_SECONDS, set_as_default=False)
+        client = make(scheduler, timeout=SCHEDULER_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise BenchError(f"no Dask scheduler answers at {scheduler}: {error}") from error
     with client:

@@ -45,7 +45,7 @@ UNCOMMITTED: Final = Kind("set", "uncommitted")
 
 WRITES: Final = 10
 A_TICK: Final = 5
-LONGEST: Final = 20.0
+LONGEST: Final = 20.0  # seconds, besides three intervals: 5.6.14 takes 5 and up to one interval
 
 
 def measure(

@@ -25,6 +25,7 @@ _START_SECONDS = 20.0
 _STOP_SECONDS = 10.0
 # In the folder of a target: the number of its `kvref serve`, which is another one after a restart.
 PID_FILE = "kvref.pid"
+OF_DATABASE = "--database="
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,12 @@ class KvrefInnoDB:
     def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
         """Start the SQL server, `kvref init` and `kvref serve`, and wait for its port.
 
-        options: of `kvref serve`.
+        options: of `kvref serve`, and behind OF_DATABASE of the SQL server (`--database=--max_connections=500`).
         Raises TargetError when one of them ends, with what it printed.
         """
-        store = self.database.boot(run, (), progress)
+        behind = [each.removeprefix(OF_DATABASE) for each in options if each.startswith(OF_DATABASE)]
+        options = [each for each in options if not each.startswith(OF_DATABASE)]
+        store = self.database.boot(run, behind, progress)
         assert store.sql is not None, "a SQL server has a DSN"
         command = [sys.executable, "-m", "kvref", "init", "--store", store.sql]
         made = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -16,7 +16,7 @@ import pymysql
 
 from kvref.errors import TargetError
 from kvref.targets import mysqld
-from kvref.targets.ports import LOOPBACK, ask_version, free_port
+from kvref.targets.ports import LOOPBACK, NotYetError, ask_version, free_port
 from kvref.targets.target import Endpoint
 
 if TYPE_CHECKING:
@@ -98,8 +98,10 @@ def _loose(option: str) -> str:
 def _forget(server: Server) -> None:
     """Let the next start of the server not load the plugin: 8.0.33 now and then never gets ready when it does."""
     # One that is dead already will load it.
-    with suppress(pymysql.err.OperationalError), closing(server.connect()) as connection:
-        connection.query("DELETE FROM mysql.plugin WHERE name = 'daemon_memcached'")
+    with suppress(NotYetError, pymysql.err.OperationalError):
+        server.answer()
+        with closing(server.connect()) as connection:
+            connection.query("DELETE FROM mysql.plugin WHERE name = 'daemon_memcached'")
 
 
 def _load(server: Server) -> None:

@@ -62,10 +62,11 @@ def published() -> pd.DataFrame:
 
 
 def _table(found: dict[str, Study | NoFit]) -> pd.DataFrame:
+    columns = [*usl.PARAMETERS, "error", "leave last out", "verdict"]
     rows = []
     for line, study in found.items():
         if isinstance(study, NoFit):
-            rows.append({"line": line, "verdict": study.reason})
+            rows.append({"line": line} | dict.fromkeys(columns, "") | {"verdict": study.reason})
             continue
         fit = study.fit
         rows.append({
@@ -80,8 +81,7 @@ def _table(found: dict[str, Study | NoFit]) -> pd.DataFrame:
         "peak_sessions": "peak, sessions",
         "peak_rate": "peak, ops/s",
     }
-    columns = ["line", *usl.PARAMETERS, "error", "leave last out", "verdict"]
-    return pd.DataFrame(rows, columns=columns).astype(object).fillna("").rename(columns=names).set_index("line")
+    return pd.DataFrame(rows, columns=["line", *columns]).rename(columns=names).set_index("line")
 
 
 def _with_interval(value: float, bounds: tuple[float, float] | None) -> str:

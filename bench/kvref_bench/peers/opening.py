@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kvref import targets
-from kvref.targets.kvref_serve import PID_FILE
+from kvref.targets.kvref_serve import OF_DATABASE, PID_FILE
 from kvref.targets.ports import LOOPBACK, free_port
 from kvref_bench.errors import BenchError
 from kvref_bench.peers import settings, wire
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 ADDRESS: Final = re.compile(r".+:\d+")
 # What the plugin says behind VERSION: the server's.
 RELEASE: Final = re.compile(r"(5\.[67]|8\.\d+)\.\d+")
-# The articles' tables are in memory as a whole, and they have up to 512 connections.
-BUFFER: Final = 1 << 30
-MYSQL: Final = (f"--innodb_buffer_pool_size={BUFFER}", "--max_connections=2000")
+# The articles' tables are in memory as a whole, and they have up to 512 connections. 8.0 has a binary log unless told
+# otherwise, and flushes it with each commit over SQL; 5.6 has none, and the plugin of both writes none until
+# innodb_api_enable_binlog is set, which also switches the log on.
+MYSQL: Final = ("--innodb_buffer_pool_size=512M", "--max_connections=2000", "--skip-log-bin")
 MEMCACHED: Final = ("-m", "2048", "-c", "4096")
 
 
@@ -63,8 +64,13 @@ def _options(name: str) -> tuple[tuple[str, ...], str | None]:
         # Both protocols over TCP, so that they can be compared.
         port = free_port()
         network = ("--skip-networking=0", f"--port={port}", f"--bind-address={LOOPBACK}")
-        return (*MYSQL, *network), f"mysql://root@{LOOPBACK}:{port}/"
-    if name.startswith("kvref-"):
+        # As many threads as memcached has by default, and the plugin; more connections than the plugin's 1000.
+        user = " -uroot" if os.geteuid() == 0 else ""
+        engine = f"--daemon_memcached_option=-p{{mc_port}} -l{LOOPBACK} -U0 -t4 -c4096{user}"
+        return (*MYSQL, *network, engine), f"mysql://root@{LOOPBACK}:{port}/"
+    if name in targets.over_sql():
+        return tuple(f"{OF_DATABASE}{each}" for each in MYSQL), None
+    if name == "kvref-sqlite":
         return (), None
     return (MEMCACHED if name == "memcached" else MYSQL), None
 
@@ -78,7 +84,6 @@ def _target(spec: PeerSpec, private: targets.Private, dsn: str | None, progress:
     if target.store is not None:
         starter = OfTarget(private, None)
         if database is not None:
-            database.query(f"SET GLOBAL innodb_buffer_pool_size = {BUFFER}")
             starter = Both(starter, Globals(database))
         pid_file = target.folder / PID_FILE
 

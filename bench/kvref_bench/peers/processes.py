@@ -21,7 +21,8 @@ SERVER: Final = "server"
 DATABASE: Final = "database"
 ANY: Final = ("0.0.0.0", "::")  # noqa: S104 - compared with, not listened on
 PEER_CREDENTIALS: Final = struct.Struct("3i")
-SWITCHES: Final = {"voluntary_ctxt_switches:": 0, "nonvoluntary_ctxt_switches:": 1}
+
+Switches = tuple[int, int]
 
 
 def listener(address: str) -> int | None:
@@ -62,33 +63,34 @@ def readings(processes: Mapping[str, int]) -> Iterator[Resource]:
         yield Resource(time.time_ns(), role, pid, times.user, times.system, memory.rss)
 
 
-def switches(pid: int) -> tuple[int, int]:
-    """Give the voluntary and the other switches of all threads that a process has now.
+def switches(pid: int) -> dict[int, Switches]:
+    """Give the voluntary and the other switches of each thread that a process has now, by its number.
 
     The numbers of the process itself are those of its first thread, which sleeps in most servers.
     """
-    counted = [0, 0]
+    counted = {}
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         try:
             lines = status.read_text().splitlines()
         except (FileNotFoundError, ProcessLookupError):
             continue  # a thread that ended since
-        for line in lines:
-            name, _, value = line.partition("\t")
-            if name in SWITCHES:
-                counted[SWITCHES[name]] += int(value)
-    return counted[0], counted[1]
+        told = dict(line.split(":\t", 1) for line in lines)
+        counted[int(status.parent.name)] = (
+            int(told["voluntary_ctxt_switches"]),
+            int(told["nonvoluntary_ctxt_switches"]),
+        )
+    return counted
 
 
-def used(before: list[Resource], after: list[Resource], peak: Mapping[int, int]) -> Usage:
-    """Give what all processes together used between two readings; switches are not among it.
+def used(before: list[Resource], after: list[Resource], peak: int) -> Usage:
+    """Give what all processes together used between two readings, without switches.
 
-    peak: resident bytes by process.
+    peak: resident bytes of all.
     """
     first = {each.pid: each for each in before}
     both = [(first[each.pid], each) for each in after if each.pid in first]
     return Usage(
         user=sum(late.user - early.user for early, late in both),
         system=sum(late.system - early.system for early, late in both),
-        rss=sum(peak.values()),
+        rss=peak,
     )

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kvref_bench.peers.binlog import BinaryLog, Mark
+    from kvref_bench.peers.processes import Switches
 
 SECOND: Final = 1.0
+NONE: Final = (0, 0)
 
 
 class Sampling:
@@ -38,12 +40,15 @@ class Sampling:
         self._mark: Mark | None = None
         self._over = Event()
         self._reader = Thread(target=self._read_each_second, name="readings", daemon=True)
-        self._before: tuple[dict[str, int], dict[int, tuple[int, int]], list[Resource]] | None = None
+        self._before: tuple[dict[str, int], list[Resource]] | None = None
+        self._switches: dict[int, tuple[Switches, Switches]] = {}
 
     def begin(self) -> None:
         """Take the first numbers and go on reading in a thread."""
         self._mark = None if self._log is None else self._log.end()
-        self._before = (self._counters(), self._switches(), self._read())
+        self._before = (self._counters(), self._read())
+        # Of these the number counts from now on, of threads that start later from 0 on.
+        self._switches = {thread: (last, last) for thread, (_, last) in self._switches.items()}
         self._reader.start()
 
     def end(self) -> ServerSample:
@@ -55,21 +60,24 @@ class Sampling:
         if self.sample is not None:
             return self.sample
         assert self._before is not None, "begin() comes first"
-        counters, switches, first = self._before
+        counters, first = self._before
         self._stop()
         last = self._read()
         usage = None
         if last:
-            peak = {pid: max(each.rss for each in self.resources if each.pid == pid) for pid in self._running.values()}
-            usage = processes.used(first, last, peak)
-            for pid, (voluntary, involuntary) in self._switches().items():
-                usage.voluntary += max(0, voluntary - switches[pid][0])
-                usage.involuntary += max(0, involuntary - switches[pid][1])
+            usage = processes.used(first, last, self._peak())
+            usage.voluntary, usage.involuntary = (
+                sum(now[kind] - then[kind] for then, now in self._switches.values()) for kind in (0, 1)
+            )
         moved = {name: value - counters.get(name, 0) for name, value in self._counters().items()}
         if self._log is not None and self._mark is not None:
             moved |= self._log.groups(self._mark)
         self.sample = ServerSample(usage, {name: moved[name] for name in sorted(moved) if moved[name]})
         return self.sample
+
+    def _peak(self) -> int:
+        running = self._running.values()
+        return sum(max((each.rss for each in self.resources if each.pid == pid), default=0) for pid in running)
 
     def __enter__(self) -> Self:
         self.begin()
@@ -93,7 +101,8 @@ class Sampling:
     def _read(self) -> list[Resource]:
         now = list(processes.readings(self._running))
         self.resources.extend([*now, machine.reading()])
+        for pid in self._running.values():
+            # A thread of a connection is gone before the end: what it had at the last reading counts.
+            for thread, last in processes.switches(pid).items():
+                self._switches[thread] = (self._switches.get(thread, (NONE, NONE))[0], last)
         return now
-
-    def _switches(self) -> dict[int, tuple[int, int]]:
-        return {pid: processes.switches(pid) for pid in self._running.values()}

@@ -20,6 +20,7 @@ COMMAND_SECONDS: Final = 300
 # Settings of what speaks the memcached protocol, beside `innodb_lock_wait_timeout` and `item_size_max`.
 OF_THE_PLUGIN: Final = ("daemon_memcached_", "innodb_api_")
 ALSO_OF_KVREF: Final = ("innodb_lock_wait_timeout", "item_size_max")
+BINLOG: Final = "innodb_api_enable_binlog"
 SWITCH: Final = {"ON": 1, "OFF": 0, "YES": 1, "NO": 0}
 
 
@@ -73,7 +74,7 @@ class OfTarget:
         except (TargetError, BenchError) as error:
             if settings and not self._plain_again():
                 raise BenchError(f"{_words(settings)}: {error}; and it does not start without them either") from error
-            raise BenchError(f"{_words(settings)}: {str(error).splitlines()[-1].strip()}") from error
+            raise BenchError(f"{_words(settings)}: {_reason(str(error))}") from error
 
     def _plain_again(self) -> bool:
         try:
@@ -133,6 +134,10 @@ class Globals:
             self._before[name] = before[name]
         taken(self._tables, settings)
 
+    def has_log(self) -> bool:
+        """Tell whether the server writes a binary log."""
+        return _number(variable(self._tables, "log_bin")) == 1
+
     def _put_back(self) -> None:
         while self._before:
             name, value = self._before.popitem()
@@ -149,6 +154,8 @@ class Both:
     def start(self, settings: Mapping[str, int]) -> None:
         """See `Starter`."""
         front = {name for name in settings if name.startswith(OF_THE_PLUGIN) or name in ALSO_OF_KVREF}
+        if settings.get(BINLOG) and not self._database.has_log():
+            raise BenchError(f"{BINLOG}={settings[BINLOG]}: the SQL server behind was started without a binary log")
         self._database.start({name: value for name, value in settings.items() if name not in front})
         self._front.start({name: settings[name] for name in front})
 
@@ -185,6 +192,12 @@ def _number(value: str) -> int | None:
     if value.upper() in SWITCH:
         return SWITCH[value.upper()]
     return int(value) if value.lstrip("-").isdigit() else None
+
+
+def _reason(text: str) -> str:
+    """Give the line of a server's last words that tells why it did not start."""
+    lines = [line.strip() for line in text.splitlines()]
+    return next((line for line in lines[1:] if "error" in line.lower()), lines[0])
 
 
 def _words(settings: Mapping[str, int]) -> str:

@@ -91,8 +91,10 @@ class SQLiteTables:
         """See `Tables`."""
         with self._open("read its schema") as connection:
             name = f"{DATABASE}.{table.name}"
-            [[made]] = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchall()
-        return str(made)
+            rows = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchall()
+        if not rows:
+            raise BenchError(f"{self.path} has no table {name} any more")
+        return str(rows[0][0])
 
     def variables(self) -> dict[str, str]:
         """See `Tables`: what the file keeps, and the library that reads it here."""

@@ -75,9 +75,9 @@ def test_settings_are_in_force_after_a_start_and_gone_after_the_next(peer: OpenP
     peer.start({})
 
 
-def test_procedures_need_a_sql_server(peer: OpenPeer) -> None:
-    with pytest.raises(BenchError, match="SQLite has none"):
-        peer.prepare(replace(WORDS, procedures={"p": "SELECT 1"}))
+def test_procedures_are_of_sql_servers_only(peer: OpenPeer) -> None:
+    peer.prepare(replace(WORDS, procedures={"p": "SELECT 1"}))
+    assert peer.peer.ddl.count("CREATE") == 1
 
 
 def given(peer: OpenPeer, reload: str | None = None, restart: str | None = None) -> PeerSpec:
@@ -117,6 +117,7 @@ with sqlite3.connect("{path_of(peer)}") as file: file.execute("DROP TABLE \\"kvr
 
 def test_a_row_that_reads_wrong_is_named(peer: OpenPeer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RELOAD_SECONDS", 0.3)
+    peer.prepare(WORDS)
     spoil = f"""{shlex.quote(sys.executable)} -c 'import sqlite3
 with sqlite3.connect("{path_of(peer)}") as file: file.execute("UPDATE \\"kvref_bench.words\\" SET v = 1")'"""
     reload = f"{spoil} && kill -HUP {peer.peer.pid}"
@@ -166,6 +167,8 @@ def test_over_innodb_each_gets_its_own_settings() -> None:
             assert values_of(peer, WORDS)[-1] is not None
         pids = {each.role: each.pid for each in sampling.resources}
         assert pids["server"] != pids["database"]
+        with pytest.raises(BenchError, match="without a binary log"):
+            peer.start({"innodb_api_enable_binlog": 1})
         with pytest.raises(BenchError, match="no setting 'innodb_nothing'"):
             peer.start({"innodb_nothing": 1})
         peer.start({})

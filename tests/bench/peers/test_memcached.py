@@ -112,6 +112,6 @@ def test_processes_are_found_where_they_listen(peer: OpenPeer) -> None:
     port = str(peer.address).rpartition(":")[2]
     assert processes.listener(f"localhost:{port}") == peer.peer.pid
     assert processes.listener("192.0.2.1:11211") is None  # an address of documentation: no machine's
-    assert sum(processes.switches(os.getpid())) > 0
-    assert processes.switches(2**22 + 1) == (0, 0)
+    assert os.getpid() in processes.switches(os.getpid())
+    assert processes.switches(2**22 + 1) == {}
     assert list(processes.readings({"server": 2**22 + 1})) == []

@@ -1,0 +1,130 @@
+"""Two Dask workers in two network namespaces measure one server; what they saw is merged exactly."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from live import target_or_skip
+from rich.console import Console
+
+from kvref.targets.ports import free_port
+from kvref_bench import benchmark, engines, link, scenario
+from kvref_bench.benchmark import Request, Workers
+from kvref_bench.display import Screen
+from kvref_bench.errors import BenchError
+from kvref_bench.load import histogram
+from kvref_bench.peers import PeerSpec
+from kvref_bench.runs import folder
+from kvref_bench.runs.folder import RunWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.runs.records import Point
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture
+def namespaces() -> Iterator[list[link.Namespace]]:
+    """Two namespaces, each with an address of its own."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        lack = "a network namespace needs root and iproute2"
+        if os.environ.get("CI"):
+            pytest.fail(f"CI is set: {lack}")
+        pytest.skip(lack)
+    with link.namespace(number=0) as one, link.namespace(number=1) as other:
+        yield [one, other]
+
+
+@contextmanager
+def cluster(namespaces: Sequence[link.Namespace]) -> Iterator[str]:
+    """Start a scheduler outside, and a worker in each namespace; give the scheduler's address."""
+    host = namespaces[0].outside
+    address = f"tcp://{host}:{free_port()}"
+    commands = [[*"scheduler --no-dashboard --host".split(), host, "--port", address.rpartition(":")[2]]]
+    worker = "worker --no-nanny --nthreads 1 --no-dashboard --host".split()
+    commands += [[*worker, each.inside, address] for each in namespaces]
+    with ExitStack() as stack:
+        for number, (kind, *words) in enumerate(commands):
+            before = ["ip", "netns", "exec", namespaces[number - 1].name] if number else []
+            command = [*before, sys.executable, "-m", f"distributed.cli.dask_{kind}", *words]
+            process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+            stack.callback(process.terminate)
+        deadline = time.monotonic() + 60
+        while workers_of(address) < len(namespaces):
+            assert time.monotonic() < deadline, "the workers did not come"
+            time.sleep(0.2)
+        yield address
+
+
+def workers_of(scheduler: str) -> int:
+    try:
+        with engines.cluster(scheduler) as place:
+            return place.engine.workers
+    except BenchError:
+        return 0
+
+
+def test_one_run_on_two_workers(
+    namespaces: list[link.Namespace], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[Point] = []
+    add = RunWriter.add
+    monkeypatch.setattr(RunWriter, "add", lambda self, point: measured.append(point) or add(self, point))
+    chosen = scenario.load("random-user-capacity", "small", ["sessions=4", "repetitions=1", "measure=0.5"])
+    with target_or_skip("memcached", ("-l", namespaces[0].outside)) as target, cluster(namespaces) as scheduler:
+        spec = PeerSpec(f"{namespaces[0].outside}:{target.port}", name="native")
+        request = Request(chosen, [spec], Workers(dask=scheduler), tmp_path / "run", 0, ["bench"])
+        outcome = benchmark.measure(request, Screen(Console(quiet=True)))
+    assert outcome.stopped is None
+    run = folder.read(outcome.folder)
+    network = run.info["network"]
+    addresses = [each.rpartition(":")[0] for each in network["addresses"]]
+    assert addresses == [f"tcp://{each.inside}" for each in namespaces]
+    assert network["control_host"] == namespaces[0].outside
+    assert all(each["operations_per_second"] > 0 for each in run.info["calibration"]["null_responder"])
+    assert len(run.points) == len(measured)
+    for row, point in zip(run.points.to_dict("records"), measured, strict=True):
+        one, other = point.results
+        assert (one.worker, other.worker) == (0, 1)
+        assert one.pid != other.pid
+        counts = {
+            each: counted(one).get(each, 0) + counted(other).get(each, 0) for each in {*counted(one), *counted(other)}
+        }
+        assert run.bins(row["point_id"]) == counts
+        assert row["ops"] == sum(counts.values())
+        assert row["processes"] == 2
+        assert row["p99"] == histogram.quantile(counts, 0.99)
+
+
+def counted(result: WorkerResult) -> dict[int, int]:
+    bins: dict[int, int] = {}
+    for cell, counts in result.histograms.items():
+        assert cell.timing == "service"
+        for each, count in counts.items():
+            bins[each] = bins.get(each, 0) + count
+    return bins
+
+
+def test_a_scheduler_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "SCHEDULER_SECONDS", 0.5)
+    with pytest.raises(BenchError, match="no Dask scheduler answers at tcp://"), engines.cluster("tcp://127.0.0.1:1"):
+        pass
+
+
+@pytest.mark.parametrize("text", ["fast", "0mbit", "1gbit,", "1gbit,2", "1 gbit", "-1gbit"])
+def test_a_link_is_a_rate_and_a_delay(text: str) -> None:
+    assert link.shape("1.5gbit") == link.Shape(1.5e9)
+    assert link.shape("100mbit,250us") == link.Shape(100e6, 250e-6)
+    with pytest.raises(BenchError, match="write RATE or RATE,DELAY"):
+        link.shape(text)
