@@ -225,7 +225,7 @@ def draw(axes: Axes, verdicts: Sequence[Verdict]) -> None:
     words, figures_ = table(verdicts), table(verdicts, "shown")
     codes = words.apply(lambda column: column.map(VERDICTS.index)).to_numpy(dtype=float)
     axes.pcolormesh(codes[::-1], cmap=ListedColormap(COLOURS), vmin=-0.5, vmax=3.5, edgecolor="white", linewidth=3)
-    rows, many = len(words), len(words.columns) > 4
+    rows, many = len(words), len(words.columns) > 3
     centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 10 if many else 11.5, "linespacing": 1.0}
     for row in range(rows):
         for column in range(len(words.columns)):
@@ -254,6 +254,7 @@ def page(verdicts: Sequence[Verdict], source: str) -> style.Slide:
     open_ = len(verdicts) - len(told)
     title = f"{holds} of {len(told)} decided tests of the articles' claims hold; {open_} cannot be decided"
     made, (axes,) = style.slide(title, source, left=0.42, right=0.98)
+    made.subplots_adjust(bottom=0.07)  # there is no axis below
     draw(axes, verdicts)
     return made
 
