@@ -174,6 +174,8 @@ def _gains(points: pd.DataFrame) -> str:
         rates = surface(part).to_numpy(dtype=float)
         gains[str(server)] = rates[0, -1] / rates[0, 0]
         kept += [rates[1, -1] / rates[0, -1]] if len(rates) > 1 else []
+    if largest == int(points[W_BATCH].min()):
+        return f"Without batches the binary log leaves {_span(kept)} of the rate" if kept else "Batches were not varied"
     low, high = min(gains.values()), max(gains.values())
     said = f"Batches of {largest} write {low:.2g}" + (f" to {high:.2g}" if high > low else "") + " times as fast"
     return said + (f"; the binary log leaves {_span(kept)} of that" if kept else "")

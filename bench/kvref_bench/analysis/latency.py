@@ -142,13 +142,19 @@ def curves(
     return {name: curve(each) for name, each in merged.items() if len(each)}
 
 
+def open_loop(data: Data) -> pd.DataFrame:
+    """Give the open loop's points of each line, those with its largest number of sessions."""
+    asked = plain(data.points[data.points["rate"].notna()])
+    return asked.loc[asked["sessions"] == asked.groupby("line")["sessions"].transform("max")]
+
+
 def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
     """Give p50 and p99 in ns at each asked rate of the open loop, from the schedule to the reply, repetitions merged.
 
     Columns: line, sessions, rate, share (of the closed loop's median with the same sessions), p50, p99.
     """
     closed = plain(data.closed).groupby(["line", "sessions"])["qps"].median()
-    asked = plain(data.points[data.points["rate"].notna()])
+    asked = open_loop(data)
     rows: list[dict[str, Any]] = []
     shares = data.spec["rates"]
     for (line, sessions), group in asked.groupby(["line", "sessions"], sort=True):
@@ -164,7 +170,7 @@ def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
 
 def highest_rate(data: Data) -> pd.DataFrame:
     """Give the valid points of the open loop at the highest rate of each line; several where it has repetitions."""
-    asked = plain(data.points[data.points["rate"].notna()])
+    asked = open_loop(data)
     top = asked.groupby("line")["rate"].transform("max")
     return asked[asked["rate"] > 0.95 * top]
 
