@@ -26,7 +26,7 @@ _LINES: Final = {
     "not_found": b"NOT_FOUND\r\n",
     "deleted": b"DELETED\r\n",
     "touched": b"TOUCHED\r\n",
-    "counted": b"",  # a sum that nobody knows before
+    "counted": b"0\r\n",  # one of the sums it may be: nobody knows which, but what is shorter is not complete
 }
 _OUTCOMES: Final = {line.rstrip(): outcome for outcome, line in _LINES.items() if line}
 

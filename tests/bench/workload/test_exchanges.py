@@ -50,6 +50,16 @@ def test_a_pool_is_made_of_keys_not_of_exchanges() -> None:
     assert {len(each.kinds) for each in exchanges} == {8}
 
 
+@pytest.mark.parametrize("protocol", ["text", "binary"])
+def test_an_expected_reply_is_complete_and_no_part_of_it_is(protocol: Any) -> None:
+    verbs = dict.fromkeys(("get", "set", "incr", "decr", "delete", "touch"), 1.0)
+    numbers = replace(WORK, verbs=verbs, depth=3, protocol=protocol, values=replace(WORK.values, form="number"))
+    plan = plan_of(task(numbers))
+    for each in islice(plan.exchanges(0), 20):
+        assert plan.reader.read(each, each.reply) is not None
+        assert not any(plan.reader.read(each, each.reply[:end]) for end in range(len(each.reply)))
+
+
 def test_operations_are_commands() -> None:
     assert len(sent(replace(WORK, operations=1000, depth=10), 10**6)) == 100
     assert len(sent(replace(OWN, operations=300, sessions=2), 10**6)) == 300
