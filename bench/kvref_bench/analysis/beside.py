@@ -215,11 +215,7 @@ def overview(rows: Sequence[Row], datas: Mapping[str, Mapping[str, Data]]) -> st
             _cell(axes, x, y, counts)
     axes.set_yticks(range(len(groups)), list(reversed(groups)), fontsize=12.5)
     names = ["\n".join(_wrapped(each.replace("-", "- ", 1), 12)) for each in servers or ["no server"]]
-    axes.set_xticks(
-        range(len(servers) or 1),
-        ["\n".join(_wrapped(each.replace("-", "- ", 1), 12)) for each in servers or ["no server"]],
-        fontsize=13,
-    )
+    axes.set_xticks(range(len(names)), names, fontsize=13)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.set_xlim(-0.5, max(len(servers), 1) - 0.5)
