@@ -91,8 +91,12 @@ def words(executed: dict[str, NotebookNode]) -> Iterator[dict[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_opens_with_its_question_and_ends_with_an_answer(executed: dict[str, NotebookNode], path: Path) -> None:
-    shown = [output.data.get("text/markdown", "") for cell in executed[path.stem].cells for output in cell.get("outputs", ())]
+def test_a_notebook_opens_with_its_question_and_ends_with_an_answer(
+    executed: dict[str, NotebookNode], path: Path
+) -> None:
+    shown = [
+        output.data.get("text/markdown", "") for cell in executed[path.stem].cells for output in cell.get("outputs", ())
+    ]
     assert shown[0].startswith(OPENS)
     assert shown[-1].startswith(ENDS)
     assert re.fullmatch(r".{30,}[.]", shown[-1].removeprefix(ENDS).splitlines()[0]), "a sentence"
@@ -121,7 +125,6 @@ def test_charts_are_whole_slides(executed: dict[str, NotebookNode], path: Path) 
     ("source", "error", "said"),
     [
         ("import warnings\nwarnings.warn('too few')", Exception, "too few"),
-        ("1 / 0", Exception, "ZeroDivisionError"),
         ("import sys\nprint('careful', file=sys.stderr)", BenchError, "careful"),
     ],
 )

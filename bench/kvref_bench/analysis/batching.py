@@ -224,7 +224,7 @@ def lag_page(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame
         return style.nothing(title, "There is no run of this scenario.", "Source: none.")
     spans = sorted({int(float(str(key[1]))) for key in curves})
     page, panels = style.slide(
-        _when(curves, spans), data.source, subtitle=UNDER, columns=len(spans), left=0.075, right=0.72
+        _when(curves, spans), data.source, subtitle=UNDER, columns=len(spans), left=0.075, right=0.71
     )
     looks = data.looks
     for axes, span in zip(panels, spans, strict=True):
@@ -236,7 +236,7 @@ def lag_page(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame
         }
         draw_lags(axes, named, drawn, span)
         axes.set_title(f"interval {span} s")
-    panels[-1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.02), fontsize=13, labelspacing=0.9)
+    panels[-1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.02), fontsize=11.5, labelspacing=0.9)
     return page
 
 

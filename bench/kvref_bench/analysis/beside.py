@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
     from kvref_bench.analysis.gather import Data
     from kvref_bench.analysis.seeds import Row
 
+SESSIONS: Final = re.compile(r"\d+ (connections|threads)")
 VERDICTS: Final = ("yes", "no", "cannot tell")
-COLOURS: Final = {"yes": "#0072b2", "no": "#d55e00", "cannot tell": "#eceef1"}
+COLOURS: Final = {"yes": "#8fc3e6", "no": "#f2a37c", "cannot tell": "#eceef1"}  # dark words are read on each
+ARROWS: Final = {  # where an article has only words
+    "more": ("more \N{BLACK RIGHT-POINTING POINTER}", "left", 8),
+    "less": ("\N{BLACK LEFT-POINTING POINTER} less", "right", -8),
+}
 TICKS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
@@ -79,19 +85,19 @@ def chart(rows: Sequence[Row], datas: Mapping[str, Data], heading: str) -> style
         return style.nothing(f"{heading}: cannot tell", rows[0].why if rows else "", source)
     made, (axes,) = style.slide(
         f"{heading}: {_verdict(rows)}", source, left=0.27, right=0.8,
-        subtitle="ratio of rates; diamond: the article's; points: ours with 95 % interval, hollow: none (fewer than 5)",
+        subtitle="ratio; diamond, or words: the article's; points: ours, with 95 % interval unless hollow",
     )  # fmt: skip
     servers = sorted({row.server for row in shown})
     looks = _looks(servers, datas)
     for place, claim in enumerate(reversed(asked)):
         _claim(axes, place, claim, [row for row in shown if row.claim == claim], servers, looks)
     axes.axvline(1, color=style.MUTED, linewidth=1.6)
-    axes.set_yticks(range(len(asked)), [_short(claim) for claim in reversed(asked)], fontsize=15)
+    axes.set_yticks(range(len(asked)), [_short(claim, asked) for claim in reversed(asked)], fontsize=14)
     axes.set_ylim(-0.6, len(asked) - 0.4)
     axes.grid(visible=False, axis="y")
     _ratio_axis(axes, [claim.published for claim in asked], shown)
     ends = [style.End(1.0, 0.0, server, looks[server].colour) for server in servers]
-    _key(axes, [*ends, style.End(1.0, 0.0, "the article", style.INK)], looks)
+    _key(made, axes, [*ends, style.End(1.0, 0.0, "the article", style.INK)], looks)
     return made
 
 
@@ -101,6 +107,11 @@ def _claim(
     if math.isfinite(claim.published):
         axes.plot([claim.published], [place], "D", color="white", markeredgecolor=style.INK, markeredgewidth=2.2,
                   markersize=12, zorder=4)  # fmt: skip
+    elif claim.relation in ARROWS:
+        text, side, shift = ARROWS[claim.relation]
+        axes.annotate(
+            text, (1, place - 0.26), (shift, 0), textcoords="offset points", ha=side, va="center", fontsize=14
+        )
     for row in rows:
         assert row.ours is not None
         step = 0.7 / max(len(servers), 1)
@@ -126,15 +137,20 @@ def _ratio_axis(axes: Axes, published: Iterable[float], rows: Iterable[Row]) -> 
     axes.set_xlabel("ratio (1: no difference)")
 
 
-def _key(axes: Axes, ends: Sequence[style.End], looks: Mapping[str, style.Look]) -> None:
-    for place, end in enumerate(ends):
-        y = 0.96 - 0.085 * place
-        marker = looks[end.text].marker if end.text in looks else "D"
-        face = end.colour if end.text in looks else "white"
-        axes.plot([1.04], [y], marker, transform=axes.transAxes, color=end.colour, markerfacecolor=face, markersize=11,
-                  clip_on=False)  # fmt: skip
-        axes.text(1.065, y, end.text, transform=axes.transAxes, color=style.ink(end.colour), va="center",
-                  fontweight="bold")  # fmt: skip
+def _key(page: style.Slide, axes: Axes, ends: Sequence[style.End], looks: Mapping[str, style.Look]) -> None:
+    """Name the markers beside the axes, which give way where the names need more room."""
+    top, texts = 1.0, []
+    for end in ends:
+        lines = _wrapped(end.text, 18)
+        y = top - 0.025 * len(lines)
+        top -= 0.05 * len(lines) + 0.035
+        look = looks.get(end.text)
+        axes.plot([1.04], [y], look.marker if look else "D", transform=axes.transAxes, color=end.colour, markersize=11,
+                  markerfacecolor=end.colour if look else "white", clip_on=False)  # fmt: skip
+        texts.append(axes.text(1.065, y, "\n".join(lines), transform=axes.transAxes, color=style.ink(end.colour),
+                               va="center", fontweight="bold"))  # fmt: skip
+    widest = max(page.width(text) for text in texts)
+    page.subplots_adjust(right=min(page.subplotpars.right, 0.985 - widest - 0.065 * axes.get_position().width))
 
 
 def _looks(servers: Iterable[str], datas: Mapping[str, Data]) -> dict[str, style.Look]:
@@ -142,13 +158,18 @@ def _looks(servers: Iterable[str], datas: Mapping[str, Data]) -> dict[str, style
     for data in datas.values():
         kinds = data.points[["label", "kind"]].drop_duplicates()
         known |= style.looks(list(zip(kinds["label"], kinds["kind"], strict=True))) | data.looks
-    other = style.Look(style.PALETTE["mysql"][0], "s")
-    return {server: known.get(server, other) for server in servers}
+    other = style.Look(style.PALETTE["other"][0], "D")
+    return {server: known.get(server, known.get(server.split(" over ")[0], other)) for server in servers}
 
 
-def _short(claim: Claim) -> str:
-    text = claim.what.split(", ")[-1] if ", " in claim.what else claim.what
-    return "\n".join(_wrapped(text, 26))
+def _short(claim: Claim, asked: Sequence[Claim]) -> str:
+    """Name a line of the page: the sessions where only they differ, else the group, or what is over what in it."""
+    alike = [each for each in asked if each.group == claim.group]
+    tail = claim.what.split(", ")[-1]
+    if len({each.group for each in asked}) == 1 and SESSIONS.fullmatch(tail):
+        return tail
+    text = claim.what if len(alike) > 1 else claim.group.rsplit(", ", 1)[0]
+    return "\n".join(_wrapped(text, 30))
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -161,12 +182,12 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _verdict(rows: Iterable[Row]) -> str:
-    counts = Counter(row.direction for row in rows)
+    counts = Counter(row.direction for row in rows if row.counted)
     told = counts["yes"] + counts["no"]
     if not told:
         return "whether directions agree cannot be told"
-    unknown = f", {counts['cannot tell']} cannot be told" if counts["cannot tell"] else ""
-    return f"the direction agrees in {counts['yes']} of {told} comparisons{unknown}"
+    unknown = f"; {counts['cannot tell']} cannot be told" if counts["cannot tell"] else ""
+    return f"the direction agrees in {counts['yes']} of {told} comparison{'s' if told > 1 else ''}{unknown}"
 
 
 def _source(asked: Sequence[Claim], datas: Mapping[str, Data]) -> str:
@@ -193,8 +214,11 @@ def overview(rows: Sequence[Row], datas: Mapping[str, Mapping[str, Data]]) -> st
             counts = Counter(row.direction for row in here if _server(row) == server)
             _cell(axes, x, y, counts)
     axes.set_yticks(range(len(groups)), list(reversed(groups)), fontsize=12.5)
+    names = ["\n".join(_wrapped(each.replace("-", "- ", 1), 12)) for each in servers or ["no server"]]
     axes.set_xticks(
-        range(len(servers) or 1), ["\n".join(_wrapped(each, 14)) for each in servers or ["no server"]], fontsize=13
+        range(len(servers) or 1),
+        ["\n".join(_wrapped(each.replace("-", "- ", 1), 12)) for each in servers or ["no server"]],
+        fontsize=13,
     )
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
@@ -222,27 +246,32 @@ def _cell(axes: Axes, x: int, y: int, counts: Counter[seeds.Verdict]) -> None:
     told = [f"{counts[verdict]} {verdict}" for verdict in ("yes", "no") if counts[verdict]]
     many = counts.total() > 1
     text = ", ".join(told if many else [each.split()[1] for each in told]) or "?"
-    dark = counts["cannot tell"] * 2 < counts.total()
-    axes.text(x, y, text, ha="center", va="center", fontsize=12.5, fontweight="bold",
-              color="white" if dark else style.INK)  # fmt: skip
+    axes.text(x, y, text, ha="center", va="center", fontsize=12.5, fontweight="bold", color=style.INK)
 
 
 def answer(rows: Sequence[Row]) -> Answer:
     """Say how many of the articles' directions agree."""
-    by_claim: dict[Any, set[str]] = {}
+    by_claim: dict[Claim, set[str]] = {row.claim: set() for row in rows}
     for row in rows:
-        by_claim.setdefault(row.claim, set()).add(row.direction)
-    told = {claim: verdicts - {"cannot tell"} for claim, verdicts in by_claim.items() if verdicts != {"cannot tell"}}
+        if row.counted and row.direction != "cannot tell":
+            by_claim[row.claim].add(row.direction)
+    told = {claim: verdicts for claim, verdicts in by_claim.items() if verdicts}
     if not told:
         return cannot_tell("no published ratio has both its sides in these runs", command=command("get-vs-select"))
     agree = sum(verdicts == {"yes"} for verdicts in told.values())
-    differ = [claim.what for claim, verdicts in told.items() if verdicts == {"no"}]
-    mixed = [claim.what for claim, verdicts in told.items() if len(verdicts) > 1]
-    sentence = f"Of {len(by_claim)} published ratios {len(told)} can be judged: "
-    sentence += f"{agree} point the same way as ours on every server"
-    sentence += f", {len(differ)} the other way" + (f" ({'; '.join(differ)})" if differ else "")
-    sentence += f", {len(mixed)} differ by server" + (f" ({'; '.join(mixed)})" if mixed else "") + "."
+    sentence = (
+        f"Of {len(by_claim)} published ratios {len(told)} can be judged: {agree} point the same way as ours on every "
+        f"server, {_named(told, {'no'})} the other way, {_named(told, {'yes', 'no'})} differ by server."
+    )
     return Answer(sentence, (
         f"{len(by_claim) - len(told)} of the ratios: their reasons stand in the tables.",
         "Whether the articles' rates were right: only directions are compared, on another machine with other versions.",
+        "Anything of the articles from kvref, or from native memcached in the plugin's place: these stand beside.",
     ))  # fmt: skip
+
+
+def _named(told: Mapping[Claim, set[str]], verdicts: set[str]) -> str:
+    """Count the claims with these verdicts, and name where they stand."""
+    found = [claim for claim, given in told.items() if given == verdicts]
+    groups = "; ".join(dict.fromkeys(claim.group for claim in found))
+    return f"{len(found)} ({groups})" if found else "0"

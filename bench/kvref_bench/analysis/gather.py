@@ -89,9 +89,14 @@ class Data:
 
     @property
     def looks(self) -> dict[str, style.Look]:
-        """How each line is drawn."""
-        lines = self.points[["line", "line_kind"]].drop_duplicates()
-        return style.looks(list(zip(lines["line"], lines["line_kind"], strict=True)))
+        """How each line is drawn; one of a series with settings is the plain one's, dotted."""
+        lines = self.points[["line", "line_kind", "plain"]].drop_duplicates()
+        plain = lines[lines["plain"]] if lines["plain"].any() else lines
+        found = style.looks(list(zip(plain["line"], plain["line_kind"], strict=True)))
+        for line, kind in zip(lines["line"], lines["line_kind"], strict=True):
+            base = found.get(line.partition(" (")[0]) or style.looks([(line, kind)])[line]
+            found.setdefault(line, style.Look(base.colour, style.MARKERS[3], style.DASHES[2]))
+        return found
 
 
 def gather(scenario: str, runs: Path | None = None, place: str = "local") -> Data | None:

@@ -34,6 +34,7 @@ HOLDS: Final = "holds"
 FAILS: Final = "fails"
 CANNOT_TELL: Final = "cannot tell"
 NOT_MEASURED: Final = "not measured"
+NEXT_LINE: Final = "\n"
 VERDICTS: Final = (HOLDS, FAILS, CANNOT_TELL, NOT_MEASURED)
 COLOURS: Final = ("#9fd3b6", "#f0a8a0", "#e8e9eb", "#ffffff")
 
@@ -111,12 +112,13 @@ def _ratios(
 
 
 def _finding(found: Compared) -> Finding:
+    server = found.server.removesuffix(", SQL")  # the line of a server, as its other figures
     if found.ratio is None:
-        return Finding(found.server, math.nan, math.nan, math.nan, found.why)
+        return Finding(server, math.nan, math.nan, math.nan, found.why)
     low = 0.0 if found.bound == "at most" else found.ratio.low
     high = math.inf if found.bound == "at least" else found.ratio.high
     few = "" if found.ratio.known else f"{found.ratio.count} repetitions, 5 are needed"
-    return Finding(found.server, found.ratio.value, low, high, found.why or few)
+    return Finding(server, found.ratio.value, low, high, found.why or few)
 
 
 def _binlog(data: Data) -> list[Finding]:
@@ -223,22 +225,19 @@ def draw(axes: Axes, verdicts: Sequence[Verdict]) -> None:
     words, figures_ = table(verdicts), table(verdicts, "shown")
     codes = words.apply(lambda column: column.map(VERDICTS.index)).to_numpy(dtype=float)
     axes.pcolormesh(codes[::-1], cmap=ListedColormap(COLOURS), vmin=-0.5, vmax=3.5, edgecolor="white", linewidth=3)
-    rows = len(words)
+    rows, many = len(words), len(words.columns) > 3
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 10 if many else 11.5, "linespacing": 1.0}
     for row in range(rows):
         for column in range(len(words.columns)):
             word, shown = str(words.iat[row, column]), str(figures_.iat[row, column])
             if word != NOT_MEASURED:
-                text = f"{word}   {shown}" if shown else word
-                axes.text(column + 0.5, rows - row - 0.5, text, ha="center", va="center", fontsize=11.5)
+                text = f"{word}{NEXT_LINE if many else '   '}{shown}" if shown else word
+                axes.text(column + 0.5, rows - row - 0.5, text, **centred)
     names = {each.name: each for each in HYPOTHESES}
-    axes.set_yticks(
-        [rows - row - 0.5 for row in range(rows)],
-        [f"{name}  {names[str(name)].claim}" for name in words.index],
-        fontsize=12,
-    )
-    axes.set_xticks(
-        [place + 0.5 for place in range(len(words.columns))], [str(each) for each in words.columns], fontsize=13
-    )
+    claims = [f"{name}  {names[str(name)].claim}" for name in words.index]
+    axes.set_yticks([rows - row - 0.5 for row in range(rows)], claims, fontsize=12)
+    heads = [str(each).replace(" ", "\n", 1) if many else str(each) for each in words.columns]
+    axes.set_xticks([place + 0.5 for place in range(len(heads))], heads, fontsize=13)
     axes.xaxis.tick_top()
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -255,6 +254,7 @@ def page(verdicts: Sequence[Verdict], source: str) -> style.Slide:
     open_ = len(verdicts) - len(told)
     title = f"{holds} of {len(told)} decided tests of the articles' claims hold; {open_} cannot be decided"
     made, (axes,) = style.slide(title, source, left=0.42, right=0.98)
+    made.subplots_adjust(bottom=0.07)  # there is no axis below
     draw(axes, verdicts)
     return made
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+)
 
 from kvref_bench.analysis import latency, style
 
@@ -152,6 +160,7 @@ def seconds(data: Data | None, line: str, shares: pd.DataFrame, lines: Mapping[s
         right.plot(each["second"], each["ns"], color=look.colour, marker=look.marker, markeredgecolor="white")
         labels.append(style.End(each["second"].iloc[-1], each["ns"].iloc[-1], name.replace(" ", "\n", 1), look.colour))
     right.set(yscale="log", xlabel=MOMENTS, title="p99 of each second")
+    right.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     log_time_axis(right, "")
     style.label_ends(right, labels, size=13)
     return page
@@ -164,6 +173,7 @@ def draw_heat(axes: Axes, shares: pd.DataFrame) -> None:
     second = np.arange(int(shares.columns[0]), int(shares.columns[-1]) + 2) - 0.5
     field = axes.pcolormesh(second, edges, shares.replace(0.0, np.nan) * 100, cmap="viridis_r", rasterized=True)
     axes.set(yscale="log", xlabel=MOMENTS)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.grid(visible=False)
     log_time_axis(axes)
     axes.figure.colorbar(field, ax=axes, label="% of the second's requests", pad=0.02)
@@ -173,5 +183,7 @@ def log_time_axis(axes: Axes, label: str = "latency") -> None:
     """Name durations on a logarithmic axis, also between the tens where it is short."""
     style.time_axis(axes, label)
     low, high = axes.get_ylim()
+    if high < 3 * low:
+        low, high = axes.set_ylim(low / 1.5, high * 1.5)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
     axes.yaxis.set_minor_formatter(NullFormatter())

@@ -99,12 +99,14 @@ def _verdict(study: Study) -> str:
 def chart_fits(data: Data) -> style.Slide:
     """Draw points and law, a panel for each line."""
     found = studies(data)
-    shown = dict(list(found.items())[:MOST_PANELS])
+    highest = data.closed.groupby("line")["qps"].max()
+    shown = {line: found[line] for line in sorted(found, key=lambda line: -highest[line])[:MOST_PANELS]}
+    rest = f"; the {len(shown)} fastest of {len(found)} lines" if len(found) > len(shown) else ""
     columns = {1: 1, 2: 2, 4: 2}.get(len(shown), 3)
     made, all_axes = style.slide(
         _peaks(found), data.source, columns=columns, rows=math.ceil(len(shown) / columns), right=0.97,
         hspace=0.42, wspace=0.2,
-        subtitle=f"{data.spec['title']}; points: medians of the valid repetitions; curve: Universal Scalability Law",
+        subtitle=f"{data.spec['title']}; points: medians of valid repetitions; curve: Universal Scalability Law{rest}",
     )  # fmt: skip
     sessions = at_defaults(data.closed)["sessions"]
     for axes, (line, study) in zip(all_axes, shown.items(), strict=False):
@@ -161,9 +163,11 @@ def _peaks(found: dict[str, Study | NoFit]) -> str:
     if not inside:
         most = max(study.last for study in fitted.values())
         return f"No line has its peak within {most} sessions, by the scalability law"
-    parts = [f"{line} near {figures(peak, 2)}" for line, peak in list(inside.items())[:2]]
-    rest = f", {len(inside) - 2} more inside what was measured" if len(inside) > 2 else ""
-    return f"By the scalability law throughput peaks with so many sessions: {listed(parts)}{rest}"
+    if len(inside) < 3:
+        parts = [f"{line} near {figures(peak, 2)}" for line, peak in inside.items()]
+        return f"By the scalability law throughput peaks with so many sessions: {listed(parts)}"
+    low, high = figures(min(inside.values()), 2), figures(max(inside.values()), 2)
+    return f"By the scalability law {len(inside)} of {len(found)} lines peak with {low} to {high} sessions"
 
 
 def chart_residuals(data: Data) -> style.Slide:

@@ -10,6 +10,7 @@ No state of pyplot is used: a Slide draws itself, always whole, never cropped.
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -44,10 +45,11 @@ PALETTE: Final[dict[str, tuple[str, ...]]] = {
     "plugin": ("#0072b2", "#56b4e9", "#003f63"),
     "memcached": ("#4a5159", "#8b949e"),
     "kvref": ("#d55e00", "#e69f00", "#8a3d00"),
-    "mysql": ("#009e73", "#66c9ae", "#005e45"),
+    "mysql": ("#009e73", "#66c9ae", "#005e45", "#94a300"),
     "mariadb": ("#a8518a", "#cc79a7"),
     "other": ("#6e5b00", "#b59b1e"),
 }
+SECOND: Final = re.compile(r"\b5\.\d|kvref-m")
 MARKERS: Final = ("o", "s", "^", "D")
 DASHES: Final = ("-", (0, (5, 1.6)), (0, (1.4, 1.4)), (0, (5, 1.4, 1.4, 1.4)))
 
@@ -147,11 +149,14 @@ def looks(servers: Iterable[tuple[str, str]]) -> dict[str, Look]:
     kind: as in a run's record (`plugin`, `memcached`, `kvref`, `mysql`, `mariadb`, `other`).
     """
     given: dict[str, Look] = {}
-    seen: dict[str, int] = {}
-    for name, kind in sorted(set(servers), reverse=True):  # the newest version of a kind is the dark one
+    taken: set[tuple[str, int]] = set()
+    for name, kind in sorted(set(servers), reverse=True):
+        # Old versions, and kvref over a server, are the second of their kind though they may be alone in a chart.
+        place = 1 if SECOND.search(name) else 0
+        while (kind, place) in taken:
+            place += 1
+        taken.add((kind, place))
         shades = PALETTE.get(kind, PALETTE["other"])
-        place = seen.get(kind, 0)
-        seen[kind] = place + 1
         given[name] = Look(shades[place % len(shades)], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
     return given
 

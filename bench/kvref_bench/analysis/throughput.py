@@ -55,24 +55,22 @@ def chart_rates(data: Data) -> style.Slide:
     """Draw operations a second by sessions, a panel for each mix of verbs."""
     rates, looks = table(data), data.looks
     panels = list(dict.fromkeys(rates["mix"]))
+    columns = min(len(panels), 3)
     made, all_axes = style.slide(
         _fastest(rates[rates["mix"] == panels[0]]), data.source, subtitle=_measured(data, rates),
-        columns=min(len(panels), 3), rows=math.ceil(len(panels) / 3), share_y=True, share_x=True,
-        wspace=0.1,
+        columns=columns, rows=math.ceil(len(panels) / columns), share_y=True, wspace=0.1,
     )  # fmt: skip
-    for axes, panel in zip(all_axes, panels, strict=False):
-        part = rates[rates["mix"] == panel]
+    for number, axes in enumerate(all_axes):
+        if number >= len(panels):
+            axes.set_visible(False)
+            continue
+        part = rates[rates["mix"] == panels[number]]
         for line, points in part.groupby("line", sort=True):
             _line(axes, points, looks[str(line)])
         style.sessions_axis(axes, part["sessions"])
-        axes.set_title(panel if len(panels) > 1 else "")
-    for axes in all_axes[len(panels) :]:
-        axes.set_visible(False)
-    for axes in all_axes[: len(panels)]:
-        style.rate_axis(axes, "operations per second" if axes in {all_axes[0], all_axes[3 % len(panels)]} else "")
-    last = all_axes[min(len(panels), 3) - 1]
-    shown = rates[rates["mix"] == panels[min(len(panels), 3) - 1]]
-    style.label_ends(last, _ends(shown, "rate", looks))
+        style.rate_axis(axes, "" if number % columns else "operations per second")
+        axes.set_title(panels[number] if len(panels) > 1 else "")
+    style.label_ends(all_axes[columns - 1], _ends(rates[rates["mix"] == panels[columns - 1]], "rate", looks))
     return made
 
 
@@ -112,12 +110,13 @@ def _fastest(rates: pd.DataFrame) -> str:
     if top.empty:
         return "No point passed the gates: nothing is claimed about throughput"
     first = top.iloc[0]
-    rate = f"{style.short(first['rate'])} operations per second with {_sessions(first['sessions'])}"
+    least = "at least " if first["use"] == "limited" else ""
+    rate = f"{least}{style.short(first['rate'])} operations per second with {_sessions(first['sessions'])}"
     if len(top) == 1:
         return f"{first['line']} does {rate}"
     second = top.iloc[1]
-    if first["use"] == "valid" and second["use"] == "valid" and first["low"] > second["high"]:
-        return f"{first['line']} is fastest: {rate}, {first['rate'] / second['rate']:.2g} times {second['line']}"
+    if second["use"] == "valid" and first["low"] > second["high"]:
+        return f"{first['line']} is fastest: {rate}, {least}{first['rate'] / second['rate']:.2g} times {second['line']}"
     both = f"{style.short(first['rate'])} and {style.short(second['rate'])} operations per second"
     return f"At the top no difference is shown between {first['line']} and {second['line']}: {both}"
 
@@ -129,7 +128,9 @@ def _sessions(count: float) -> str:
 def chart_best(data: Data) -> style.Slide:
     """Draw the best rate of each line beside the others', best to best as the articles compare."""
     top = best(table(data))
-    top = top[top["mix"] == top["mix"].iloc[0]].iloc[::-1] if len(top) else top
+    if top.empty:
+        return style.nothing(_fastest(top), "See what each point says of itself in notebook 01.", data.source)
+    top = top[top["mix"] == top["mix"].iloc[0]].iloc[::-1]
     made, (axes,) = style.slide(
         _spread_of(top), data.source, left=0.24, right=0.93,
         subtitle=f"{data.spec['title']}; each with the sessions it is fastest with; bar: median, line: 95 % interval",
@@ -146,16 +147,13 @@ def chart_best(data: Data) -> style.Slide:
                 )
         edge = max(row["rate"], row["high"] if math.isfinite(row["high"]) else 0)
         least = "at least " if row["use"] == "limited" else ""
-        axes.text(
-            edge * 1.015,
-            place,
-            f"{least}{style.short(row['rate'])}, {_sessions(row['sessions'])}",
-            va="center",
-            fontsize=15,
-        )
+        axes.annotate(
+            f"{least}{style.short(row['rate'])}, {_sessions(row['sessions'])}", (edge, place), (9, 0),
+            textcoords="offset points", va="center", fontsize=15,
+        )  # fmt: skip
     axes.set_yticks(range(len(top)), top["line"], fontsize=16)
     axes.grid(visible=False, axis="y")
-    axes.set_xlim(0, float(top[["rate", "high"]].max().max()) * 1.4 if len(top) else 1)
+    axes.set_xlim(0, float(top[["rate", "high"]].max().max()) * 1.4)
     axes.xaxis.set_major_formatter(lambda value, _: style.short(value))
     axes.set_xlabel("operations per second")
     return made

@@ -145,9 +145,8 @@ def study(repetitions: Mapping[int, Sequence[float]], *, name: str, growing: str
         return NoFit(f"no fit: {growing}, so each point measures another amount of data")
     sessions = sorted(each for each, rates in repetitions.items() if len(rates))
     if len(sessions) < FEWEST:
-        return NoFit(
-            f"no fit: {len(sessions)} numbers of sessions for three parameters; {FEWEST} leave something to judge by"
-        )
+        needed = f"three parameters need {FEWEST} to leave something to judge by"
+        return NoFit(f"no fit: {len(sessions)} numbers of sessions, and {needed}")
     samples = [np.asarray(repetitions[each], dtype=np.float64) for each in sessions]
     if any(bool((each <= 0).any()) for each in samples):
         return NoFit("no fit: a repetition without a single operation")

@@ -75,7 +75,7 @@ def test_intervals_hold_the_value_and_come_out_the_same_again() -> None:
 @pytest.mark.parametrize(
     ("points", "growing", "reason"),
     [
-        ({n: [law(n)] for n in (1, 2, 4, 8)}, "", "4 numbers of sessions for three parameters"),
+        ({n: [law(n)] for n in (1, 2, 4, 8)}, "", "4 numbers of sessions, and three parameters need 5"),
         ({n: [law(n)] for n in (1, 2, 4, 8, 16)} | {32: []}, "the table grows", "the table grows, so each point"),
         ({n: [law(n)] for n in (1, 2, 4, 8)} | {16: [0.0]}, "", "without a single operation"),
     ],
