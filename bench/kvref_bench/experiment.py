@@ -97,16 +97,20 @@ class Experiment:
                 stopped = None
             except (KeyboardInterrupt, BenchError, OSError, BrokenExecutor) as error:
                 if self._run is None or not self._measured:
+                    if self._run is not None:
+                        self._run.discard()
                     raise
-                stopped = STOPPED if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
-                if isinstance(error, BenchError):
-                    stopped = str(error)
-            if self._run is not None:
-                peers = [each.peer for each in self._asked.peers.values()] if stopped is None else None
-                self._run.close(
-                    stopped, notes=list(self._left), calibration={"null_responder": self._ceilings.facts}, peers=peers
-                )
+                stopped = _why(error)
+            assert self._run is not None, "_measure_all has measured"
+            calibration = {"null_responder": self._ceilings.facts}
+            self._run.close(stopped, notes=list(self._left), calibration=calibration, peers=self._peers_now())
         return stopped
+
+    def _peers_now(self) -> list[Peer] | None:
+        try:
+            return [each.peer for each in self._asked.peers.values()]
+        except (BenchError, OSError):  # one is gone; what was known at the beginning stays
+            return None
 
     def _measure_all(self, stack: ExitStack) -> None:
         peers = self._asked.peers
@@ -159,16 +163,12 @@ class Experiment:
         self._clean.add(name)
 
     def _take_turn(self, turn: Turn, run: RunWriter) -> None:
-        peer, line = (
-            self._asked.peers[turn.server],
-            (turn.series.name, turn.server, *turn.settings.items(), turn.sessions),
-        )
-        rate = None
+        peer, rate = self._asked.peers[turn.server], None
+        line = (turn.series.name, turn.server, *turn.settings.items(), turn.sessions)
         if turn.share is not None:
             if not self._closed[line]:
-                self._leave(
-                    Left(turn.series.name, turn.server, turn.settings, "open loop: the closed one has no point")
-                )
+                why = f"open loop of {turn.sessions} sessions: the closed one has no point"
+                self._leave(Left(turn.series.name, turn.server, turn.settings, why))
                 return
             rate = turn.share * median(self._closed[line])
         if self._scenario.fresh and turn.server not in self._clean:
@@ -238,6 +238,12 @@ class Experiment:
         if text not in self._left:
             self._left[text] = None
             self._display.note(text)
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return STOPPED
+    return str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
 
 
 def _must_answer(peer: OpenPeer, error: Exception) -> None:

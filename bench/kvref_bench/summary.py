@@ -45,9 +45,9 @@ def table(run: Run) -> Table:
     ):
         shown.add_column(name, justify="left" if name in {"series", "server", "settings", "why not"} else "right")
     for row in rows(run):
-        settings = " ".join(f"{name}={value}" for name, value in row["settings"].items())
+        settings = "\n".join(f"{name}={value}" for name, value in row["settings"].items())
         if row["rate"] is not None:
-            settings = f"{settings} open loop, {row['rate']:,.0f}/s".strip()
+            settings = f"{settings}\nopen loop, {row['rate']:,.0f}/s".strip()
         shown.add_row(
             row["series"],
             row["server"],

@@ -113,6 +113,15 @@ def test_a_server_that_dies_ends_the_run_which_keeps_its_points(tmp_path: Path) 
 def test_a_server_that_dies_before_the_first_point_is_an_error(tmp_path: Path) -> None:
     with target_or_skip("memcached") as target, pytest.raises((BenchError, OSError)):
         measure(small(), [PeerSpec(target.memcached())], tmp_path / "run", screen=Killer(target.pid, at=1))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_scenario_that_a_server_cannot_do_at_all_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(
+        BenchError, match="nothing to measure: left out: set on memcached: native memcached has no table"
+    ):
+        measure(scenario.load("binlog-batch", "small"), [PeerSpec("memcached")], tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_two_servers_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -109,7 +109,9 @@ def _claim(
                   markersize=12, zorder=4)  # fmt: skip
     elif claim.relation in ARROWS:
         text, side, shift = ARROWS[claim.relation]
-        axes.annotate(text, (1, place), (shift, 0), textcoords="offset points", ha=side, va="center", fontsize=14)
+        axes.annotate(
+            text, (1, place - 0.26), (shift, 0), textcoords="offset points", ha=side, va="center", fontsize=14
+        )
     for row in rows:
         assert row.ours is not None
         step = 0.7 / max(len(servers), 1)
@@ -137,15 +139,16 @@ def _ratio_axis(axes: Axes, published: Iterable[float], rows: Iterable[Row]) -> 
 
 def _key(page: style.Slide, axes: Axes, ends: Sequence[style.End], looks: Mapping[str, style.Look]) -> None:
     """Name the markers beside the axes, which give way where the names need more room."""
-    y, texts = 0.97, []
+    top, texts = 1.0, []
     for end in ends:
         lines = _wrapped(end.text, 18)
+        y = top - 0.025 * len(lines)
+        top -= 0.05 * len(lines) + 0.035
         look = looks.get(end.text)
         axes.plot([1.04], [y], look.marker if look else "D", transform=axes.transAxes, color=end.colour, markersize=11,
                   markerfacecolor=end.colour if look else "white", clip_on=False)  # fmt: skip
         texts.append(axes.text(1.065, y, "\n".join(lines), transform=axes.transAxes, color=style.ink(end.colour),
                                va="center", fontweight="bold"))  # fmt: skip
-        y -= 0.045 + 0.045 * len(lines)
     widest = max(page.width(text) for text in texts)
     page.subplots_adjust(right=min(page.subplotpars.right, 0.985 - widest - 0.065 * axes.get_position().width))
 
@@ -179,7 +182,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _verdict(rows: Iterable[Row]) -> str:
-    counts = Counter(row.direction for row in rows)
+    counts = Counter(row.direction for row in rows if row.counted)
     told = counts["yes"] + counts["no"]
     if not told:
         return "whether directions agree cannot be told"
@@ -211,9 +214,8 @@ def overview(rows: Sequence[Row], datas: Mapping[str, Mapping[str, Data]]) -> st
             counts = Counter(row.direction for row in here if _server(row) == server)
             _cell(axes, x, y, counts)
     axes.set_yticks(range(len(groups)), list(reversed(groups)), fontsize=12.5)
-    axes.set_xticks(
-        range(len(servers) or 1), ["\n".join(_wrapped(each, 14)) for each in servers or ["no server"]], fontsize=13
-    )
+    names = ["\n".join(_wrapped(each.replace("-", "- ", 1), 12)) for each in servers or ["no server"]]
+    axes.set_xticks(range(len(names)), names, fontsize=13)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.set_xlim(-0.5, max(len(servers), 1) - 0.5)
@@ -245,20 +247,27 @@ def _cell(axes: Axes, x: int, y: int, counts: Counter[seeds.Verdict]) -> None:
 
 def answer(rows: Sequence[Row]) -> Answer:
     """Say how many of the articles' directions agree."""
-    by_claim: dict[Any, set[str]] = {}
+    by_claim: dict[Claim, set[str]] = {row.claim: set() for row in rows}
     for row in rows:
-        by_claim.setdefault(row.claim, set()).add(row.direction)
-    told = {claim: verdicts - {"cannot tell"} for claim, verdicts in by_claim.items() if verdicts != {"cannot tell"}}
+        if row.counted and row.direction != "cannot tell":
+            by_claim[row.claim].add(row.direction)
+    told = {claim: verdicts for claim, verdicts in by_claim.items() if verdicts}
     if not told:
         return cannot_tell("no published ratio has both its sides in these runs", command=command("get-vs-select"))
     agree = sum(verdicts == {"yes"} for verdicts in told.values())
-    differ = [claim.what for claim, verdicts in told.items() if verdicts == {"no"}]
-    mixed = [claim.what for claim, verdicts in told.items() if len(verdicts) > 1]
-    sentence = f"Of {len(by_claim)} published ratios {len(told)} can be judged: "
-    sentence += f"{agree} point the same way as ours on every server"
-    sentence += f", {len(differ)} the other way" + (f" ({'; '.join(differ)})" if differ else "")
-    sentence += f", {len(mixed)} differ by server" + (f" ({'; '.join(mixed)})" if mixed else "") + "."
+    sentence = (
+        f"Of {len(by_claim)} published ratios {len(told)} can be judged: {agree} point the same way as ours on every "
+        f"server, {_named(told, {'no'})} the other way, {_named(told, {'yes', 'no'})} differ by server."
+    )
     return Answer(sentence, (
         f"{len(by_claim) - len(told)} of the ratios: their reasons stand in the tables.",
         "Whether the articles' rates were right: only directions are compared, on another machine with other versions.",
+        "Anything of the articles from kvref, or from native memcached in the plugin's place: these stand beside.",
     ))  # fmt: skip
+
+
+def _named(told: Mapping[Claim, set[str]], verdicts: set[str]) -> str:
+    """Count the claims with these verdicts, and name where they stand."""
+    found = [claim for claim, given in told.items() if given == verdicts]
+    groups = "; ".join(dict.fromkeys(claim.group for claim in found))
+    return f"{len(found)} ({groups})" if found else "0"

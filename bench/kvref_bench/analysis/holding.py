@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from kvref_bench.analysis import style
-from kvref_bench.analysis.answer import Answer, cannot_tell, command, figures, listed
+from kvref_bench.analysis.answer import Answer, cannot_tell, command, figures
 from kvref_bench.analysis.capacity import SPARE, Capacity, Limits, Measured, capacity
 from kvref_bench.analysis.gather import gather
 from kvref_bench.analysis.sides import at_defaults
@@ -111,8 +111,8 @@ def answer(scenario: str, limits: Limits, target: float) -> Answer:
     told = {line: each for line, each in found.items() if each.known}
     untold = [f"What {line} holds: {each.reason}." for line, each in found.items() if not each.known]
     if not told:
-        reasons = listed([f"{line}: {each.reason}" for line, each in found.items()])
-        return cannot_tell(f"within {limits} nothing can be said ({reasons})", command=command(scenario))
+        reasons = "; ".join(dict.fromkeys(each.reason for each in found.values()))
+        return cannot_tell(f"what a server holds within {limits} ({reasons})", command=command(scenario))
     parts = []
     for line, each in told.items():
         more = "at least " if each.at_least else ""

@@ -106,7 +106,7 @@ def chart_fits(data: Data) -> style.Slide:
     made, all_axes = style.slide(
         _peaks(found), data.source, columns=columns, rows=math.ceil(len(shown) / columns), right=0.97,
         hspace=0.42, wspace=0.2,
-        subtitle=f"{data.spec['title']}; points: medians of the valid repetitions; curve: Universal Scalability Law{rest}",
+        subtitle=f"{data.spec['title']}; points: medians of valid repetitions; curve: Universal Scalability Law{rest}",
     )  # fmt: skip
     sessions = at_defaults(data.closed)["sessions"]
     for axes, (line, study) in zip(all_axes, shown.items(), strict=False):
@@ -209,8 +209,8 @@ def answer(scenario: str) -> Answer:
     found = studies(data)
     fitted = {line: study for line, study in found.items() if isinstance(study, Study)}
     if not fitted:
-        reasons = listed([f"{line}: {each.reason}" for line, each in found.items() if isinstance(each, NoFit)])
-        return cannot_tell(reasons, command=command(scenario))
+        reasons = "; ".join(dict.fromkeys(each.reason for each in found.values() if isinstance(each, NoFit)))
+        return cannot_tell(f"where throughput peaks ({reasons})", command=command(scenario))
     parts = [f"{line}: {_told(study)}" for line, study in fitted.items()]
     missing = [f"Where {line} peaks: {each.reason}." for line, each in found.items() if isinstance(each, NoFit)]
     beyond = "What happens beyond the most sessions that were measured: the law is a curve through points, no proof."

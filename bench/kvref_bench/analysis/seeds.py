@@ -40,6 +40,14 @@ class Row:
     direction: Verdict
     why: str
 
+    @property
+    def counted(self) -> bool:
+        """Whether it speaks of what the article does: not kvref, nor native memcached in the plugin's place."""
+        if self.server.startswith("kvref"):
+            return False
+        native = self.server.startswith("memcached")
+        return not native or self.claim.servers == "memcached" or self.claim.compare == "series"
+
 
 def compare(asked: Iterable[Claim], datas: Mapping[str, Data]) -> list[Row]:
     """Set claims beside what was measured: a row for each server that can be asked, at least one for each claim.

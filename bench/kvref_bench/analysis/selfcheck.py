@@ -24,7 +24,7 @@ LAG: Final = 2e6  # ns: what 99 % of the sends must not be late by at half of th
 HALF: Final = 0.5
 NEAR: Final = 0.9  # of the ceiling: above it the generator may be what was measured
 NULL: Final = "null responder"
-UNDER: Final = "Each dot is a measured point; the ceiling: a responder of constants, in Python, on the same cores, once in each run"
+UNDER: Final = "Each dot is a measured point; the ceiling is a responder of constants, in Python, on the same cores"
 LIMITS: Final = (
     "Servers and clients share the cores of one machine, so that a cheaper client also makes a faster server.",
 )

@@ -44,6 +44,26 @@ def table(data: Data) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def words(data: Data) -> pd.DataFrame:
+    """Give the table for readers."""
+    rows = []
+    for row in table(data).to_dict("records"):
+        known = math.isfinite(row["low"])
+        rows.append({
+            "asked": row["mix"], "line": row["line"], "sessions": row["sessions"],
+            "operations / s": figures(row["rate"]),
+            "95 % interval": f"{figures(row['low'])} to {figures(row['high'])}" if known else "-",
+            "repetitions": row["repetitions"], "these are": row["use"],
+            "server CPU, µs / op": _or_dash(row["server_us"]), "client CPU, µs / op": _or_dash(row["client_us"]),
+            "server's cores": _or_dash(row["cores"]),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _or_dash(value: float) -> str:
+    return figures(value, 2) if math.isfinite(value) else "-"
+
+
 def best(rates: pd.DataFrame) -> pd.DataFrame:
     """Give of each line the row with its highest rate, valid or limited, the fastest line first."""
     usable = rates[rates["use"] != "invalid"]

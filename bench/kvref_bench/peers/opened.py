@@ -195,8 +195,6 @@ class OpenPeer:
         return {role: pid for role, pid in found.items() if pid is not None}
 
     def _counters(self) -> dict[str, int]:
-        counted = {} if self._tables is None else self._tables.counters()
-        if self.address is not None:
-            told = wire.stats(self.address)
-            counted |= {name: int(value) for name, value in told.items() if value.isdigit() and name not in NOT_COUNTED}
-        return counted
+        told = {} if self.address is None else wire.stats(self.address)
+        counted = {name: int(value) for name, value in told.items() if value.isdigit() and name not in NOT_COUNTED}
+        return counted if self._tables is None else counted | self._tables.counters()

@@ -45,8 +45,9 @@ class Sampling:
 
     def begin(self) -> None:
         """Take the first numbers and go on reading in a thread."""
-        self._mark = None if self._log is None else self._log.end()
+        # The counters first: these are compared with what was sent since this moment.
         self._before = (self._counters(), self._read())
+        self._mark = None if self._log is None else self._log.end()
         # Of these the number counts from now on, of threads that start later from 0 on.
         self._switches = {thread: (last, last) for thread, (_, last) in self._switches.items()}
         self._reader.start()

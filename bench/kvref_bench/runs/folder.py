@@ -102,6 +102,14 @@ class RunWriter:
         shutil.rmtree(self.folder / PARTS)
         self._closed = True
 
+    def discard(self) -> None:
+        """Take away what this run wrote: there is no point in it. The folder goes unless it holds something else."""
+        shutil.rmtree(self.folder / PARTS)
+        (self.folder / document.NAME).unlink()
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+        self._closed = True
+
     def _write(self, name: str, rows: list[tables.Row], place: Place) -> None:
         path = self.folder / PARTS / f"{place.point_id:05d}-{name}.parquet"
         draft = path.with_suffix(".draft")

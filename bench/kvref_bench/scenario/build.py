@@ -116,8 +116,8 @@ def _series(given: Document, document: Document, table: Table, where: str, folde
     here = f"{where}: series {given['name']!r}"
     if (protocol == "mysql") != over_sql:
         raise BenchError(f"{here}: over = {given['over']!r} with protocol = {protocol!r}; mysql is over sql")
-    if over_sql:
-        asked |= {"route": given.get("route", "none")}
+    # A connection goes to the mapping when it is opened, so that a user's own default mapping stays what it is.
+    asked["route"] = given.get("route", "none") if over_sql else asked.get("route", "switch")
     if "verbs" not in asked:
         raise BenchError(f"{here}: it has no verbs, and work has none")
     keys = _keys(asked.pop("keys", {}), document["table"]["keys"], here, folder)

@@ -78,6 +78,9 @@ def test_native_memcached_is_set_over_each_server_with_a_table(tmp_path: Path) -
     assert [(row.server, row.direction) for row in found] == [("kvref-sqlite", "yes"), ("plugin 5.6.14", "cannot tell")]
     assert found[0].ours is not None
     assert found[0].ours.value == pytest.approx(30, rel=0.01)
+    # What kvref does is no word on what the article says of InnoDB.
+    assert [row.counted for row in found] == [False, True]
+    assert not beside.answer(found).known
 
 
 def test_one_setting_differs_and_the_others_are_at_their_lowest(tmp_path: Path) -> None:
@@ -115,6 +118,21 @@ def test_remote_runs_are_kept_apart(tmp_path: Path) -> None:
     (row,) = rows(tmp_path, "memslap-get", "native memcached, remote over local")
     assert row.ours is not None
     assert (row.ours.value, row.direction) == (pytest.approx(0.25), "yes")
+
+
+def test_the_answer_counts_claims_by_what_the_servers_say(tmp_path: Path) -> None:
+    rates = {8: (3000, 1000), 32: (1000, 3000)}
+    points = [point for n, (get, _) in rates.items() for point in made.measured("get", made.PLUGIN, n, get)]
+    points += [point for n, (_, sql) in rates.items() for point in made.measured("select", made.PLUGIN, n, sql)]
+    points += made.measured("get", made.OLD, 8, 1000) + made.measured("select", made.OLD, 8, 3000)
+    made.write(tmp_path / "r1", "get-vs-select", [GET, SELECT], [made.PLUGIN, made.OLD], points)
+    claims = [claim for claim in articles.claims("get-vs-select") if claim.compare == "over"]
+    said = beside.answer(seeds.compare(claims, gather.places("get-vs-select", tmp_path)))
+    assert said.sentence == (
+        "Of 4 published ratios 2 can be judged: 0 point the same way as ours on every server, "
+        "1 (get over select, 2012) the other way, 1 (get over select, 2012) differ by server."
+    )
+    assert said.limits[0] == "2 of the ratios: their reasons stand in the tables."
 
 
 def test_without_runs_each_claim_has_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,12 @@ def test_lines_are_servers_and_sides(data: Data) -> None:
     assert rates.loc[("plugin 8.0.33", 8), "cores"] == pytest.approx(0.5)
 
 
+def test_the_table_for_readers_is_the_same_bytes_each_time(data: Data) -> None:
+    rows = throughput.words(data).to_csv(index=False).splitlines()
+    assert rows[1] == 'get,memcached 1.6.18,8,"9,000","8,820 to 9,180",5,limited,22,110,0.20'
+    assert rows[5] == 'get,plugin 8.0.33,8,"5,200","5,100 to 5,300",5,valid,96,58,0.50'
+
+
 def test_the_answer_says_what_is_a_bound(data: Data) -> None:
     said = throughput.answer("ro-1m-int")
     assert said.known
