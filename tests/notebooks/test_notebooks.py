@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import shutil
 from pathlib import Path
@@ -76,7 +75,7 @@ def test_the_list_has_the_question_of_every_notebook(path: Path) -> None:
 def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode]:
     """Execute all of them once; pages and charts are left in `build/notebooks`."""
     found = {}
-    pages = Path(os.environ.get("KVREF_PAGES") or ROOT / "build" / "notebooks")
+    pages = ROOT / "build" / "notebooks"
     for path, notebook in execution.execute(NOTEBOOKS, RUNS):
         found[path.stem] = notebook
         execution.write(pages, path, notebook)
