@@ -61,13 +61,13 @@ def begin(
         "stopped": None,
         "began": time.strftime(DATE, time.gmtime()),
         "ended": None,
-        "tool": machine.without_paths(machine.tool(argv)),
+        "tool": machine.public(machine.tool(argv)),
         "scenario": {
             "name": scenario.name,
             "version": scenario.version,
             "scale": scenario.scale,
             "spec_sha256": scenario.sha256,
-            "spec": machine.without_paths(spec),
+            "spec": machine.public(spec),
         },
         "seed_rng": seed,
         "machine": machine.machine(),
@@ -88,7 +88,7 @@ def server(peer: Peer, rows: int) -> Document:
 
     rows: in its table when a point begins.
     """
-    facts: Document = machine.without_paths(asdict(peer))
+    facts: Document = machine.public(asdict(peer))
     facts["variables"] = {name: text for name, text in facts["variables"].items() if name != "hostname"}
     judged = verdict.SQL if peer.address is None else verdict.words(peer.verdict)
     return {**facts, "rows": rows, "judged": judged}

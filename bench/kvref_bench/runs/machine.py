@@ -19,6 +19,7 @@ from kvref_bench.runs.records import Resource
 
 # An absolute path of two parts and more; the names of folders say nothing that a reader of a run needs.
 PATH: Final = re.compile(r"(?:(?<![\w./])|(?<=sqlite:///))/(?:[\w.@+~%-]+/)+")
+PASSWORD: Final = re.compile(r"(?<=://)(?P<user>[^:/@\s]*):[^/@\s]*(?=@)")
 LOOPS: Final = 20_000
 
 
@@ -90,14 +91,14 @@ def tool(argv: list[str]) -> dict[str, Any]:
     return {"version": _version("kvref"), "git_commit": commit, "dirty": dirty, "argv": argv}
 
 
-def without_paths(value: Any) -> Any:
-    """Take the folders out of every absolute path, in values of any depth; the file's own name stays."""
+def public(value: Any) -> Any:
+    """Take passwords out of URLs and the folders out of absolute paths, in values of any depth; a file keeps its name."""
     if isinstance(value, str):
-        return PATH.sub("", value)
+        return PATH.sub("", PASSWORD.sub(r"\g<user>", value))
     if isinstance(value, dict):
-        return {name: without_paths(each) for name, each in value.items()}
+        return {name: public(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [without_paths(each) for each in value]
+        return [public(each) for each in value]
     return value
 
 

@@ -113,11 +113,13 @@ def test_the_tool_names_its_commit() -> None:
         ("file:/var/lib/x", "file:x"),
         ("https://dev.mysql.com/doc/refman/", "https://dev.mysql.com/doc/refman/"),
         (["--endpoint", {"a": ("/one/two/",)}], ["--endpoint", {"a": [""]}]),
+        ("a=mysql://bench:se:cret@10.0.0.5:3306/", "a=mysql://bench@10.0.0.5:3306/"),
+        ("mysql://bench@10.0.0.5:3306/", "mysql://bench@10.0.0.5:3306/"),
         (5, 5),
     ],
 )
-def test_folders_of_this_machine_stay_here(given: Any, kept: Any) -> None:
-    assert machine.without_paths(given) == kept
+def test_passwords_and_folders_of_this_machine_stay_here(given: Any, kept: Any) -> None:
+    assert machine.public(given) == kept
 
 
 def test_a_server_is_described_without_its_machine() -> None:
