@@ -92,7 +92,7 @@ def tool(argv: list[str]) -> dict[str, Any]:
 
 
 def public(value: Any) -> Any:
-    """Take passwords out of URLs and the folders out of absolute paths, in values of any depth; a file keeps its name."""
+    """Take passwords out of URLs and folders out of absolute paths, in values of any depth; a file keeps its name."""
     if isinstance(value, str):
         return PATH.sub("", PASSWORD.sub(r"\g<user>", value))
     if isinstance(value, dict):
