@@ -50,7 +50,6 @@ class Say:
         on: name of the connection.
         quiet: nothing may come, and no sentinel is sent (an unfinished data block).
         closes: the endpoint closes the connection after the answer.
-        versions: how many VERSION lines belong to the answer itself.
         patience: seconds to wait for the answer.
         binary: texts are frames in words (`frames.py`), and a connection that it opens is a binary one.
         cuts: of binary frames: before which bytes a new packet begins.
@@ -61,7 +60,6 @@ class Say:
     on: str = "a"
     quiet: bool = False
     closes: bool = False
-    versions: int = 0
     patience: float = 5.0
     binary: bool = False
     cuts: tuple[int, ...] = ()

@@ -174,14 +174,17 @@ class Conversation:
             return link.overhear(pieces)
         if step.closes:
             return link.tell(pieces, step.patience)
-        return link.ask(pieces, step.versions, step.patience)
+        return link.ask(pieces, _versions(self._texts(step.allow)), step.patience)
 
     def _compared(self, on: str, sent: str, allow: tuple[str, ...] | By, reply: Reply, note: str) -> Exchange:
-        texts = allow.of(self._endpoint.profile) if isinstance(allow, By) else allow
+        texts = self._texts(allow)
         allowed = tuple(self.names.render(text) for text in texts)
         got = self._text(on, reply.data)
         kept = not note and any(self.names.match(text, got) for text in texts)
         return Exchange(on, sent, allowed, got, note, kept)
+
+    def _texts(self, allow: tuple[str, ...] | By) -> tuple[str, ...]:
+        return allow.of(self._endpoint.profile) if isinstance(allow, By) else allow
 
     def _ask(self, step: Asks) -> Exchange:
         request = self._asked[step.on] = self.names.render(step.request)
@@ -222,6 +225,10 @@ class Conversation:
 
 def _cut(data: bytes, cuts: tuple[int, ...]) -> tuple[bytes, ...]:
     return tuple(data[start:end] for start, end in zip((0, *cuts), (*cuts, len(data)), strict=True))
+
+
+def _versions(texts: tuple[str, ...]) -> int:
+    return max((text.count("VERSION ") for text in texts), default=0)
 
 
 def _note(step: Say, reply: Reply) -> str:

@@ -20,6 +20,8 @@ from kvref_conformance.frames import REPLY, encode
 # Long enough for a local endpoint to answer what it should not answer at all.
 QUIET_SECONDS: Final = 0.1
 CONNECT_SECONDS: Final = 5.0
+# Within which the sentinel's VERSION line follows one of the answer itself; in two packets it did, now and then.
+BEHIND_SECONDS: Final = 1.0
 
 
 BINARY_ASK: Final = encode(f"noop opaque={0x6B767266}")
@@ -94,7 +96,7 @@ class Link:
 
         Args:
             pieces: one packet each.
-            versions: VERSION lines that belong to the answer itself.
+            versions: VERSION lines that the answer itself should have, at most.
             patience: seconds until silence is a hang.
         """
         return self._exchange((*pieces[:-1], pieces[-1] + self._ask), versions + 1, patience)
@@ -121,9 +123,11 @@ class Link:
     def _read(self, sentinels: int, deadline: float) -> Reply:
         data = b""
         while not (sentinels and self._ends(data, sentinels)):
+            # The sentinel's line may have come, or one of the answer itself that looks like it.
+            ended = sentinels > 1 and self._ends(data, 1)
             rest = deadline - time.monotonic()
-            if rest <= 0 or not select.select([self._socket], [], [], rest)[0]:
-                return Reply(data, hang=True)
+            if rest <= 0 or not select.select([self._socket], [], [], min(rest, BEHIND_SECONDS) if ended else rest)[0]:
+                return Reply(data[: -len(self._sentinel)]) if ended else Reply(data, hang=True)
             try:
                 received = self._socket.recv(1 << 16)
             except ConnectionError:

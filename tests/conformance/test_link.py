@@ -44,6 +44,10 @@ def test_version_lines_of_the_answer_itself_are_counted(scripted: Make, link: Co
     assert link(scripted()).ask((b"version\r\n",), versions=1).data == VERSION
 
 
+def test_an_answer_without_its_version_line_is_no_hang(scripted: Make, link: Connect) -> None:
+    assert link(scripted({b"version x": b"ERROR\r\n"})).ask((b"version x\r\n",), versions=1) == Reply(b"ERROR\r\n")
+
+
 def test_commands_may_come_in_pieces(scripted: Make, link: Connect) -> None:
     server = scripted({b"get abc": b"END\r\n"})
     assert link(server).ask((b"ge", b"t a", b"bc\r\n")).data == b"END\r\n"

@@ -46,7 +46,7 @@ CONNECTIONS = (
     case(
         "bin-frame-on-a-text-connection",
         "KV-BINFRAME-005",
-        say("version\r\n", "VERSION {version}\r\n", versions=1, on="b"),
+        say("version\r\n", "VERSION {version}\r\n", on="b"),
         say(encode("noop opaque=1").decode("latin-1").replace("\n", "\x0b"), "", quiet=True, on="b"),
         say("\r\n", ("ERROR\r\n", "CLIENT_ERROR <text>\r\n"), on="b"),
     ),

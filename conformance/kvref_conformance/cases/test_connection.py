@@ -139,7 +139,7 @@ PACKETS = (
 )
 
 ABOUT = (
-    case("version", "KV-CONN-013", say("version\r\n", "VERSION <text>\r\n", versions=1)),
+    case("version", "KV-CONN-013", say("version\r\n", "VERSION <text>\r\n")),
     case(
         "verbosity",
         "KV-CONN-014",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # A pending write on each of twelve connections; of rows that are there, since at level 2 a new one holds the gap.
 MANY: tuple[Step, ...] = (*(row(n, "old") for n in range(12)), *(put(n, on=f"c{n}") for n in range(12)))
-VERSION = say("version\r\n", "VERSION <text>\r\n", versions=1)
+VERSION = say("version\r\n", "VERSION <text>\r\n")
 # Requests for longer than the interval and the second after which it is looked at.
 TRAFFIC = tuple(step for _ in range(9) for step in (Pause(0.4), VERSION))
 

@@ -54,7 +54,7 @@ STORAGE = (
         "no-meta-commands",
         "KV-CORE-067",
         say("mn\r\nmg {k} v\r\nmd {k}\r\nma {k}\r\nme {k}\r\n", "ERROR\r\n" * 5),
-        say("ms {k} 7\r\nversion\r\n", "ERROR\r\nVERSION <text>\r\n", versions=1),
+        say("ms {k} 7\r\nversion\r\n", "ERROR\r\nVERSION <text>\r\n"),
         shape=ONE,
     ),
     case(
@@ -116,7 +116,7 @@ LINES = (
     case(
         "two-bytes-thrown-away",
         "KV-PARSE-019",
-        say("set {k} 0 0 2\r\nabXYversion\r\n", "STORED\r\nVERSION <text>\r\n", versions=1),
+        say("set {k} 0 0 2\r\nabXYversion\r\n", "STORED\r\nVERSION <text>\r\n"),
         shows("{k}", "ab"),
         shape=ONE,
     ),
@@ -124,7 +124,7 @@ LINES = (
         case(
             f"data-of-a-refused-line-{name}",
             "KV-PARSE-020",
-            say(f"set {line}\r\nversion\r\n", f"{answer}VERSION <text>\r\n", versions=1),
+            say(f"set {line}\r\nversion\r\n", f"{answer}VERSION <text>\r\n"),
             misses("{k}"),
             shape=ONE,
         )

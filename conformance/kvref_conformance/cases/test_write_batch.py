@@ -46,7 +46,7 @@ WRITE = {
 }
 # Requests that have nothing to do with a batch.
 IDLE_WORDS = {
-    "version": say("version\r\n", "VERSION <text>\r\n", versions=1),
+    "version": say("version\r\n", "VERSION <text>\r\n"),
     "verbosity": say("verbosity 1\r\n", "OK\r\n"),
     "stats": say("stats\r\n", "<stats>END\r\n"),
     "unknown-command": say("nonsense\r\n", "ERROR\r\n"),
