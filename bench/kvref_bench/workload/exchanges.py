@@ -36,6 +36,7 @@ class Exchanges:
         self._cas = cas
         self._prefix = prefix(work)
         self._items: dict[int, Item] = {}
+        self._singles: dict[tuple[str, bytes], Exchange] = {}
         self._sessions = len(range(task.worker, work.sessions, task.workers))
         self._limit = None if work.operations is None else work.operations // work.depth
         pool = work.pool // (work.depth * work.multiget)
@@ -49,6 +50,7 @@ class Exchanges:
             self._pools = [self._make(0, max(pool, 1))]
         self.distinct = self._own_keys() if self._own else len(self._items)
         self._items.clear()
+        self._singles.clear()
 
     def of(self, session: int) -> Iterator[Exchange]:
         """Give the exchanges of a session of this worker, by its number from 0 on."""
@@ -87,6 +89,7 @@ class Exchanges:
         while True:
             yield from self._make(self._number(session), _LAZY, first)
             self._items.clear()
+            self._singles.clear()
             first += _LAZY
 
     def _make(self, session: int, amount: int, first: int = 0) -> list[Exchange | Item]:
@@ -101,7 +104,10 @@ class Exchanges:
                 for at, verb in enumerate(verbs[place * depth : (place + 1) * depth])
             ]
             # A cas needs a number that is read just before.
-            made.append(asked[0][1][0] if asked[0][0] == "cas" else self._joined(asked))
+            if asked[0][0] == "cas":
+                made.append(asked[0][1][0])
+            else:
+                made.append(self._single(*asked[0]) if each == 1 else self._joined(asked))
         return made
 
     def _verbs(self, session: int, amount: int, first: int) -> list[str]:
@@ -111,6 +117,13 @@ class Exchanges:
         weights = np.array(list(self._work.verbs.values()), dtype=np.float64)
         generator = np.random.default_rng([self._work.seed, self._task.worker, session, first, _VERBS])
         return [names[each] for each in generator.choice(len(names), amount, p=weights / weights.sum()).tolist()]
+
+    def _single(self, verb: str, items: Sequence[Item]) -> Exchange:
+        # The same bytes once: what the processor's caches do not hold costs as much as the sending.
+        place = (verb, items[0].name)
+        if place not in self._singles:
+            self._singles[place] = self._joined([(verb, items)])
+        return self._singles[place]
 
     def _joined(self, asked: Sequence[tuple[str, Sequence[Item]]]) -> Exchange:
         requests, replies = [], []
