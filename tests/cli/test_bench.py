@@ -183,7 +183,7 @@ def test_a_server_that_is_gone_ends_the_run_with_its_points(tmp_path: Path) -> N
         assert process.stderr is not None
         errors = process.stderr.read()
         process.communicate(timeout=30)
-    assert process.returncode == 2
+    assert process.returncode == 2, errors
     [made] = tmp_path.iterdir()
     assert str(made) in errors.splitlines()[-1]
     assert "Traceback" not in errors

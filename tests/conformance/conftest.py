@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -18,9 +19,11 @@ class Scripted:
     Args:
         answers: reply by line, without the line end; b"<close>" closes, b"" says nothing.
         version: its VERSION line.
+        pause: seconds before each answer, so that answers come apart.
     """
 
-    def __init__(self, answers: dict[bytes, bytes], version: bytes = VERSION) -> None:
+    def __init__(self, answers: dict[bytes, bytes], version: bytes = VERSION, pause: float = 0.0) -> None:
+        self._pause = pause
         self.answers = {b"version": version, **answers}
         self.lines: list[bytes] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -63,6 +66,7 @@ class Scripted:
                 if reply == b"<close>":
                     connection.close()
                     return
+                time.sleep(self._pause)
                 connection.sendall(reply)
 
 
@@ -71,8 +75,8 @@ def scripted() -> Iterator[Callable[..., Scripted]]:
     """Return a maker of scripted endpoints: scripted({b"get a": b"END\\r\\n"})."""
     made: list[Scripted] = []
 
-    def make(answers: dict[bytes, bytes] | None = None, version: bytes = VERSION) -> Scripted:
-        made.append(Scripted(answers or {}, version))
+    def make(answers: dict[bytes, bytes] | None = None, version: bytes = VERSION, pause: float = 0.0) -> Scripted:
+        made.append(Scripted(answers or {}, version, pause))
         return made[-1]
 
     yield make

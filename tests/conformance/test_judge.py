@@ -23,9 +23,14 @@ def judging(scripted: Callable[..., Any]) -> Judging:
     """Return a function that judges one case by the answers of an endpoint."""
 
     def judged(
-        one: Case, answers: dict[bytes, bytes], *rows: Deviation, profile: str = "memcached", flush: str = ""
+        one: Case,
+        answers: dict[bytes, bytes],
+        *rows: Deviation,
+        profile: str = "memcached",
+        flush: str = "",
+        pause: float = 0.0,
     ) -> Verdict:
-        target = endpoint.find(scripted(answers).where, profile)
+        target = endpoint.find(scripted(answers, pause=pause).where, profile)
         return Judge(target, Deviations(rows), None, flush, "zz").judge(one, "retrieval")
 
     return judged
@@ -38,6 +43,11 @@ def row(subject: str, *pairs: tuple[str, str]) -> Deviation:
 def test_an_allowed_answer_holds(judging: Judging) -> None:
     verdict = judging(GET, {b"get x": b"END\r\n"})
     assert (verdict.verdict, verdict.chapter, verdict.reason, verdict.text) == (HOLDS, "retrieval", "", "")
+
+
+def test_a_version_line_of_the_answer_may_come_apart_from_the_sentinels(judging: Judging) -> None:
+    version = case("version", "KV-CONN-013", say("version\r\n", "VERSION <text>\r\n"))
+    assert judging(version, {b"version": b"VERSION 9.9.9\r\n"}, pause=0.05).verdict == HOLDS
 
 
 def test_a_failure_text_suffices_alone(judging: Judging) -> None:

@@ -26,7 +26,7 @@ PATIENCE: Final = 600.0  # for the slowest of the other workers to be ready
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One second of one worker: operations, answers that are not allowed, latencies in ns; second -1 is warm-up."""
+    """One second of one worker: operations, answers that are not allowed, latencies in ns."""
 
     worker: int
     second: int

@@ -27,6 +27,12 @@ def index(nanoseconds: int) -> int:
     return (shift << BITS) + (value >> shift)
 
 
+def add(into: dict[int, int], counts: Mapping[int, int]) -> None:
+    """Add counts by bin to others."""
+    for place, count in counts.items():
+        into[place] = into.get(place, 0) + count
+
+
 def lowest(bins: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give the shortest duration of each bin, ns."""
     shift = np.maximum((bins >> BITS) - 1, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_bench.load.histogram import BINS, index
+from kvref_bench.load.histogram import BINS, add, index
 from kvref_bench.load.result import Cell
 
 if TYPE_CHECKING:
@@ -73,9 +73,7 @@ class Recorder:
                     continue
                 counts = {place: count for place, count in enumerate(bins) if count}
                 bins[:] = [0] * BINS
-                kept = self.cells.setdefault(Cell(second, kind, timing), {})
-                for place, count in counts.items():
-                    kept[place] = kept.get(place, 0) + count
-                    if timing == "service":
-                        together[place] = together.get(place, 0) + count
+                add(self.cells.setdefault(Cell(second, kind, timing), {}), counts)
+                if timing == "service":
+                    add(together, counts)
         return together

@@ -6,9 +6,10 @@ counted from the moment of the schedule as well (coordinated omission; the metho
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from kvref_bench.load.plan import Exchange, Reader
     from kvref_bench.load.recorder import Recorder
     from kvref_bench.load.work import Clock
+
+
+_TICK: Final = 0.001  # uvloop's timers have whole milliseconds; answers in between send what is due as well
 
 
 def moments(clock: Clock, share: float, seed: int) -> list[int]:
@@ -55,9 +59,12 @@ class Scheduled(Crowd):
         self._idle: deque[ScheduledSession] = deque()
         self._start = 0
 
-    def begin(self, start: int) -> None:
-        """Let the schedule run from a moment of `perf_counter_ns` on."""
+    async def send(self, start: int) -> None:
+        """Let the schedule run from a moment of `perf_counter_ns` on, until the time is over."""
         self._start = start
+        while not self.over:
+            self.send_what_is_due()
+            await asyncio.sleep(_TICK)
 
     def rest(self, session: ScheduledSession) -> None:
         """Take back a session that was answered."""

@@ -39,6 +39,13 @@ class Crowd:
         self.lost: str | None = None
         self.failure: Exception | None = None
 
+    async def send(self, start: int) -> None:
+        """Do what sessions do not do for themselves, from a moment of `perf_counter_ns` on: here nothing."""
+
+    def left(self) -> int:
+        """Give the number of moments of a schedule that were not sent at: here there is none."""
+        return 0
+
 
 class Session(asyncio.Protocol):
     """A connection of the closed loop.
@@ -46,7 +53,7 @@ class Session(asyncio.Protocol):
     crowd: it belongs to. exchanges: it makes, one after the other.
     """
 
-    __slots__ = ("_bins", "_next", "_reply", "_rest", "_write", "crowd", "exchange", "sent")
+    __slots__ = ("_bins", "_closing", "_next", "_reply", "_rest", "_write", "crowd", "exchange", "sent")
 
     def __init__(self, crowd: Crowd, exchanges: Iterator[Exchange]) -> None:
         self.crowd = crowd
@@ -57,10 +64,12 @@ class Session(asyncio.Protocol):
         self._reply = b""
         self._rest = b""
         self._write: Callable[[bytes], None]
+        self._closing: Callable[[], bool]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport's write."""
+        """Keep what is called of the transport."""
         self._write = cast("asyncio.WriteTransport", transport).write
+        self._closing = transport.is_closing
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Remember why, unless the time is over."""
@@ -133,7 +142,8 @@ class Session(asyncio.Protocol):
             self.crowd.recorder.add(kind, now - self.sent)
 
     def _go_on(self, now: int) -> None:
-        if self.crowd.over:
+        # Its write would raise; only after an answer it is known to be open.
+        if self.crowd.over or self._closing():
             self._forget()
             return
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import resource
 import socket
 import struct
 import time
@@ -13,15 +12,14 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import psutil
 import uvloop
 
 from kvref_bench.errors import BenchError
-from kvref_bench.load import null
+from kvref_bench.load import null, usage
 from kvref_bench.load.channel import Channel, Progress
 from kvref_bench.load.histogram import quantile
 from kvref_bench.load.recorder import TIMINGS, Recorder
-from kvref_bench.load.result import Usage, WorkerResult
+from kvref_bench.load.result import WorkerResult
 from kvref_bench.load.schedule import Scheduled, ScheduledSession, moments
 from kvref_bench.load.session import Crowd, Session
 
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from kvref_bench.load.work import Task
 
 _TICK: Final = 0.02  # seconds between looks at the channel and at what is still running
-_SEND_TICK: Final = 0.001  # uvloop's timers have whole milliseconds; answers in between send what is due as well
 _SAMPLE: Final = 256  # exchanges from which the mean number of operations in one is taken
 
 
@@ -174,17 +171,15 @@ class _Point:
         await asyncio.sleep(self._channel.ready())
         clock = self._task.clock
         start = time.perf_counter_ns()
-        if isinstance(self._crowd, Scheduled):
-            self._crowd.begin(start)
         for each in self._sessions:
             each.start()
-        sender = asyncio.create_task(self._send()) if isinstance(self._crowd, Scheduled) else None
+        sender = asyncio.create_task(self._crowd.send(start))
         # Of a number of operations each one counts.
         if self._task.work.operations is None:
             await self._until(start + int(clock.warmup * 1e9))
             self._crowd.recorder.clear()
         began, wall = time.perf_counter_ns(), time.time_ns()
-        usage, sent = _usage(), self._bytes()
+        before, sent = usage.now(), self._bytes()
         second = 0
         while not self._crowd.over:
             ends = min(second + 1, clock.measure)
@@ -196,9 +191,8 @@ class _Point:
             second += 1
         # Before the loop runs again: it would take answers that nobody counts.
         open_now = sum(each.open() for each in self._sessions)
-        used, bytes_now = _used_since(usage), self._bytes()
-        if sender is not None:
-            await sender
+        used, bytes_now = usage.since(before), self._bytes()
+        await sender
         return WorkerResult(
             worker=self._task.worker,
             host=socket.gethostname(),
@@ -211,7 +205,7 @@ class _Point:
             received=bytes_now[1] - sent[1],
             distinct=plan.distinct,
             open=open_now,
-            skipped=self._crowd.left() if isinstance(self._crowd, Scheduled) else 0,
+            skipped=self._crowd.left(),
             errors=self._crowd.recorder.errors,
             unexpected=self._crowd.recorder.unexpected,
             stopped=self._stopped,
@@ -230,12 +224,6 @@ class _Point:
             if self._crowd.failure is not None:
                 raise self._crowd.failure
 
-    async def _send(self) -> None:
-        assert isinstance(self._crowd, Scheduled)
-        while not self._crowd.over:
-            self._crowd.send_what_is_due()
-            await asyncio.sleep(_SEND_TICK)
-
     def _tell(self, second: int) -> None:
         errors = self._crowd.recorder.errors
         counts = self._crowd.recorder.put_away(second)
@@ -245,18 +233,3 @@ class _Point:
     def _bytes(self) -> tuple[int, int]:
         known = [each.bytes() for each in self._connections]
         return sum(acked for acked, _ in known), sum(received for _, received in known)
-
-
-def _usage() -> resource.struct_rusage:
-    return resource.getrusage(resource.RUSAGE_SELF)
-
-
-def _used_since(before: resource.struct_rusage) -> Usage:
-    now = _usage()
-    return Usage(
-        user=now.ru_utime - before.ru_utime,
-        system=now.ru_stime - before.ru_stime,
-        rss=psutil.Process().memory_info().rss,
-        voluntary=now.ru_nvcsw - before.ru_nvcsw,
-        involuntary=now.ru_nivcsw - before.ru_nivcsw,
-    )

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import socket
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 import uvloop
 
-from kvref_bench.load import worker
+from kvref_bench.load import histogram, session, worker
 from kvref_bench.load.plan import Answer, Exchange, Kind, Plan
+from kvref_bench.load.recorder import Recorder
 from kvref_bench.load.work import Clock, Keys, Task, Values, Work
 
 from .pieces import server
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from kvref_bench.load.result import WorkerResult
@@ -33,6 +35,17 @@ class Lines:
         return Answer((1,)) if data == b"END\r\n" else Answer((2,), (data,))
 
 
+class Nowhere:
+    """A transport whose writes are lost."""
+
+    def write(self, data: bytes) -> None:
+        """Lose it."""
+
+    def is_closing(self) -> bool:
+        """Stay open."""
+        return False
+
+
 class Quiet:
     """A channel without a coordinator."""
 
@@ -47,9 +60,12 @@ class Quiet:
 
 
 def measured(
-    script: Callable[[int, bytes], list[bytes] | None], operations: int | None = 20, rate: float | None = None
+    script: Callable[[int, bytes], list[bytes] | None],
+    operations: int | None = 20,
+    rate: float | None = None,
+    sessions: int = 1,
 ) -> WorkerResult:
-    work = Work(Keys(1), Values(), {"get": 1.0}, operations=operations)
+    work = Work(Keys(1), Values(), {"get": 1.0}, sessions=sessions, operations=operations)
     with server(script) as address:
         host, _, port = address.rpartition(":")
         plan = Plan(
@@ -90,6 +106,18 @@ def test_each_reply_is_verified(rate: float | None) -> None:
     assert result.unexpected == [(b"get k\r\n", wrong)] * 6
 
 
+def test_a_session_counts_in_the_bins_of_the_histogram(monkeypatch: pytest.MonkeyPatch) -> None:
+    for took in (1, 127, 128, 300, 65_537, 10**9):
+        recorder = Recorder(KINDS)
+        one = session.Session(session.Crowd(recorder, Lines()), repeat(Exchange(b"get k\r\n", HIT, (0,))))
+        one.connection_made(cast("asyncio.BaseTransport", Nowhere()))
+        monkeypatch.setattr(session, "perf_counter_ns", lambda: 1000)
+        one.start()
+        monkeypatch.setattr(session, "perf_counter_ns", lambda took=took: 1000 + took)
+        one.data_received(HIT)
+        assert recorder.put_away(0) == {histogram.index(took): 1}
+
+
 def test_bytes_that_nobody_asked_for_are_kept() -> None:
     result = measured(lambda number, line: [HIT, b"MORE\r\n"] if number == 19 else [HIT])
     assert counts(result) == {"hit": 20}
@@ -106,6 +134,33 @@ def test_sessions_end_when_their_operations_are_done() -> None:
 def test_a_server_that_hangs_up_ends_the_point_and_what_was_measured_stays() -> None:
     result = measured(lambda number, line: None if number == 10 else [HIT], operations=None)
     assert counts(result) == {"hit": 10}
+    assert result.stopped == "a connection was closed by the server"
+
+
+@pytest.mark.parametrize("rate", [None, 5000.0])
+def test_a_server_that_hangs_up_before_the_first_exchange_ends_the_point(rate: float | None) -> None:
+    class Late(Quiet):
+        def ready(self) -> float:
+            return 0.2
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def connect() -> socket.socket:
+            opened = socket.create_connection(listener.getsockname())
+            listener.accept()[0].close()
+            return opened
+
+        plan = Plan(KINDS, connect, lambda _: repeat(Exchange(b"get k\r\n", HIT, (0,))), Lines(), 1)
+        task = Task("", Work(Keys(1), Values(), {"get": 1.0}), Clock(0.1, 0.3, rate), "", "", 0, 1)
+        result = uvloop.run(worker.measure(task, plan, Late()))
+    assert (counts(result), result.stopped) == ({}, "a connection was closed by the server")
+
+
+@pytest.mark.parametrize("rate", [None, 5000.0])
+def test_a_server_that_hangs_up_on_one_of_many_ends_the_point(rate: float | None) -> None:
+    left = iter(range(100))
+    result = measured(lambda number, line: None if next(left, None) is None else [HIT], None, rate, sessions=8)
+    assert counts(result)["hit"] > 50
     assert result.stopped == "a connection was closed by the server"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import threading
 import time
 from collections.abc import Sequence
@@ -10,15 +9,15 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final
 
-import psutil
-
+from kvref_bench.load import usage
 from kvref_bench.load.channel import Progress
-from kvref_bench.load.histogram import quantile
+from kvref_bench.load.histogram import add, quantile
 from kvref_bench.load.plan import Kind
 from kvref_bench.load.recorder import UNEXPECTED, Recorder
 from kvref_bench.load.result import Cell, Usage
 
 if TYPE_CHECKING:
+    import resource
     from collections.abc import Iterator
 
     from kvref_bench.load.channel import Channel
@@ -78,14 +77,14 @@ class Window:
         self._began = now + int(warmup * _SECOND)
         self.wall = time.time_ns() + int(warmup * _SECOND)
         if not warmup:
-            self._usage = resource.getrusage(resource.RUSAGE_SELF)
+            self._usage = usage.now()
         return now
 
     def over(self) -> bool:
         """Tell whether the user ended it; also looks at the CPU time when the warm-up is over, and tells of seconds."""
         now = perf_counter_ns()
         if self._usage is None and now >= self._began:
-            self._usage = resource.getrusage(resource.RUSAGE_SELF)
+            self._usage = usage.now()
         self._send(now)
         if self._channel.stopped():
             self.stopped = "stopped by the user"
@@ -94,22 +93,11 @@ class Window:
     def tell(self, second: int, bins: dict[int, int]) -> None:
         """Take what was counted in a second; from any thread."""
         with self._lock:
-            together = self._told.setdefault(second, {})
-            for place, count in bins.items():
-                together[place] = together.get(place, 0) + count
+            add(self._told.setdefault(second, {}), bins)
 
     def used(self) -> Usage:
         """Give what this process used in the measured time."""
-        before, now = self._usage, resource.getrusage(resource.RUSAGE_SELF)
-        if before is None:
-            return Usage()
-        return Usage(
-            user=now.ru_utime - before.ru_utime,
-            system=now.ru_stime - before.ru_stime,
-            rss=psutil.Process().memory_info().rss,
-            voluntary=now.ru_nvcsw - before.ru_nvcsw,
-            involuntary=now.ru_nivcsw - before.ru_nivcsw,
-        )
+        return Usage() if self._usage is None else usage.since(self._usage)
 
     def measured(self, meters: Sequence[Meter]) -> Measured:
         """Put together what each of them counted, when all have finished."""
@@ -122,9 +110,7 @@ class Window:
             measured.errors += each.recorder.errors
             measured.unexpected += each.recorder.unexpected[: UNEXPECTED - len(measured.unexpected)]
             for cell, bins in each.recorder.cells.items():
-                kept = measured.histograms.setdefault(cell, {})
-                for place, count in bins.items():
-                    kept[place] = kept.get(place, 0) + count
+                add(measured.histograms.setdefault(cell, {}), bins)
         return measured
 
     def flush(self) -> None:
