@@ -1,1 +1,7 @@
 """Load workers: what they are asked (`work`), what they send (`plan`), how they count (`recorder`), who starts them."""
+
+import os
+
+# numpy's OpenBLAS starts a thread for each further core when it is loaded, and in a process of several threads the
+# kernel takes a reference to the file at each read and write (fdget of fs/file.c): 5 % of what an operation costs.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -35,6 +35,10 @@ class Exchange(NamedTuple):
     kinds: tuple[int, ...]
 
 
+# An exchange without its names: made as it is needed, where a pool of them would have to come from memory.
+Parts = tuple[bytes, bytes, tuple[int, ...]]
+
+
 class Answer(NamedTuple):
     """What other bytes than the expected ones mean.
 
@@ -66,6 +70,6 @@ class Plan:
 
     kinds: tuple[Kind, ...]
     connect: Callable[[], socket.socket]
-    exchanges: Callable[[int], Iterator[Exchange]]
+    exchanges: Callable[[int], Iterator[Parts]]
     reader: Reader
     distinct: int

@@ -19,7 +19,7 @@ from kvref_bench.load.session import Crowd, Session
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref_bench.load.plan import Exchange, Reader
+    from kvref_bench.load.plan import Parts, Reader
     from kvref_bench.load.recorder import Recorder
     from kvref_bench.load.work import Clock
 
@@ -92,7 +92,7 @@ class ScheduledSession(Session):
 
     __slots__ = ("_due", "_intended", "_lag", "_schedule")
 
-    def __init__(self, crowd: Scheduled, exchanges: Iterator[Exchange]) -> None:
+    def __init__(self, crowd: Scheduled, exchanges: Iterator[Parts]) -> None:
         super().__init__(crowd, exchanges)
         self._schedule = crowd
         self._due = 0
@@ -117,7 +117,7 @@ class ScheduledSession(Session):
         """Count the operations that were answered and send what is due."""
         if data == self._reply:
             now = perf_counter_ns()
-            self._count(self.exchange.kinds, now)
+            self._count(self._kinds, now)
             self._answered(now)
         else:
             self._otherwise(data)

@@ -14,10 +14,10 @@ from kvref_bench.load.plan import Exchange
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kvref_bench.load.plan import Reader
+    from kvref_bench.load.plan import Parts, Reader
     from kvref_bench.load.recorder import Recorder
 
-_NOTHING = Exchange(b"", b"", ())
+_NOTHING: Parts = (b"", b"", ())
 
 
 class Crowd:
@@ -53,13 +53,14 @@ class Session(asyncio.Protocol):
     crowd: it belongs to. exchanges: it makes, one after the other.
     """
 
-    __slots__ = ("_bins", "_closing", "_next", "_reply", "_rest", "_write", "crowd", "exchange", "sent")
+    __slots__ = ("_bins", "_closing", "_exchange", "_kinds", "_next", "_reply", "_rest", "_write", "crowd", "sent")
 
-    def __init__(self, crowd: Crowd, exchanges: Iterator[Exchange]) -> None:
+    def __init__(self, crowd: Crowd, exchanges: Iterator[Parts]) -> None:
         self.crowd = crowd
-        self.exchange = _NOTHING
+        self._exchange = _NOTHING
         self.sent = 0
         self._bins = crowd.recorder.bins["service"]
+        self._kinds: tuple[int, ...] = ()
         self._next = exchanges.__next__
         self._reply = b""
         self._rest = b""
@@ -83,7 +84,7 @@ class Session(asyncio.Protocol):
 
     def open(self) -> int:
         """Give the number of operations without an answer."""
-        return len(self.exchange.kinds)
+        return len(self._kinds)
 
     def data_received(self, data: bytes) -> None:
         """Count the operations that were answered and send the next."""
@@ -94,43 +95,41 @@ class Session(asyncio.Protocol):
             shift = (took | 128).bit_length() - 8
             place = (shift << 7) + (took >> shift)
             bins = self._bins
-            for kind in self.exchange.kinds:
+            for kind in self._kinds:
                 bins[kind][place] += 1
             if self.crowd.over:
                 self._forget()
                 return
             try:
-                self.exchange = exchange = self._next()
+                self._exchange = request, self._reply, self._kinds = self._next()
             except StopIteration:
                 self._finish()
                 return
-            self._reply = exchange.reply
             self.sent = now
-            self._write(exchange.request)
+            self._write(request)
         else:
             self._otherwise(data)
 
     def _otherwise(self, data: bytes) -> None:
-        exchange = self.exchange
-        if exchange is _NOTHING:
+        if self._exchange is _NOTHING:
             self.crowd.recorder.refuse(b"", data)
             return
+        request, reply, kinds = self._exchange
         self._rest += data
-        if len(self._rest) < len(exchange.reply) and exchange.reply.startswith(self._rest):
+        if len(self._rest) < len(reply) and reply.startswith(self._rest):
             self._reply = b""  # no data equal it: what comes next is only the rest
             return
-        kinds: tuple[int, ...] = exchange.kinds
         unexpected: tuple[bytes, ...] = ()
-        if self._rest != exchange.reply:
-            answer = self.crowd.reader.read(exchange, self._rest)
+        if self._rest != reply:
+            answer = self.crowd.reader.read(Exchange(request, reply, kinds), self._rest)
             if answer is None:
                 self._reply = b""
                 return
             kinds, unexpected = answer.kinds, answer.unexpected
         now = perf_counter_ns()
         self._count(kinds, now)
-        for reply in unexpected:
-            self.crowd.recorder.refuse(exchange.request, reply)
+        for other in unexpected:
+            self.crowd.recorder.refuse(request, other)
         self._rest = b""
         self._answered(now)
 
@@ -147,13 +146,12 @@ class Session(asyncio.Protocol):
             self._forget()
             return
         try:
-            self.exchange = self._next()
+            self._exchange = request, self._reply, self._kinds = self._next()
         except StopIteration:
             self._finish()
             return
-        self._reply = self.exchange.reply
         self.sent = now
-        self._write(self.exchange.request)
+        self._write(request)
 
     def _finish(self) -> None:
         self._forget()
@@ -161,5 +159,4 @@ class Session(asyncio.Protocol):
         self.crowd.done = perf_counter_ns()
 
     def _forget(self) -> None:
-        self.exchange = _NOTHING
-        self._reply = b""
+        self._exchange = _, self._reply, self._kinds = _NOTHING

@@ -116,7 +116,7 @@ def _crowd(task: Task, plan: Plan) -> tuple[Crowd, Sequence[Session]]:
     if task.clock.rate is None:
         crowd = Crowd(Recorder(plan.kinds), plan.reader)
         return crowd, [Session(crowd, plan.exchanges(each)) for each in mine]
-    operations = [len(each.kinds) for each in islice(plan.exchanges(0), _SAMPLE)]
+    operations = [len(kinds) for _, _, kinds in islice(plan.exchanges(0), _SAMPLE)]
     share = len(operations) / sum(operations) * len(mine) / task.work.sessions
     scheduled = Scheduled(
         Recorder(plan.kinds, TIMINGS), plan.reader, moments(task.clock, share, task.work.seed + task.worker)

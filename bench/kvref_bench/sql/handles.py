@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from kvref_bench.load.plan import Exchange
+from kvref_bench.load.plan import Parts
 from kvref_bench.sql import connection
 from kvref_bench.sql.packets import HEADER
 
@@ -50,12 +50,12 @@ class Connections:
             raise
         return opened
 
-    def numbered(self, session: int, exchanges: Iterator[Exchange]) -> Iterator[Exchange]:
+    def numbered(self, session: int, exchanges: Iterator[Parts]) -> Iterator[Parts]:
         """Give the exchanges of a session with the handles of its connection, once that is open."""
         # Chained, so that exchanges that are right as they are pass no line of Python.
         return chain.from_iterable(self._numbered(session, exchanges))
 
-    def _numbered(self, session: int, exchanges: Iterator[Exchange]) -> Iterator[Iterator[Exchange]]:
+    def _numbered(self, session: int, exchanges: Iterator[Parts]) -> Iterator[Iterator[Parts]]:
         given = self._given[session] if session < len(self._given) else self._usual
         if given == self._usual:
             yield exchanges
@@ -66,13 +66,13 @@ class Connections:
         yield map(partial(_with_handles, [handles[verb] for verb in self._verbs]), exchanges)
 
 
-def _with_handles(handles: list[bytes], exchange: Exchange) -> Exchange:
+def _with_handles(handles: list[bytes], exchange: Parts) -> Parts:
     request, reply, kinds = exchange
     if len(kinds) == 1:
-        return Exchange(request[:BEFORE] + handles[kinds[0]] + request[AFTER:], reply, kinds)
+        return request[:BEFORE] + handles[kinds[0]] + request[AFTER:], reply, kinds
     parts, place = [], 0
     for kind in kinds:
         end = place + HEADER + int.from_bytes(request[place : place + 3], "little")
         parts += [request[place : place + BEFORE], handles[kind], request[place + AFTER : end]]
         place = end
-    return Exchange(b"".join(parts), reply, kinds)
+    return b"".join(parts), reply, kinds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from kvref_bench.workload.values import value
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from kvref_bench.load.plan import Parts
     from kvref_bench.load.work import Task, Work
     from kvref_bench.workload.commands import Codec, Kinds
 
+_T = TypeVar("_T")
 _LAZY: Final = 16  # exchanges that are made at once while the clock runs: a stop of about 0.1 ms
 _VERBS: Final = 1  # keeps the draws of verbs apart from those of keys
 
@@ -37,6 +39,7 @@ class Exchanges:
         self._prefix = prefix(work)
         self._items: dict[int, Item] = {}
         self._singles: dict[tuple[str, bytes], Exchange] = {}
+        self._alike: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._sessions = len(range(task.worker, work.sessions, task.workers))
         self._limit = None if work.operations is None else work.operations // work.depth
         pool = work.pool // (work.depth * work.multiget)
@@ -48,25 +51,30 @@ class Exchanges:
             self._pools = [self._make(self._number(each), self._ahead) for each in range(self._sessions)]
         else:
             self._pools = [self._make(0, max(pool, 1))]
+        self._plain = not self._own and "cas" not in work.verbs
+        # By column: a session takes tuples that `zip` was just given back; those of the pool would come from memory, at
+        # a twentieth of what an operation costs.
+        self._columns = [tuple(zip(*cast("list[Exchange]", each), strict=True)) for each in self._pools if self._plain]
         self.distinct = self._own_keys() if self._own else len(self._items)
         self._items.clear()
         self._singles.clear()
 
-    def of(self, session: int) -> Iterator[Exchange]:
+    def of(self, session: int) -> Iterator[Parts]:
         """Give the exchanges of a session of this worker, by its number from 0 on."""
-        made: Iterator[Exchange | Item]
-        pool = self._pools[session if self._apart else 0]
-        if self._own:
-            made = chain(pool, self._later(session))
+        place = session if self._apart else 0
+        pool = self._pools[place]
+        # Sessions with one pool begin somewhere else, so that they do not ask the same at the same time.
+        start = 0 if self._apart else session * len(pool) // max(self._sessions, 1)
+        whole: Iterator[Parts]
+        if self._plain:
+            whole = zip(*(_again(each, start) for each in self._columns[place]), strict=True)
         else:
-            # Sessions with one pool begin somewhere else, so that they do not ask the same at the same time.
-            start = 0 if self._apart else session * len(pool) // max(self._sessions, 1)
-            made = chain(islice(pool, start, None), chain.from_iterable(repeat(pool)))
-        # Without the verb cas no item is in a pool.
-        whole = self._compared(made) if "cas" in self._work.verbs else cast("Iterator[Exchange]", made)
+            made = chain(pool, self._later(session)) if self._own else _again(pool, start)
+            # Without the verb cas no item is in a pool.
+            whole = self._compared(made) if "cas" in self._work.verbs else cast("Iterator[Exchange]", made)
         return whole if self._limit is None else islice(whole, self._limit)
 
-    def _compared(self, made: Iterator[Exchange | Item]) -> Iterator[Exchange]:
+    def _compared(self, made: Iterator[Exchange | Item]) -> Iterator[Parts]:
         for each in made:
             if isinstance(each, Exchange):
                 yield each
@@ -133,7 +141,8 @@ class Exchanges:
             requests.append(request)
             replies.append(reply)
             kinds += [self._kinds.number(verb, expected(verb, there=each.there)) for each in items]
-        return Exchange(b"".join(requests), b"".join(replies), tuple(kinds))
+        alike = self._alike.setdefault(tuple(kinds), tuple(kinds))
+        return Exchange(b"".join(requests), b"".join(replies), alike)
 
     def _named(self, numbers: Sequence[int], start: int, amount: int) -> list[Item]:
         return [self._item(number) for number in numbers[start : start + amount]]
@@ -145,6 +154,10 @@ class Exchanges:
             there = number < self._work.keys.count
             item = self._items[number] = Item(self._prefix + name, value(self._work.values, name), there)
         return item
+
+
+def _again(pool: Sequence[_T], start: int) -> Iterator[_T]:
+    return chain(islice(pool, start, None), chain.from_iterable(repeat(pool)))
 
 
 def prefix(work: Work) -> bytes:

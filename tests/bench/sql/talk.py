@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from kvref_bench import workload
+from kvref_bench.load.plan import Exchange
 from kvref_bench.load.work import Clock, Task, Work
 
 if TYPE_CHECKING:
     import socket
 
-    from kvref_bench.load.plan import Answer, Exchange, Kind
+    from kvref_bench.load.plan import Answer, Kind
     from kvref_bench.scenario.records import Table
 
 
@@ -44,7 +45,7 @@ class Talk:
         kinds: Counter[Kind] = Counter()
         foreseen, unexpected = 0, list[bytes]()
         with closing(self.plan.connect()) as connection:
-            for exchange in islice(self.plan.exchanges(self._sessions), exchanges):
+            for exchange in starmap(Exchange, islice(self.plan.exchanges(self._sessions), exchanges)):
                 answer = self._answer(connection, exchange)
                 foreseen += answer is None
                 unexpected += () if answer is None else answer.unexpected

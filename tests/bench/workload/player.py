@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, starmap
 from typing import TYPE_CHECKING
 
 from kvref_bench.load.plan import Exchange, Kind
@@ -38,7 +38,7 @@ def play(work: Work, address: str, exchanges: int, session: int = 0) -> Played:
     played = Played(plan)
     with plan.connect() as connection:
         connection.settimeout(10)
-        for exchange in islice(plan.exchanges(session), exchanges):
+        for exchange in starmap(Exchange, islice(plan.exchanges(session), exchanges)):
             connection.sendall(exchange.request)
             data = b""
             while True:
