@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kvref_bench.load.coordinator import Engine, Watch
-    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.result import Timing, WorkerResult
     from kvref_bench.load.work import Work
 
 _WARMUP: Final = 0.2
 _MEASURE: Final = 1.0  # seconds at most
+_AT_HALF: Final[tuple[Timing, ...]] = ("lag", "intended")
 
 
 class Ceilings:
@@ -53,7 +54,8 @@ class Ceilings:
                 if not self.facts and rate:
                     half = replace(self._clock, rate=rate / 2)
                     lagging = coordinator.measure(address, shape, half, self._engine, self._watch)
-                    facts["lag_p99_ns_at_half"] = histogram.quantile(Merged.of(lagging).bins("lag"), 0.99)
+                    for timing in _AT_HALF:
+                        facts[f"{timing}_p99_ns_at_half"] = histogram.quantile(Merged.of(lagging).bins(timing), 0.99)
             self._known[_name(shape)] = rate
             self.facts.append(facts)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import socket
 from contextlib import contextmanager
 from itertools import repeat
@@ -80,6 +81,9 @@ def _sizes(work: Work) -> tuple[int, int]:
 
 
 def _serve(told: Connection, host: str, request: int, reply: int) -> None:
+    # On a core of its own, so that the worker's wakings do not bring it to the worker's.
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     uvloop.run(_listen(told, host, request, b"v" * reply))
 
 

@@ -15,7 +15,8 @@ class Cell(NamedTuple):
 
     second: of the measured time, from 0 on.
     timing: `service`: from the send to the reply; in an open loop also `intended`: from the moment of the schedule to
-        the reply, and `lag`: from that moment to the send.
+        the reply, and `lag`: of the time from that moment to the send, what the
+        generator was late; the rest is a wait for a session, all being busy.
     """
 
     second: int

@@ -58,6 +58,7 @@ class Scheduled(Crowd):
         self._due = deque(due)
         self._idle: deque[ScheduledSession] = deque()
         self._start = 0
+        self._looked = 0
 
     async def send(self, start: int) -> None:
         """Let the schedule run from a moment of `perf_counter_ns` on, until the time is over."""
@@ -66,22 +67,35 @@ class Scheduled(Crowd):
             self.send_what_is_due()
             await asyncio.sleep(_TICK)
 
-    def rest(self, session: ScheduledSession) -> None:
-        """Take back a session that was answered."""
+    def wait(self, session: ScheduledSession) -> None:
+        """Take a session that has sent nothing yet."""
         self._idle.append(session)
+
+    def answered(self, session: ScheduledSession) -> None:
+        """Take back a session and send what is due."""
+        waited = bool(self._idle)
+        self._idle.append(session)
+        self._send(waited=waited)
 
     def left(self) -> int:
         """Give the number of moments that were not sent at."""
         return len(self._due)
 
     def send_what_is_due(self) -> None:
-        """Give each moment that has passed to a session that waits; called at each answer and by a timer."""
+        """Give each moment that has passed to a session that waits."""
+        self._send(waited=bool(self._idle))
+
+    def _send(self, *, waited: bool) -> None:
         now = perf_counter_ns()
         passed = now - self._start
+        if waited:
+            # With a session that waited all that was due by now could have been sent in time, and was not.
+            self._looked = passed
         due, idle = self._due, self._idle
         while due and idle and due[0] <= passed and not self.over:
+            moment = due.popleft()
             # In turn, so that all connections are used at any rate.
-            idle.popleft().send(self._start + due.popleft(), now)
+            idle.popleft().send(self._start + moment, max(0, self._looked - moment), now)
 
 
 class ScheduledSession(Session):
@@ -90,27 +104,29 @@ class ScheduledSession(Session):
     crowd, exchanges: as of Session.
     """
 
-    __slots__ = ("_due", "_intended", "_lag", "_schedule")
+    __slots__ = ("_due", "_intended", "_lag", "_late", "_schedule")
 
     def __init__(self, crowd: Scheduled, exchanges: Iterator[Parts]) -> None:
         super().__init__(crowd, exchanges)
         self._schedule = crowd
         self._due = 0
+        self._late = 0
         self._intended = crowd.recorder.bins["intended"]
         self._lag = crowd.recorder.bins["lag"]
 
     def start(self) -> None:
         """Wait for the schedule."""
         self.crowd.running += 1
-        self._schedule.rest(self)
+        self._schedule.wait(self)
 
-    def send(self, due: int, now: int) -> None:
+    def send(self, due: int, late: int, now: int) -> None:
         """Send the next exchange.
 
         Args:
-            due: when the schedule wants it, now: what it is; ns.
+            due: when the schedule wants it, ns. late: what the generator is to blame for, ns. now: what it is, ns.
         """
         self._due = due
+        self._late = late
         self._go_on(now)
 
     def data_received(self, data: bytes) -> None:
@@ -123,7 +139,7 @@ class ScheduledSession(Session):
             self._otherwise(data)
 
     def _count(self, kinds: tuple[int, ...], now: int) -> None:
-        service, intended, lag = index(now - self.sent), index(now - self._due), index(self.sent - self._due)
+        service, intended, lag = index(now - self.sent), index(now - self._due), index(self._late)
         for kind in kinds:
             self._bins[kind][service] += 1
             self._intended[kind][intended] += 1
@@ -131,5 +147,4 @@ class ScheduledSession(Session):
 
     def _answered(self, now: int) -> None:  # noqa: ARG002 -- the schedule looks at the clock for itself
         self._forget()
-        self._schedule.rest(self)
-        self._schedule.send_what_is_due()
+        self._schedule.answered(self)

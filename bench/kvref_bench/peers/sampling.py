@@ -64,8 +64,9 @@ class Sampling:
         counters, first = self._before
         self._stop()
         last = self._read()
-        usage = None
+        usage, seconds = None, None
         if last:
+            seconds = (last[0].time - first[0].time) / 1e9
             usage = processes.used(first, last, self._peak())
             usage.voluntary, usage.involuntary = (
                 sum(now[kind] - then[kind] for then, now in self._switches.values()) for kind in (0, 1)
@@ -73,7 +74,7 @@ class Sampling:
         moved = {name: value - counters.get(name, 0) for name, value in self._counters().items()}
         if self._log is not None and self._mark is not None:
             moved |= self._log.groups(self._mark)
-        self.sample = ServerSample(usage, {name: moved[name] for name in sorted(moved) if moved[name]})
+        self.sample = ServerSample(usage, {name: moved[name] for name in sorted(moved) if moved[name]}, seconds)
         return self.sample
 
     def _peak(self) -> int:

@@ -132,8 +132,7 @@ class RunWriter:
         counts: Counter[tuple[Any, ...]] = Counter()
         for row in self._rows:
             counts[tuple(row.get(name) for name in (*SAME, *factors))] += row["valid"]
-        facts = self._document["machine"]
-        return gates.warnings(counts, facts["loadavg_before"][0], facts["cores"])
+        return gates.warnings(counts, self._document["machine"]["busy_before"])
 
 
 def find(root: Path | str, scenario: str) -> list[Path]:

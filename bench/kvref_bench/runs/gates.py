@@ -12,10 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from kvref_bench.load.histogram import middle
-from kvref_bench.runs import queueing
 from kvref_bench.runs.merge import Merged, percentile
 from kvref_bench.runs.tables import busiest
 
@@ -207,30 +203,14 @@ def _rates(judged: Judged) -> list[int]:
 
 
 def late(judged: Judged) -> str | None:
-    """Requests of the open loop were sent later than its sessions, as busy as they were, explain."""
+    """Requests of the open loop were sent later than they could have been: a wait for a session is not counted."""
     lag = percentile(judged.merged.bins("lag"), 0.99)
     if judged.point.rate is None or lag is None:
         return None
-    median = percentile(judged.merged.bins("intended"), 0.5) or 0.0
-    queue = _queue(judged, judged.point.rate)
-    if math.isinf(queue):
-        return f"overloaded: {judged.point.sessions} sessions cannot hold {judged.point.rate:.0f}/s, all are busy"
-    limit = max(LAG, LAG_SHARE * median, queue)
+    limit = max(LAG, LAG_SHARE * (percentile(judged.merged.bins("intended"), 0.5) or 0.0))
     if lag <= limit:
         return None
-    return f"late: 99 % were sent within {lag / 1e6:.2f} ms of their moment, limit {limit / 1e6:.2f} ms"
-
-
-def _queue(judged: Judged, rate: float) -> float:
-    """Give the wait for a session, ns, that 99 % of requests must not exceed; each worker has its own queue."""
-    point, bins = judged.point, judged.merged.bins("service")
-    durations = middle(np.array(list(bins), dtype=np.int64)) / 1e9
-    counts = np.array(list(bins.values()), dtype=np.float64)
-    mean = float(np.average(durations, weights=counts))
-    variation = float(np.average((durations - mean) ** 2, weights=counts)) / mean**2 if mean else 0.0
-    workers = max(point.processes, 1)
-    requests = rate / (point.depth * point.multiget) / workers
-    return queueing.wait(requests, point.sessions / workers, mean, variation) * 1e9
+    return f"late: 99 % were sent within {lag / 1e6:.2f} ms of the moment they could be, limit {limit / 1e6:.2f} ms"
 
 
 def skipped(judged: Judged) -> str | None:
@@ -252,8 +232,8 @@ def others(judged: Judged) -> str | None:
     seconds = (last.time - first.time) / 1e9
     if seconds <= 0 or not judged.merged.seconds:
         return None
-    ours = (used.user + used.system + sum(map(_cpu, point.results))) / judged.merged.seconds
-    rest = (last.user + last.system - first.user - first.system) / seconds - ours
+    clients = sum(map(_cpu, point.results)) / judged.merged.seconds
+    rest = (last.user + last.system - first.user - first.system - used.user - used.system) / seconds - clients
     if rest <= OTHERS:
         return None
     return f"other load: {rest:.2f} cores were used by other processes, limit {OTHERS}"
@@ -277,15 +257,15 @@ def judge(judged: Judged) -> list[str]:
     return [reason for gate in gates if (reason := gate(judged)) is not None]
 
 
-def warnings(repetitions: Mapping[tuple[Any, ...], int], load: float, cores: int) -> list[str]:
+def warnings(repetitions: Mapping[tuple[Any, ...], int], busy: float) -> list[str]:
     """Say what holds for a run as a whole.
 
-    repetitions: valid ones of each point. load: average of the machine over a minute when the run began.
+    repetitions: valid ones of each point. busy: cores that were in use when the run began.
     """
     said = []
     few = sum(count < REPETITIONS for count in repetitions.values())
     if few:
         said.append(f"{few} of {len(repetitions)} points have fewer than {REPETITIONS} valid repetitions: no interval")
-    if load > OTHERS * cores:
-        said.append(f"the machine was busy when the run began: load {load:.2f}, limit {OTHERS * cores:.2f}")
+    if busy > OTHERS:
+        said.append(f"the machine was busy when the run began: {busy:.2f} cores were in use, limit {OTHERS}")
     return said

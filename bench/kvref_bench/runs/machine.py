@@ -21,6 +21,7 @@ from kvref_bench.runs.records import Resource
 PATH: Final = re.compile(r"(?:(?<![\w./])|(?<=sqlite:///))/(?:[\w.@+~%-]+/)+")
 PASSWORD: Final = re.compile(r"(?<=://)(?P<user>[^:/@\s]*):[^/@\s]*(?=@)")
 LOOPS: Final = 20_000
+_LOOK: Final = 0.5  # seconds
 
 
 def machine() -> dict[str, Any]:
@@ -39,6 +40,8 @@ def machine() -> dict[str, Any]:
         "virt": _virtual(),
         "hostname_hash": hashlib.sha256(platform.node().encode()).hexdigest()[:12],
         "loadavg_before": list(psutil.getloadavg()),
+        # The averages remember what ran a minute ago: the run before.
+        "busy_before": psutil.cpu_percent(_LOOK) / 100 * (os.cpu_count() or 1),
         "boot_time": psutil.boot_time(),
         "aslr": _line(Path("/proc/sys/kernel/randomize_va_space")),
         "affinity": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,

@@ -40,10 +40,12 @@ class ServerSample:
 
     usage: None where its process is not on this machine.
     counters: differences of its own counters (`stats`, `SHOW GLOBAL STATUS`), those that moved.
+    seconds: for which the usage is; a server under load tells its counters late. None: not known.
     """
 
     usage: Usage | None
     counters: dict[str, int] = field(default_factory=dict)
+    seconds: float | None = None
 
 
 @dataclass(slots=True)

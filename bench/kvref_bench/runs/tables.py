@@ -104,7 +104,7 @@ def point_row(place: Place, scenario: str, point: Point, merged: Merged, reasons
         "lag_p99": percentile(lag, 0.99),
         "lag_max": percentile(lag, 1.0),
         **_usage_of_clients(point, ops),
-        **_usage_of_server(point, ops),
+        **_usage_of_server(point, merged),
         "counters": json.dumps(point.sample.counters, sort_keys=True),
         "valid": not reasons,
         "invalid_reason": "; ".join(reasons),
@@ -126,14 +126,17 @@ def _usage_of_clients(point: Point, ops: int) -> Row:
     }
 
 
-def _usage_of_server(point: Point, ops: int) -> Row:
-    usage = point.sample.usage
+def _usage_of_server(point: Point, merged: Merged) -> Row:
+    usage, known = point.sample.usage, point.sample.seconds
     if usage is None:
         return {}
+    # What it used before the first reading was no less; after the end it does nothing.
+    whole = max(1.0, merged.seconds / known) if known else 1.0
+    user, system = usage.user * whole, usage.system * whole
     return {
-        "server_cpu_user": usage.user,
-        "server_cpu_sys": usage.system,
-        "server_cpu_us_per_op": 1e6 * (usage.user + usage.system) / ops if ops else None,
+        "server_cpu_user": user,
+        "server_cpu_sys": system,
+        "server_cpu_us_per_op": 1e6 * (user + system) / merged.ops if merged.ops else None,
         "server_rss": usage.rss,
     }
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,10 @@ from live import target_or_skip
 from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
 from kvref_bench.load.clients import DRIVERS
-from kvref_bench.load.drivers import programs
+from kvref_bench.load.drivers import coroutines, programs
 from kvref_bench.load.engine import local
 from kvref_bench.load.plan import Kind
-from kvref_bench.load.work import Clock, Keys, Values, Work
+from kvref_bench.load.work import Clock, Keys, Task, Values, Work
 from kvref_bench.workload.keys import table_keys
 from kvref_bench.workload.values import value
 
@@ -127,6 +128,20 @@ def test_gets_are_counted_and_verified(memcached: str, engine: Engine, driver: s
         assert result.usage.user + result.usage.system > 0
         assert result.usage.rss > 0
         assert result.seconds > 0
+
+
+@pytest.mark.parametrize("opening", [coroutines.streams, coroutines.mapped])
+def test_a_value_may_end_as_an_answer_does(memcached: str, opening: coroutines.Open) -> None:
+    client = pymemcache.Client(memcached, default_noreply=False)
+    client.set("k", b"one END")
+    client.close()
+
+    async def twice() -> list[bytes | None]:
+        async with AsyncExitStack() as stack:
+            get = await opening(Task(memcached, WORK, Clock(0, 1), "", "", 0, 1), None, stack)
+            return [await get("k"), await get("none"), await get("k")]
+
+    assert asyncio.run(twice()) == [b"one END", None, b"one END"]
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import socket
 from itertools import repeat
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import uvloop
 
-from kvref_bench.load import histogram, session, worker
+from kvref_bench.load import histogram, schedule, session, worker
 from kvref_bench.load.plan import Answer, Exchange, Kind, Plan
-from kvref_bench.load.recorder import Recorder
+from kvref_bench.load.recorder import TIMINGS, Recorder
 from kvref_bench.load.work import Clock, Keys, Task, Values, Work
 
 from .pieces import server
@@ -116,6 +116,62 @@ def test_a_session_counts_in_the_bins_of_the_histogram(monkeypatch: pytest.Monke
         monkeypatch.setattr(session, "perf_counter_ns", lambda took=took: 1000 + took)
         one.data_received(HIT)
         assert recorder.put_away(0) == {histogram.index(took): 1}
+
+
+class Hand:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.moment = 0
+
+    def __call__(self) -> int:
+        return self.moment
+
+
+def scheduled(clock: Hand, monkeypatch: pytest.MonkeyPatch, sessions: int, due: list[int]) -> Any:
+    """Make the open loop of some sessions, all waiting."""
+    monkeypatch.setattr(schedule, "perf_counter_ns", clock)
+    crowd = schedule.Scheduled(Recorder(KINDS, TIMINGS), Lines(), due)
+    made = [schedule.ScheduledSession(crowd, repeat((b"get k\r\n", HIT, (0,)))) for _ in range(sessions)]
+    for each in made:
+        each.connection_made(cast("asyncio.BaseTransport", Nowhere()))
+        each.start()
+    return crowd, made
+
+
+def seen(crowd: schedule.Scheduled) -> dict[str, list[int]]:
+    return {
+        timing: [place for place, count in enumerate(kinds[0]) for _ in range(count)]
+        for timing, kinds in crowd.recorder.bins.items()
+    }
+
+
+def bins(*durations: int) -> list[int]:
+    return sorted(map(histogram.index, durations))
+
+
+def test_a_wait_for_a_session_is_no_lag_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Hand()
+    crowd, [one] = scheduled(clock, monkeypatch, 1, [100, 120])
+    for clock.moment in (50, 110):  # too early, and the timer's 10 ns too late
+        crowd.send_what_is_due()
+    for clock.moment in (400, 700):
+        one.data_received(HIT)
+    assert seen(crowd) == {"service": bins(290, 300), "intended": bins(300, 580), "lag": bins(10, 0)}
+
+
+def test_what_piles_up_while_the_generator_sleeps_is_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Hand()
+    crowd, [one, other] = scheduled(clock, monkeypatch, 2, [100, 110, 120, 950])
+    for clock.moment in (90, 900):
+        crowd.send_what_is_due()
+    for clock.moment in (1000, 1100):
+        one.data_received(HIT)  # sends the third, that was due while sessions waited, and the fourth, due when none did
+    clock.moment = 1200
+    for each in (one, other):
+        each.data_received(HIT)
+    assert seen(crowd)["lag"] == bins(800, 790, 780, 0)
+    assert seen(crowd)["intended"] == bins(900, 980, 250, 1090)
 
 
 def test_bytes_that_nobody_asked_for_are_kept() -> None:

@@ -13,7 +13,7 @@ import pytest
 from kvref_bench.errors import BenchError
 from kvref_bench.load.histogram import quantile
 from kvref_bench.load.plan import Kind
-from kvref_bench.load.result import Cell
+from kvref_bench.load.result import Cell, Usage
 from kvref_bench.runs import document, folder
 from kvref_bench.runs.merge import Merged, merge
 from kvref_bench.runs.records import ServerSample
@@ -30,6 +30,15 @@ def test_workers_are_merged_exactly() -> None:
     whole = Merged.of([one])
     assert whole.ops == 1600
     assert quantile(whole.bins("service"), 0.5) == quantile(whole.bins("service"), 0.5)
+
+
+def test_what_the_server_used_before_the_first_reading_was_no_less(tmp_path: Path) -> None:
+    used = Usage(user=1.0, system=0.5)
+    samples = [ServerSample(used, seconds=each) for each in (2.0, 4.5, None)]
+    points = [made.point(repetition=number, sample=each) for number, each in enumerate(samples)]
+    run = folder.read(made.run(tmp_path / "run", *points))
+    assert run.points["server_cpu_us_per_op"].tolist() == [1500.0, 750.0, 750.0]
+    assert run.points["server_cpu_sys"].tolist() == [1.0, 0.5, 0.5]
 
 
 def test_a_point_is_read_as_it_was(tmp_path: Path) -> None:

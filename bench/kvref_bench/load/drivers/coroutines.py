@@ -45,9 +45,12 @@ async def streams(task: Task, word: str | None, stack: AsyncExitStack) -> Get:
 
     async def get(key: str) -> bytes | None:
         writer.write(b"get %s\r\n" % key.encode())
-        answer = await reader.readuntil(b"END\r\n")
-        head, _, rest = answer.partition(b"\r\n")
-        return rest[:-7] if head.startswith(b"VALUE ") else None
+        head = await reader.readuntil(b"\r\n")
+        if not head.startswith(b"VALUE "):
+            return None
+        # By its length: a value may end as the answer does.
+        answer = await reader.readexactly(int(head.rsplit(None, 1)[1]) + len(b"\r\nEND\r\n"))
+        return answer[: -len(b"\r\nEND\r\n")]
 
     if word is not None and await get(word) is None:
         raise BenchError(f"{word} was answered like a missing key: the server has no such mapping")
