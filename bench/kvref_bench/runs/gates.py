@@ -217,9 +217,11 @@ def skipped(judged: Judged) -> str | None:
     """A part of the open loop's schedule was never sent."""
     missing = sum(each.skipped for each in judged.point.results)
     planned = judged.merged.ops + missing
-    if missing <= COUNTED * planned:
+    # What was due in the last grain of the clock had no time.
+    limit = COUNTED * planned + (judged.point.rate or 0.0) * LAG / 1e9
+    if missing <= limit:
         return None
-    return f"skipped: {missing} of {planned} were never sent, limit {COUNTED:.1%} (the rate is too high)"
+    return f"skipped: {missing} of {planned} were never sent, limit {limit:.0f} (the rate is too high)"
 
 
 def others(judged: Judged) -> str | None:
