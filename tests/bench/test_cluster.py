@@ -89,8 +89,9 @@ def test_one_run_on_two_workers(
     assert outcome.stopped is None
     run = folder.read(outcome.folder)
     network = run.info["network"]
-    addresses = [each.rpartition(":")[0] for each in network["addresses"]]
-    assert addresses == [f"tcp://{each.inside}" for each in namespaces]
+    addresses = {each.rpartition(":")[0] for each in network["addresses"]}
+    assert addresses == {f"tcp://{each.inside}" for each in namespaces}
+    assert len(network["addresses"]) == len(namespaces)
     assert network["control_host"] == namespaces[0].outside
     assert all(each["operations_per_second"] > 0 for each in run.info["calibration"]["null_responder"])
     assert len(run.points) == len(measured)
