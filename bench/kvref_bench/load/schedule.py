@@ -53,8 +53,8 @@ class Scheduled(Crowd):
     due: moments of the schedule, ns from the start.
     """
 
-    def __init__(self, recorder: Recorder, reader: Reader, due: list[int]) -> None:
-        super().__init__(recorder, reader)
+    def __init__(self, recorder: Recorder, reader: Reader, due: list[int], *, whole: bool = False) -> None:
+        super().__init__(recorder, reader, whole=whole)
         self._due = deque(due)
         self._idle: deque[ScheduledSession] = deque()
         self._start = 0

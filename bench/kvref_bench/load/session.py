@@ -6,6 +6,8 @@ What happens for each operation is written out here rather than called: a call c
 from __future__ import annotations
 
 import asyncio
+import socket
+from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, cast
 
@@ -23,6 +25,7 @@ _NOTHING: Parts = (b"", b"", ())
 class Crowd:
     """What the sessions of one worker have in common.
 
+    whole: replies are of several operations, and the kernel is to wake the worker when the whole of one is there.
     over: set when the time is over: no session sends any more.
     running: sessions that have not done all they had to.
     done: moment at which the last of them was done, of `perf_counter_ns`.
@@ -30,9 +33,10 @@ class Crowd:
     failure: of the generator itself; None while there is none.
     """
 
-    def __init__(self, recorder: Recorder, reader: Reader) -> None:
+    def __init__(self, recorder: Recorder, reader: Reader, *, whole: bool = False) -> None:
         self.recorder = recorder
         self.reader = reader
+        self.whole = whole
         self.over = False
         self.running = 0
         self.done = 0
@@ -53,7 +57,10 @@ class Session(asyncio.Protocol):
     crowd: it belongs to. exchanges: it makes, one after the other.
     """
 
-    __slots__ = ("_bins", "_closing", "_exchange", "_kinds", "_next", "_reply", "_rest", "_write", "crowd", "sent")
+    __slots__ = (
+        "_bins", "_closing", "_exchange", "_kinds", "_next", "_reply", "_rest", "_send", "_wake_at", "_waking",
+        "_write", "crowd", "sent",
+    )  # fmt: skip
 
     def __init__(self, crowd: Crowd, exchanges: Iterator[Parts]) -> None:
         self.crowd = crowd
@@ -64,13 +71,21 @@ class Session(asyncio.Protocol):
         self._next = exchanges.__next__
         self._reply = b""
         self._rest = b""
+        self._waking = 1
         self._write: Callable[[bytes], None]
         self._closing: Callable[[], bool]
+        self._send: Callable[[bytes], None]
+        self._wake_at: Callable[[int], None]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep what is called of the transport."""
-        self._write = cast("asyncio.WriteTransport", transport).write
+        self._write = self._send = cast("asyncio.WriteTransport", transport).write
         self._closing = transport.is_closing
+        if self.crowd.whole:
+            self._wake_at = partial(
+                transport.get_extra_info("socket").setsockopt, socket.SOL_SOCKET, socket.SO_RCVLOWAT
+            )
+            self._write = self._write_for_whole
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Remember why, unless the time is over."""
@@ -81,6 +96,22 @@ class Session(asyncio.Protocol):
         """Send the first exchange."""
         self.crowd.running += 1
         self._go_on(perf_counter_ns())
+
+    def take_pieces(self, before: int) -> None:
+        """Let the kernel wake the worker for what is there of a reply: it may be shorter than the expected one.
+
+        before: moment of `perf_counter_ns`; only of exchanges that were sent before.
+        """
+        if self._waking > 1 and self._kinds and self.sent < before and not self._closing():
+            self._waking = 1
+            self._wake_at(1)
+
+    def _write_for_whole(self, request: bytes) -> None:
+        size = len(self._reply)
+        if size != self._waking:
+            self._waking = size
+            self._wake_at(size)
+        self._send(request)
 
     def open(self) -> int:
         """Give the number of operations without an answer."""

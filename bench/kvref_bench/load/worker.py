@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kvref_bench.load.work import Task
 
 _TICK: Final = 0.02  # seconds between looks at the channel and at what is still running
+_PATIENCE: Final = 10_000_000  # ns for the whole of an expected reply
 _SAMPLE: Final = 256  # exchanges from which the mean number of operations in one is taken
 
 
@@ -113,14 +114,15 @@ async def measure(task: Task, plan: Plan, channel: Line) -> WorkerResult:
 
 def _crowd(task: Task, plan: Plan) -> tuple[Crowd, Sequence[Session]]:
     mine = range(len(range(task.worker, task.work.sessions, task.workers)))
+    # Several answers come in several pieces, and each would wake the worker: half of its CPU time at depth 16.
+    whole = task.work.depth * task.work.multiget > 1
     if task.clock.rate is None:
-        crowd = Crowd(Recorder(plan.kinds), plan.reader)
+        crowd = Crowd(Recorder(plan.kinds), plan.reader, whole=whole)
         return crowd, [Session(crowd, plan.exchanges(each)) for each in mine]
     operations = [len(kinds) for _, _, kinds in islice(plan.exchanges(0), _SAMPLE)]
     share = len(operations) / sum(operations) * len(mine) / task.work.sessions
-    scheduled = Scheduled(
-        Recorder(plan.kinds, TIMINGS), plan.reader, moments(task.clock, share, task.work.seed + task.worker)
-    )
+    due = moments(task.clock, share, task.work.seed + task.worker)
+    scheduled = Scheduled(Recorder(plan.kinds, TIMINGS), plan.reader, due, whole=whole)
     return scheduled, [ScheduledSession(scheduled, plan.exchanges(each)) for each in mine]
 
 
@@ -223,6 +225,10 @@ class _Point:
                 self._stopped = self._crowd.lost
             if self._crowd.failure is not None:
                 raise self._crowd.failure
+            if self._crowd.whole:
+                long_ago = time.perf_counter_ns() - _PATIENCE
+                for each in self._sessions:
+                    each.take_pieces(long_ago)
 
     def _tell(self, second: int) -> None:
         errors = self._crowd.recorder.errors

@@ -64,8 +64,10 @@ def measured(
     operations: int | None = 20,
     rate: float | None = None,
     sessions: int = 1,
+    depth: int = 1,
 ) -> WorkerResult:
-    work = Work(Keys(1), Values(), {"get": 1.0}, sessions=sessions, operations=operations)
+    limit = None if operations is None else operations * depth
+    work = Work(Keys(1), Values(), {"get": 1.0}, sessions=sessions, depth=depth, operations=limit)
     with server(script) as address:
         host, _, port = address.rpartition(":")
         plan = Plan(
@@ -95,6 +97,26 @@ def counts(result: WorkerResult) -> dict[str, int]:
 def test_a_reply_in_pieces_is_the_same_reply(rate: float | None) -> None:
     result = measured(lambda _, line: [HIT[:5], HIT[5:14], HIT[14:]], rate=rate)
     assert (counts(result), result.errors) == ({"hit": 20}, 0)
+
+
+@pytest.mark.parametrize("rate", [None, 500.0])
+def test_the_worker_is_woken_for_the_whole_of_deep_replies(rate: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces: list[bytes] = []
+    otherwise = session.Session._otherwise
+    monkeypatch.setattr(session.Session, "_otherwise", lambda self, data: pieces.append(data) or otherwise(self, data))
+    result = measured(lambda _, line: [HIT[:5], HIT[5:14], HIT[14:]], rate=rate, depth=2)
+    assert (counts(result), result.errors) == ({"hit": 20}, 0)
+    assert len(pieces) < 10  # and 40 where each piece is read; a machine that stops for 10 ms has some
+
+
+@pytest.mark.parametrize("rate", [None, 500.0])
+def test_a_deep_reply_that_is_shorter_than_expected_is_read_all_the_same(rate: float | None) -> None:
+    result = measured(lambda number, line: [b"END\r\n"] if number == 10 else [HIT], rate=rate, depth=2)
+    assert (counts(result), result.errors) == ({"hit": 19, "miss": 1}, 0)
+    [slow] = [
+        bins for cell, bins in result.histograms.items() if (cell.kind.outcome, cell.timing) == ("miss", "service")
+    ]
+    assert histogram.quantile(slow, 1) < 200e6
 
 
 @pytest.mark.parametrize("rate", [None, 5000.0])
