@@ -48,13 +48,14 @@ class Exchanges:
         if self._apart:
             pool //= max(self._sessions, 1)
             self._ahead = max(pool if self._limit is None else min(pool, self._limit), 1)
-            self._pools = [self._make(self._number(each), self._ahead) for each in range(self._sessions)]
+            pools = [self._make(self._number(each), self._ahead) for each in range(self._sessions)]
         else:
-            self._pools = [self._make(0, max(pool, 1))]
+            pools = [self._make(0, max(pool, 1))]
         self._plain = not self._own and "cas" not in work.verbs
         # By column: a session takes tuples that `zip` was just given back; those of the pool would come from memory, at
         # a twentieth of what an operation costs.
-        self._columns = [tuple(zip(*cast("list[Exchange]", each), strict=True)) for each in self._pools if self._plain]
+        self._columns = [tuple(zip(*cast("list[Exchange]", each), strict=True)) for each in pools if self._plain]
+        self._pools = [] if self._plain else pools
         self.distinct = self._own_keys() if self._own else len(self._items)
         self._items.clear()
         self._singles.clear()
@@ -62,17 +63,20 @@ class Exchanges:
     def of(self, session: int) -> Iterator[Parts]:
         """Give the exchanges of a session of this worker, by its number from 0 on."""
         place = session if self._apart else 0
-        pool = self._pools[place]
-        # Sessions with one pool begin somewhere else, so that they do not ask the same at the same time.
-        start = 0 if self._apart else session * len(pool) // max(self._sessions, 1)
         whole: Iterator[Parts]
         if self._plain:
-            whole = zip(*(_again(each, start) for each in self._columns[place]), strict=True)
+            whole = zip(*(self._again(each, session) for each in self._columns[place]), strict=True)
         else:
-            made = chain(pool, self._later(session)) if self._own else _again(pool, start)
+            pool = self._pools[place]
+            made = chain(pool, self._later(session)) if self._own else self._again(pool, session)
             # Without the verb cas no item is in a pool.
             whole = self._compared(made) if "cas" in self._work.verbs else cast("Iterator[Exchange]", made)
         return whole if self._limit is None else islice(whole, self._limit)
+
+    def _again(self, pool: Sequence[_T], session: int) -> Iterator[_T]:
+        # Sessions with one pool begin somewhere else, so that they do not ask the same at the same time.
+        start = 0 if self._apart else session * len(pool) // max(self._sessions, 1)
+        return chain(islice(pool, start, None), chain.from_iterable(repeat(pool)))
 
     def _compared(self, made: Iterator[Exchange | Item]) -> Iterator[Parts]:
         for each in made:
@@ -154,10 +158,6 @@ class Exchanges:
             there = number < self._work.keys.count
             item = self._items[number] = Item(self._prefix + name, value(self._work.values, name), there)
         return item
-
-
-def _again(pool: Sequence[_T], start: int) -> Iterator[_T]:
-    return chain(islice(pool, start, None), chain.from_iterable(repeat(pool)))
 
 
 def prefix(work: Work) -> bytes:

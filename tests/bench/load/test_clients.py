@@ -26,6 +26,8 @@ from kvref_bench.load.work import Clock, Keys, Task, Values, Work
 from kvref_bench.workload.keys import table_keys
 from kvref_bench.workload.values import value
 
+from .pieces import server
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -142,6 +144,19 @@ def test_a_value_may_end_as_an_answer_does(memcached: str, opening: coroutines.O
             return [await get("k"), await get("none"), await get("k")]
 
     assert asyncio.run(twice()) == [b"one END", None, b"one END"]
+
+
+def test_an_error_is_no_missing_key() -> None:
+    async def once(address: str) -> bytes | None:
+        async with AsyncExitStack() as stack:
+            get = await coroutines.streams(Task(address, WORK, Clock(0, 1), "", "", 0, 1), None, stack)
+            return await get("k")
+
+    with (
+        server(lambda _, line: [b"SERVER_ERROR out of memory\r\n"]) as address,
+        pytest.raises(BenchError, match=r"get k was answered b'SERVER_ERROR out of memory"),
+    ):
+        asyncio.run(once(address))
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

@@ -46,8 +46,10 @@ async def streams(task: Task, word: str | None, stack: AsyncExitStack) -> Get:
     async def get(key: str) -> bytes | None:
         writer.write(b"get %s\r\n" % key.encode())
         head = await reader.readuntil(b"\r\n")
-        if not head.startswith(b"VALUE "):
+        if head == b"END\r\n":
             return None
+        if not head.startswith(b"VALUE "):
+            raise BenchError(f"get {key} was answered {head!r}")
         # By its length: a value may end as the answer does.
         answer = await reader.readexactly(int(head.rsplit(None, 1)[1]) + len(b"\r\nEND\r\n"))
         return answer[: -len(b"\r\nEND\r\n")]
