@@ -20,8 +20,14 @@ def browser_or_skip() -> str:
     return path
 
 
-def opened(browser: str, page: Path, folder: Path) -> str:
-    """Return the document of a page; the browser keeps its own files in the folder."""
-    profile = f"--user-data-dir={folder / 'browser'}"
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", profile, "--dump-dom", page.as_uri()]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+def opened(browser: str, page: Path, folder: Path, fragment: str = "") -> str:
+    """Return the document of a page; the browser keeps its own files in the folder.
+
+    Fails where a script of the page complains on the console.
+    """
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'browser'}"]
+    command += ["--enable-logging=stderr", "--dump-dom", page.as_uri() + fragment]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    complaints = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    assert not complaints
+    return done.stdout

@@ -36,6 +36,8 @@ class Exchange:
         got: what came.
         note: how it ended, where not by an answer: `hang after 5 s`, `closed`.
         kept: what came was allowed.
+        written: what was sent and the allowed answer that came, as the case has them, with names and holes, so that
+            runs can be compared; the answer is empty where none of them came, both where no case has them.
     """
 
     on: str
@@ -44,6 +46,7 @@ class Exchange:
     got: str
     note: str = ""
     kept: bool = True
+    written: tuple[str, str] = ("", "")
 
 
 class Conversation:
@@ -63,7 +66,7 @@ class Conversation:
         self._world = world
         self._observers = Observers(world.database) if world is not None else None
         self._links: dict[str, Link] = {}
-        self._asked: dict[str, str] = {}
+        self._asked: dict[str, tuple[str, str]] = {}
 
     def hold(self, case: Case) -> None:
         """Take the steps in order.
@@ -167,7 +170,7 @@ class Conversation:
         sent = [self.names.render(piece) for piece in step.pieces]
         pieces = _cut(encode("".join(sent)), step.cuts) if step.binary else tuple(p.encode("latin-1") for p in sent)
         reply = self._send(self._links[step.on], pieces, step)
-        return self._compared(step.on, "".join(sent), step.allow, reply, _note(step, reply))
+        return self._compared(step.on, ("".join(step.pieces), "".join(sent)), step.allow, reply, _note(step, reply))
 
     def _send(self, link: Link, pieces: tuple[bytes, ...], step: Say) -> Reply:
         if step.quiet:
@@ -176,21 +179,26 @@ class Conversation:
             return link.tell(pieces, step.patience)
         return link.ask(pieces, _versions(self._texts(step.allow)), step.patience)
 
-    def _compared(self, on: str, sent: str, allow: tuple[str, ...] | By, reply: Reply, note: str) -> Exchange:
+    def _compared(
+        self, on: str, asked: tuple[str, str], allow: tuple[str, ...] | By, reply: Reply, note: str
+    ) -> Exchange:
+        template, sent = asked
         texts = self._texts(allow)
         allowed = tuple(self.names.render(text) for text in texts)
         got = self._text(on, reply.data)
-        kept = not note and any(self.names.match(text, got) for text in texts)
-        return Exchange(on, sent, allowed, got, note, kept)
+        fits = None if note else next((text for text in texts if self.names.match(text, got)), None)
+        return Exchange(on, sent, allowed, got, note, fits is not None, (template, fits or ""))
 
     def _texts(self, allow: tuple[str, ...] | By) -> tuple[str, ...]:
         return allow.of(self._endpoint.profile) if isinstance(allow, By) else allow
 
     def _ask(self, step: Asks) -> Exchange:
-        request = self._asked[step.on] = self.names.render(step.request)
+        request = self.names.render(step.request)
+        self._asked[step.on] = (step.request, request)
         packet = encode(request) if step.binary else request.encode("latin-1")
         early = self._text(step.on, self._links[step.on].begin(packet, step.silent))
-        return Exchange(step.on, request, ("",), early, "it should wait" if early else "", not early)
+        note = "it should wait" if early else ""
+        return Exchange(step.on, request, ("",), early, note, not early, (step.request, ""))
 
     def _text(self, on: str, data: bytes) -> str:
         return decode(data) if self._links[on].binary else data.decode("latin-1")
@@ -205,8 +213,11 @@ class Conversation:
         if step.rows is not None:
             cells = [tuple(self.names.render(c) if isinstance(c, str) else c for c in row) for row in step.rows]
             got = self._believed(step, self._sql.query(statement, step.on))
-            return Exchange(on, statement, (str(cells),), got, "", got == str(cells))
-        return self._done(on, statement, self._believed(step, self._sql.execute(statement, step.on)), fails=step.fails)
+            kept = got == str(cells)
+            written = (step.statement, str(list(step.rows)) if kept else "")
+            return Exchange(on, statement, (str(cells),), got, "", kept, written)
+        got = self._believed(step, self._sql.execute(statement, step.on))
+        return self._done(on, (step.statement, statement), got, fails=step.fails)
 
     def _believed(self, step: Sql, got: str) -> str:
         # What the suite's own connection is refused unasked is a fault of the case.
@@ -215,12 +226,14 @@ class Conversation:
         return got
 
     def _end(self, step: Ends) -> Exchange:
-        return self._done(step.on, *self._sql.end(step.on, step.patience), fails=step.fails)
+        statement, got = self._sql.end(step.on, step.patience)
+        return self._done(step.on, ("(its end)", statement), got, fails=step.fails)
 
-    def _done(self, on: str, statement: str, got: str, *, fails: bool) -> Exchange:
-        if fails:
-            return Exchange(on, statement, ("refused",), got, "", got.startswith(REFUSED))
-        return Exchange(on, statement, (DONE,), got, "", got == DONE)
+    def _done(self, on: str, asked: tuple[str, str], got: str, *, fails: bool) -> Exchange:
+        template, statement = asked
+        wanted = "refused" if fails else DONE
+        kept = got.startswith(REFUSED) if fails else got == DONE
+        return Exchange(on, statement, (wanted,), got, "", kept, (template, wanted if kept else ""))
 
 
 def _cut(data: bytes, cuts: tuple[int, ...]) -> tuple[bytes, ...]:

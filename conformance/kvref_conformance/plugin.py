@@ -54,6 +54,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="COMMAND",
         help="shell command that starts it again with the settings behind it, NAME=VALUE",
     )
+    group.addoption("--deviations", metavar="FILE", help="your own list of what it is known not to keep")
+    group.addoption(
+        "--update-deviations", action="store_true", help="write that list anew, so that the same run conforms"
+    )
     group.addoption("--report", metavar="DIR", help="write report.jsonl and report.html there")
     group.addoption(
         "--examples",
@@ -169,7 +173,7 @@ def chapter_of(node: pytest.Item) -> str:
 def end_test(run: Run, record: verdict.Verdict) -> None:
     """Keep a verdict and end the test with pytest's word for it."""
     __tracebackhide__ = True
-    run.keep(record)
+    record = run.keep(record)
     if record.verdict == FAILS:
         raise CaseFailed(record.text)
     if record.verdict == DEVIATES:

@@ -12,6 +12,7 @@ import pymysql
 
 from kvref_conformance import deviations, endpoint, sql
 from kvref_conformance.cases import all_cases
+from kvref_conformance.deviations import own
 from kvref_conformance.errors import CannotJudge, CaseFailed, NotJudged
 from kvref_conformance.judge import Judge, new_tag
 from kvref_conformance.report import html, jsonl
@@ -24,6 +25,7 @@ from kvref_conformance.verdict import HOLDS, NOT_JUDGED, Tally, Verdict, counted
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from kvref_conformance.deviations.own import OwnDeviations
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.report.progress import Watch
     from kvref_conformance.sql.settings import Restart
@@ -45,6 +47,8 @@ class Run:
         examples: random conversations of the machine.
         histories: of three connections, under each group of settings.
         seed: of the machine and the histories.
+        own: the user's deviations; None without a file.
+        update: write that file anew at the end.
     """
 
     judge: Judge
@@ -54,7 +58,10 @@ class Run:
     examples: int
     histories: int
     seed: int
+    own: OwnDeviations | None = None
+    update: bool = False
     watch: Watch | None = None
+    _written: str = ""
 
     @classmethod
     def start(cls, options: Namespace, restart: Restart) -> Run:
@@ -70,7 +77,13 @@ class Run:
         """
         if not options.endpoint:
             raise CannotJudge("no endpoint: give --endpoint HOST:PORT")
+        if options.update_deviations and not options.deviations:
+            raise CannotJudge("--update-deviations needs --deviations FILE: the file that it writes")
         target = endpoint.find(options.endpoint, options.profile)
+        known = None
+        if options.deviations:
+            path, update = Path(options.deviations), options.update_deviations
+            known = own.load(path, target.profile.name, target.version, update=update)
         tag = new_tag()
         world = _world(target, options, tag)
         database = world.database if world is not None else None
@@ -82,11 +95,13 @@ class Run:
         judge = Judge(target, rows, world, _flush_reason(target, world), tag, settings)
         dead = rows.without_case((case.id, case.requirements) for case in all_cases())
         complaints = [f"deviations/{target.profile.name}.toml: {subject} matches no case" for subject in dead]
+        complaints += known.complaints(all_cases()) if known is not None else []
         product = database.product() if database is not None else None
         header = Header.of(target, options.sql, product, options.seed, options.examples)
         folder = Path(options.report) if options.report else None
         tally = Tally(complaints=complaints)
-        return cls(judge, tally, header, folder, options.examples, options.histories, options.seed)
+        numbers = (options.examples, options.histories, options.seed)
+        return cls(judge, tally, header, folder, *numbers, known, options.update_deviations)
 
     def header_lines(self) -> list[str]:
         """Say who is judged, by what, and why."""
@@ -98,11 +113,14 @@ class Run:
             f"machine: {self.examples} examples, {self.histories} histories, seed {self.seed}",
         ]
 
-    def keep(self, record: Verdict) -> None:
-        """Keep a verdict."""
+    def keep(self, record: Verdict) -> Verdict:
+        """Keep a verdict, and return it as it is in the light of the user's deviations."""
+        if self.own is not None:
+            record = self.own.judged(record)
         self.tally.verdicts.append(record)
         if self.watch is not None:
             self.watch.see(record, self.tally)
+        return record
 
     def finish(self, *, interrupted: bool) -> None:
         """Put everything back and write the report; what cannot be put back counts against the endpoint and is said."""
@@ -112,6 +130,8 @@ class Run:
             self._put_back()
         except (CannotJudge, CaseFailed, NotJudged, OSError, pymysql.MySQLError, sqlite3.Error) as error:
             self.tally.complaints.append(f"could not put the endpoint back as it was: {error}")
+        if self.own is not None and self.update and not interrupted:
+            self._written = self.own.update()
         if self.folder is not None and not interrupted:
             self.folder.mkdir(parents=True, exist_ok=True)
             jsonl.write(self.folder / "report.jsonl", self.header, self.tally)
@@ -133,6 +153,8 @@ class Run:
         lines.append(
             f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"
         )
+        if self._written:
+            lines.append(self._written)
         if self.folder is not None and (self.folder / "report.html").is_file():
             lines.append(f"report: {self.folder / 'report.html'}")
         return lines

@@ -25,6 +25,7 @@ COMMANDS = {
     "replay": "kvref.cli.replay",
     "duel": "kvref.cli.duel",
     "interop": "kvref.cli.interop",
+    "matrix": "kvref.cli.matrix",
     "bench": "kvref.cli.bench",
 }
 # What has the packages of a command; `serve`, `init` and `probe` need none that the core has not.

@@ -24,7 +24,7 @@ from kvref.targets.kvref_serve import PID_FILE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Options = dict[str, str | int | None]
+Options = dict[str, str | int | bool | None]
 SUITE: Final = "kvref_conformance"
 EMBEDDED: Final = "kvref-sqlite"
 # Settings of the user's own pytest, which must not reach the suite.
@@ -52,12 +52,16 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     metavar="COMMAND",
     help="Shell command that starts it again on the same data with the settings behind it, NAME=VALUE words.",
 )
+@click.option("--deviations", metavar="FILE", help="Your own list of what it is known not to keep (TOML); see README.")
+@click.option("--update-deviations", is_flag=True, help="Write that list anew, so that the same run conforms.")
 @click.option("--report", metavar="DIR", default="kvref-report", show_default=True, help="Where the report goes.")
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="Random conversations of the machine.")
 @click.option("--histories", type=click.IntRange(1), metavar="N", help="Histories under each group of settings.")
 @click.option("--seed", type=int, metavar="S", help="Seed of the random conversations.")
 @click.pass_context
-def command(context: click.Context, /, address: str | None, target: str | None, **options: str | int | None) -> None:
+def command(
+    context: click.Context, /, address: str | None, target: str | None, **options: str | int | bool | None
+) -> None:
     """Judge the endpoint HOST:PORT; without one, the embedded server over SQLite.
 
     Exit code: 0 it conforms (documented deviations are listed), 1 it deviates, 2 it could not be judged.
@@ -117,7 +121,10 @@ def run_suite(address: str, options: Options, *plugins: object) -> int:
     arguments = [str(folder / "cases"), "-p", f"{SUITE}.plugin", "-p", "no:terminal", "-p", "no:cacheprovider", "-s"]
     arguments += ["-c", str(folder / "suite.toml"), f"--rootdir={folder}", f"--confcutdir={folder}"]
     arguments += [f"--endpoint={address}"]
-    arguments += [f"--{name}={value}" for name, value in options.items() if value is not None]
+    for name, value in options.items():
+        if value is not None and value is not False:
+            flag = f"--{name.replace('_', '-')}"
+            arguments.append(flag if value is True else f"{flag}={value}")
     with _without_foreign_settings():
         return int(pytest.main(arguments, plugins=plugins))
 

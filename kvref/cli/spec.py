@@ -16,6 +16,7 @@ from kvref import profiles
 from kvref.errors import KvrefError
 from kvref_conformance import requirements
 from kvref_conformance.errors import SuiteError
+from kvref_conformance.literal import export
 from kvref_conformance.spec import coverage, page, terminal
 from kvref_conformance.spec.entry import entry, sections
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--contradictions", is_flag=True, help="Each QUIRK with the texts that it contradicts.")
 @click.option("--markdown", is_flag=True, help="The specification in Markdown.")
 @click.option("--html", metavar="FILE", help="The specification as one page; `-` is standard output.")
+@click.option("--cases", metavar="FILE", help="The suite's literal cases as JSON, for any language; `-` as above.")
 @click.option("--coverage", "as_coverage", is_flag=True, help="What judges and shows each requirement, one line each.")
 def command(  # noqa: PLR0913 - one option a way of showing
     identifiers: tuple[str, ...],
@@ -45,6 +47,7 @@ def command(  # noqa: PLR0913 - one option a way of showing
     profile: str | None,
     level: str | None,
     html: str | None,
+    cases: str | None,
     *,
     as_list: bool,
     contradictions: bool,
@@ -60,7 +63,9 @@ def command(  # noqa: PLR0913 - one option a way of showing
             click.echo("\n".join(coverage.lines()))
             return
         wanted = _selected(identifiers, chapters, profile, level)
-        if html is not None:
+        if cases is not None:
+            _write(cases, export.as_json(wanted, profile or "kvref"))
+        elif html is not None:
             _write(html, page.html(sections(wanted)))
         elif markdown:
             click.echo(page.markdown(sections(wanted)), nl=False)

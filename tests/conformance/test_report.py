@@ -35,7 +35,7 @@ HEADER = Header(
     platform="here",
     started="2026-01-01T00:00:00Z",
 )
-ODD = Exchange("a", "get x\r\n", ("END\r\n",), "VALUE x 0 1\r\n\xff<b>\r\nEND\r\n", "")
+ODD = Exchange("a", "get x\r\n", ("END\r\n",), "VALUE x 0 1\r\n\xff<b>\r\nEND\r\n", written=("get {k}\r\n", ""))
 
 
 def tally(*words: str, complaints: tuple[str, ...] = ()) -> Tally:
@@ -90,22 +90,24 @@ def test_the_lines_are_header_verdicts_footer(tmp_path: Path) -> None:
         "started": "2026-01-01T00:00:00Z",
     }
     common = {"kind": "verdict", "requirements": ["KV-CORE-041"], "reason": "why", "duration": 0.5}
-    assert holds == {**common, "case": "case-0", "chapter": "storage", "verdict": "holds"}
+    said = [
+        {
+            "on": "a",
+            "sent": "get x\r\n",
+            "allowed": ["END\r\n"],
+            "got": "VALUE x 0 1\r\n\xff<b>\r\nEND\r\n",
+            "note": "",
+            "written": ["get {k}\r\n", ""],
+        }
+    ]
+    assert holds == {**common, "case": "case-0", "chapter": "storage", "verdict": "holds", "conversation": said}
     assert fails == {
         **common,
         "case": "case-1",
         "chapter": "bind",
         "verdict": "fails",
         "text": "text of fails",
-        "conversation": [
-            {
-                "on": "a",
-                "sent": "get x\r\n",
-                "allowed": ["END\r\n"],
-                "got": "VALUE x 0 1\r\n\xff<b>\r\nEND\r\n",
-                "note": "",
-            }
-        ],
+        "conversation": said,
     }
     assert footer["totals"] == {
         "holds": 1,

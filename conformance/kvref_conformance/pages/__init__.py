@@ -28,9 +28,10 @@ def environment(package: str) -> Environment:
 
 def inside(package: str) -> dict[str, Markup]:
     """Return what a page carries inside itself: the common style with the package's `page.css`, the filter script."""
-    return {"style": _asset("pages", "base.css") + _asset(package, "page.css"), "script": _asset("pages", "filter.js")}
+    return {"style": asset("pages", "base.css") + asset(package, "page.css"), "script": asset("pages", "filter.js")}
 
 
-def _asset(package: str, name: str) -> Markup:
+def asset(package: str, name: str) -> Markup:
+    """Return a style or a script of a folder of `kvref_conformance`, as it stands in a page."""
     # Our own file, not input: nothing in it may be escaped.
     return Markup(files("kvref_conformance").joinpath(package, name).read_text(encoding="utf-8"))  # noqa: S704

@@ -45,8 +45,9 @@ def _line(verdict: Verdict) -> dict[str, Any]:
         "reason": verdict.reason,
         "duration": verdict.duration,
     }
-    if verdict.verdict != HOLDS:
+    if verdict.conversation or verdict.verdict != HOLDS:
         line["conversation"] = [_shortened(asdict(exchange)) for exchange in verdict.conversation]
+    if verdict.verdict != HOLDS:
         line["text"] = verdict.text
     return line
 

@@ -1,0 +1,205 @@
+"""A file of the user's own: what his endpoint is known not to keep. A row must fail, or it fails the run.
+
+[[deviation]]
+case = "bind-*"                         # a glob; or requirement = "KV-BIND-*"
+reason = "bind is not there yet"
+link = "https://example.org/issues/7"   # all below may be left out
+profiles = ["kvref"]                    # the row counts only where it is judged by one of these
+version = "1.6.*"                       # ... and where VERSION fits
+until = 2027-03-31                      # ... and up to that day; then it is a complaint
+flaky = true                            # it may hold as well
+"""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final
+
+import tomlkit
+
+from kvref_conformance.errors import CannotJudge
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from kvref_conformance.case import Case
+    from kvref_conformance.verdict import Verdict
+
+KINDS: Final[Mapping[str, type]] = {
+    "case": str,
+    "requirement": str,
+    "reason": str,
+    "link": str,
+    "profiles": list,
+    "version": str,
+    "until": datetime.date,
+    "flaky": bool,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRow:
+    """A row of the file.
+
+    Args:
+        subject: what it names: `case` or `requirement`.
+        glob: which of them.
+        reason: why the endpoint does not keep it.
+        link: where more is said; may be empty.
+        profiles: it counts for these; empty: for all.
+        version: it counts where VERSION fits this glob; empty: everywhere.
+        until: the last day on which it counts; None: there is none.
+        flaky: the cases may hold.
+    """
+
+    subject: str
+    glob: str
+    reason: str
+    link: str = ""
+    profiles: tuple[str, ...] = ()
+    version: str = ""
+    until: datetime.date | None = None
+    flaky: bool = False
+
+    def fits(self, case: str, requirements: Iterable[str]) -> bool:
+        """Tell whether it names a case, by its id or a requirement of it."""
+        names = [case] if self.subject == "case" else list(requirements)
+        return any(fnmatchcase(name, self.glob) for name in names)
+
+    def counts(self, profile: str, version: str) -> bool:
+        """Tell whether it counts for an endpoint."""
+        wanted = not self.profiles or profile in self.profiles
+        return wanted and (not self.version or fnmatchcase(version, self.version))
+
+    def __str__(self) -> str:
+        return f"{self.subject} = {self.glob!r}"
+
+
+class OwnDeviations:
+    """The rows of a file during a run.
+
+    Args:
+        path: the file.
+        rows: all of it.
+        profile: of the endpoint.
+        version: what it says behind VERSION.
+        today: a row counts up to its day.
+    """
+
+    def __init__(self, path: Path, rows: Iterable[OwnRow], profile: str, version: str, today: datetime.date) -> None:
+        self._path = path
+        self._rows = list(rows)
+        here = [row for row in self._rows if row.counts(profile, version)]
+        self._expired = [row for row in here if row.until is not None and row.until < today]
+        self._here = [row for row in here if row not in self._expired]
+        self._today = today
+        # By row: what the cases that it names came to.
+        self._seen: dict[OwnRow, list[Verdict]] = defaultdict(list)
+        self._unnamed: list[Verdict] = []
+
+    def judged(self, verdict: Verdict) -> Verdict:
+        """Return the verdict on a case in the light of the file.
+
+        What fails and is named deviates; what holds and is named fails, unless it is flaky.
+        """
+        if verdict.verdict not in {HOLDS, FAILS}:
+            return verdict
+        row = next((row for row in self._here if row.fits(verdict.case, verdict.requirements)), None)
+        if row is None:
+            if verdict.verdict == FAILS:
+                self._unnamed.append(verdict)
+            return verdict
+        self._seen[row].append(verdict)
+        if verdict.verdict == FAILS:
+            return replace(verdict, verdict=DEVIATES, reason=" ".join(filter(None, (row.reason, row.link))))
+        if row.flaky:
+            return verdict
+        text = f"unexpected pass of case {verdict.case}: {self._path.name} says {row.reason!r}; remove {row}"
+        return replace(verdict, verdict=FAILS, reason=text, text=text)
+
+    def complaints(self, cases: Iterable[Case]) -> list[str]:
+        """Return what is wrong with the file: rows whose day is over, and such as name no case of the suite."""
+        known = [(case.id, case.requirements) for case in cases]
+        said = [f"{self._path.name}: {row} was to count until {row.until}: {row.reason}" for row in self._expired]
+        dead = [row for row in self._rows if not any(row.fits(*names) for names in known)]
+        return said + [f"{self._path.name}: {row} names no case: remove it" for row in dead]
+
+    def update(self) -> str:
+        """Write the file anew, so that the same run conforms; return a line about it.
+
+        Rows that still hold true, or do not count here, stay as they are, comments too. A row of which some cases hold
+        becomes one for each case that fails; one of which none fails goes.
+        """
+        document = tomlkit.parse(self._path.read_text(encoding="utf-8")) if self._path.exists() else tomlkit.document()
+        old = document.get("deviation", tomlkit.aot())
+        rows, gone = tomlkit.aot(), 0
+        for row, table in zip(self._rows, old, strict=True):
+            verdicts = self._seen.get(row, [])
+            failing = [verdict.case for verdict in verdicts if verdict.verdict == FAILS]
+            if row not in self._expired and (len(failing) == len(verdicts) or row.flaky):
+                rows.append(table)
+                continue
+            gone += 1
+            for case in failing:
+                rows.append(_row(case, row.reason, row.link))
+        for verdict in self._unnamed:
+            rows.append(_row(verdict.case, f"fails since {self._today} or before: {verdict.reason}"))
+        document["deviation"] = rows
+        self._path.write_text(tomlkit.dumps(document), encoding="utf-8")
+        return f"{self._path}: {len(rows)} deviations, {len(self._unnamed)} of them new, {gone} rows gone"
+
+
+def load(path: Path, profile: str, version: str, *, update: bool) -> OwnDeviations:
+    """Read the file.
+
+    Args:
+        path: of it.
+        profile: of the endpoint.
+        version: what it says behind VERSION.
+        update: it may be missing, since the run writes it.
+
+    Raises:
+        CannotJudge: it is missing or malformed.
+    """
+    rows: list[OwnRow] = []
+    if path.exists() or not update:
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise CannotJudge(f"{path}: {error.strerror}: --update-deviations makes the file") from error
+        except ValueError as error:
+            raise CannotJudge(f"{path}: {error}") from error
+        if unknown := table.keys() - {"deviation"}:
+            raise CannotJudge(f"{path}: unknown {', '.join(sorted(unknown))}: the file has [[deviation]] only")
+        rows = [_read(path, number, entry) for number, entry in enumerate(table.get("deviation", ()), 1)]
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    return OwnDeviations(path, rows, profile, version, today)
+
+
+def _read(path: Path, number: int, entry: Mapping[str, Any]) -> OwnRow:
+    where = f"{path}, deviation {number}"
+    for name, value in entry.items():
+        if name not in KINDS:
+            raise CannotJudge(f"{where}: unknown {name!r}: a row has {', '.join(KINDS)}")
+        if type(value) is not KINDS[name] or value in ("", []):
+            raise CannotJudge(f"{where}: {name} = {value!r}: not a {KINDS[name].__name__} that says something")
+    subjects = [name for name in ("case", "requirement") if name in entry]
+    if len(subjects) != 1 or "reason" not in entry:
+        raise CannotJudge(f"{where}: a row has a case or a requirement, and a reason")
+    rest = {name: value for name, value in entry.items() if name not in subjects}
+    return OwnRow(subjects[0], entry[subjects[0]], **{**rest, "profiles": tuple(entry.get("profiles", ()))})
+
+
+def _row(case: str, reason: str, link: str = "") -> tomlkit.items.Table:
+    made = tomlkit.table()
+    made.add("case", case)
+    made.add("reason", " ".join(reason.split()))
+    if link:
+        made.add("link", link)
+    return made

@@ -1,0 +1,171 @@
+"""One report as a column: what `kvref conform --report DIR` wrote, read strictly."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.report.header import FORMAT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+AGAIN = "run `kvref conform --report DIR` again"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One exchange of a conversation.
+
+    Args:
+        on: connection, or `sql`.
+        sent: what was sent; bytes are latin-1 characters.
+        got: what came.
+        note: how it ended, where not by an answer.
+        same: what is the same in another run where the same happened: both texts with names and holes instead of keys
+            and numbers of the run.
+    """
+
+    on: str
+    sent: str
+    got: str
+    note: str
+    same: tuple[str, str, str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a case ended there; steps are () where the report has no conversation."""
+
+    case: str
+    chapter: str
+    requirements: tuple[str, ...]
+    verdict: str
+    reason: str
+    duration: float
+    text: str
+    steps: tuple[Step, ...]
+
+    def same(self) -> tuple[tuple[str, str, str, str], ...]:
+        """Return the conversation without what is of one run only."""
+        return tuple(step.same for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One endpoint judged.
+
+    Args:
+        name: heading.
+        header: of the report.
+        outcomes: by case.
+        complaints: what counts against the endpoint beside its cases.
+        exit_code: of the run.
+    """
+
+    name: str
+    header: Mapping[str, Any]
+    outcomes: Mapping[str, Outcome]
+    complaints: tuple[str, ...]
+    exit_code: int
+
+    def about(self) -> str:
+        """Say in a line who was judged, by what and when."""
+        parts = [f"VERSION {self.header['version']}", f"as {self.header['profile']}"]
+        parts += [f"over {self.header['database']}"] if self.header["database"] else []
+        return ", ".join([*parts, str(self.header["started"])[:10]])
+
+    def totals(self) -> Counter[str]:
+        """Count its cases by verdict."""
+        return Counter(outcome.verdict for outcome in self.outcomes.values())
+
+
+def read_all(given: Iterable[str]) -> list[Column]:
+    """Read reports, one column each, in the order given.
+
+    Args:
+        given: `[NAME=]PATH`: report.jsonl, the same in gzip, or its folder. Without a name it is that of the file, or
+            of the folder where the file is called report.jsonl.
+
+    Raises:
+        SuiteError: one cannot be read, or two have one name.
+    """
+    columns = [read(Path(path), name) for name, path in map(_split, given)]
+    for name, count in Counter(column.name for column in columns).items():
+        if count > 1:
+            raise SuiteError(f"{count} reports are called {name!r}: name them, as in `new={name}/report.jsonl`")
+    return columns
+
+
+def read(path: Path, name: str = "") -> Column:
+    """Read a report.
+
+    Args:
+        path: `report.jsonl`, the same in gzip, or its folder.
+        name: heading; empty for that of the file or folder.
+
+    Raises:
+        SuiteError: it is not there, no report, was cut off or has another format.
+    """
+    file = path / "report.jsonl" if path.is_dir() else path
+    try:
+        data = file.read_bytes()
+        text = gzip.decompress(data) if file.suffix == ".gz" else data
+        lines = [json.loads(line) for line in text.decode().splitlines()]
+    except OSError as error:
+        fix = "give report.jsonl of `kvref conform --report DIR`"
+        raise SuiteError(f"{file}: {error.strerror or error}: {fix}") from error
+    except (EOFError, ValueError) as error:
+        raise SuiteError(f"{file}: no whole report ({error}): {AGAIN}") from error
+    if not lines or not isinstance(lines[0], dict) or lines[0].get("kind") != "header":
+        raise SuiteError(f"{file}: no report: its first line is no header; {AGAIN}")
+    if lines[0].get("format") != FORMAT:
+        raise SuiteError(f"{file}: report format {lines[0].get('format')}, this release reads {FORMAT}: {AGAIN}")
+    if lines[-1].get("kind") != "footer":
+        raise SuiteError(f"{file}: the report has no end: {AGAIN}")
+    header, *verdicts, footer = lines
+    try:
+        outcomes = [_outcome(line) for line in verdicts]
+        own = file.resolve().parent.name if file.name.startswith("report.jsonl") else file.name.split(".")[0]
+        return Column(
+            name or own,
+            header,
+            {outcome.case: outcome for outcome in outcomes},
+            tuple(footer["complaints"]),
+            footer["exit_code"],
+        )
+    except KeyError as error:
+        raise SuiteError(f"{file}: a line has no {error}: {AGAIN}") from error
+
+
+def _split(word: str) -> tuple[str, str]:
+    name, equals, path = word.partition("=")
+    return (name, path) if equals and "/" not in name else ("", word)
+
+
+def _outcome(line: Mapping[str, Any]) -> Outcome:
+    return Outcome(
+        line["case"],
+        line["chapter"],
+        tuple(line["requirements"]),
+        line["verdict"],
+        line["reason"],
+        line["duration"],
+        line.get("text", ""),
+        _steps(line.get("conversation", ())),
+    )
+
+
+def _steps(exchanges: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+    return tuple(_step(each) for each in exchanges)
+
+
+def _step(exchange: Mapping[str, Any]) -> Step:
+    on, sent, got, note = (exchange[name] for name in ("on", "sent", "got", "note"))
+    template, fits = exchange.get("written", ("", ""))
+    return Step(on, sent, got, note, (on, template or sent, fits or got, note))

@@ -1,0 +1,110 @@
+"""The grid for machines: JSON (`matrix.schema.json`), JUnit, and badges in the form that shields.io reads."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+from xml.etree import ElementTree as ET
+
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED, counted
+
+if TYPE_CHECKING:
+    from kvref_conformance.matrix.column import Column, Outcome
+    from kvref_conformance.matrix.grid import Grid
+
+FORMAT: Final = 1
+BADGE: Final = 1  # shields.io's schemaVersion
+# What XML 1.0 cannot hold, not even as a reference.
+NO_XML: Final = {code: f"\\x{code:02x}" for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160))}
+
+
+def as_json(grid: Grid) -> str:
+    """Return the grid as JSON; `matrix.schema.json` beside this file describes it."""
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "endpoints": [
+            {
+                "name": column.name,
+                "header": dict(column.header),
+                "exit_code": column.exit_code,
+                "complaints": list(column.complaints),
+                "requirements": dict(grid.totals(column.name)),
+                "cases": dict(column.totals()),
+            }
+            for column in grid.columns
+        ],
+        "requirements": [
+            {
+                "id": row.requirement.id,
+                "level": row.requirement.level,
+                "chapter": row.requirement.chapter,
+                "statement": row.requirement.statement,
+                "cases": list(row.cases),
+                "verdicts": dict(row.verdicts),
+                "endpoints": row.parts,
+            }
+            for row in grid.rows
+        ],
+    }
+    return json.dumps(about, indent=1) + "\n"
+
+
+def as_junit(grid: Grid) -> str:
+    """Return the cases of all endpoints as JUnit XML, a test suite for each endpoint."""
+    root = ET.Element("testsuites", name="kvref conformance")
+    for column in grid.columns:
+        root.append(_suite(column))
+    ET.indent(root, " ")
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def badge(column: Column) -> str:
+    """Return what an endpoint badge of shields.io reads: a word for the run, or how much of it does not hold."""
+    totals = column.totals()
+    wrong = totals[FAILS] + totals[SUITE_ERROR] + len(column.complaints)
+    if wrong:
+        message, colour = f"{counted(totals, (FAILS, SUITE_ERROR)) or f'{wrong} complaints'}", "red"
+    elif totals[DEVIATES]:
+        message, colour = counted(totals, (HOLDS, DEVIATES)), "yellow"
+    else:
+        message, colour = counted(totals, (HOLDS,)), "brightgreen" if totals[HOLDS] else "lightgrey"
+    label = f"kvref {column.header['profile']}"
+    return json.dumps({"schemaVersion": BADGE, "label": label, "message": message, "color": colour}, indent=1) + "\n"
+
+
+def _suite(column: Column) -> ET.Element:
+    totals = column.totals()
+    skipped = totals[UNSUPPORTED] + totals[NOT_JUDGED] + totals[DEVIATES]
+    suite = ET.Element(
+        "testsuite",
+        name=column.name,
+        tests=str(totals.total()),
+        failures=str(totals[FAILS]),
+        errors=str(totals[SUITE_ERROR] + len(column.complaints)),
+        skipped=str(skipped),
+        time=f"{sum(outcome.duration for outcome in column.outcomes.values()):.3f}",
+        timestamp=str(column.header["started"]).removesuffix("Z"),
+    )
+    for outcome in column.outcomes.values():
+        suite.append(_case(column, outcome))
+    for number, complaint in enumerate(column.complaints, 1):
+        case = ET.SubElement(suite, "testcase", classname=f"{column.name}.run", name=f"complaint {number}")
+        ET.SubElement(case, "error", message=_plain(complaint))
+    return suite
+
+
+def _case(column: Column, outcome: Outcome) -> ET.Element:
+    name = f"{outcome.case} [{' '.join(outcome.requirements)}]"
+    case = ET.Element(
+        "testcase", classname=f"{column.name}.{outcome.chapter}", name=name, time=f"{outcome.duration:.4f}"
+    )
+    if outcome.verdict in {FAILS, SUITE_ERROR}:
+        kind = "failure" if outcome.verdict == FAILS else "error"
+        ET.SubElement(case, kind, message=_plain(outcome.reason)).text = _plain(outcome.text)
+    elif outcome.verdict != HOLDS:
+        ET.SubElement(case, "skipped", message=_plain(f"{outcome.verdict}: {outcome.reason}"))
+    return case
+
+
+def _plain(text: str) -> str:
+    return text.translate(NO_XML)

@@ -1,0 +1,125 @@
+"""Columns beside each other: what each requirement is on each endpoint, and where the endpoints part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance import requirements
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kvref_conformance.matrix.column import Column, Outcome
+    from kvref_conformance.requirements import Requirement
+
+# The word that counts most first: a requirement is on an endpoint what the worst of its cases is.
+WORST: Final = (FAILS, SUITE_ERROR, DEVIATES, NOT_JUDGED, HOLDS, UNSUPPORTED)
+# Of these the endpoint was asked, so that its answers can be compared.
+TRIED: Final = frozenset({HOLDS, DEVIATES, FAILS})
+
+SAME: Final = "the same"
+ANSWERS: Final = "answers differ"
+VERDICTS_DIFFER: Final = "verdicts differ"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A requirement on all endpoints.
+
+    Args:
+        requirement: of the catalogue.
+        cases: ids, in the order of the suite.
+        verdicts: by column name.
+        parts: SAME, ANSWERS (in a case that was tried on several; the verdicts are equal) or VERDICTS_DIFFER.
+    """
+
+    requirement: Requirement
+    cases: tuple[str, ...]
+    verdicts: Mapping[str, str]
+    parts: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """All of them.
+
+    Args:
+        columns: in the order given.
+        rows: in the order of the catalogue; requirements that no report names are left out.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+
+    def totals(self, column: str, rows: Iterable[Row] | None = None) -> Counter[str]:
+        """Count the requirements of a column by verdict, of some rows or of all."""
+        return Counter(row.verdicts[column] for row in (self.rows if rows is None else rows))
+
+    def words(self) -> list[str]:
+        """Return the verdicts that occur, the one that counts most first."""
+        found = {word for row in self.rows for word in row.verdicts.values()}
+        return [word for word in WORST if word in found]
+
+    def chapters(self) -> Iterator[tuple[requirements.Chapter, list[Row]]]:
+        """Return the chapters of the catalogue that have rows, with those."""
+        for chapter in requirements.chapters():
+            rows = [row for row in self.rows if row.requirement.chapter == chapter.name]
+            if rows:
+                yield chapter, rows
+
+
+def grid(columns: Sequence[Column]) -> Grid:
+    """Put columns beside each other."""
+    # The order of the first report that has a case; a later one may have others.
+    named: dict[str, dict[str, None]] = {}
+    for column in columns:
+        for outcome in column.outcomes.values():
+            for name in outcome.requirements:
+                named.setdefault(name, {})[outcome.case] = None
+    catalogue = requirements.load()
+    return Grid(columns, [_row(catalogue[name], tuple(named[name]), columns) for name in catalogue if name in named])
+
+
+def parting(one: Outcome, other: Outcome) -> int | None:
+    """Return the number of the first step at which two conversations of a case part; None where they do not."""
+    if one.same() == other.same():
+        return None
+    steps = zip(one.same(), other.same(), strict=False)
+    return next((number for number, (a, b) in enumerate(steps) if a != b), min(len(one.steps), len(other.steps)))
+
+
+def changes(row: Row, before: Column, after: Column) -> list[tuple[Outcome, Outcome, int]]:
+    """Return the cases of a requirement, tried on both of two endpoints, that were answered otherwise, and where."""
+    found = []
+    for case in row.cases:
+        one, other = before.outcomes.get(case), after.outcomes.get(case)
+        if one is None or other is None or not _tried(one) or not _tried(other):
+            continue
+        place = parting(one, other)
+        if place is not None:
+            found.append((one, other, place))
+    return found
+
+
+def _tried(outcome: Outcome) -> bool:
+    # A generated conversation that holds keeps no steps.
+    return outcome.verdict in TRIED and bool(outcome.steps)
+
+
+def _row(requirement: Requirement, cases: tuple[str, ...], columns: Sequence[Column]) -> Row:
+    verdicts = {column.name: _worst(column, cases) for column in columns}
+    row = Row(requirement, cases, verdicts, SAME)
+    if len(set(verdicts.values())) > 1:
+        parts = VERDICTS_DIFFER
+    else:
+        parts = ANSWERS if any(changes(row, *pair) for pair in pairwise(columns)) else SAME
+    return Row(requirement, cases, verdicts, parts)
+
+
+def _worst(column: Column, cases: Iterable[str]) -> str:
+    found = {column.outcomes[case].verdict for case in cases if case in column.outcomes}
+    return next((word for word in WORST if word in found), NOT_JUDGED)

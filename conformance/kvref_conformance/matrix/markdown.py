@@ -1,0 +1,115 @@
+"""The grid as Markdown: for a pull request, and what changes for clients from one endpoint to the next."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.conversation import shown
+from kvref_conformance.matrix.grid import VERDICTS_DIFFER, changes
+from kvref_conformance.verdict import FAILS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kvref_conformance.matrix.column import Column, Outcome, Step
+    from kvref_conformance.matrix.grid import Grid, Row
+
+# Steps before the one at which two endpoints part.
+BEFORE: Final = 4
+
+
+def summary(grid: Grid) -> str:
+    """Return what a pull request shows: the endpoints counted, what fails, and where verdicts differ."""
+    words = grid.words()
+    lines = ["## kvref conformance", "", *_table(("endpoint", "judged", *words), _counts(grid, words)), ""]
+    lines += [f"- **{column.name}**: {complaint}" for column in grid.columns for complaint in column.complaints]
+    for column in grid.columns:
+        broken = [o for o in column.outcomes.values() if o.verdict in {FAILS, SUITE_ERROR}]
+        for outcome in broken:
+            lines += ["", f"**{outcome.case}** {outcome.verdict} on {column.name}", "", *_fenced([outcome.text])]
+    differing = [row for row in grid.rows if row.parts == VERDICTS_DIFFER]
+    if differing:
+        title = f"Verdicts differ in {len(differing)} of {len(grid.rows)} requirements"
+        heads = ("requirement", *(column.name for column in grid.columns))
+        lines += ["", f"<details><summary>{title}</summary>", ""]
+        lines += [*_table(heads, map(_verdicts, differing)), "", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def upgrade(grid: Grid) -> str:
+    """Return what a client sees change from each endpoint to the next, by requirement, with both answers.
+
+    A requirement is listed where a case was answered otherwise, or where it does not apply to one of the two.
+    """
+    lines = [f"# From {' to '.join(column.name for column in grid.columns)}", ""]
+    lines += [f"* {column.name}: {column.about()}" for column in grid.columns]
+    for before, after in pairwise(grid.columns):
+        lines += _pair(grid, before, after)
+    return "\n".join(lines) + "\n"
+
+
+def _pair(grid: Grid, before: Column, after: Column) -> list[str]:
+    lines = ["", f"## {before.name} to {after.name}", ""]
+    found = [(row, held) for row in grid.rows if (held := changes(row, before, after))]
+    gone = [row for row in grid.rows if _applies(row, before) and not _applies(row, after)]
+    new = [row for row in grid.rows if _applies(row, after) and not _applies(row, before)]
+    lines.append(
+        f"{len(found)} requirements are answered otherwise, {len(gone)} apply to {before.name} only, "
+        f"{len(new)} to {after.name} only."
+    )
+    for row, held in found:
+        lines += ["", f"### {row.requirement.id} {row.requirement.title}", "", row.requirement.statement, ""]
+        lines.append(f"{before.name}: {row.verdicts[before.name]}; {after.name}: {row.verdicts[after.name]}.")
+        # One conversation shows it; the others are in the reports.
+        one, other, place = held[0]
+        more = f" (and {len(held) - 1} more)" if len(held) > 1 else ""
+        lines += ["", f"Case `{one.case}`{more}:", "", *_fenced(_beside(one, other, place, (before.name, after.name)))]
+    for title, rows in ((f"Only {before.name}", gone), (f"Only {after.name}", new)):
+        if rows:
+            lines += ["", f"### {title}", ""]
+            lines += [f"* {row.requirement.id} {row.requirement.statement}" for row in rows]
+    return lines
+
+
+def _applies(row: Row, column: Column) -> bool:
+    return row.verdicts[column.name] not in {UNSUPPORTED, NOT_JUDGED}
+
+
+def _beside(one: Outcome, other: Outcome, place: int, names: tuple[str, str]) -> Iterator[str]:
+    if place > BEFORE:
+        yield f"({place - BEFORE} steps before)"
+    for step in one.steps[max(0, place - BEFORE) : place]:
+        yield from _spoken(step)
+    width = max(map(len, names))
+    for name, outcome in zip(names, (one, other), strict=True):
+        for line in _spoken(outcome.steps[place]) if place < len(outcome.steps) else ["(ended before)"]:
+            yield f"{name:<{width}}  {line}"
+
+
+def _spoken(step: Step) -> tuple[str, str]:
+    return f"{step.on} > {shown(step.sent)}", f"{step.on} < {_answer(step)}"
+
+
+def _answer(step: Step) -> str:
+    return shown(step.got) + (f"  ({step.note})" if step.note else "")
+
+
+def _counts(grid: Grid, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for column in grid.columns:
+        totals = grid.totals(column.name)
+        yield (column.name, column.about(), *(str(totals[word] or "") for word in words))
+
+
+def _verdicts(row: Row) -> tuple[str, ...]:
+    return (f"{row.requirement.id} {row.requirement.title}", *row.verdicts.values())
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    made = [heads, ["---"] * len(heads), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in made]
+
+
+def _fenced(lines: Iterable[str]) -> list[str]:
+    # Tildes: conversations have backquotes in SQL.
+    return ["~~~~text", *lines, "~~~~"]

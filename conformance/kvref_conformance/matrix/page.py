@@ -1,0 +1,91 @@
+"""The grid as one page that needs nothing else: requirements by endpoints, open a line to see what each answered."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from kvref_conformance import pages
+from kvref_conformance.conversation import shown
+from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, WORST, parting
+from kvref_conformance.requirements import LEVELS
+from kvref_conformance.verdict import ABOUT, DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvref_conformance.matrix.column import Outcome, Step
+    from kvref_conformance.matrix.grid import Grid
+
+# A verdict is told by its sign too, not by colour alone.
+SIGNS: Final = {HOLDS: "✓", DEVIATES: "≠", FAILS: "✗", SUITE_ERROR: "!", NOT_JUDGED: "?", UNSUPPORTED: "·"}
+# A conversation as the page shows it: connection, sent, got, note.
+Talk = tuple[tuple[str, ...], ...]
+PARTS: Final = (VERDICTS_DIFFER, ANSWERS, SAME)
+
+
+def html(grid: Grid) -> str:
+    """Return the page."""
+    levels = {row.requirement.level for row in grid.rows}
+    found = {row.parts for row in grid.rows}
+    return (
+        pages.environment("matrix")
+        .get_template("page.html.j2")
+        .render(
+            grid=grid,
+            words=grid.words(),
+            signs=SIGNS,
+            meaning=ABOUT,
+            levels=[level for level in LEVELS if level in levels],
+            parts=[word for word in PARTS if word in found],
+            data=_data(grid),
+            rows_script=pages.asset("matrix", "rows.js"),
+            **pages.inside("matrix"),
+        )
+    )
+
+
+def _data(grid: Grid) -> Markup:
+    """Return what the lines show when they are opened, as JSON inside the page; equal conversations are there once."""
+    talks: dict[Talk, int] = {}
+    cases = {
+        case: _held([column.outcomes.get(case) for column in grid.columns], talks)
+        for case in dict.fromkeys(case for row in grid.rows for case in row.cases)
+    }
+    data = {
+        "columns": [(column.name, column.about()) for column in grid.columns],
+        "verdicts": WORST,
+        "requirements": {row.requirement.id: row.cases for row in grid.rows},
+        "cases": cases,
+        "talks": list(talks),
+    }
+    # JSON is inside a script element, which "</script" would end.
+    return Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"))  # noqa: S704
+
+
+def _held(outcomes: Sequence[Outcome | None], talks: dict[Talk, int]) -> list[list[Any] | None]:
+    """Return for each endpoint [verdict, reason, conversation, step at which it parts from the first one, text].
+
+    The keys of a run differ; where nothing else does, endpoints show one conversation.
+    """
+    seen: dict[object, int] = {}
+    told = [outcome for outcome in outcomes if outcome is not None and outcome.steps]
+    held: list[list[Any] | None] = []
+    for outcome in outcomes:
+        if outcome is None:
+            held.append(None)
+            continue
+        talk, parts = -1, None
+        if outcome.steps:
+            if outcome.same() not in seen:
+                seen[outcome.same()] = talks.setdefault(tuple(map(_shown, outcome.steps)), len(talks))
+            talk, parts = seen[outcome.same()], parting(told[0], outcome)
+        text = outcome.text if outcome.verdict in {FAILS, SUITE_ERROR} else ""
+        held.append([WORST.index(outcome.verdict), outcome.reason, talk, parts, text])
+    return held
+
+
+def _shown(step: Step) -> tuple[str, ...]:
+    return step.on, shown(step.sent), shown(step.got), step.note

@@ -1,0 +1,82 @@
+"""`kvref matrix`: reports of `kvref conform` beside each other, as a page, Markdown, JUnit, JSON and badges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from kvref.errors import KvrefError
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.matrix import column, forms, markdown, page
+from kvref_conformance.matrix.grid import ANSWERS, VERDICTS_DIFFER, grid
+
+if TYPE_CHECKING:
+    from kvref_conformance.matrix.grid import Grid
+
+FORMS = {
+    "html": page.html,
+    "markdown": markdown.summary,
+    "upgrade": markdown.upgrade,
+    "junit": forms.as_junit,
+    "json": forms.as_json,
+}
+
+
+@click.command("matrix")
+@click.argument("reports", metavar="[NAME=]REPORT...", nargs=-1, required=True)
+@click.option("--html", metavar="FILE", help="One page: filter, search, both conversations of every case.")
+@click.option("--markdown", metavar="FILE", help="For a pull request: counts, what fails, where verdicts differ.")
+@click.option("--upgrade", metavar="FILE", help="What clients see change from each report to the next; Markdown.")
+@click.option("--junit", metavar="FILE", help="JUnit XML, a test suite for each report.")
+@click.option("--json", metavar="FILE", help="JSON; matrix.schema.json in the package describes it.")
+@click.option("--badges", metavar="DIR", help="NAME.json for each report, as shields.io's endpoint badge reads it.")
+def command(reports: tuple[str, ...], badges: str | None, **files: str | None) -> None:
+    """Put reports beside each other: requirements by endpoints.
+
+    A REPORT is report.jsonl of `kvref conform --report DIR`, the same in gzip, or DIR; NAME is its heading, by default
+    the folder's. FILE may be `-`, standard output.
+    """
+    if list(files.values()).count("-") > 1:
+        raise KvrefError("only one FILE can be `-`, standard output")
+    try:
+        made = grid(column.read_all(reports))
+    except SuiteError as error:
+        raise KvrefError(str(error)) from error
+    for form, file in files.items():
+        if file is not None:
+            _write(file, FORMS[form](made))
+    if badges is not None:
+        for each in made.columns:
+            _write(str(Path(badges) / f"{each.name}.json"), forms.badge(each))
+    if "-" not in files.values():
+        Console(highlight=False).print(_table(made))
+        parted = [sum(row.parts == word for row in made.rows) for word in (VERDICTS_DIFFER, ANSWERS)]
+        click.echo(f"{len(made.rows)} requirements: verdicts differ in {parted[0]}, only answers in {parted[1]}")
+
+
+def _write(file: str, text: str) -> None:
+    if file == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise KvrefError(f"cannot write {file}: {error.strerror}") from error
+
+
+def _table(made: Grid) -> Table:
+    table = Table(title="requirements by endpoint", title_justify="left")
+    table.add_column("endpoint")
+    table.add_column("judged")
+    words = made.words()
+    for word in words:
+        table.add_column(word, justify="right")
+    for each in made.columns:
+        totals = made.totals(each.name)
+        table.add_row(each.name, each.about(), *(str(totals[word] or "·") for word in words))
+    return table

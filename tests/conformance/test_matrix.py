@@ -1,0 +1,397 @@
+"""Reports beside each other: read strictly, compared without what is of one run only, written in every form."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import browser
+import jsonschema
+import pytest
+from click.testing import CliRunner
+from live import target_or_skip
+
+from kvref.cli import main
+from kvref_conformance.conversation import Exchange
+from kvref_conformance.errors import SuiteError
+from kvref_conformance.matrix import column, forms, markdown, page
+from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid
+from kvref_conformance.report import jsonl
+from kvref_conformance.report.header import Header
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, UNSUPPORTED, Tally, Verdict
+
+HEADER = Header(
+    format=1,
+    suite="0.1.0",
+    endpoint="127.0.0.1:1",
+    version="9.9.9",
+    profile="kvref",
+    profile_reason="as asked for",
+    sql=None,
+    database="SQLite 3",
+    seed=7,
+    examples=60,
+    platform="here",
+    started="2026-01-01T00:00:00Z",
+)
+
+
+def told(key: str, answer: str, template: str = "", *, fits: bool = True) -> tuple[Exchange, ...]:
+    """A set, and a get of it, on a key of one run."""
+    sent, got = f"get {key}\r\n", answer.replace("{k}", key)
+    return (
+        Exchange(
+            "a", f"set {key} 0 0 1\r\nx\r\n", ("STORED\r\n",), "STORED\r\n", written=("set {k}\r\n", "STORED\r\n")
+        ),
+        Exchange(
+            "a", sent, ("END\r\n",), got, kept=fits, written=("get {k}\r\n", template or (answer if fits else ""))
+        ),
+    )
+
+
+def verdict(case: str, requirement: str, word: str, conversation: tuple[Exchange, ...] = ()) -> Verdict:
+    text = f"{requirement}\n<why>\x01 {case}" if word == FAILS else ""
+    return Verdict(case, "mapping", (requirement,), word, f"{word} <b>", 0.5, conversation, text)
+
+
+def write(folder: Path, *verdicts: Verdict, complaints: tuple[str, ...] = (), version: str = "9.9.9") -> Path:
+    """Write a report as a run does."""
+    folder.mkdir(parents=True)
+    tally = Tally(list(verdicts), list(complaints))
+    jsonl.write(folder / "report.jsonl", replace(HEADER, version=version), tally)
+    return folder
+
+
+SHOWN = "VALUE {k} 0 1\r\nx\r\nEND\r\n"
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Grid:
+    """Three endpoints: `old` and `new` answer one requirement otherwise, `broken` fails another."""
+    old = write(
+        tmp_path / "old",
+        verdict("same", "KV-MAP-001", HOLDS, told("z11k", SHOWN)),
+        verdict("other", "KV-MAP-002", HOLDS, told("z12k", "END\r\n")),
+        verdict("kept", "KV-MAP-003", DEVIATES, told("z13k", "ERROR\r\n", fits=False)),
+        verdict("gone", "KV-MAP-004", HOLDS, told("z14k", SHOWN)),
+    )
+    new = write(
+        tmp_path / "new",
+        verdict("same", "KV-MAP-001", HOLDS, told("z21fk", SHOWN)),
+        verdict("other", "KV-MAP-002", HOLDS, told("z22fk", SHOWN)),
+        verdict("kept", "KV-MAP-003", HOLDS, told("z23fk", SHOWN)),
+        verdict("gone", "KV-MAP-004", UNSUPPORTED),
+        version="10.0.0",
+    )
+    broken = write(
+        tmp_path / "broken",
+        verdict("same", "KV-MAP-001", HOLDS, told("z31k", SHOWN)),
+        verdict("other", "KV-MAP-002", HOLDS, told("z32k", SHOWN)),
+        verdict("kept", "KV-MAP-003", FAILS, told("z33k", "\xff<script>\r\n", fits=False)),
+        complaints=("a row matches no case",),
+    )
+    return grid(column.read_all(map(str, (old, new, broken))))
+
+
+def test_a_requirement_is_what_the_worst_of_its_cases_is(tmp_path: Path) -> None:
+    words = (HOLDS, UNSUPPORTED, NOT_JUDGED, DEVIATES, FAILS)
+    for count in range(1, len(words) + 1):
+        cases = [verdict(f"c{n}", "KV-MAP-001", word) for n, word in enumerate(words[:count])]
+        (row,) = grid([column.read(write(tmp_path / str(count), *cases))]).rows
+        assert row.verdicts == {str(count): (HOLDS, HOLDS, NOT_JUDGED, DEVIATES, FAILS)[count - 1]}
+        assert row.cases == tuple(f"c{n}" for n in range(count))
+
+
+def test_rows_tell_where_endpoints_part(three: Grid) -> None:
+    assert [(row.requirement.id, row.parts) for row in three.rows] == [
+        ("KV-MAP-001", SAME),
+        ("KV-MAP-002", ANSWERS),
+        ("KV-MAP-003", VERDICTS_DIFFER),
+        ("KV-MAP-004", VERDICTS_DIFFER),
+    ]
+    # `broken` has no case of the last one.
+    assert list(three.rows[3].verdicts.values()) == [HOLDS, UNSUPPORTED, NOT_JUDGED]
+
+
+def test_a_change_is_the_step_at_which_they_part(three: Grid) -> None:
+    old, new, broken = three.columns
+    ((before, after, place),) = changes(three.rows[1], old, new)
+    assert (before.case, place) == ("other", 1)
+    assert (before.steps[place].got, after.steps[place].got) == ("END\r\n", "VALUE z22fk 0 1\r\nx\r\nEND\r\n")
+    assert not changes(three.rows[1], new, broken)  # other keys, nothing else
+    assert not changes(three.rows[3], old, new)  # not tried on the second
+
+
+def test_a_longer_conversation_parts_where_the_other_ends(tmp_path: Path) -> None:
+    whole = told("z1k", SHOWN)
+    one = column.read(write(tmp_path / "one", verdict("c", "KV-MAP-001", HOLDS, whole)))
+    two = column.read(write(tmp_path / "two", verdict("c", "KV-MAP-001", HOLDS, whole[:1])))
+    made = grid([one, two])
+    assert [place for _, _, place in changes(made.rows[0], one, two)] == [1]
+    assert "two  (ended before)" in markdown.upgrade(made)
+
+
+def test_a_report_is_read_from_its_folder_its_file_and_gzip(tmp_path: Path) -> None:
+    folder = write(tmp_path / "memcached", verdict("c", "KV-MAP-001", HOLDS))
+    zipped = tmp_path / "squeezed.jsonl.gz"
+    zipped.write_bytes(gzip.compress((folder / "report.jsonl").read_bytes()))
+    given = [str(folder), f"file={folder / 'report.jsonl'}", str(zipped)]
+    found = column.read_all(given)
+    assert [each.name for each in found] == ["memcached", "file", "squeezed"]
+    assert len({str(each.outcomes) for each in found}) == 1
+    assert found[0].about() == "VERSION 9.9.9, as kvref, over SQLite 3, 2026-01-01"
+
+
+def test_two_of_one_name_are_refused(tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        write(tmp_path / place / "same", verdict("c", "KV-MAP-001", HOLDS))
+    with pytest.raises(SuiteError, match=r"2 reports are called 'same': name them, as in `new=same/report\.jsonl`"):
+        column.read_all([str(tmp_path / "a" / "same"), str(tmp_path / "b" / "same")])
+
+
+def broken_line(line: int, **changed: object) -> Callable[[list[str]], list[str]]:
+    def change(lines: list[str]) -> list[str]:
+        lines[line] = json.dumps({**json.loads(lines[line]), **changed})
+        return lines
+
+    return change
+
+
+def without(line: int, field: str) -> Callable[[list[str]], list[str]]:
+    def change(lines: list[str]) -> list[str]:
+        entry = json.loads(lines[line])
+        del entry[field]
+        lines[line] = json.dumps(entry)
+        return lines
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda lines: [], "no report: its first line is no header"),
+        (lambda lines: lines[:-1], "the report has no end"),
+        (lambda lines: [*lines[:-1], lines[-1][:20]], "no whole report"),
+        (lambda lines: lines[1:], "no report: its first line is no header"),
+        (lambda lines: ["[]", *lines], "no report: its first line is no header"),
+        (lambda lines: ["{", *lines], "no whole report"),
+        (broken_line(0, format=9), "report format 9, this release reads 1"),
+        (without(1, "verdict"), "a line has no 'verdict'"),
+        (without(-1, "complaints"), "a line has no 'complaints'"),
+    ],
+)
+def test_what_is_no_whole_report_is_named(tmp_path: Path, change: Callable[[list[str]], list[str]], said: str) -> None:
+    file = write(tmp_path / "x", verdict("c", "KV-MAP-001", HOLDS)) / "report.jsonl"
+    file.write_text("\n".join(change(file.read_text().splitlines())))
+    with pytest.raises(SuiteError, match=f"{re.escape(str(file))}: {re.escape(said)}.*conform --report DIR"):
+        column.read(file)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match=r"nothing\.jsonl: No such file or directory: give report\.jsonl"):
+        column.read(tmp_path / "nothing.jsonl")
+
+
+def test_a_gzip_that_was_cut_off_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path / "x", verdict("c", "KV-MAP-001", HOLDS)) / "report.jsonl"
+    zipped = tmp_path / "x.jsonl.gz"
+    zipped.write_bytes(gzip.compress(file.read_bytes())[:-20])
+    with pytest.raises(SuiteError, match="no whole report"):
+        column.read(zipped)
+
+
+def test_the_json_is_as_its_schema_says(three: Grid) -> None:
+    schema = json.loads(files("kvref_conformance.matrix").joinpath("matrix.schema.json").read_text())
+    made = json.loads(forms.as_json(three))
+    jsonschema.Draft202012Validator(schema).validate(made)
+    assert made["requirements"][2]["verdicts"] == {"old": DEVIATES, "new": HOLDS, "broken": FAILS}
+    assert made["endpoints"][2]["requirements"] == {HOLDS: 2, FAILS: 1, NOT_JUDGED: 1}
+    assert (made["endpoints"][2]["exit_code"], made["endpoints"][2]["complaints"]) == (1, ["a row matches no case"])
+    made["requirements"][0]["verdicts"]["old"] = "perhaps"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate(made)
+
+
+def test_junit_has_a_suite_for_each_endpoint(three: Grid) -> None:
+    old, _, broken = ET.fromstring(forms.as_junit(three))
+    assert (old.get("name"), old.get("tests"), old.get("skipped"), old.get("failures")) == ("old", "4", "1", "0")
+    assert (broken.get("failures"), broken.get("errors"), broken.get("time")) == ("1", "1", "1.500")
+    failure = broken.find("testcase/failure")
+    assert failure is not None
+    assert failure.text == "KV-MAP-003\n<why>\\x01 kept"
+    assert [case.get("name") for case in broken] == [
+        "same [KV-MAP-001]", "other [KV-MAP-002]", "kept [KV-MAP-003]", "complaint 1",
+    ]  # fmt: skip
+
+
+def test_a_badge_says_the_worst(three: Grid) -> None:
+    said = {each.name: json.loads(forms.badge(each)) for each in three.columns}
+    assert said["old"] == {
+        "schemaVersion": 1, "label": "kvref kvref", "message": "3 holds, 1 deviates", "color": "yellow",
+    }  # fmt: skip
+    assert (said["new"]["message"], said["new"]["color"]) == ("3 holds", "brightgreen")
+    assert (said["broken"]["message"], said["broken"]["color"]) == ("1 fails", "red")
+
+
+def test_the_summary_has_counts_failures_and_differences(three: Grid) -> None:
+    text = markdown.summary(three)
+    assert "| endpoint | judged | fails | deviates | not judged | holds | unsupported |" in text
+    assert "| broken | VERSION 9.9.9, as kvref, over SQLite 3, 2026-01-01 | 1 |  | 1 | 2 |  |" in text
+    assert "- **broken**: a row matches no case" in text
+    assert "**kept** fails on broken" in text
+    assert "<summary>Verdicts differ in 2 of 4 requirements</summary>" in text
+    assert "| KV-MAP-003 switch word | deviates | holds | fails |" in text
+
+
+def test_the_upgrade_report_has_both_answers(three: Grid) -> None:
+    text = markdown.upgrade(three)
+    assert "# From old to new to broken" in text
+    assert "2 requirements are answered otherwise, 1 apply to old only, 0 to new only." in text
+    begin = text.index("### KV-MAP-002")
+    assert text[begin : text.index("~~~~\n", begin)].endswith(
+        "Case `other`:\n\n~~~~text\n"
+        "a > set z12k 0 0 1\\r\\nx\\r\\n\n"
+        "a < STORED\\r\\n\n"
+        "old  a > get z12k\\r\\n\n"
+        "old  a < END\\r\\n\n"
+        "new  a > get z22fk\\r\\n\n"
+        "new  a < VALUE z22fk 0 1\\r\\nx\\r\\nEND\\r\\n\n"
+    )
+    assert "### Only old\n\n* KV-MAP-004 " in text
+
+
+def shown_lines(text: str) -> list[str]:
+    found = re.findall(r'<tbody id="([^"]+)"[^>]*?( hidden="")?>', text)
+    return [name for name, hidden in found if not hidden]
+
+
+def test_the_page_shows_every_verdict(three: Grid, chromium: str, tmp_path: Path) -> None:
+    file = tmp_path / "matrix.html"
+    file.write_text(page.html(three))
+    text = browser.opened(chromium, file, tmp_path)
+    assert ">4 of 4 requirements</output>" in text
+    assert len(shown_lines(text)) == 4
+    begin = text.index('<tbody id="KV-MAP-003"')
+    line = text[begin : text.index("</tbody>", begin)]
+    assert re.findall(r'class="word">([\w ]+)<', line) == [DEVIATES, HOLDS, FAILS]
+    assert "answers under that word" in line
+    assert "a row matches no case" in text
+    assert 'class="detail"' not in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ('value="holds" checked', 'value="holds"', ["KV-MAP-003", "KV-MAP-004"]),
+        ('value="the same" checked', 'value="the same"', ["KV-MAP-002", "KV-MAP-003", "KV-MAP-004"]),
+        ('value="MUST" checked', 'value="MUST"', []),
+        ('name="text"', 'name="text" value="MAP-003 deviates"', ["KV-MAP-003"]),
+    ],
+)
+def test_the_page_filters(three: Grid, chromium: str, tmp_path: Path, old: str, new: str, lines: list[str]) -> None:
+    file = tmp_path / "matrix.html"
+    text = page.html(three)
+    assert old in text
+    file.write_text(text.replace(old, new))
+    found = browser.opened(chromium, file, tmp_path)
+    assert shown_lines(found) == lines
+    assert f">{len(lines)} of 4 requirements</output>" in found
+
+
+def test_a_link_opens_a_line_with_all_conversations(three: Grid, chromium: str, tmp_path: Path) -> None:
+    file = tmp_path / "matrix.html"
+    file.write_text(page.html(three))
+    text = browser.opened(chromium, file, tmp_path, "#KV-MAP-003")
+    assert text.count('class="detail"') == 1
+    detail = text[text.index('class="detail"') : text.index("</tbody>", text.index('class="detail"'))]
+    assert detail.count('class="side"') == 3
+    assert r"\xff&lt;script&gt;\r\n" in detail
+    assert "&lt;why&gt;" in detail
+    # The step at which they part is marked, the one before is not.
+    assert re.findall(r'<tr class="(parts)?"><td>(\d)', detail) == [
+        ("", "1"), ("", "2"), ("", "1"), ("parts", "2"), ("", "1"), ("parts", "2"),
+    ]  # fmt: skip
+    equal = browser.opened(chromium, file, tmp_path, "#KV-MAP-001")
+    assert equal[equal.index('class="detail"') :].count('class="side"') == 1
+
+
+def test_keys_move_and_open(three: Grid, chromium: str, tmp_path: Path) -> None:
+    keys = "".join(
+        f"(document.activeElement ?? document.body).dispatchEvent("
+        f"new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}}));"
+        for key in ("j", "j", "j", "k")
+    )
+    file = tmp_path / "matrix.html"
+    file.write_text(
+        page.html(three).replace("</body>", f"<script>{keys} document.activeElement.click();</script></body>")
+    )
+    text = browser.opened(chromium, file, tmp_path)
+    assert re.findall(r'<tbody id="([^"]+)"(?:(?!</tbody>).)*class="detail"', text, re.DOTALL) == ["KV-MAP-002"]
+    file.write_text(
+        file.read_text().replace(
+            ".click();</script>", ".click();" + keys.split(";")[0].replace("'j'", "'Escape'") + "</script>"
+        )
+    )
+    assert 'class="detail"' not in browser.opened(chromium, file, tmp_path)
+
+
+def test_the_page_needs_nothing_else(three: Grid) -> None:
+    text = page.html(three)
+    assert not re.findall(r"""(?:src|href)=["'](?!#)|url\(|@import|https?://""", text)
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+
+
+def test_the_command_writes_every_form(tmp_path: Path) -> None:
+    report = write(tmp_path / "memcached", verdict("c", "KV-MAP-001", HOLDS))
+    out = tmp_path / "out"
+    options = [f"--{form}={out / form}" for form in ("html", "markdown", "upgrade", "junit", "json", "badges")]
+    done = CliRunner().invoke(main, ["matrix", str(report), f"b={report}", *options])
+    assert done.exit_code == 0, done.output
+    assert "1 requirements: verdicts differ in 0, only answers in 0" in done.output
+    assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [
+        "badges/b.json", "badges/memcached.json", "html", "json", "junit", "markdown", "upgrade",
+    ]  # fmt: skip
+    shown = CliRunner().invoke(main, ["matrix", str(report), "--json", "-"])
+    assert json.loads(shown.output)["format"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nothing.jsonl",), "nothing.jsonl: No such file"),
+        (("{report}", "--json", "-", "--html", "-"), "only one FILE"),
+        (("{report}", "--json", "/proc/none/x.json"), "cannot write /proc/none/x.json"),
+        ((), "Missing argument"),
+    ],
+)
+def test_bad_usage_of_the_command(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    report = write(tmp_path / "x", verdict("c", "KV-MAP-001", HOLDS))
+    done = CliRunner().invoke(main, ["matrix", *(each.format(report=report) for each in arguments)])
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+@pytest.mark.live
+def test_two_runs_on_one_server_are_the_same(tmp_path: Path) -> None:
+    """Keys and cas numbers of a run are no difference, and answers of another server are."""
+    suite = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
+    suite += ["-p", "no:cacheprovider", "-q", "-k", "touch"]
+    with target_or_skip("memcached") as native, target_or_skip("kvref-sqlite") as ours:
+        for name, target in (("one", native), ("two", native), ("kvref", ours)):
+            command = [*suite, "--endpoint", target.address, "--report", str(tmp_path / name), "--profile", "memcached"]
+            subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    found = column.read_all(str(tmp_path / name) for name in ("one", "two", "kvref"))
+    alone = grid(found[:2])
+    assert len(alone.rows) > 20
+    assert {row.parts for row in alone.rows} == {SAME}
+    assert {row.parts for row in grid(found).rows} > {SAME}

@@ -1,0 +1,224 @@
+"""The user's own list: what a row says of a verdict, what is wrong with a list, and how a run writes it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from live import target_or_skip
+
+from kvref_conformance.cases import all_cases
+from kvref_conformance.deviations import own
+from kvref_conformance.deviations.own import OwnDeviations, OwnRow
+from kvref_conformance.errors import CannotJudge
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED, Verdict
+
+TODAY = datetime.date(2026, 11, 22)
+
+
+def verdict(case: str, word: str, requirement: str = "KV-CORE-001") -> Verdict:
+    return Verdict(case, "storage", (requirement,), word, "a sentence", text="a conversation")
+
+
+def deviations(*rows: OwnRow, profile: str = "kvref", version: str = "1.6.18") -> OwnDeviations:
+    return OwnDeviations(Path("mine.toml"), rows, profile, version, TODAY)
+
+
+ROW = OwnRow("case", "set-*", "no set", "https://example.org/7")
+
+
+def test_what_is_named_and_fails_deviates() -> None:
+    found = deviations(ROW).judged(verdict("set-new", FAILS))
+    assert (found.verdict, found.reason) == (DEVIATES, "no set https://example.org/7")
+    assert found.text == "a conversation"
+
+
+def test_what_is_named_and_holds_fails() -> None:
+    found = deviations(ROW).judged(verdict("set-new", HOLDS))
+    assert found.verdict == FAILS
+    assert found.text == "unexpected pass of case set-new: mine.toml says 'no set'; remove case = 'set-*'"
+
+
+@pytest.mark.parametrize("word", [DEVIATES, NOT_JUDGED, UNSUPPORTED, SUITE_ERROR])
+def test_other_verdicts_stay(word: str) -> None:
+    assert deviations(ROW).judged(verdict("set-new", word)) == verdict("set-new", word)
+
+
+@pytest.mark.parametrize("word", [HOLDS, FAILS])
+def test_what_is_not_named_stays(word: str) -> None:
+    assert deviations(ROW).judged(verdict("get-missing", word)) == verdict("get-missing", word)
+
+
+def test_a_flaky_row_lets_it_hold() -> None:
+    flaky = replace(ROW, flaky=True)
+    assert deviations(flaky).judged(verdict("set-new", HOLDS)).verdict == HOLDS
+    assert deviations(flaky).judged(verdict("set-new", FAILS)).verdict == DEVIATES
+
+
+@pytest.mark.parametrize(("glob", "word"), [("KV-CORE-*", DEVIATES), ("KV-CORE-001", DEVIATES), ("KV-BIND-*", FAILS)])
+def test_a_row_may_name_requirements(glob: str, word: str) -> None:
+    row = OwnRow("requirement", glob, "not yet")
+    assert deviations(row).judged(verdict("set-new", FAILS)).verdict == word
+
+
+@pytest.mark.parametrize(
+    ("condition", "word"),
+    [
+        ({"profiles": ("kvref", "memcached")}, DEVIATES),
+        ({"profiles": ("memcached",)}, FAILS),
+        ({"version": "1.6.*"}, DEVIATES),
+        ({"version": "1.5.*"}, FAILS),
+        ({"until": TODAY}, DEVIATES),
+        ({"until": TODAY - datetime.timedelta(days=1)}, FAILS),
+    ],
+)
+def test_conditions(condition: dict[str, object], word: str) -> None:
+    row = replace(ROW, **condition)  # type: ignore[arg-type]
+    assert deviations(row).judged(verdict("set-new", FAILS)).verdict == word
+
+
+def test_a_row_whose_day_is_over_is_a_complaint() -> None:
+    late = replace(ROW, until=datetime.date(2026, 11, 21))
+    assert deviations(late).complaints(all_cases()) == [
+        "mine.toml: case = 'set-*' was to count until 2026-11-21: no set"
+    ]
+    assert not deviations(replace(late, profiles=("memcached",))).complaints(all_cases())
+
+
+def test_a_row_that_names_no_case_is_a_complaint() -> None:
+    dead = OwnRow("case", "no-such-*", "x")
+    assert deviations(ROW, dead).complaints(all_cases()) == ["mine.toml: case = 'no-such-*' names no case: remove it"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[deviation]]\ncase = 'x'", "deviation 1: a row has a case or a requirement, and a reason"),
+        ("[[deviation]]\nreason = 'x'", "a row has a case or a requirement, and a reason"),
+        ("[[deviation]]\ncase = 'x'\nrequirement = 'y'\nreason = 'x'", "a row has a case or a requirement"),
+        ("[[deviation]]\ncase = 'x'\nreason = ''", "reason = '': not a str that says something"),
+        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nsince = 2", "unknown 'since': a row has case, requirement"),
+        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nuntil = '2027-01-01'", "until = '2027-01-01': not a date"),
+        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nflaky = 1", "flaky = 1: not a bool"),
+        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nprofiles = 'kvref'", "profiles = 'kvref': not a list"),
+        ("[[deviations]]\ncase = 'x'", "unknown deviations: the file has [[deviation]] only"),
+        ("[[deviation", "mine.toml: "),
+    ],
+)
+def test_a_malformed_list_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(CannotJudge) as refused:
+        own.load(file, "kvref", "1", update=False)
+    assert said in str(refused.value)
+    assert str(file) in str(refused.value)
+
+
+def test_a_missing_list_is_refused_unless_it_is_to_be_written(tmp_path: Path) -> None:
+    with pytest.raises(CannotJudge, match=r"mine\.toml: No such file.*: --update-deviations makes the file"):
+        own.load(tmp_path / "mine.toml", "kvref", "1", update=False)
+    assert not own.load(tmp_path / "mine.toml", "kvref", "1", update=True).complaints(all_cases())
+
+
+LIST = """# What our server cannot do.
+[[deviation]]
+case = "set-*"  # all of them
+reason = "no set"
+link = "https://example.org/7"
+
+[[deviation]]
+case = "get-*"
+reason = "gets some"
+until = 2099-01-01
+
+[[deviation]]
+case = "touch-*"
+reason = "healed"
+
+[[deviation]]
+case = "bind-*"
+reason = "elsewhere"
+profiles = ["mysql-5.6"]
+
+[[deviation]]
+case = "incr-*"
+reason = "sometimes"
+flaky = true
+
+[[deviation]]
+case = "decr-*"
+reason = "long ago"
+until = 2020-01-01
+"""
+
+
+def test_an_update_keeps_what_holds_true(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(LIST)
+    rows = own.load(file, "kvref", "1", update=True)
+    for case, word in (
+        ("set-new", FAILS), ("set-again", FAILS), ("get-missing", FAILS), ("get-hit", HOLDS), ("touch-hit", HOLDS),
+        ("bind-unknown", FAILS), ("incr-missing", HOLDS), ("decr-missing", FAILS), ("delete-hit", HOLDS),
+    ):  # fmt: skip
+        rows.judged(verdict(case, word))
+    assert rows.update() == f"{file}: 6 deviations, 2 of them new, 3 rows gone"
+    text = file.read_text()
+    assert text.startswith('# What our server cannot do.\n[[deviation]]\ncase = "set-*"  # all of them\n')
+    assert "touch-*" not in text
+    again = own.load(file, "kvref", "1", update=False)
+    for case in ("set-new", "get-missing", "bind-unknown", "incr-missing", "decr-missing"):
+        assert again.judged(verdict(case, FAILS)).verdict == DEVIATES, case
+    assert again.judged(verdict("get-missing", FAILS)).reason == "gets some"
+    for case in ("get-hit", "touch-hit", "delete-hit", "incr-hit"):
+        assert again.judged(verdict(case, HOLDS)).verdict == HOLDS, case
+    assert 'profiles = ["mysql-5.6"]' in text
+
+
+@pytest.fixture(scope="module")
+def memcached() -> Iterator[str]:
+    """Return the address of a native memcached."""
+    with target_or_skip("memcached") as target:
+        yield target.address
+
+
+@pytest.mark.live
+def test_a_partial_endpoint_conforms_after_an_update(memcached: str, tmp_path: Path) -> None:
+    """Memcached judged as the plugin: what it lacks is written, then known, then missed when it heals."""
+
+    def run(*arguments: str, profile: str = "mysql-8.0") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
+        command += ["--endpoint", memcached, "-p", "no:cacheprovider", "-k", "decr or set-new", "--profile", profile]
+        command += ["--deviations", "mine.toml", *arguments]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    missing = run()
+    assert missing.returncode == 2
+    assert "--update-deviations makes the file" in missing.stderr
+    first = run("--update-deviations")
+    assert first.returncode == 1
+    assert "of them new, 0 rows gone" in first.stdout
+    written = (tmp_path / "mine.toml").read_text()
+    assert written.count("[[deviation]]") > 0
+    second = run()
+    assert second.returncode == 0, second.stdout
+    assert f"{written.count('[[deviation]]')} deviates" in second.stdout
+    (tmp_path / "mine.toml").write_text(written + '[[deviation]]\ncase = "set-new"\nreason = "no set"\n')
+    third = run()
+    assert third.returncode == 1
+    assert "unexpected pass of case set-new: mine.toml says 'no set'" in third.stdout
+
+
+def test_an_update_needs_a_file(memcached: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kvref", "conform", memcached, "--update-deviations"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "--update-deviations needs --deviations FILE" in done.stderr
