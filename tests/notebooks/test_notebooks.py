@@ -15,13 +15,13 @@ from kvref_bench.analysis import execution
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nbformat import NotebookNode
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
-RUNS = FOLDER / "data" / "small"
+SMALL = FOLDER / "data" / "small"
+# What readers see, and what texts are compared on.
+SCALES = ("laptop", "small")
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 EXPECTED = Path(__file__).with_name("expected")
 LONGEST_CELL = 10
@@ -71,31 +71,27 @@ def test_the_list_has_the_question_of_every_notebook(path: Path) -> None:
     assert re.search(rf"^\| `{re.escape(path.name)}` \| .{{30,}}[?] \|$", page, re.MULTILINE)
 
 
+Executed = dict[str, dict[str, "NotebookNode"]]
+
+
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode]:
-    """Execute all of them once; pages and charts are left in `build/notebooks`."""
-    found = {}
-    pages = ROOT / "build" / "notebooks"
-    for path, notebook in execution.execute(NOTEBOOKS, RUNS):
-        found[path.stem] = notebook
-        execution.write(pages, path, notebook)
+def executed() -> Executed:
+    """Execute all of them once on each scale; pages and charts are left in `build/notebooks/SCALE`."""
+    found: Executed = {}
+    for scale in SCALES:
+        found[scale] = {}
+        for path, notebook in execution.execute(NOTEBOOKS, FOLDER / "data" / scale):
+            found[scale][path.stem] = notebook
+            execution.write(ROOT / "build" / "notebooks" / scale, path, notebook)
     return found
 
 
-@pytest.fixture
-def words(executed: dict[str, NotebookNode]) -> Iterator[dict[str, str]]:
-    """Give what each executed notebook says."""
-    return {name: execution.texts(notebook) for name, notebook in executed.items()}
-
-
 @pytest.mark.slow
+@pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_opens_with_its_question_and_ends_with_an_answer(
-    executed: dict[str, NotebookNode], path: Path
-) -> None:
-    shown = [
-        output.data.get("text/markdown", "") for cell in executed[path.stem].cells for output in cell.get("outputs", ())
-    ]
+def test_a_notebook_opens_with_its_question_and_ends_with_an_answer(executed: Executed, path: Path, scale: str) -> None:
+    cells = executed[scale][path.stem].cells
+    shown = [output.data.get("text/markdown", "") for cell in cells for output in cell.get("outputs", ())]
     assert shown[0].startswith(OPENS)
     assert shown[-1].startswith(ENDS)
     assert re.fullmatch(r".{30,}[.]", shown[-1].removeprefix(ENDS).splitlines()[0]), "a sentence"
@@ -104,15 +100,18 @@ def test_a_notebook_opens_with_its_question_and_ends_with_an_answer(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_tables_and_the_answer_are_the_same_bytes(words: dict[str, str], path: Path) -> None:
+def test_the_tables_and_the_answer_are_the_same_bytes(executed: Executed, path: Path) -> None:
     expected = (EXPECTED / f"{path.stem}.txt").read_text(encoding="utf-8")
-    assert words[path.stem] == expected, "if that is wanted: write them anew, see notebooks/README.md"
+    assert execution.texts(executed["small"][path.stem]) == expected, (
+        "if that is wanted: write them anew, see notebooks/README.md"
+    )
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_charts_are_whole_slides(executed: dict[str, NotebookNode], path: Path) -> None:
-    pictures = execution.pictures(executed[path.stem])
+def test_charts_are_whole_slides(executed: Executed, path: Path, scale: str) -> None:
+    pictures = execution.pictures(executed[scale][path.stem])
     assert pictures
     for each in pictures:
         width, height = (int.from_bytes(each[start : start + 4]) for start in (16, 20))
@@ -133,4 +132,4 @@ def test_what_goes_wrong_in_a_cell_fails(tmp_path: Path, source: str, error: typ
     notebook.cells = [nbformat.v4.new_code_cell(source)]
     nbformat.write(notebook, tmp_path / "broken.ipynb")
     with pytest.raises(error, match=said):
-        list(execution.execute([tmp_path / "broken.ipynb"], RUNS))
+        list(execution.execute([tmp_path / "broken.ipynb"], SMALL))

@@ -181,13 +181,16 @@ def _wrapped(text: str, width: int) -> list[str]:
     return lines
 
 
-def _verdict(rows: Iterable[Row]) -> str:
+def _verdict(rows: Sequence[Row]) -> str:
     counts = Counter(row.direction for row in rows if row.counted)
     told = counts["yes"] + counts["no"]
     if not told:
         return "whether directions agree cannot be told"
     unknown = f"; {counts['cannot tell']} cannot be told" if counts["cannot tell"] else ""
-    return f"the direction agrees in {counts['yes']} of {told} comparison{'s' if told > 1 else ''}{unknown}"
+    compared = f"{counts['yes']} of {told} comparison{'s' if told > 1 else ''}"
+    # kvref's own ratios stand in the chart but say nothing about what the articles measured.
+    apart = " (kvref apart)" if any(row.server.startswith("kvref") for row in rows) else ""
+    return f"the direction agrees in {compared}{apart}{unknown}"
 
 
 def _source(asked: Sequence[Claim], datas: Mapping[str, Data]) -> str:

@@ -65,6 +65,14 @@ class Data:
         return spec
 
     @property
+    def title(self) -> str:
+        """What is measured, and over how many rows where that is not as published."""
+        title = str(self.spec["title"])
+        if self.spec["scale"] == "full" or self.growing:
+            return title
+        return f"{title}, here {self.spec['table']['keys']['count']:,} rows"
+
+    @property
     def cores(self) -> int:
         """How many the machine has."""
         return int(self.runs[-1].info["machine"]["cores"])

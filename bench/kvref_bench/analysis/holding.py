@@ -66,7 +66,7 @@ def chart(data: Data, limits: Limits) -> style.Slide:
         return style.nothing("Capacity: cannot tell", "No repetition of any point passed the gates.", data.source)
     made, (latency, cpu) = style.slide(
         _title(capacities(points, limits), limits), data.source, columns=2, wspace=0.28, left=0.1,
-        subtitle=f"{data.spec['title']}; closed loop, median of the valid repetitions; dotted: the limits",
+        subtitle=f"{data.title}; closed loop, median of the valid repetitions; dotted: the limits",
     )  # fmt: skip
     ends = []
     for line, part in shown.items():

@@ -13,7 +13,7 @@ import pandas as pd
 from kvref_bench.load import histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from kvref_bench.analysis.gather import Data
     from kvref_bench.runs.run import Run
@@ -114,9 +114,9 @@ def heat(hist: pd.DataFrame, points: pd.DataFrame, timing: str, bands: int = 4) 
     return shares
 
 
-def plain(points: pd.DataFrame) -> pd.DataFrame:
+def plain(points: pd.DataFrame, uses: Collection[str] = ("valid",)) -> pd.DataFrame:
     """Keep the points of plain series that count and have every setting of the server at its lowest, or none."""
-    kept: pd.DataFrame = points[points["plain"] & (points["use"] == "valid")]
+    kept: pd.DataFrame = points[points["plain"] & points["use"].isin(uses)]
     for factor in [name for name in points.columns if name.startswith("factor_")]:
         kept = kept[kept[factor].isna() | (kept[factor] == kept[factor].min())]
     return kept
@@ -153,7 +153,7 @@ def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
 
     Columns: line, sessions, rate, share (of the closed loop's median with the same sessions), p50, p99.
     """
-    closed = plain(data.closed).groupby(["line", "sessions"])["qps"].median()
+    closed = plain(data.closed, ("valid", "limited")).groupby(["line", "sessions"])["qps"].median()
     asked = open_loop(data)
     rows: list[dict[str, Any]] = []
     shares = data.spec["rates"]

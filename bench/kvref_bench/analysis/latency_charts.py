@@ -76,17 +76,20 @@ def above(data: Data | None, curves: Curves) -> style.Slide:
     spread = {name: latency.at(each, 0.99) / latency.at(each, 0.5) for name, each in curves.items()}
     widest = max(spread, key=lambda name: spread[name])
     title = f"The slowest hundredth waits up to {spread[widest]:.2g} times the median ({widest})"
-    page, (left, right) = style.slide(title, data.source, columns=2, right=0.97, wspace=0.24)
+    page, (left, right) = style.slide(title, data.source, columns=2, right=0.84, wspace=0.24)
+    ends = []
     for name, each in curves.items():
         look = data.looks[name]
-        left.step(each["ns"], each["share"] * 100, where="post", color=look.colour, linestyle=look.dash, label=name)
+        left.step(each["ns"], each["share"] * 100, where="post", color=look.colour, linestyle=look.dash)
         right.step(each["ns"], each["above"] * 100, where="post", color=look.colour, linestyle=look.dash)
+        for _, last in each[each["above"] > 0].tail(1).iterrows():
+            ends.append(style.End(last["ns"], last["above"] * 100, name.replace(" ", "\n", 1), look.colour))
     right.set_yscale("log")
     for axes, text in ((left, "answered by then, %"), (right, "not yet answered, %")):
         axes.set(xscale="log", xlabel="latency", title=text)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.duration(value)))
     right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    left.legend(loc="lower right")
+    style.label_ends(right, ends, size=13)
     return page
 
 
@@ -94,7 +97,9 @@ def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
     """Draw p50 and p99 from the schedule to the reply over the rate that was asked: the hockey stick."""
     if data is None or table.empty:
         return style.nothing("No latency against load", NO_RUN if data is None else NO_OPEN_LOOP, "Source: none.")
-    ends = table.sort_values("rate").groupby("line")["p99"].agg(["first", "last"])
+    # A line whose highest rate has no valid point shows how it begins, but not how it grows.
+    whole = table[table.groupby("line")["share"].transform("max") == table["share"].max()]
+    ends = whole.sort_values("rate").groupby("line")["p99"].agg(["first", "last"])
     growth = (ends["last"] / ends["first"]).sort_values()
     low, high = (f"{growth.iloc[place]:.2g} times ({growth.index[place]})" for place in (0, -1))
     shares = f"{table['share'].min():.0%} to {table['share'].max():.0%}"

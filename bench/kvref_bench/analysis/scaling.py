@@ -106,7 +106,7 @@ def chart_fits(data: Data) -> style.Slide:
     made, all_axes = style.slide(
         _peaks(found), data.source, columns=columns, rows=math.ceil(len(shown) / columns), right=0.97,
         hspace=0.42, wspace=0.2,
-        subtitle=f"{data.spec['title']}; points: medians of valid repetitions; curve: Universal Scalability Law{rest}",
+        subtitle=f"{data.title}; points: medians of valid repetitions; curve: Universal Scalability Law{rest}",
     )  # fmt: skip
     sessions = at_defaults(data.closed)["sessions"]
     for axes, (line, study) in zip(all_axes, shown.items(), strict=False):

@@ -165,9 +165,8 @@ def ceiling_page(shares: pd.DataFrame, source: str) -> style.Slide:
     where = f"{top['scenario']}, {top['server']}"
     title = f"The nearest any point came to the generator's ceiling: {top['share']:.0%} ({where})"
     if near:
-        title = (
-            f"{near} of {len(shares)} points were within {1 - NEAR:.0%} of the generator's own ceiling, or beyond it"
-        )
+        f"{near:,} of {len(shares):,} points were within {1 - NEAR:.0%} of the generator's own ceiling, "
+        "or beyond it"
     page, (axes,) = style.slide(title, source, left=0.2, right=0.97, subtitle=UNDER)
     draw_ceilings(axes, shares)
     return page
@@ -263,7 +262,7 @@ def conclude(shares: pd.DataFrame, asked: pd.DataFrame, table: pd.DataFrame, err
     said, own = [], asked[asked["server"] == NULL]
     if len(shares):
         near = int((shares["share"] > NEAR).sum())
-        said.append(f"{near} of {len(shares)} points came within {1 - NEAR:.0%} of the generator's own ceiling")
+        said.append(f"{near:,} of {len(shares):,} points came within {1 - NEAR:.0%} of the generator's own ceiling")
     if len(own):
         kept = f"{int((own['lag_p99'] <= LAG).sum())} of {len(own)}"
         said.append(f"at half of the ceiling 99 % of the requests left within 2 ms of their moment in {kept} runs")

@@ -50,6 +50,8 @@ PALETTE: Final[dict[str, tuple[str, ...]]] = {
     "other": ("#6e5b00", "#b59b1e"),
 }
 SECOND: Final = re.compile(r"\b5\.\d|kvref-m")
+# No line ends between a number and its unit, nor between a server and its version.
+TOGETHER: Final = re.compile(r"(?<=\d) (?=(?:ns|µs|ms|s)\b|%)|(?<=plugin) (?=\d)|(?<=memcached) (?=\d)")
 MARKERS: Final = ("o", "s", "^", "D")
 DASHES: Final = ("-", (0, (5, 1.6)), (0, (1.4, 1.4)), (0, (5, 1.4, 1.4, 1.4)))
 
@@ -94,7 +96,7 @@ class Slide(Figure):
         """Write a text across the page and give the number of its lines; y: share of the height."""
         put = self.text(0.03, y, "", **look)
         lines: list[str] = []
-        for word in text.split(" "):
+        for word in TOGETHER.sub("\N{NO-BREAK SPACE}", text).split(" "):
             longer = f"{lines[-1]} {word}" if lines else word
             put.set_text(longer)
             if lines and self.width(put) <= 0.94:

@@ -113,7 +113,7 @@ def _ends(rates: pd.DataFrame, column: str, looks: dict[str, style.Look]) -> lis
 
 def _measured(data: Data, rates: pd.DataFrame) -> str:
     few = rates["low"].isna().any()
-    said = f"{data.spec['title']}; closed loop, median of {_range(rates['repetitions'])} repetitions"
+    said = f"{data.title}; closed loop, median of {_range(rates['repetitions'])} repetitions"
     said += ", band: 95 % interval" + (" where there are 5" if few else "")
     said += f"; {HOLLOW}" if (rates["use"] == "limited").any() else ""
     return said + (f"; {CROSSED}" if (rates["use"] == "invalid").any() else "")
@@ -153,7 +153,7 @@ def chart_best(data: Data) -> style.Slide:
     top = top[top["mix"] == top["mix"].iloc[0]].iloc[::-1]
     made, (axes,) = style.slide(
         _spread_of(top), data.source, left=0.24, right=0.93,
-        subtitle=f"{data.spec['title']}; each with the sessions it is fastest with; bar: median, line: 95 % interval",
+        subtitle=f"{data.title}; each with the sessions it is fastest with; bar: median, line: 95 % interval",
     )  # fmt: skip
     looks = data.looks
     for place, row in enumerate(top.to_dict("records")):
@@ -199,7 +199,7 @@ def chart_cpu(data: Data) -> style.Slide:
         )
     made, (cores, cost) = style.slide(
         _cost(rates), data.source, columns=2, wspace=0.26,
-        subtitle=f"{data.spec['title']}; CPU of the server's process, median of the repetitions",
+        subtitle=f"{data.title}; CPU of the server's process, median of the repetitions",
     )  # fmt: skip
     for line, points in rates.groupby("line", sort=True):
         style.line(cores, points["sessions"], points["cores"], look=looks[str(line)])
