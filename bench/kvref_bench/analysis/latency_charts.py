@@ -76,20 +76,18 @@ def above(data: Data | None, curves: Curves) -> style.Slide:
     spread = {name: latency.at(each, 0.99) / latency.at(each, 0.5) for name, each in curves.items()}
     widest = max(spread, key=lambda name: spread[name])
     title = f"The slowest hundredth waits up to {spread[widest]:.2g} times the median ({widest})"
-    page, (left, right) = style.slide(title, data.source, columns=2, right=0.84, wspace=0.24)
-    ends = []
+    page, (left, right) = style.slide(title, data.source, columns=2, right=0.78, wspace=0.24)
     for name, each in curves.items():
         look = data.looks[name]
         left.step(each["ns"], each["share"] * 100, where="post", color=look.colour, linestyle=look.dash)
-        right.step(each["ns"], each["above"] * 100, where="post", color=look.colour, linestyle=look.dash)
-        for _, last in each[each["above"] > 0].tail(1).iterrows():
-            ends.append(style.End(last["ns"], last["above"] * 100, name.replace(" ", "\n", 1), look.colour))
+        right.step(each["ns"], each["above"] * 100, where="post", color=look.colour, linestyle=look.dash, label=name)
     right.set_yscale("log")
     for axes, text in ((left, "answered by then, %"), (right, "not yet answered, %")):
         axes.set(xscale="log", xlabel="latency", title=text)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.duration(value)))
     right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    style.label_ends(right, ends, size=13)
+    # Where lines end is too near together to name them there.
+    right.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=14)
     return page
 
 

@@ -165,8 +165,8 @@ def ceiling_page(shares: pd.DataFrame, source: str) -> style.Slide:
     where = f"{top['scenario']}, {top['server']}"
     title = f"The nearest any point came to the generator's ceiling: {top['share']:.0%} ({where})"
     if near:
-        f"{near:,} of {len(shares):,} points were within {1 - NEAR:.0%} of the generator's own ceiling, "
-        "or beyond it"
+        within = f"within {1 - NEAR:.0%} of the generator's own ceiling, or beyond it"
+        title = f"{near:,} of {len(shares):,} points were {within}"
     page, (axes,) = style.slide(title, source, left=0.2, right=0.97, subtitle=UNDER)
     draw_ceilings(axes, shares)
     return page
