@@ -238,7 +238,7 @@ def lag_page(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame
         }
         draw_lags(axes, named, drawn, span)
         axes.set_title(f"interval {span} s")
-    panels[-1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.02), fontsize=11.5, labelspacing=0.9)
+    panels[-1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.02), fontsize=11, labelspacing=0.6)
     return page
 
 

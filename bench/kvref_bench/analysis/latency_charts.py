@@ -76,7 +76,7 @@ def above(data: Data | None, curves: Curves) -> style.Slide:
     spread = {name: latency.at(each, 0.99) / latency.at(each, 0.5) for name, each in curves.items()}
     widest = max(spread, key=lambda name: spread[name])
     title = f"The slowest hundredth waits up to {spread[widest]:.2g} times the median ({widest})"
-    page, (left, right) = style.slide(title, data.source, columns=2, right=0.78, wspace=0.24)
+    page, (left, right) = style.slide(title, data.source, columns=2, right=0.76, wspace=0.24)
     for name, each in curves.items():
         look = data.looks[name]
         left.step(each["ns"], each["share"] * 100, where="post", color=look.colour, linestyle=look.dash)
@@ -87,7 +87,7 @@ def above(data: Data | None, curves: Curves) -> style.Slide:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.duration(value)))
     right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     # Where lines end is too near together to name them there.
-    right.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=14)
+    right.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=13)
     return page
 
 
