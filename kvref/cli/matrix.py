@@ -54,6 +54,8 @@ def command(reports: tuple[str, ...], badges: str | None, **files: str | None) -
             _write(str(Path(badges) / f"{each.name}.json"), forms.badge(each))
     if "-" not in files.values():
         Console(highlight=False).print(_table(made))
+        for each in made.columns:
+            click.echo(f"{each.name}: {each.about()}")
         parted = [sum(row.parts == word for row in made.rows) for word in (VERDICTS_DIFFER, ANSWERS)]
         click.echo(f"{len(made.rows)} requirements: verdicts differ in {parted[0]}, only answers in {parted[1]}")
 
@@ -72,11 +74,10 @@ def _write(file: str, text: str) -> None:
 def _table(made: Grid) -> Table:
     table = Table(title="requirements by endpoint", title_justify="left")
     table.add_column("endpoint")
-    table.add_column("judged")
     words = made.words()
     for word in words:
         table.add_column(word, justify="right")
     for each in made.columns:
         totals = made.totals(each.name)
-        table.add_row(each.name, each.about(), *(str(totals[word] or "·") for word in words))
+        table.add_row(each.name, *(str(totals[word] or "·") for word in words))
     return table

@@ -139,6 +139,20 @@ def test_a_longer_conversation_parts_where_the_other_ends(tmp_path: Path) -> Non
     assert "two  (ended before)" in markdown.upgrade(made)
 
 
+def test_conversations_of_older_reports_are_shown_but_not_compared(tmp_path: Path) -> None:
+    for name, key in (("one", "z1k"), ("two", "z2k")):
+        file = write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, told(key, SHOWN))) / "report.jsonl"
+        header, line, footer = map(json.loads, file.read_text().splitlines())
+        for exchange in line["conversation"]:
+            del exchange["written"]
+        file.write_text("".join(json.dumps(each) + "\n" for each in (header, line, footer)))
+    made = grid(column.read_all([str(tmp_path / "one"), str(tmp_path / "two")]))
+    assert [row.parts for row in made.rows] == [SAME]
+    assert "0 requirements are answered otherwise" in markdown.upgrade(made)
+    assert "get z1k" in page.html(made)
+    assert "get z2k" in page.html(made)
+
+
 def test_a_report_is_read_from_its_folder_its_file_and_gzip(tmp_path: Path) -> None:
     folder = write(tmp_path / "memcached", verdict("c", "KV-MAP-001", HOLDS))
     zipped = tmp_path / "squeezed.jsonl.gz"
@@ -283,7 +297,7 @@ def test_the_page_shows_every_verdict(three: Grid, chromium: str, tmp_path: Path
     begin = text.index('<tbody id="KV-MAP-003"')
     line = text[begin : text.index("</tbody>", begin)]
     assert re.findall(r'class="word">([\w ]+)<', line) == [DEVIATES, HOLDS, FAILS]
-    assert "answers under that word" in line
+    assert "<code>get @@mapping</code> answers under that word" in line
     assert "a row matches no case" in text
     assert 'class="detail"' not in text
 

@@ -28,14 +28,14 @@ class Step:
         got: what came.
         note: how it ended, where not by an answer.
         same: what is the same in another run where the same happened: both texts with names and holes instead of keys
-            and numbers of the run.
+            and numbers of the run; None in a report that is older than that.
     """
 
     on: str
     sent: str
     got: str
     note: str
-    same: tuple[str, str, str, str] = field(repr=False)
+    same: tuple[str, str, str, str] | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,10 @@ class Outcome:
     text: str
     steps: tuple[Step, ...]
 
-    def same(self) -> tuple[tuple[str, str, str, str], ...]:
-        """Return the conversation without what is of one run only."""
-        return tuple(step.same for step in self.steps)
+    def same(self) -> tuple[tuple[str, str, str, str], ...] | None:
+        """Return the conversation without what is of one run only; None where that cannot be told."""
+        kept = tuple(step.same for step in self.steps if step.same is not None)
+        return kept if kept and len(kept) == len(self.steps) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,5 +168,7 @@ def _steps(exchanges: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
 
 def _step(exchange: Mapping[str, Any]) -> Step:
     on, sent, got, note = (exchange[name] for name in ("on", "sent", "got", "note"))
-    template, fits = exchange.get("written", ("", ""))
+    if "written" not in exchange:
+        return Step(on, sent, got, note, None)
+    template, fits = exchange["written"]
     return Step(on, sent, got, note, (on, template or sent, fits or got, note))

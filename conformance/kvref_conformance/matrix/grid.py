@@ -85,11 +85,12 @@ def grid(columns: Sequence[Column]) -> Grid:
 
 
 def parting(one: Outcome, other: Outcome) -> int | None:
-    """Return the number of the first step at which two conversations of a case part; None where they do not."""
-    if one.same() == other.same():
+    """Return the number of the first step at which two conversations of a case part; None where none is shown."""
+    ours, others = one.same(), other.same()
+    if ours is None or others is None or ours == others:
         return None
-    steps = zip(one.same(), other.same(), strict=False)
-    return next((number for number, (a, b) in enumerate(steps) if a != b), min(len(one.steps), len(other.steps)))
+    steps = enumerate(zip(ours, others, strict=False))
+    return next((number for number, (a, b) in steps if a != b), min(len(ours), len(others)))
 
 
 def changes(row: Row, before: Column, after: Column) -> list[tuple[Outcome, Outcome, int]]:
@@ -106,8 +107,7 @@ def changes(row: Row, before: Column, after: Column) -> list[tuple[Outcome, Outc
 
 
 def _tried(outcome: Outcome) -> bool:
-    # A generated conversation that holds keeps no steps.
-    return outcome.verdict in TRIED and bool(outcome.steps)
+    return outcome.verdict in TRIED
 
 
 def _row(requirement: Requirement, cases: tuple[str, ...], columns: Sequence[Column]) -> Row:

@@ -11,6 +11,7 @@ from kvref_conformance import pages
 from kvref_conformance.conversation import shown
 from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, WORST, parting
 from kvref_conformance.requirements import LEVELS
+from kvref_conformance.spec.page import prose
 from kvref_conformance.verdict import ABOUT, DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED
 
 if TYPE_CHECKING:
@@ -30,20 +31,18 @@ def html(grid: Grid) -> str:
     """Return the page."""
     levels = {row.requirement.level for row in grid.rows}
     found = {row.parts for row in grid.rows}
-    return (
-        pages.environment("matrix")
-        .get_template("page.html.j2")
-        .render(
-            grid=grid,
-            words=grid.words(),
-            signs=SIGNS,
-            meaning=ABOUT,
-            levels=[level for level in LEVELS if level in levels],
-            parts=[word for word in PARTS if word in found],
-            data=_data(grid),
-            rows_script=pages.asset("matrix", "rows.js"),
-            **pages.inside("matrix"),
-        )
+    environment = pages.environment("matrix")
+    environment.filters["prose"] = prose
+    return environment.get_template("page.html.j2").render(
+        grid=grid,
+        words=grid.words(),
+        signs=SIGNS,
+        meaning=ABOUT,
+        levels=[level for level in LEVELS if level in levels],
+        parts=[word for word in PARTS if word in found],
+        data=_data(grid),
+        rows_script=pages.asset("matrix", "rows.js"),
+        **pages.inside("matrix"),
     )
 
 
@@ -79,9 +78,10 @@ def _held(outcomes: Sequence[Outcome | None], talks: dict[Talk, int]) -> list[li
             continue
         talk, parts = -1, None
         if outcome.steps:
-            if outcome.same() not in seen:
-                seen[outcome.same()] = talks.setdefault(tuple(map(_shown, outcome.steps)), len(talks))
-            talk, parts = seen[outcome.same()], parting(told[0], outcome)
+            same = outcome.same() or outcome
+            if same not in seen:
+                seen[same] = talks.setdefault(tuple(map(_shown, outcome.steps)), len(talks))
+            talk, parts = seen[same], parting(told[0], outcome)
         text = outcome.text if outcome.verdict in {FAILS, SUITE_ERROR} else ""
         held.append([WORST.index(outcome.verdict), outcome.reason, talk, parts, text])
     return held
