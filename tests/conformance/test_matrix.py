@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 from live import target_or_skip
+from reports import HEADER
 
 from kvref.cli import main
 from kvref_conformance.conversation import Exchange
@@ -25,23 +26,7 @@ from kvref_conformance.errors import SuiteError
 from kvref_conformance.matrix import column, forms, markdown, page
 from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid
 from kvref_conformance.report import jsonl
-from kvref_conformance.report.header import Header
 from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, UNSUPPORTED, Tally, Verdict
-
-HEADER = Header(
-    format=1,
-    suite="0.1.0",
-    endpoint="127.0.0.1:1",
-    version="9.9.9",
-    profile="kvref",
-    profile_reason="as asked for",
-    sql=None,
-    database="SQLite 3",
-    seed=7,
-    examples=60,
-    platform="here",
-    started="2026-01-01T00:00:00Z",
-)
 
 
 def told(key: str, answer: str, template: str = "", *, fits: bool = True) -> tuple[Exchange, ...]:
@@ -66,7 +51,7 @@ def write(folder: Path, *verdicts: Verdict, complaints: tuple[str, ...] = (), ve
     """Write a report as a run does."""
     folder.mkdir(parents=True)
     tally = Tally(list(verdicts), list(complaints))
-    jsonl.write(folder / "report.jsonl", replace(HEADER, version=version), tally)
+    jsonl.write(folder / "report.jsonl", replace(HEADER, version=version, database="SQLite 3"), tally)
     return folder
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import browser
 import pytest
+from reports import HEADER
 from rich.console import Console
 
 from kvref_conformance.conversation import Exchange, shown
@@ -21,20 +22,6 @@ from kvref_conformance.report.progress import Watch
 from kvref_conformance.report.table import chapter_table, rendered
 from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED, Tally, Verdict
 
-HEADER = Header(
-    format=1,
-    suite="0.1.0",
-    endpoint="127.0.0.1:1",
-    version="9.9.9",
-    profile="kvref",
-    profile_reason="as asked for",
-    sql=None,
-    database=None,
-    seed=7,
-    examples=60,
-    platform="here",
-    started="2026-01-01T00:00:00Z",
-)
 ODD = Exchange("a", "get x\r\n", ("END\r\n",), "VALUE x 0 1\r\n\xff<b>\r\nEND\r\n", written=("get {k}\r\n", ""))
 
 
