@@ -108,6 +108,8 @@ def test_a_row_that_names_no_case_is_a_complaint() -> None:
         ("[[deviation]]\ncase = 'x'\nreason = 'x'\nflaky = 1", "flaky = 1: not a bool"),
         ("[[deviation]]\ncase = 'x'\nreason = 'x'\nprofiles = 'kvref'", "profiles = 'kvref': not a list"),
         ("[[deviations]]\ncase = 'x'", "unknown deviations: the file has [[deviation]] only"),
+        ("deviation = [{case = 'x', reason = 'y'}]", "each row begins with a line [[deviation]]"),
+        ("deviation = 3", "each row begins with a line [[deviation]]"),
         ("[[deviation", "mine.toml: "),
     ],
 )

@@ -13,13 +13,13 @@ flaky = true                            # it may hold as well
 from __future__ import annotations
 
 import datetime
-import tomllib
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 import tomlkit
+from tomlkit.items import AoT
 
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS
@@ -170,14 +170,17 @@ def load(path: Path, profile: str, version: str, *, update: bool) -> OwnDeviatio
     rows: list[OwnRow] = []
     if path.exists() or not update:
         try:
-            table = tomllib.loads(path.read_text(encoding="utf-8"))
+            document = tomlkit.parse(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise CannotJudge(f"{path}: {error.strerror}: --update-deviations makes the file") from error
         except ValueError as error:
             raise CannotJudge(f"{path}: {error}") from error
-        if unknown := table.keys() - {"deviation"}:
+        if unknown := document.keys() - {"deviation"}:
             raise CannotJudge(f"{path}: unknown {', '.join(sorted(unknown))}: the file has [[deviation]] only")
-        rows = [_read(path, number, entry) for number, entry in enumerate(table.get("deviation", ()), 1)]
+        entries = document.get("deviation", tomlkit.aot())
+        if not isinstance(entries, AoT):
+            raise CannotJudge(f"{path}: deviation = ...: each row begins with a line [[deviation]]")
+        rows = [_read(path, number, entry) for number, entry in enumerate(entries.unwrap(), 1)]
     today = datetime.datetime.now(tz=datetime.UTC).date()
     return OwnDeviations(path, rows, profile, version, today)
 
