@@ -36,8 +36,8 @@ class Exchange:
         got: what came.
         note: how it ended, where not by an answer: `hang after 5 s`, `closed`.
         kept: what came was allowed.
-        written: what was sent and the allowed answer that came, as the case has them, with names and holes, so that
-            runs can be compared; the answer is empty where none of them came, both where no case has them.
+        written: what was sent and what came, as the case has them, with names and holes, so that runs can be compared;
+            of an answer that is not allowed the names alone; empty where it is the same as `sent` or `got`.
     """
 
     on: str
@@ -187,7 +187,8 @@ class Conversation:
         allowed = tuple(self.names.render(text) for text in texts)
         got = self._text(on, reply.data)
         fits = None if note else next((text for text in texts if self.names.match(text, got)), None)
-        return Exchange(on, sent, allowed, got, note, fits is not None, (template, fits or ""))
+        written = self.names.put_back(got) if fits is None else fits
+        return Exchange(on, sent, allowed, got, note, fits is not None, (template, written))
 
     def _texts(self, allow: tuple[str, ...] | By) -> tuple[str, ...]:
         return allow.of(self._endpoint.profile) if isinstance(allow, By) else allow
@@ -214,8 +215,8 @@ class Conversation:
             cells = [tuple(self.names.render(c) if isinstance(c, str) else c for c in row) for row in step.rows]
             got = self._believed(step, self._sql.query(statement, step.on))
             kept = got == str(cells)
-            written = (step.statement, str(list(step.rows)) if kept else "")
-            return Exchange(on, statement, (str(cells),), got, "", kept, written)
+            written = str(list(step.rows)) if kept else self.names.put_back(got)
+            return Exchange(on, statement, (str(cells),), got, "", kept, (step.statement, written))
         got = self._believed(step, self._sql.execute(statement, step.on))
         return self._done(on, (step.statement, statement), got, fails=step.fails)
 
@@ -233,7 +234,8 @@ class Conversation:
         template, statement = asked
         wanted = "refused" if fails else DONE
         kept = got.startswith(REFUSED) if fails else got == DONE
-        return Exchange(on, statement, (wanted,), got, "", kept, (template, wanted if kept else ""))
+        written = wanted if kept else self.names.put_back(got)
+        return Exchange(on, statement, (wanted,), got, "", kept, (template, written))
 
 
 def _cut(data: bytes, cuts: tuple[int, ...]) -> tuple[bytes, ...]:

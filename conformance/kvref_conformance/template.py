@@ -25,6 +25,8 @@ CAUGHT: Final = {
     "<key>": r"([^ ;]*)",
     "<pairs>": r"((?:stat ok key=[^ ;]+ value=[^;]*; )+)",
 }
+# A text of a letter or two, such as the mapping of one letter, may stand anywhere.
+SHORT: Final = 2
 FRESH: Final = re.compile(r"k\d*")
 
 
@@ -54,6 +56,13 @@ class Names:
         if found[3]:
             return text.ljust(int(found[3]), "x")
         return str(len(text)) if found[1] else text
+
+    def put_back(self, text: str) -> str:
+        """Return an answer with the names in place of this run's keys, mappings and tables; numbers stay."""
+        known = {value: name for name, value in self.texts.items() if len(value) > SHORT and not value.isdigit()}
+        for value in sorted(known, key=len, reverse=True):
+            text = text.replace(value, f"{{{known[value]}}}")
+        return text
 
     def match(self, template: str, text: str) -> bool:
         """Tell whether a text is what an answer template allows, and remember what its holes caught."""

@@ -71,6 +71,16 @@ def test_a_case_ends_at_the_first_failure(judging: Judging) -> None:
     assert [exchange.sent for exchange in verdict.conversation] == ["get x\r\n"]
 
 
+def test_an_exchange_is_kept_as_the_case_has_it_too(judging: Judging) -> None:
+    hole = case(
+        "hole", "KV-CORE-041", say("get x\r\n", ("END\r\n", "VALUE x 0 <number>\r\n")), say("get y\r\n", "END\r\n")
+    )
+    said = {b"get x": b"VALUE x 0 12\r\n", b"get y": b"VERSION 9.9.9 is no answer\r\n"}
+    first, second = judging(hole, said).conversation
+    assert (first.got, first.written) == ("VALUE x 0 12\r\n", ("get x\r\n", "VALUE x 0 <number>\r\n"))
+    assert (second.kept, second.written) == (False, ("get y\r\n", "VERSION {version} is no answer\r\n"))
+
+
 def test_any_of_several_answers_is_allowed_and_facts_are_asked(judging: Judging) -> None:
     several = case("several", "KV-CORE-041", say("get x\r\n", ("END\r\n", "ERROR\r\n")))
     assert judging(several, {b"get x": b"ERROR\r\n"}).verdict == HOLDS

@@ -16,6 +16,13 @@ def test_names_are_replaced_and_fresh_keys_stay(names: Names) -> None:
     assert names.render("get @@{m1}.{k} {k2} {k}") == "get @@one.fresh-k fresh-k2 fresh-k"
 
 
+def test_names_are_put_back_into_an_answer() -> None:
+    names = Names({"m": "xa", "m1": "z12m1", "w1": "test/kvc_z12m1", "a": "417"}, lambda name: f"z12{name}")
+    names.render("{k} {k2}")
+    answer = "VALUE @@z12m1.z12k2 417 14\r\ntest/kvc_z12m1 xa\r\nVALUE z12k 0\r\n"
+    assert names.put_back(answer) == "VALUE @@{m1}.{k2} 417 14\r\n{w1} xa\r\nVALUE {k} 0\r\n"
+
+
 def test_a_key_is_filled_up_and_a_length_is_counted(names: Names) -> None:
     assert names.render("{k:12}|{#w1}|{v~5}") == "fresh-kxxxxx|7|vvvvv"
 
