@@ -95,7 +95,7 @@ class Run:
         judge = Judge(target, rows, world, _flush_reason(target, world), tag, settings)
         dead = rows.without_case((case.id, case.requirements) for case in all_cases())
         complaints = [f"deviations/{target.profile.name}.toml: {subject} matches no case" for subject in dead]
-        complaints += known.complaints(all_cases()) if known is not None else []
+        complaints += known.complaints() if known is not None else []
         product = database.product() if database is not None else None
         header = Header.of(target, options.sql, product, options.seed, options.examples)
         folder = Path(options.report) if options.report else None

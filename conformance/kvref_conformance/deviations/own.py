@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import tomlkit
 from tomlkit.items import AoT
 
+from kvref_conformance.cases import all_cases
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from kvref_conformance.case import Case
     from kvref_conformance.verdict import Verdict
 
 KINDS: Final[Mapping[str, type]] = {
@@ -95,6 +95,8 @@ class OwnDeviations:
     def __init__(self, path: Path, rows: Iterable[OwnRow], profile: str, version: str, today: datetime.date) -> None:
         self._path = path
         self._rows = list(rows)
+        suite = [(case.id, case.requirements) for case in all_cases()]
+        self._dead = [row for row in self._rows if not any(row.fits(*names) for names in suite)]
         here = [row for row in self._rows if row.counts(profile, version)]
         self._expired = [row for row in here if row.until is not None and row.until < today]
         self._here = [row for row in here if row not in self._expired]
@@ -123,18 +125,16 @@ class OwnDeviations:
         text = f"unexpected pass of case {verdict.case}: {self._path.name} says {row.reason!r}; remove {row}"
         return replace(verdict, verdict=FAILS, reason=text, text=text)
 
-    def complaints(self, cases: Iterable[Case]) -> list[str]:
+    def complaints(self) -> list[str]:
         """Return what is wrong with the file: rows whose day is over, and such as name no case of the suite."""
-        known = [(case.id, case.requirements) for case in cases]
         said = [f"{self._path.name}: {row} was to count until {row.until}: {row.reason}" for row in self._expired]
-        dead = [row for row in self._rows if not any(row.fits(*names) for names in known)]
-        return said + [f"{self._path.name}: {row} names no case: remove it" for row in dead]
+        return said + [f"{self._path.name}: {row} names no case: remove it" for row in self._dead]
 
     def update(self) -> str:
         """Write the file anew, so that the same run conforms; return a line about it.
 
         Rows that still hold true, or do not count here, stay as they are, comments too. A row of which some cases hold
-        becomes one for each case that fails; one of which none fails goes.
+        becomes one for each case that fails; one of which none fails, or that names no case at all, goes.
         """
         document = tomlkit.parse(self._path.read_text(encoding="utf-8")) if self._path.exists() else tomlkit.document()
         old = document.get("deviation", tomlkit.aot())
@@ -142,7 +142,8 @@ class OwnDeviations:
         for row, table in zip(self._rows, old, strict=True):
             verdicts = self._seen.get(row, [])
             failing = [verdict.case for verdict in verdicts if verdict.verdict == FAILS]
-            if row not in self._expired and (len(failing) == len(verdicts) or row.flaky):
+            over = row in self._expired or row in self._dead
+            if not over and (len(failing) == len(verdicts) or row.flaky):
                 rows.append(table)
                 continue
             gone += 1
