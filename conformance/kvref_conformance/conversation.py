@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql
@@ -38,6 +38,7 @@ class Exchange:
         kept: what came was allowed.
         written: what was sent and what came, as the case has them, with names and holes, so that runs can be compared;
             of an answer that is not allowed the names alone; empty where it is the same as `sent` or `got`.
+        opening: no step of the case, but what binds its mapping on a new connection where the endpoint has mappings.
     """
 
     on: str
@@ -47,6 +48,7 @@ class Exchange:
     note: str = ""
     kept: bool = True
     written: tuple[str, str] = ("", "")
+    opening: bool = False
 
 
 class Conversation:
@@ -135,7 +137,7 @@ class Conversation:
         bind = Say((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), step.on)
         if step.binary:
             bind = Say((f"get key=@@{{{case.bind}}}",), ("get ok flags=0 value=<value>",), step.on, binary=True)
-        self._judge(self._say(bind))
+        self._judge(replace(self._say(bind), opening=True))
 
     def _hang_up(self) -> None:
         for link in self._links.values():

@@ -124,6 +124,21 @@ def test_a_longer_conversation_parts_where_the_other_ends(tmp_path: Path) -> Non
     assert "two  (ended before)" in markdown.upgrade(made)
 
 
+def test_binding_the_mapping_of_a_case_is_no_difference(tmp_path: Path) -> None:
+    bind = Exchange("a", "bind z1m1\r\n", ("SUCCEED\r\n",), "SUCCEED\r\n", opening=True)
+    answers = {"mapped": (bind, *told("z1k", "END\r\n")), "plain": told("z2k", "END\r\n"), "other": told("z3k", SHOWN)}
+    given = [
+        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, talk))) for name, talk in answers.items()
+    ]
+    mapped, plain, other = given
+    assert [row.parts for row in grid([mapped, plain]).rows] == [SAME]
+    made = grid([mapped, other])
+    assert [row.parts for row in made.rows] == [ANSWERS]
+    text = markdown.upgrade(made)
+    assert "a > bind z1m1" in text
+    assert "mapped  a > get z1k\\r\\n\nmapped  a < END\\r\\n\nother   a > get z3k\\r\\n\n" in text
+
+
 def test_conversations_of_older_reports_are_shown_but_not_compared(tmp_path: Path) -> None:
     for name, key in (("one", "z1k"), ("two", "z2k")):
         file = write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, told(key, SHOWN))) / "report.jsonl"

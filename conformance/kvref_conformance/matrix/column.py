@@ -29,6 +29,7 @@ class Step:
         note: how it ended, where not by an answer.
         same: what is the same in another run where the same happened: both texts with names and holes instead of keys
             and numbers of the run; None in a report that is older than that.
+        opening: binds the case's mapping, which only an endpoint with mappings is told; never compared.
     """
 
     on: str
@@ -36,6 +37,7 @@ class Step:
     got: str
     note: str
     same: tuple[str, str, str, str] | None = field(repr=False)
+    opening: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,14 @@ class Outcome:
 
     def same(self) -> tuple[tuple[str, str, str, str], ...] | None:
         """Return the conversation without what is of one run only; None where that cannot be told."""
-        kept = tuple(step.same for step in self.steps if step.same is not None)
-        return kept if kept and len(kept) == len(self.steps) else None
+        compared = [step.same for step in self.steps if not step.opening]
+        kept = tuple(same for same in compared if same is not None)
+        return kept if kept and len(kept) == len(compared) else None
+
+    def place(self, number: int) -> int:
+        """Return the index among all steps of the one that is that many behind the first compared one."""
+        compared = [index for index, step in enumerate(self.steps) if not step.opening]
+        return compared[number] if number < len(compared) else len(self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,4 +179,5 @@ def _step(exchange: Mapping[str, Any]) -> Step:
     if "written" not in exchange:
         return Step(on, sent, got, note, None)
     template, fits = exchange["written"]
-    return Step(on, sent, got, note, (on, template or sent, fits or got, note))
+    same = (on, template or sent, fits or got, note)
+    return Step(on, sent, got, note, same, exchange.get("opening", False))

@@ -85,7 +85,7 @@ def grid(columns: Sequence[Column]) -> Grid:
 
 
 def parting(one: Outcome, other: Outcome) -> int | None:
-    """Return the number of the first step at which two conversations of a case part; None where none is shown."""
+    """Return at which compared step two conversations of a case part, for `Outcome.place`; None where none is shown."""
     ours, others = one.same(), other.same()
     if ours is None or others is None or ours == others:
         return None

@@ -62,9 +62,9 @@ def _pair(grid: Grid, before: Column, after: Column) -> list[str]:
         lines += ["", f"### {row.requirement.id} {row.requirement.title}", "", row.requirement.statement, ""]
         lines.append(f"{before.name}: {row.verdicts[before.name]}; {after.name}: {row.verdicts[after.name]}.")
         # One conversation shows it; the others are in the reports.
-        one, other, place = held[0]
+        one, other, number = held[0]
         more = f" (and {len(held) - 1} more)" if len(held) > 1 else ""
-        lines += ["", f"Case `{one.case}`{more}:", "", *_fenced(_beside(one, other, place, (before.name, after.name)))]
+        lines += ["", f"Case `{one.case}`{more}:", "", *_fenced(_beside(one, other, number, (before.name, after.name)))]
     for title, rows in ((f"Only {before.name}", gone), (f"Only {after.name}", new)):
         if rows:
             lines += ["", f"### {title}", ""]
@@ -76,14 +76,16 @@ def _applies(row: Row, column: Column) -> bool:
     return row.verdicts[column.name] not in {UNSUPPORTED, NOT_JUDGED}
 
 
-def _beside(one: Outcome, other: Outcome, place: int, names: tuple[str, str]) -> Iterator[str]:
+def _beside(one: Outcome, other: Outcome, number: int, names: tuple[str, str]) -> Iterator[str]:
+    place = one.place(number)
     if place > BEFORE:
         yield f"({place - BEFORE} steps before)"
     for step in one.steps[max(0, place - BEFORE) : place]:
         yield from _spoken(step)
     width = max(map(len, names))
     for name, outcome in zip(names, (one, other), strict=True):
-        for line in _spoken(outcome.steps[place]) if place < len(outcome.steps) else ["(ended before)"]:
+        here = outcome.steps[outcome.place(number) :][:1]
+        for line in _spoken(here[0]) if here else ["(ended before)"]:
             yield f"{name:<{width}}  {line}"
 
 

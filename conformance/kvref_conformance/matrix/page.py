@@ -81,7 +81,8 @@ def _held(outcomes: Sequence[Outcome | None], talks: dict[Talk, int]) -> list[li
             same = outcome.same() or outcome
             if same not in seen:
                 seen[same] = talks.setdefault(tuple(map(_shown, outcome.steps)), len(talks))
-            talk, parts = seen[same], parting(told[0], outcome)
+            number = parting(told[0], outcome)
+            talk, parts = seen[same], None if number is None else outcome.place(number)
         text = outcome.text if outcome.verdict in {FAILS, SUITE_ERROR} else ""
         held.append([WORST.index(outcome.verdict), outcome.reason, talk, parts, text])
     return held

@@ -53,8 +53,10 @@ def _line(verdict: Verdict) -> dict[str, Any]:
 
 
 def _shortened(exchange: dict[str, Any]) -> dict[str, Any]:
-    texts = {name: value for name, value in exchange.items() if name != "kept"}  # the last one alone is not
-    return {name: _cut(value) if isinstance(value, str) else tuple(map(_cut, value)) for name, value in texts.items()}
+    # The last exchange alone is not kept.
+    texts = {name: value for name, value in exchange.items() if name not in {"kept", "opening"}}
+    cut = {name: _cut(value) if isinstance(value, str) else tuple(map(_cut, value)) for name, value in texts.items()}
+    return cut | ({"opening": True} if exchange["opening"] else {})
 
 
 def _cut(text: str) -> str:
