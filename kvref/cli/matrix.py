@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from kvref.cli import output
 from kvref.errors import KvrefError
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.matrix import column, forms, markdown, page
@@ -48,27 +49,16 @@ def command(reports: tuple[str, ...], badges: str | None, **files: str | None) -
         raise KvrefError(str(error)) from error
     for form, file in files.items():
         if file is not None:
-            _write(file, FORMS[form](made))
+            output.write(file, FORMS[form](made), parents=True)
     if badges is not None:
         for each in made.columns:
-            _write(str(Path(badges) / f"{each.name}.json"), forms.badge(each))
+            output.write(str(Path(badges) / f"{each.name}.json"), forms.badge(each), parents=True)
     if "-" not in files.values():
         Console(highlight=False).print(_table(made))
         for each in made.columns:
             click.echo(f"{each.name}: {each.about()}")
         parted = [sum(row.parts == word for row in made.rows) for word in (VERDICTS_DIFFER, ANSWERS)]
         click.echo(f"{len(made.rows)} requirements: verdicts differ in {parted[0]}, only answers in {parted[1]}")
-
-
-def _write(file: str, text: str) -> None:
-    if file == "-":
-        click.echo(text, nl=False)
-        return
-    try:
-        Path(file).parent.mkdir(parents=True, exist_ok=True)
-        Path(file).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise KvrefError(f"cannot write {file}: {error.strerror}") from error
 
 
 def _table(made: Grid) -> Table:

@@ -6,13 +6,13 @@ Shows what stands in `kvref_conformance.requirements`; adds nothing.
 from __future__ import annotations
 
 import difflib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
 from kvref import profiles
+from kvref.cli import output
 from kvref.errors import KvrefError
 from kvref_conformance import requirements
 from kvref_conformance.errors import SuiteError
@@ -64,9 +64,9 @@ def command(  # noqa: PLR0913 - one option a way of showing
             return
         wanted = _selected(identifiers, chapters, profile, level)
         if cases is not None:
-            _write(cases, export.as_json(wanted, profile or "kvref"))
+            output.write(cases, export.as_json(wanted, profile or "kvref"))
         elif html is not None:
-            _write(html, page.html(sections(wanted)))
+            output.write(html, page.html(sections(wanted)))
         elif markdown:
             click.echo(page.markdown(sections(wanted)), nl=False)
         elif as_list:
@@ -112,13 +112,3 @@ def _selected(
         and (profile is None or each.applies_to(profile))
         and (level is None or each.level == level)
     }
-
-
-def _write(path: str, text: str) -> None:
-    if path == "-":
-        click.echo(text, nl=False)
-        return
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise KvrefError(f"cannot write {path}: {error.strerror or error}") from error

@@ -108,11 +108,11 @@ def test_rows_tell_where_endpoints_part(three: Grid) -> None:
 
 def test_a_change_is_the_step_at_which_they_part(three: Grid) -> None:
     old, new, broken = three.columns
-    ((before, after, place),) = changes(three.rows[1], old, new)
+    ((before, after, place),) = changes(three.rows[1].cases, old, new)
     assert (before.case, place) == ("other", 1)
     assert (before.steps[place].got, after.steps[place].got) == ("END\r\n", "VALUE z22fk 0 1\r\nx\r\nEND\r\n")
-    assert not changes(three.rows[1], new, broken)  # other keys, nothing else
-    assert not changes(three.rows[3], old, new)  # not tried on the second
+    assert not changes(three.rows[1].cases, new, broken)  # other keys, nothing else
+    assert not changes(three.rows[3].cases, old, new)  # not tried on the second
 
 
 def test_a_longer_conversation_parts_where_the_other_ends(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_longer_conversation_parts_where_the_other_ends(tmp_path: Path) -> Non
     one = column.read(write(tmp_path / "one", verdict("c", "KV-MAP-001", HOLDS, whole)))
     two = column.read(write(tmp_path / "two", verdict("c", "KV-MAP-001", HOLDS, whole[:1])))
     made = grid([one, two])
-    assert [place for _, _, place in changes(made.rows[0], one, two)] == [1]
+    assert [place for _, _, place in changes(made.rows[0].cases, one, two)] == [1]
     assert "two  (ended before)" in markdown.upgrade(made)
 
 

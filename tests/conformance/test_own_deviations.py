@@ -174,6 +174,7 @@ def test_an_update_keeps_what_holds_true(tmp_path: Path) -> None:
     text = file.read_text()
     assert text.startswith('# What our server cannot do.\n[[deviation]]\ncase = "set-*"  # all of them\n')
     assert "touch-*" not in text
+    assert 'case = "get-missing"\nreason = "gets some"\nuntil = 2099-01-01\n' in text
     again = own.load(file, "kvref", "1", update=False)
     assert not again.complaints()
     for case in ("set-new", "get-missing", "bind-unknown", "incr-missing", "decr-missing"):

@@ -1,4 +1,4 @@
-"""A file of the user's own: what his endpoint is known not to keep. A row must fail, or it fails the run.
+"""A file of the user's own: what an endpoint is known not to keep. A row must fail, or it fails the run.
 
 [[deviation]]
 case = "bind-*"                         # a glob; or requirement = "KV-BIND-*"
@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 import tomlkit
-from tomlkit.items import AoT
+from tomlkit.items import AoT, Table
 
 from kvref_conformance.cases import all_cases
 from kvref_conformance.errors import CannotJudge
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.verdict import Verdict
 
+SUBJECTS: Final = ("case", "requirement")
 KINDS: Final[Mapping[str, type]] = {
     "case": str,
     "requirement": str,
@@ -134,7 +135,8 @@ class OwnDeviations:
         """Write the file anew, so that the same run conforms; return a line about it.
 
         Rows that still hold true, or do not count here, stay as they are, comments too. A row of which some cases hold
-        becomes one for each case that fails; one of which none fails, or that names no case at all, goes.
+        becomes one for each case that fails, under the same conditions; one of which none fails, or that names no case
+        at all, goes.
         """
         document = tomlkit.parse(self._path.read_text(encoding="utf-8")) if self._path.exists() else tomlkit.document()
         old = document.get("deviation", tomlkit.aot())
@@ -148,9 +150,10 @@ class OwnDeviations:
                 continue
             gone += 1
             for case in failing:
-                rows.append(_row(case, row.reason, row.link))
+                rows.append(_row({"case": case} | {name: table[name] for name in table if name not in SUBJECTS}))
         for verdict in self._unnamed:
-            rows.append(_row(verdict.case, f"fails since {self._today} or before: {verdict.reason}"))
+            reason = " ".join(verdict.reason.split())
+            rows.append(_row({"case": verdict.case, "reason": f"fails since {self._today} or before: {reason}"}))
         document["deviation"] = rows
         self._path.write_text(tomlkit.dumps(document), encoding="utf-8")
         return f"{self._path}: {len(rows)} deviations, {len(self._unnamed)} of them new, {gone} rows gone"
@@ -193,17 +196,15 @@ def _read(path: Path, number: int, entry: Mapping[str, Any]) -> OwnRow:
             raise CannotJudge(f"{where}: unknown {name!r}: a row has {', '.join(KINDS)}")
         if type(value) is not KINDS[name] or value in ("", []):
             raise CannotJudge(f"{where}: {name} = {value!r}: not a {KINDS[name].__name__} that says something")
-    subjects = [name for name in ("case", "requirement") if name in entry]
+    subjects = [name for name in SUBJECTS if name in entry]
     if len(subjects) != 1 or "reason" not in entry:
         raise CannotJudge(f"{where}: a row has a case or a requirement, and a reason")
     rest = {name: value for name, value in entry.items() if name not in subjects}
     return OwnRow(subjects[0], entry[subjects[0]], **{**rest, "profiles": tuple(entry.get("profiles", ()))})
 
 
-def _row(case: str, reason: str, link: str = "") -> tomlkit.items.Table:
+def _row(fields: Mapping[str, Any]) -> Table:
     made = tomlkit.table()
-    made.add("case", case)
-    made.add("reason", " ".join(reason.split()))
-    if link:
-        made.add("link", link)
+    for name, value in fields.items():
+        made.add(name, value)
     return made

@@ -13,7 +13,7 @@ from kvref_conformance.errors import SuiteError
 from kvref_conformance.report.header import FORMAT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 AGAIN = "run `kvref conform --report DIR` again"
 
@@ -166,12 +166,8 @@ def _outcome(line: Mapping[str, Any]) -> Outcome:
         line["reason"],
         line["duration"],
         line.get("text", ""),
-        _steps(line.get("conversation", ())),
+        tuple(map(_step, line.get("conversation", ()))),
     )
-
-
-def _steps(exchanges: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
-    return tuple(_step(each) for each in exchanges)
 
 
 def _step(exchange: Mapping[str, Any]) -> Step:

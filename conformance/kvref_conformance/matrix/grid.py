@@ -55,9 +55,9 @@ class Grid:
     columns: Sequence[Column]
     rows: Sequence[Row]
 
-    def totals(self, column: str, rows: Iterable[Row] | None = None) -> Counter[str]:
-        """Count the requirements of a column by verdict, of some rows or of all."""
-        return Counter(row.verdicts[column] for row in (self.rows if rows is None else rows))
+    def totals(self, column: str) -> Counter[str]:
+        """Count the requirements of a column by verdict."""
+        return Counter(row.verdicts[column] for row in self.rows)
 
     def words(self) -> list[str]:
         """Return the verdicts that occur, the one that counts most first."""
@@ -93,12 +93,12 @@ def parting(one: Outcome, other: Outcome) -> int | None:
     return next((number for number, (a, b) in steps if a != b), min(len(ours), len(others)))
 
 
-def changes(row: Row, before: Column, after: Column) -> list[tuple[Outcome, Outcome, int]]:
-    """Return the cases of a requirement, tried on both of two endpoints, that were answered otherwise, and where."""
+def changes(cases: Iterable[str], before: Column, after: Column) -> list[tuple[Outcome, Outcome, int]]:
+    """Return those of some cases, tried on both of two endpoints, that were answered otherwise, and where they part."""
     found = []
-    for case in row.cases:
+    for case in cases:
         one, other = before.outcomes.get(case), after.outcomes.get(case)
-        if one is None or other is None or not _tried(one) or not _tried(other):
+        if one is None or other is None or not {one.verdict, other.verdict} <= TRIED:
             continue
         place = parting(one, other)
         if place is not None:
@@ -106,17 +106,12 @@ def changes(row: Row, before: Column, after: Column) -> list[tuple[Outcome, Outc
     return found
 
 
-def _tried(outcome: Outcome) -> bool:
-    return outcome.verdict in TRIED
-
-
 def _row(requirement: Requirement, cases: tuple[str, ...], columns: Sequence[Column]) -> Row:
     verdicts = {column.name: _worst(column, cases) for column in columns}
-    row = Row(requirement, cases, verdicts, SAME)
     if len(set(verdicts.values())) > 1:
         parts = VERDICTS_DIFFER
     else:
-        parts = ANSWERS if any(changes(row, *pair) for pair in pairwise(columns)) else SAME
+        parts = ANSWERS if any(changes(cases, *pair) for pair in pairwise(columns)) else SAME
     return Row(requirement, cases, verdicts, parts)
 
 

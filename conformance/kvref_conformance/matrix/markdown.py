@@ -51,7 +51,7 @@ def upgrade(grid: Grid) -> str:
 
 def _pair(grid: Grid, before: Column, after: Column) -> list[str]:
     lines = ["", f"## {before.name} to {after.name}", ""]
-    found = [(row, held) for row in grid.rows if (held := changes(row, before, after))]
+    found = [(row, held) for row in grid.rows if (held := changes(row.cases, before, after))]
     gone = [row for row in grid.rows if _applies(row, before) and not _applies(row, after)]
     new = [row for row in grid.rows if _applies(row, after) and not _applies(row, before)]
     lines.append(
