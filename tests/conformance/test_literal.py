@@ -76,6 +76,14 @@ def test_names_lengths_and_holes() -> None:
     assert switch["allow"] == [["VALUE @@kvm2 0 12\r\ntest/kvc_two\r\nEND\r\n"]]
 
 
+def test_holes_of_frames_are_holes_in_frames_only() -> None:
+    usage = case(exported("memcached"), "delete-word-ten")["steps"][-2]["send"]["allow"]
+    assert [text for text in usage if len(text) == 1 and "<key>" in text[0]] == usage
+    frames = [step["send"] for each in exported("kvref")["cases"] for step in each["steps"] if "send" in step]
+    holes = [part for send in frames for text in send["allow"] for part in text if isinstance(part, dict)]
+    assert {"hole": "value"} in holes
+
+
 def test_frames_have_their_bytes() -> None:
     step = case(exported("memcached"), "bin-set")["steps"][0]["send"]
     assert step["frames"][0].startswith("set key=c")

@@ -124,6 +124,25 @@ def test_a_longer_conversation_parts_where_the_other_ends(tmp_path: Path) -> Non
     assert "two  (ended before)" in markdown.upgrade(made)
 
 
+def test_of_a_long_conversation_the_last_steps_are_shown(tmp_path: Path) -> None:
+    begin = tuple(Exchange("a", f"get {n}\r\n", ("END\r\n",), "END\r\n") for n in range(7))
+    answers = {"one": "END\r\n", "two": SHOWN}
+    given = [
+        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, (*begin, *told("zk", answer)))))
+        for name, answer in answers.items()
+    ]
+    text = markdown.upgrade(grid(given))
+    assert "~~~~text\n(4 steps before)\na > get 4\\r\\n\n" in text
+    assert "get 3" not in text
+
+
+def test_what_an_endpoint_says_cannot_end_the_script_of_the_page(chromium: str, tmp_path: Path) -> None:
+    report = write(tmp_path / "odd", verdict("c", "KV-MAP-001", HOLDS, told("zk", "</script><b>\r\n")))
+    file = tmp_path / "matrix.html"
+    file.write_text(page.html(grid([column.read(report)])))
+    assert r"&lt;/script&gt;&lt;b&gt;\r\n" in browser.opened(chromium, file, tmp_path, "#KV-MAP-001")
+
+
 def test_binding_the_mapping_of_a_case_is_no_difference(tmp_path: Path) -> None:
     bind = Exchange("a", "bind z1m1\r\n", ("SUCCEED\r\n",), "SUCCEED\r\n", opening=True)
     answers = {"mapped": (bind, *told("z1k", "END\r\n")), "plain": told("z2k", "END\r\n"), "other": told("z3k", SHOWN)}
