@@ -10,6 +10,7 @@ from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql
 from kvref_conformance.errors import CaseFailed, SuiteError
 from kvref_conformance.frames import decode, encode
 from kvref_conformance.observers import DONE, REFUSED, Observers
+from kvref_conformance.repeat import slowed
 from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, Mark, Starts
 
 if TYPE_CHECKING:
@@ -58,14 +59,16 @@ class Conversation:
         endpoint: whom to talk to.
         names: what the names in the templates stand for.
         world: the tables behind, where the run has them.
+        slower: waits are so many times as long.
     """
 
-    def __init__(self, endpoint: Endpoint, names: Names, world: World | None) -> None:
+    def __init__(self, endpoint: Endpoint, names: Names, world: World | None, slower: float = 1.0) -> None:
         self.exchanges: list[Exchange] = []
         self.failed: Exchange | None = None
         self._endpoint = endpoint
         self.names = names
         self._world = world
+        self._slower = slower
         self._observers = Observers(world.database) if world is not None else None
         self._links: dict[str, Link] = {}
         self._asked: dict[str, tuple[str, str]] = {}
@@ -78,7 +81,7 @@ class Conversation:
         """
         try:
             for step in case.steps:
-                self._take(case, step)
+                self._take(case, slowed(step, self._slower))
         finally:
             self._hang_up()
             if self._observers is not None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from kvref import profiles
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.link import BINARY_ANSWER, Link, version_line
+from kvref_conformance.probe import EVERY, Features
+from kvref_conformance.probe import read as read_profile_file
 
 # Which plugin answers `VERSION x.y.z`: that release, or the nearest one that was recorded.
 PLUGIN_VERSIONS: Final = ((re.compile(r"5\.6\.\d+"), "mysql-5.6"), (re.compile(r"(5\.7|8\.\d+)\.\d+"), "mysql-8.0"))
@@ -23,12 +26,14 @@ class Endpoint:
         sentinel: the whole VERSION line.
         profile: facts it is judged by.
         reason: how the profile was chosen, for the reader.
+        features: what it has, or, as a profile file says, is to have.
     """
 
     address: tuple[str, int]
     sentinel: bytes
     profile: profiles.Profile
     reason: str
+    features: Features = EVERY
 
     @property
     def version(self) -> str:
@@ -72,15 +77,19 @@ def find(address: str, profile: str) -> Endpoint:
 
     Args:
         address: HOST:PORT.
-        profile: a name of `kvref.profiles`, or `auto`.
+        profile: a name of `kvref.profiles`, `auto`, or a profile file.
 
     Raises:
-        CannotJudge: no such profile, unreachable, or no memcached.
+        CannotJudge: no such profile, a malformed file, unreachable, or no memcached.
     """
-    if profile != "auto" and profile not in profiles.names():
-        raise CannotJudge(f"no profile {profile!r}: choose auto, {', '.join(profiles.names())}")
+    frozen = read_profile_file(Path(profile)) if profile.endswith(".toml") else None
+    chosen = frozen.profile if frozen is not None else profile
+    if chosen != "auto" and chosen not in profiles.names():
+        raise CannotJudge(f"no profile {chosen!r}: choose auto, {', '.join(profiles.names())}, or a file FILE.toml")
     place = parse_address(address)
     sentinel = version_line(place)
+    if frozen is not None:
+        return Endpoint(place, sentinel, profiles.load(chosen), f"as {profile} says", frozen.features)
     if profile != "auto":
         return Endpoint(place, sentinel, profiles.load(profile), "as asked for")
     name, reason = _recognise(place, sentinel)
@@ -90,8 +99,9 @@ def find(address: str, profile: str) -> Endpoint:
 def _recognise(place: tuple[str, int], sentinel: bytes) -> tuple[str, str]:
     with Link(place, sentinel) as link:
         answer = link.ask((b"bind kvc-no-such-mapping\r\n",)).data
-    if answer == b"ERROR\r\n":
-        return "memcached", "`bind` answers ERROR: no mappings"
+    if answer not in {b"NOT_FOUND\r\n", b"SUCCEED\r\n"}:
+        said = f"answers {answer[:40].decode('latin-1').strip()}" if answer else "is not answered"
+        return "memcached", f"`bind` {said}: no mappings"
     version = sentinel.decode("latin-1").removeprefix("VERSION ").strip()
     for pattern, name in PLUGIN_VERSIONS:
         if pattern.match(version):

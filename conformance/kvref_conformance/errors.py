@@ -11,7 +11,7 @@ class SuiteError(Exception):
     """The suite itself is wrong: a malformed requirement, deviation row or case."""
 
 
-class NotJudged(Exception):  # noqa: N818 - a verdict, not a fault
+class NotRun(Exception):  # noqa: N818 - a verdict, not a fault
     """A case cannot be tried in this run; the text is the reason, with the option that would change it."""
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from kvref_conformance import requirements
 from kvref_conformance.conversation import Conversation, render
-from kvref_conformance.errors import CaseFailed, NotJudged, SuiteError
+from kvref_conformance.errors import CaseFailed, NotRun, SuiteError
+from kvref_conformance.probe import needed
+from kvref_conformance.pulse import Pulse
 from kvref_conformance.template import Names
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, UNSUPPORTED, Verdict
+from kvref_conformance.verdict import DEVIATES, DISABLED, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
@@ -50,6 +52,7 @@ class Judge:
         self.tag = tag
         self.keys: list[str] = []
         self.settings = settings
+        self.pulse = Pulse(endpoint)
         self._flush_reason = flush_reason
         self._catalogue = requirements.load()
 
@@ -59,11 +62,24 @@ class Judge:
         conversation = Conversation(self.endpoint, self.names(), self.world)
         text = ""
         try:
-            word, reason = self._refuse(case) or self._hold(case, conversation)
+            word, reason = self.refuse(case) or self._hold(case, conversation)
         except CaseFailed as failure:
             word, reason, text = FAILS, self.statement_of(case), self.explain(case, str(failure))
         duration = round(time.monotonic() - began, 4)
         return Verdict(case.id, chapter, case.requirements, word, reason, duration, tuple(conversation.exchanges), text)
+
+    def breaks(self, case: Case, slower: float) -> bool:
+        """Hold a case again, whatever is documented, and tell whether an answer is not allowed.
+
+        Args:
+            case: that broke.
+            slower: waits are so many times as long.
+        """
+        try:
+            self._converse(case, Conversation(self.endpoint, self.names(), self.world, slower))
+        except CaseFailed:
+            return True
+        return False
 
     def names(self) -> Names:
         """Return the names a case may use: those of the world, the version, and a fresh key for each `{k}`."""
@@ -95,33 +111,34 @@ class Judge:
             raise SuiteError(f"no requirement {name!r}")
         return self._catalogue[name]
 
-    def _refuse(self, case: Case) -> tuple[str, str] | None:
+    def refuse(self, case: Case) -> tuple[str, str] | None:
+        """Return the verdict on a case that is not tried, with its reason; None where it is."""
         profile = self.endpoint.profile
+        if self.pulse.ended:
+            return NOT_RUN, self.pulse.ended
         for requirement in map(self._requirement, case.requirements):
             if not requirement.applies_to(profile.name):
                 return UNSUPPORTED, f"{requirement.id} does not apply to profile {profile.name}"
         if case.needs_mappings() and not profile.flag("mapping.supported"):
             return UNSUPPORTED, f"profile {profile.name} has no mappings"
+        features = self.endpoint.features
+        missing = features.missing(sorted(needed(case, profile)))
+        if missing:
+            return DISABLED if features.file else UNSUPPORTED, features.why(missing)
         if case.needs_sql() and self.world is None:
-            return NOT_JUDGED, "needs --sql DSN: the suite makes its own tables and looks at them"
+            return NOT_RUN, "needs --sql DSN: the suite makes its own tables and looks at them"
         if case.engine and self.world is not None and not self.world.database.is_engine(case.engine):
-            return NOT_JUDGED, f"needs {ENGINES.get(case.engine, case.engine)} behind the endpoint"
+            return NOT_RUN, f"needs {ENGINES.get(case.engine, case.engine)} behind the endpoint"
         if case.flushes and self._flush_reason:
-            return NOT_JUDGED, self._flush_reason
+            return NOT_RUN, self._flush_reason
         return None
 
     def _hold(self, case: Case, conversation: Conversation) -> tuple[str, str]:
         row = self.deviations.of(case.id, case.requirements)
         try:
-            if self.settings is not None:
-                self.settings.bring(case.settings)
-            if self.world is not None:
-                self.world.configure(case.setup)
-                if case.shape is not None:
-                    conversation.names.texts |= self.world.shaped(case.shape)
-            conversation.hold(case)
-        except NotJudged as reason:
-            return NOT_JUDGED, str(reason)
+            self._converse(case, conversation)
+        except NotRun as reason:
+            return NOT_RUN, str(reason)
         except CaseFailed as failure:
             if row is None or conversation.failed is None:
                 raise
@@ -133,6 +150,15 @@ class Judge:
             said = render(conversation.exchanges)
             raise CaseFailed(f"unexpected pass: a deviation row says {row.reason!r}; remove it when it healed\n{said}")
         return HOLDS, ""
+
+    def _converse(self, case: Case, conversation: Conversation) -> None:
+        if self.settings is not None:
+            self.settings.bring(case.settings)
+        if self.world is not None:
+            self.world.configure(case.setup)
+            if case.shape is not None:
+                conversation.names.texts |= self.world.shaped(case.shape)
+        conversation.hold(case)
 
     def _is_recorded(self, row: Deviation, failed: Exchange, names: Names) -> bool:
         return not failed.note and any(

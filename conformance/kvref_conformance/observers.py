@@ -65,7 +65,7 @@ class Observers:
             return statement, f"still runs after {patience:g} s"
 
     def mark(self) -> None:
-        """Remember where the binary log ends; raises NotJudged where there is none."""
+        """Remember where the binary log ends; raises NotRun where there is none."""
         self._mark = binlog.end(self._own)
 
     def logged(self, wanted: tuple[str, ...]) -> str:

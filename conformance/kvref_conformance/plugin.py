@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from kvref_conformance import hooks, verdict
+from kvref_conformance import hooks, options, selection, verdict
 from kvref_conformance.cases import CHAPTERS
 from kvref_conformance.errors import CannotJudge, CaseFailed, SuiteError
 from kvref_conformance.report.progress import Watch
 from kvref_conformance.report.table import chapter_table, rendered
 from kvref_conformance.run import Run
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, SUITE_ERROR
+from kvref_conformance.script import Script
+from kvref_conformance.verdict import BROKEN, DEVIATES, KEPT, NON_STRICT, SUITE_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
 
 RUN = pytest.StashKey[Run]()
-DEFAULT_EXAMPLES = 60
-DEFAULT_HISTORIES = 15
-DEFAULT_SEED = 20120929  # the day the mapping was published
+WANTED = pytest.StashKey[selection.Wanted]()
+REPLAY = pytest.StashKey[Script | None]()
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -40,42 +40,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options of a run."""
-    group = parser.getgroup("kvref", "conformance of memcached over SQL tables")
-    group.addoption("--endpoint", metavar="HOST:PORT", help="the endpoint to judge")
-    group.addoption("--sql", metavar="DSN", help="the database behind it: mysql://user@host:port/ or sqlite:///PATH")
-    group.addoption(
-        "--profile", metavar="NAME", default="auto", help="facts to judge it by (default: ask the endpoint)"
-    )
-    group.addoption(
-        "--reload", metavar="COMMAND", help="shell command that makes it read its configuration tables again"
-    )
-    group.addoption(
-        "--restart",
-        metavar="COMMAND",
-        help="shell command that starts it again with the settings behind it, NAME=VALUE",
-    )
-    group.addoption("--deviations", metavar="FILE", help="your own list of what it is known not to keep")
-    group.addoption(
-        "--update-deviations", action="store_true", help="write that list anew, so that the same run conforms"
-    )
-    group.addoption("--report", metavar="DIR", help="write report.jsonl and report.html there")
-    group.addoption(
-        "--examples",
-        metavar="N",
-        type=int,
-        default=DEFAULT_EXAMPLES,
-        help="random conversations (default: %(default)s)",
-    )
-    group.addoption(
-        "--histories",
-        metavar="N",
-        type=int,
-        default=DEFAULT_HISTORIES,
-        help="histories of three connections under each group of settings (default: %(default)s)",
-    )
-    group.addoption(
-        "--seed", metavar="S", type=int, default=DEFAULT_SEED, help="of the random conversations (default: %(default)s)"
-    )
+    options.declare(parser)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -83,6 +48,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if session.config.option.collectonly:
         return
     try:
+        session.config.stash[WANTED] = selection.wanted(session.config.option)
+        session.config.stash[REPLAY] = selection.replayed(session.config.option)
         run = Run.start(
             session.config.option, lambda settings: session.config.hook.pytest_kvref_restart(settings=settings)
         )
@@ -116,6 +83,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
         cases: tuple[Case, ...] = metafunc.module.CASES
         metafunc.parametrize("case", cases, ids=[case.id for case in cases])
+    if "replay" in metafunc.fixturenames:
+        script = metafunc.config.stash.get(REPLAY, None)
+        metafunc.parametrize("replay", [] if script is None else [script], ids=lambda each: each.case.id)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -128,11 +98,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         run.watch = Watch(console, Counter(chapter_of(item) for item in session.items))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the chapters into their order; tests that are none of ours stay behind them.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not wanted, put the chapters into their order; tests that are none of ours stay behind them.
 
     What needs settings comes last, equal ones together: the endpoint is started again for each.
     """
+    if WANTED in config.stash:
+        replay = config.stash[REPLAY] is not None
+        items[:], left = selection.split(items, config.stash[WANTED], replay=replay)
+        config.hook.pytest_deselected(items=left)
     place = {chapter: number for number, chapter in enumerate(CHAPTERS)}
     items.sort(key=lambda item: place.get(chapter_of(item), len(place)))
     groups: dict[object, int] = {None: 0}
@@ -142,10 +116,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _settings_of(item: pytest.Item) -> object:
-    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    case = parameters.get("case")
-    settings = getattr(case, "settings", None)
-    return None if settings is None else tuple(settings.items())
+    case = selection.case_of(item)
+    return None if case is None or case.settings is None else tuple(case.settings.items())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Say what would be judged, and end, where --dry-run asks for it; a profile that was found is shown as its file."""
+    if RUN not in session.config.stash:
+        return None
+    run = session.config.stash[RUN]
+    if session.config.option.dry_run:
+        cases = [case for case in map(selection.case_of, session.items) if case is not None]
+        print(run.profile_file(), *run.plan(cases), sep="\n")  # noqa: T201 - what was asked for
+        run.planned = True
+        return True
+    return None
 
 
 @pytest.fixture(scope="session")
@@ -170,16 +156,16 @@ def chapter_of(node: pytest.Item) -> str:
     return node.path.stem.removeprefix("test_")
 
 
-def end_test(run: Run, record: verdict.Verdict) -> None:
-    """Keep a verdict and end the test with pytest's word for it."""
+def end_test(run: Run, *records: verdict.Verdict) -> None:
+    """Keep the verdicts on a case, several where it found several things, and end the test accordingly."""
     __tracebackhide__ = True
-    record = run.keep(record)
-    if record.verdict == FAILS:
-        raise CaseFailed(record.text)
-    if record.verdict == DEVIATES:
-        pytest.xfail(record.reason)
-    if record.verdict != HOLDS:
-        pytest.skip(f"{record.verdict}: {record.reason}")
+    kept = [run.keep(record) for record in records]
+    if broken := [record.text for record in kept if record.verdict in BROKEN]:
+        raise CaseFailed("\n\n".join(broken))
+    if any(record.verdict in {DEVIATES, NON_STRICT} for record in kept):
+        pytest.xfail(kept[0].reason)
+    if kept[0].verdict not in KEPT:
+        pytest.skip(f"{kept[0].verdict}: {kept[0].reason}")
 
 
 @pytest.hookimpl(wrapper=True)

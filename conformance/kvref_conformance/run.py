@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pymysql
 
-from kvref_conformance import deviations, endpoint, sql
+from kvref_conformance import deviations, endpoint, requirements, sql
+from kvref_conformance.aftermath import Aftermath
 from kvref_conformance.cases import all_cases
 from kvref_conformance.deviations import own
-from kvref_conformance.errors import CannotJudge, CaseFailed, NotJudged
+from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
 from kvref_conformance.judge import Judge, new_tag
+from kvref_conformance.probe import as_toml, probe
+from kvref_conformance.pulse import Pulse
+from kvref_conformance.repeat import Repeats
 from kvref_conformance.report import html, jsonl
 from kvref_conformance.report.header import Header
 from kvref_conformance.sql import reload
 from kvref_conformance.sql.settings import Settings, by_command
 from kvref_conformance.sql.world import World
-from kvref_conformance.verdict import HOLDS, NOT_JUDGED, Tally, Verdict, counted
+from kvref_conformance.verdict import CONFORMS, HOLDS, NOT_RUN, Tally, Verdict, at_level, counted
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
+    from kvref_conformance.case import Case
     from kvref_conformance.deviations.own import OwnDeviations
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.report.progress import Watch
@@ -49,9 +55,13 @@ class Run:
         seed: of the machine and the histories.
         own: the user's deviations; None without a file.
         update: write that file anew at the end.
+        aftermath: looks after each case.
+        level: what counts: one of `verdict.DEMANDS`.
     """
 
     judge: Judge
+    aftermath: Aftermath
+    level: str
     tally: Tally
     header: Header
     folder: Path | None
@@ -61,6 +71,7 @@ class Run:
     own: OwnDeviations | None = None
     update: bool = False
     watch: Watch | None = None
+    planned: bool = False
     _written: str = ""
 
     @classmethod
@@ -85,23 +96,32 @@ class Run:
             path, update = Path(options.deviations), options.update_deviations
             known = own.load(path, target.profile.name, target.version, update=update)
         tag = new_tag()
-        world = _world(target, options, tag)
+        again = by_command(options.restart) if options.restart else restart
+        pulse = Pulse(target)
+        world = _world(target, options, tag, pulse)
         database = world.database if world is not None else None
         rows = deviations.load(target.profile.name, "" if database is None else database.over_sql())
-        again = by_command(options.restart) if options.restart else restart
-        settings = None
+        spared = "" if options.allow_destructive else _flush_reason(target, world)
+        if not target.features.file:
+            flushes = not spared and not target.profile.flag("mapping.supported")
+            target = replace(target, features=probe(target.address, target.sentinel, flushes=flushes))
+        judge = Judge(target, rows, world, spared, tag)
+        judge.pulse = pulse
+        pulse.revive = lambda: again({})
         if world is not None:
-            settings = Settings(target.address, again, world.clear, world.database.connect_again)
-        judge = Judge(target, rows, world, _flush_reason(target, world), tag, settings)
+            judge.settings = Settings(target.address, again, world.clear, lambda: _reconnect(world, pulse))
+            pulse.back = judge.settings.forget
+        pulse.mark()
         dead = rows.without_case((case.id, case.requirements) for case in all_cases())
         complaints = [f"deviations/{target.profile.name}.toml: {subject} matches no case" for subject in dead]
         complaints += known.complaints() if known is not None else []
         product = database.product() if database is not None else None
-        header = Header.of(target, options.sql, product, options.seed, options.examples)
+        header = Header.of(target, product, options)
         folder = Path(options.report) if options.report else None
+        after = Aftermath(judge, Repeats(options.repeat), folder)
         tally = Tally(complaints=complaints)
         numbers = (options.examples, options.histories, options.seed)
-        return cls(judge, tally, header, folder, *numbers, known, options.update_deviations)
+        return cls(judge, after, options.level, tally, header, folder, *numbers, known, options.update_deviations)
 
     def header_lines(self) -> list[str]:
         """Say who is judged, by what, and why."""
@@ -110,11 +130,33 @@ class Run:
             f"endpoint: {target.where}, VERSION {target.version}",
             f"profile: {target.profile.name} ({target.reason})",
             f"sql: {f'{self.header.sql}: {self.header.database}' if self.header.sql else NO_SQL}",
+            f"features: {self._features()}",
             f"machine: {self.examples} examples, {self.histories} histories, seed {self.seed}",
         ]
 
+    def profile_file(self) -> str:
+        """Return what was found, as a file that freezes it."""
+        target = self.judge.endpoint
+        return as_toml(target.profile.name, target.version, self.judge.endpoint.features)
+
+    def plan(self, cases: Sequence[Case]) -> list[str]:
+        """Say how many of these cases would be tried, and why the others would not."""
+        refused = Counter(self.judge.refuse(case) for case in cases)
+        tried = refused.pop(None, 0)
+        lines = [f"{count} {said[0]}: {said[1]}" for said, count in refused.most_common() if said is not None]
+        return [f"{tried} of {len(cases)} cases would be tried", *lines]
+
+    def _features(self) -> str:
+        there = self.judge.endpoint.features.there
+        without = ", ".join(name for name, has in there.items() if not has)
+        with_ = ", ".join(name for name, has in there.items() if has)
+        return f"{with_}{f'; without {without}' if without else ''}"
+
     def keep(self, record: Verdict) -> Verdict:
-        """Keep a verdict, and return it as it is in the light of the user's deviations."""
+        """Keep a verdict, and return it in the light of what follows it, of its level and of the user's deviations."""
+        record = self.aftermath.of(record, known=self.own is not None and self.own.names(record))
+        tested = [requirements.load()[name] for name in record.requirements]
+        record = replace(record, verdict=at_level(record.verdict, tested, self.level))
         if self.own is not None:
             record = self.own.judged(record)
         self.tally.verdicts.append(record)
@@ -128,12 +170,15 @@ class Run:
             self.watch.close()
         try:
             self._put_back()
-        except (CannotJudge, CaseFailed, NotJudged, OSError, pymysql.MySQLError, sqlite3.Error) as error:
+        except (CannotJudge, CaseFailed, NotRun, OSError, pymysql.MySQLError, sqlite3.Error) as error:
             self.tally.complaints.append(f"could not put the endpoint back as it was: {error}")
+        if self.planned:
+            return
         if self.own is not None and self.update and not interrupted:
             self._written = self.own.update()
         if self.folder is not None and not interrupted:
             self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / "profile.toml").write_text(self.profile_file(), encoding="utf-8")
             jsonl.write(self.folder / "report.jsonl", self.header, self.tally)
             html.write(self.folder / "report.html", self.header, self.tally)
         if self.watch is not None:
@@ -141,14 +186,14 @@ class Run:
             self.watch.summarise(self.tally, [*self.closing_lines(), *last])
 
     def exit_code(self) -> int:
-        """Return the exit code of the run."""
-        return self.tally.exit_code()
+        """Return the exit code of the run; of a dry run 0."""
+        return CONFORMS if self.planned else self.tally.exit_code()
 
     def closing_lines(self) -> list[str]:
         """Return complaints, unrepeated answers, why cases were not judged, the sum, and where the report is."""
         lines = [f"complaint: {text}" for text in self.tally.complaints]
         lines += [f"{v.case}: {v.reason}\n{v.text}" for v in self.tally.verdicts if v.verdict == HOLDS and v.reason]
-        reasons = Counter((v.verdict, v.reason) for v in self.tally.verdicts if v.verdict == NOT_JUDGED)
+        reasons = Counter((v.verdict, v.reason) for v in self.tally.verdicts if v.verdict == NOT_RUN)
         lines += [f"{count} {word}: {reason}" for (word, reason), count in reasons.items()]
         lines.append(
             f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"
@@ -171,14 +216,27 @@ class Run:
                 link.ask((f"delete {key}\r\n".encode(),))
 
 
-def _world(target: Endpoint, options: Namespace, tag: str) -> World | None:
+def _reconnect(world: World, pulse: Pulse) -> None:
+    world.database.connect_again()
+    pulse.mark()
+
+
+def _world(target: Endpoint, options: Namespace, tag: str, pulse: Pulse) -> World | None:
     if options.sql is None:
         return None
     if not target.profile.flag("mapping.supported"):
         raise CannotJudge(f"--sql makes no sense for profile {target.profile.name}: it has no mappings")
     version = str(target.profile["identity.version"])
     database = sql.connect(options.sql, NEWEST if version == "own" else version)
-    world = World(database, target, reload.chosen(options.reload, database, target.address), tag)
+    read_again = reload.chosen(options.reload, database, target.address)
+
+    def reloaded() -> None:
+        assert read_again is not None
+        read_again()
+        # The plugin counts its uptime from here.
+        pulse.mark()
+
+    world = World(database, target, reloaded if read_again is not None else None, tag)
     try:
         world.create()
     except BaseException:
@@ -197,4 +255,7 @@ def _flush_reason(target: Endpoint, world: World | None) -> str:
         stats = link.ask((b"stats\r\n",)).data
     if b"STAT curr_items 0\r\n" in stats:
         return ""
-    return "the endpoint holds items and flush_all would delete them: aim the suite at an empty one"
+    holds = (
+        "the endpoint holds items" if b"STAT curr_items " in stats else "`stats` does not tell that it holds no items"
+    )
+    return f"{holds}, and flush_all would delete them: aim the suite at an empty one, or give --allow-destructive"

@@ -7,25 +7,48 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from kvref_conformance.case import Case
     from kvref_conformance.conversation import Exchange
+    from kvref_conformance.requirements import Requirement
 
 HOLDS: Final = "holds"
+QUIRK: Final = "quirk"
+NON_STRICT: Final = "non-strict"
 DEVIATES: Final = "deviates"
+FLAKY: Final = "flaky"
 FAILS: Final = "fails"
+HANG: Final = "hang"
+CRASH: Final = "crash"
 UNSUPPORTED: Final = "unsupported"
-NOT_JUDGED: Final = "not judged"
-SUITE_ERROR: Final = "suite error"
-VERDICTS: Final = (HOLDS, DEVIATES, FAILS, UNSUPPORTED, NOT_JUDGED, SUITE_ERROR)
+DISABLED: Final = "disabled"
+NOT_RUN: Final = "not-run"
+SUITE_ERROR: Final = "suite-error"
 ABOUT: Final = {
     HOLDS: "every answer was allowed",
-    DEVIATES: "breaks the requirement as documented, with evidence",
+    QUIRK: "every answer was that of the plugin, against its manual or the protocol",
+    NON_STRICT: "breaks a requirement of a level that this run does not demand",
+    DEVIATES: "breaks the requirement as documented",
+    FLAKY: "breaks the requirement at times: the same bytes were answered otherwise when sent again",
     FAILS: "breaks the requirement",
-    UNSUPPORTED: "the requirement does not apply to this profile",
-    NOT_JUDGED: "this run could not try it; the reason says what it takes",
+    HANG: "breaks the requirement: no complete answer came",
+    CRASH: "breaks the requirement: the endpoint was gone afterwards, or had started again",
+    UNSUPPORTED: "the requirement does not apply to this profile, or the probe found no such feature",
+    DISABLED: "the profile file says that the endpoint is to be without the feature",
+    NOT_RUN: "this run could not try it; the reason says what it takes",
     SUITE_ERROR: "the suite itself failed",
 }
+VERDICTS: Final = tuple(ABOUT)
+KEPT: Final = frozenset({HOLDS, QUIRK})
+# What makes an endpoint one that does not conform.
+BROKEN: Final = frozenset({FLAKY, FAILS, HANG, CRASH})
+# Of these the endpoint was asked.
+TRIED: Final = KEPT | BROKEN | {NON_STRICT, DEVIATES}
+
+# What a run may demand, and the levels of requirements that it then counts.
+DEMANDS: Final = {"must": ("MUST",), "should": ("MUST", "SHOULD", "MAY"), "quirk": ("MUST", "SHOULD", "MAY", "QUIRK")}
+EVERYTHING: Final = "quirk"
 
 CONFORMS: Final = 0
 DOES_NOT_CONFORM: Final = 1
@@ -37,14 +60,16 @@ class Verdict:
     """One case judged.
 
     Args:
-        case: case id.
+        case: case id; `id~2` for the second thing that a generated case found.
         chapter: chapter it belongs to.
         requirements: ids it tests.
         verdict: one of VERDICTS.
         reason: why, in one line; empty for `holds`.
         duration: seconds.
         conversation: what was said.
-        text: the whole failure text; empty unless it fails.
+        text: the whole failure text; empty unless it is broken.
+        repeated: what became of it when tried again; empty where it was not.
+        script: the conversation as a case of its own, where a generated one broke; None: it is the case.
     """
 
     case: str
@@ -55,6 +80,8 @@ class Verdict:
     duration: float = 0.0
     conversation: tuple[Exchange, ...] = ()
     text: str = ""
+    repeated: str = ""
+    script: Case | None = None
 
 
 @dataclass
@@ -73,15 +100,36 @@ class Tally:
         return list(dict.fromkeys(v.chapter for v in self.verdicts))
 
     def exit_code(self) -> int:
-        """Return 0 conforms, 1 does not, 2 could not judge (suite error, or nothing that holds, deviates or fails)."""
+        """Return 0 conforms, 1 does not, 2 could not judge (a suite error, or nothing was tried)."""
         totals = self.totals()
         if totals[SUITE_ERROR]:
             return COULD_NOT_JUDGE
-        if totals[FAILS] or self.complaints:
+        if self.complaints or any(totals[word] for word in BROKEN):
             return DOES_NOT_CONFORM
-        return CONFORMS if totals[HOLDS] + totals[DEVIATES] else COULD_NOT_JUDGE
+        return CONFORMS if any(totals[word] for word in TRIED) else COULD_NOT_JUDGE
+
+
+def base(case: str) -> str:
+    """Return the case behind `case~2`, the second thing that a generated case found."""
+    return case.partition("~")[0]
 
 
 def counted(totals: Counter[str], words: Iterable[str] = VERDICTS) -> str:
     """Return `21 holds, 2 deviates`, without the words that do not occur."""
     return ", ".join(f"{totals[word]} {word}" for word in words if totals[word]) or "nothing judged"
+
+
+def at_level(word: str, tested: Sequence[Requirement], demand: str) -> str:
+    """Return a verdict in the light of the levels of what the case tests.
+
+    Args:
+        word: HOLDS, or one of BROKEN. A crash or a hang counts at every level.
+        tested: the requirements; the strictest of them decides.
+        demand: one of DEMANDS.
+    """
+    levels = {requirement.level for requirement in tested}
+    if word == HOLDS and levels == {"QUIRK"}:
+        return QUIRK
+    if word in {FAILS, FLAKY} and not levels & set(DEMANDS[demand]):
+        return NON_STRICT
+    return word

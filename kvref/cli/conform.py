@@ -24,7 +24,8 @@ from kvref.targets.kvref_serve import PID_FILE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Options = dict[str, str | int | bool | None]
+Option = str | int | bool | tuple[str, ...] | None
+Options = dict[str, Option]
 SUITE: Final = "kvref_conformance"
 EMBEDDED: Final = "kvref-sqlite"
 # Settings of the user's own pytest, which must not reach the suite.
@@ -43,9 +44,22 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 )
 @click.option(
     "--profile",
-    metavar="NAME",
-    help="Facts to judge it by, and to answer by where kvref is booted for it; by default the endpoint is asked.",
+    metavar="NAME|FILE",
+    help="Facts to judge it by, and to answer by where kvref is booted for it; by default the endpoint is asked."
+    " A file is what --dry-run printed: what it says is demanded.",
 )
+@click.option(
+    "--level",
+    type=click.Choice(["must", "should", "quirk"]),
+    default="must",
+    show_default=True,
+    help="What counts for the exit code; what is broken above it is non-strict.",
+)
+@click.option("--only", metavar="GLOB", multiple=True, help="Judge cases whose id or requirement fits; repeatable.")
+@click.option("--last-failed", "last_broken", is_flag=True, help="Judge what the report in --report says is broken.")
+@click.option("--dry-run", is_flag=True, help="Ask the endpoint, print its profile file and what would be judged.")
+@click.option("--repeat", type=click.IntRange(0), metavar="N", help="Try each failure so often again.  [default: 5]")
+@click.option("--allow-destructive", is_flag=True, help="flush_all may delete what the endpoint holds.")
 @click.option("--reload", metavar="COMMAND", help="Shell command that makes it read its configuration tables again.")
 @click.option(
     "--restart",
@@ -59,30 +73,46 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 @click.option("--histories", type=click.IntRange(1), metavar="N", help="Histories under each group of settings.")
 @click.option("--seed", type=int, metavar="S", help="Seed of the random conversations.")
 @click.pass_context
-def command(
-    context: click.Context, /, address: str | None, target: str | None, **options: str | int | bool | None
-) -> None:
+def command(context: click.Context, /, address: str | None, target: str | None, **options: Option) -> None:
     """Judge the endpoint HOST:PORT; without one, the embedded server over SQLite.
 
     Exit code: 0 it conforms (documented deviations are listed), 1 it deviates, 2 it could not be judged.
     """
+    context.exit(judge(address, target, options))
+
+
+def judge(address: str | None, target: str | None, options: Options) -> int:
+    """Run the suite against an endpoint, a private instance of a target, or the embedded server.
+
+    Args:
+        address: HOST:PORT; None for a target.
+        target: name of one, which is booted; None for the embedded server.
+        options: as of `run_suite`.
+
+    Returns:
+        the exit code.
+
+    Raises:
+        KvrefError: options that do not go together, or a target that cannot be booted.
+    """
     if address is not None and target is not None:
         raise KvrefError("give an address or --target, not both")
     if address is not None:
-        context.exit(run_suite(address, _with_what_is_known(address, options)))
+        return run_suite(address, _with_what_is_known(address, options))
     if any(options[name] is not None for name in ("sql", "reload", "restart")):
         raise KvrefError("--sql, --reload and --restart belong to an endpoint: give its HOST:PORT")
-    if options["profile"] not in {None, "auto", *profiles.names()}:
+    frozen = str(options["profile"]).endswith(".toml")
+    if not frozen and options["profile"] not in {None, "auto", *profiles.names()}:
         raise KvrefError(f"no profile {options['profile']!r}: choose auto, {', '.join(profiles.names())}")
     name, profile = target or EMBEDDED, options["profile"]
     # A target without a profile is not booted in vain.
     catalogue.profile_of(name)
-    chosen = () if profile in {None, "auto"} else catalogue.options_for(name, str(profile))
+    chosen = () if frozen or profile in {None, "auto"} else catalogue.options_for(name, str(profile))
     with targets.Terminal() as progress, targets.private(name, chosen, progress) as booted:
         address = booted.target.memcached()
         said = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
         click.echo(f"{said}, {address}")
-        context.exit(run_suite(address, _filled_in(options, booted.target), Restarts(booted)))
+        return run_suite(address, _filled_in(options, booted.target), Restarts(booted))
 
 
 class Restarts:
@@ -122,9 +152,11 @@ def run_suite(address: str, options: Options, *plugins: object) -> int:
     arguments += ["-c", str(folder / "suite.toml"), f"--rootdir={folder}", f"--confcutdir={folder}"]
     arguments += [f"--endpoint={address}"]
     for name, value in options.items():
-        if value is not None and value is not False:
-            flag = f"--{name.replace('_', '-')}"
-            arguments.append(flag if value is True else f"{flag}={value}")
+        flag = f"--{name.replace('_', '-')}"
+        if value is True:
+            arguments.append(flag)
+        elif value is not None and value is not False:
+            arguments += [f"{flag}={each}" for each in (value if isinstance(value, tuple) else (value,))]
     with _without_foreign_settings():
         return int(pytest.main(arguments, plugins=plugins))
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kvref import profiles, targets
+from kvref.cli.conform import judge
 from kvref.cli.kvref_stage import EMBEDDED, open_kvref
 from kvref.errors import KvrefError
 from kvref.targets import catalogue
@@ -47,22 +48,32 @@ _ADDRESS: Final = re.compile(r"(\S+):(\d+)")
 
 
 @click.command("replay")
-@click.argument("what", nargs=-1, metavar="[CONVERSATION | FILE.jsonl | HOST:PORT]...")
+@click.argument("what", nargs=-1, metavar="[CONVERSATION | FILE.jsonl | FAILURE.json | HOST:PORT]...")
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="A whole set, such as core; repeatable.")
 @click.option("--only", metavar="GLOB", default="*", help="Only conversations whose id or group fits.")
 @click.option("--sample", "sampled", is_flag=True, help="Only a fixed part over all groups, without long waits.")
 @click.option("--profile", "chosen", multiple=True, type=click.Choice(PROFILES), help="kvref's; by default both.")
 @click.option("--target", metavar="NAME", help="Instead, private instances of a plugin target or of kvref over InnoDB.")
 @click.option("--sql", metavar="DSN", help="MySQL behind HOST:PORT: ALL its databases are dropped, again and again.")
+@click.option("--reload", metavar="COMMAND", help="As of `kvref conform`, for a failure.")
+@click.option("--restart", metavar="COMMAND", help="As of `kvref conform`, for a failure.")
 @click.option("--json", "file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON too.")
 @click.pass_context
 def command(context: click.Context, /, what: tuple[str, ...], file: Path | None, **options: Any) -> None:
     """Hold recorded conversations again and compare every answer: by default all of them, with kvref over SQLite.
 
+    FAILURE.json is a file that `kvref conform` wrote: its conversation is held again on fresh keys, with --sql and the
+    other options as there.
+
     Exit code: 0 all went as recorded or are listed with a reason, 1 some did not, 2 nothing could be tried.
     """
     addresses = [word for word in what if _ADDRESS.fullmatch(word)]
     words = [word for word in what if word not in addresses]
+    if failures := [word for word in words if word.endswith(".json")]:
+        if failures != words or len(addresses) > 1:
+            raise KvrefError("a failure is held by itself: give FAILURE.json and one HOST:PORT or --target")
+        address = next(iter(addresses), None)
+        context.exit(max(_failure(each, address, options) for each in failures))
     try:
         scripts = [each for each in _scripts(words, options["sets"]) if _fits(each, options["only"])]
         jobs = _jobs(scripts, addresses, **{name: options[name] for name in ("chosen", "target", "sql")})
@@ -80,6 +91,13 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
     if file is not None:
         file.write_text(json.dumps(show.as_json(outcomes, idle), indent=1) + "\n", encoding="utf-8")
     context.exit(1 if idle or any(outcome.fails for outcome in outcomes) else 0)
+
+
+def _failure(file: str, address: str | None, options: dict[str, Any]) -> int:
+    given = {name: options[name] for name in ("sql", "reload", "restart")}
+    return judge(
+        address, options["target"], {**given, "profile": None, "replay": str(Path(file).resolve()), "level": "quirk"}
+    )
 
 
 def _scripts(words: Sequence[str], sets: Sequence[str]) -> list[Script]:

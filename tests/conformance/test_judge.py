@@ -12,7 +12,7 @@ from kvref_conformance.case import Case, Hangup, Setup, by, case, quiet, say, sq
 from kvref_conformance.deviations import Deviation, Deviations
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.judge import Judge
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, UNSUPPORTED, Verdict
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
 
 Judging = Callable[..., Verdict]
 GET = case("get-x", "KV-CORE-041", say("get x\r\n", "END\r\n"))
@@ -145,13 +145,13 @@ def test_what_does_not_apply_is_unsupported(judging: Judging) -> None:
 )
 def test_what_needs_sql_is_not_judged_without(judging: Judging, one: Case) -> None:
     verdict = judging(one, {}, profile="mysql-8.0")
-    assert verdict.verdict == NOT_JUDGED
+    assert verdict.verdict == NOT_RUN
     assert "needs --sql DSN" in verdict.reason
 
 
 def test_flush_all_is_not_sent_where_it_would_hurt(judging: Judging) -> None:
     verdict = judging(case("flush", "KV-FLUSH-001", say("flush_all\r\n", "OK\r\n")), {}, flush="it holds items")
-    assert (verdict.verdict, verdict.reason, verdict.conversation) == (NOT_JUDGED, "it holds items", ())
+    assert (verdict.verdict, verdict.reason, verdict.conversation) == (NOT_RUN, "it holds items", ())
 
 
 def test_an_unknown_requirement_is_a_fault_of_the_suite(judging: Judging) -> None:

@@ -26,7 +26,7 @@ from kvref_conformance.errors import SuiteError
 from kvref_conformance.matrix import column, forms, markdown, page
 from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid
 from kvref_conformance.report import jsonl
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, UNSUPPORTED, Tally, Verdict
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Tally, Verdict
 
 
 def told(key: str, answer: str, template: str = "", *, fits: bool = True) -> tuple[Exchange, ...]:
@@ -87,11 +87,11 @@ def three(tmp_path: Path) -> Grid:
 
 
 def test_a_requirement_is_what_the_worst_of_its_cases_is(tmp_path: Path) -> None:
-    words = (HOLDS, UNSUPPORTED, NOT_JUDGED, DEVIATES, FAILS)
+    words = (HOLDS, UNSUPPORTED, NOT_RUN, DEVIATES, FAILS)
     for count in range(1, len(words) + 1):
         cases = [verdict(f"c{n}", "KV-MAP-001", word) for n, word in enumerate(words[:count])]
         (row,) = grid([column.read(write(tmp_path / str(count), *cases))]).rows
-        assert row.verdicts == {str(count): (HOLDS, HOLDS, NOT_JUDGED, DEVIATES, FAILS)[count - 1]}
+        assert row.verdicts == {str(count): (HOLDS, HOLDS, NOT_RUN, DEVIATES, FAILS)[count - 1]}
         assert row.cases == tuple(f"c{n}" for n in range(count))
 
 
@@ -103,7 +103,7 @@ def test_rows_tell_where_endpoints_part(three: Grid) -> None:
         ("KV-MAP-004", VERDICTS_DIFFER),
     ]
     # `broken` has no case of the last one.
-    assert list(three.rows[3].verdicts.values()) == [HOLDS, UNSUPPORTED, NOT_JUDGED]
+    assert list(three.rows[3].verdicts.values()) == [HOLDS, UNSUPPORTED, NOT_RUN]
 
 
 def test_a_change_is_the_step_at_which_they_part(three: Grid) -> None:
@@ -247,7 +247,7 @@ def test_the_json_is_as_its_schema_says(three: Grid) -> None:
     made = json.loads(forms.as_json(three))
     jsonschema.Draft202012Validator(schema).validate(made)
     assert made["requirements"][2]["verdicts"] == {"old": DEVIATES, "new": HOLDS, "broken": FAILS}
-    assert made["endpoints"][2]["requirements"] == {HOLDS: 2, FAILS: 1, NOT_JUDGED: 1}
+    assert made["endpoints"][2]["requirements"] == {HOLDS: 2, FAILS: 1, NOT_RUN: 1}
     assert (made["endpoints"][2]["exit_code"], made["endpoints"][2]["complaints"]) == (1, ["a row matches no case"])
     made["requirements"][0]["verdicts"]["old"] = "perhaps"
     with pytest.raises(jsonschema.ValidationError):
@@ -277,7 +277,7 @@ def test_a_badge_says_the_worst(three: Grid) -> None:
 
 def test_the_summary_has_counts_failures_and_differences(three: Grid) -> None:
     text = markdown.summary(three)
-    assert "| endpoint | judged | fails | deviates | not judged | holds | unsupported |" in text
+    assert "| endpoint | judged | fails | deviates | not-run | holds | unsupported |" in text
     assert "| broken | VERSION 9.9.9, as kvref, over SQLite 3, 2026-01-01 | 1 |  | 1 | 2 |  |" in text
     assert "- **broken**: a row matches no case" in text
     assert "**kept** fails on broken" in text

@@ -16,7 +16,7 @@ from live import target_or_skip
 from kvref_conformance.deviations import own
 from kvref_conformance.deviations.own import OwnDeviations, OwnRow
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED, Verdict
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, SUITE_ERROR, UNSUPPORTED, Verdict
 
 TODAY = datetime.date(2026, 11, 22)
 
@@ -44,7 +44,7 @@ def test_what_is_named_and_holds_fails() -> None:
     assert found.text == "unexpected pass of case set-new: mine.toml says 'no set'; remove case = 'set-*'"
 
 
-@pytest.mark.parametrize("word", [DEVIATES, NOT_JUDGED, UNSUPPORTED, SUITE_ERROR])
+@pytest.mark.parametrize("word", [DEVIATES, NOT_RUN, UNSUPPORTED, SUITE_ERROR])
 def test_other_verdicts_stay(word: str) -> None:
     assert deviations(ROW).judged(verdict("set-new", word)) == verdict("set-new", word)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from argparse import Namespace
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,22 @@ from reports import HEADER
 from rich.console import Console
 
 from kvref_conformance.conversation import Exchange, shown
+from kvref_conformance.probe import EVERY
 from kvref_conformance.report import html, jsonl
 from kvref_conformance.report.header import Header
 from kvref_conformance.report.progress import Watch
 from kvref_conformance.report.table import chapter_table, rendered
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED, Tally, Verdict
+from kvref_conformance.verdict import (
+    DEVIATES,
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    SUITE_ERROR,
+    UNSUPPORTED,
+    VERDICTS,
+    Tally,
+    Verdict,
+)
 
 ODD = Exchange("a", "get x\r\n", ("END\r\n",), "VALUE x 0 1\r\n\xff<b>\r\nEND\r\n", written=("get {k}\r\n", ""))
 
@@ -39,11 +51,11 @@ def tally(*words: str, complaints: tuple[str, ...] = ()) -> Tally:
     ("words", "complaints", "code"),
     [
         ((HOLDS,), (), 0),
-        ((HOLDS, DEVIATES, UNSUPPORTED, NOT_JUDGED), (), 0),
+        ((HOLDS, DEVIATES, UNSUPPORTED, NOT_RUN), (), 0),
         ((HOLDS, FAILS), (), 1),
         ((HOLDS,), ("a row matches no case",), 1),
         ((HOLDS, FAILS, SUITE_ERROR), (), 2),
-        ((UNSUPPORTED, NOT_JUDGED), (), 2),
+        ((UNSUPPORTED, NOT_RUN), (), 2),
         ((), (), 2),
     ],
 )
@@ -71,6 +83,9 @@ def test_the_lines_are_header_verdicts_footer(tmp_path: Path) -> None:
         "profile_reason": "as asked for",
         "sql": None,
         "database": None,
+        "level": "must",
+        "features": {"touch": True, "meta": False},
+        "catalogue": "00",
         "seed": 7,
         "examples": 60,
         "platform": "here",
@@ -96,14 +111,7 @@ def test_the_lines_are_header_verdicts_footer(tmp_path: Path) -> None:
         "text": "text of fails",
         "conversation": said,
     }
-    assert footer["totals"] == {
-        "holds": 1,
-        "deviates": 0,
-        "fails": 1,
-        "unsupported": 0,
-        "not judged": 0,
-        "suite error": 0,
-    }
+    assert footer["totals"] == dict.fromkeys(VERDICTS, 0) | {"holds": 1, "fails": 1}
     assert (footer["complaints"], footer["exit_code"]) == (["odd"], 1)
 
 
@@ -141,7 +149,10 @@ def test_a_password_is_not_reported() -> None:
         class profile:  # noqa: N801 - stands for an attribute
             name = "kvref"
 
-    header = Header.of(Anywhere(), "mysql://root:secret@h:3306/", "MySQL 8.0.33", 1, 1)  # type: ignore[arg-type]
+        features = EVERY
+
+    options = Namespace(sql="mysql://root:secret@h:3306/", level="must", seed=1, examples=1)
+    header = Header.of(Anywhere(), "MySQL 8.0.33", options)  # type: ignore[arg-type]
     assert header.sql == "mysql://root:***@h:3306/"
 
 
@@ -152,9 +163,9 @@ def test_bytes_are_shown_as_a_reader_types_them() -> None:
 
 def test_the_table_counts_by_chapter() -> None:
     text = rendered(chapter_table(tally(HOLDS, FAILS, HOLDS)))
-    assert re.search(r"storage +2 +· +·", text)
-    assert re.search(r"bind +· +· +1", text)
-    assert re.search(r"all +2 +· +1", text)
+    assert re.search(r"storage +2 +·", text)
+    assert re.search(r"bind +· +1", text)
+    assert re.search(r"all +2 +1", text)
     assert max(map(len, text.splitlines())) <= 80
 
 

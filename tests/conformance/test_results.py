@@ -20,7 +20,7 @@ def conversation(version: str, outcome: str, cause: str = "") -> dict[str, Any]:
 
 
 def report(folder: Path, *, complete: bool = True) -> None:
-    totals = {"holds": 7, "deviates": 2, "fails": 1, "unsupported": 5, "not judged": 1, "suite error": 0}
+    totals = {"holds": 7, "deviates": 2, "fails": 1, "unsupported": 5, "not-run": 1, "suite-error": 0}
     lines: list[dict[str, Any]] = [{"kind": "header", "database": "MySQL 9.9.9"}]
     lines += [{"kind": "footer", "totals": totals}] if complete else []
     for profile in results.PROFILES:

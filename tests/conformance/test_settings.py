@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kvref_conformance.errors import NotJudged
+from kvref_conformance.errors import NotRun
 from kvref_conformance.sql.settings import INTERVAL, NEVER, NO_WAY, Settings, by_command
 
 FOUR = {"daemon_memcached_w_batch_size": 4}
@@ -49,7 +49,7 @@ def test_a_refusal_is_the_reason_of_every_case_and_asked_once(scripted: Callable
     starts = Starts("no setting 'x'")
     settings = Settings(scripted().address, starts.restart, starts.prepare, starts.connect)
     for _ in range(2):
-        with pytest.raises(NotJudged, match="no setting 'x'"):
+        with pytest.raises(NotRun, match="no setting 'x'"):
             settings.bring(FOUR)
     settings.bring(None)
     assert len(starts.seen) == 1
@@ -57,7 +57,7 @@ def test_a_refusal_is_the_reason_of_every_case_and_asked_once(scripted: Callable
 
 def test_without_a_way_the_option_is_named(scripted: Callable[..., Any]) -> None:
     settings = Settings(scripted().address, Starts(None).restart, lambda: None, lambda: None)
-    with pytest.raises(NotJudged, match=NO_WAY):
+    with pytest.raises(NotRun, match=NO_WAY):
         settings.bring(FOUR)
 
 

@@ -13,7 +13,7 @@ from live import target_or_skip
 
 from kvref_conformance import endpoint
 from kvref_conformance.case import Setup, Shape
-from kvref_conformance.errors import CannotJudge, NotJudged
+from kvref_conformance.errors import CannotJudge, NotRun
 from kvref_conformance.sql import connect
 from kvref_conformance.sql.base import POLICY_COLUMNS, literal
 from kvref_conformance.sql.world import USUAL, World
@@ -192,7 +192,7 @@ def test_a_configuration_is_written_and_put_back(world: World, monkeypatch: pyte
 def test_without_a_way_to_reload_a_configuration_is_not_judged(world: World) -> None:
     world.create()
     stuck = World(world.database, world._endpoint, None, "z9999")
-    with pytest.raises(NotJudged, match="--reload"):
+    with pytest.raises(NotRun, match="--reload"):
         stuck.configure(Setup(":"))
 
 

@@ -21,7 +21,7 @@ from kvref_conformance.cases import CHAPTERS
 from kvref_conformance.deviations import Deviations
 from kvref_conformance.judge import Judge, new_tag
 from kvref_conformance.machine import judge_machine
-from kvref_conformance.plugin import DEFAULT_SEED as SEED
+from kvref_conformance.options import DEFAULT_SEED as SEED
 from kvref_conformance.shapes import judge_shapes
 from kvref_conformance.sql import reload
 from kvref_conformance.sql.settings import Settings

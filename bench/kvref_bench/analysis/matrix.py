@@ -29,21 +29,36 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 # The suite's words, the one that counts most first: a requirement is what the worst of its cases is.
-VERDICTS: Final = ("fails", "suite error", "deviates", "not judged", "holds", "unsupported")
+VERDICTS: Final = (
+    *("crash", "hang", "fails", "flaky", "suite-error", "deviates", "non-strict", "not-run"),
+    *("holds", "disabled", "unsupported"),
+)
+# A quirk holds; the others are what reports said before there were levels.
+READ_AS: Final = {"quirk": "holds", "not judged": "not-run", "suite error": "suite-error"}
 COLOURS: Final = {
+    "crash": "#5c0011",
+    "hang": "#7f0018",
     "fails": "#b0122b",
-    "suite error": "#6a0dad",
+    "flaky": "#d9485f",
+    "suite-error": "#6a0dad",
     "deviates": "#e69f00",
-    "not judged": "#c9ced4",
+    "non-strict": "#f0c96b",
+    "not-run": "#c9ced4",
     "holds": "#0072b2",
+    "disabled": "#e3e6ea",
     "unsupported": "#f3f4f6",
 }
 MEANING: Final = {
     "holds": "holds",
+    "non-strict": "breaks what is not demanded",
     "deviates": "deviates, as documented",
     "fails": "fails",
-    "suite error": "suite error",
-    "not judged": "not judged",
+    "flaky": "breaks at times",
+    "hang": "hangs",
+    "crash": "crashes",
+    "suite-error": "suite error",
+    "not-run": "not run",
+    "disabled": "switched off",
     "unsupported": "does not apply",
 }
 UNDER: Final = "Each line is a requirement, with the worst verdict of its cases; below, how many there are"
@@ -89,6 +104,8 @@ def read(path: Path) -> Report:
         raise BenchError(f"{path}: no whole report: {error}; run `kvref conform --report DIR` again") from error
     if not known:
         raise BenchError(f"{path}: format {header['format']} or no last line; run `kvref conform --report DIR` again")
+    for line in lines:
+        line["verdict"] = READ_AS.get(line["verdict"], line["verdict"])
     rows = [
         {"requirement": each, **{name: line[name] for name in ("chapter", "case", "verdict", "reason")}}
         for line in lines
@@ -107,7 +124,7 @@ def read_all(folder: Path) -> dict[str, Report]:
 def by_requirement(reports: Mapping[str, Report]) -> pd.DataFrame:
     """Give the verdict of each requirement (rows) for each server (columns).
 
-    A requirement is what the worst of its cases is; one that no case of a report names is `not judged`.
+    A requirement is what the worst of its cases is; one that no case of a report names is `not-run`.
     The rows stand by area and number, with a level `area` before `requirement`.
     """
     columns = {}
@@ -116,7 +133,7 @@ def by_requirement(reports: Mapping[str, Report]) -> pd.DataFrame:
     for server, report in reports.items():
         rank = report.cases["verdict"].map(VERDICTS.index).groupby(report.cases["requirement"]).min()
         columns[server] = rank.map(VERDICTS.__getitem__)
-    matrix = pd.DataFrame(columns).astype(object).fillna("not judged")
+    matrix = pd.DataFrame(columns).astype(object).fillna("not-run")
     areas = pd.Index([area(str(each)) for each in matrix.index], name="area")
     matrix = matrix.rename_axis("requirement").set_index(areas, append=True).swaplevel()
     order = list(AREAS)
@@ -144,7 +161,7 @@ def differing(matrix: pd.DataFrame, pair: Sequence[str]) -> pd.DataFrame:
     if len(pair) < 2:
         return matrix.iloc[:0]
     one, other = pair
-    applies = ~matrix[[one, other]].isin(["unsupported", "not judged"]).any(axis=1)
+    applies = ~matrix[[one, other]].isin(["unsupported", "disabled", "not-run"]).any(axis=1)
     return matrix.loc[applies & (matrix[one] != matrix[other]), [one, other]]
 
 

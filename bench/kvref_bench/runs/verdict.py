@@ -11,6 +11,7 @@ from kvref_bench.errors import BenchError
 
 REPORT: Final = "report.jsonl"
 FORMAT: Final = 1  # of the report, which its first line tells
+BROKEN: Final = frozenset({"fails", "flaky", "hang", "crash"})
 NONE: Final = "no conformance report: nothing says that this endpoint answers correctly"
 SQL: Final = "SQL alone: it does not speak the protocol that is judged"
 
@@ -25,7 +26,7 @@ def read(folder: Path | str) -> dict[str, object]:
 
     Returns:
         profile, endpoint, version, suite, database and date; `totals` of cases by verdict; `failed`: ids of the
-        requirements that a case with the verdict `fails` tests; `conforms`; `sha256` of the file.
+        requirements that a broken case tests; `conforms`; `sha256` of the file.
 
     Raises:
         BenchError: it is missing, cut short, no report, or of another format.
@@ -50,7 +51,7 @@ def read(folder: Path | str) -> dict[str, object]:
         **{name: header.get(name) for name in ("profile", "endpoint", "version", "suite", "database")},
         "date": header.get("started"),
         "totals": footer["totals"],
-        "failed": sorted({each for line in lines if line.get("verdict") == "fails" for each in line["requirements"]}),
+        "failed": sorted({each for line in lines if line.get("verdict") in BROKEN for each in line["requirements"]}),
         "conforms": footer["exit_code"] == 0,
         "sha256": hashlib.sha256(content).hexdigest(),
     }

@@ -16,4 +16,4 @@ CASES = (case("any-order-of-commands", "KV-SEQ-001"),)
 
 
 def test_machine(case: Case, run: Run) -> None:
-    end_test(run, judge_machine(run.judge, case, "machine", run.examples, run.seed))
+    end_test(run, *judge_machine(run.judge, case, "machine", run.examples, run.seed))

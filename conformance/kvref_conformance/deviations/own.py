@@ -23,7 +23,7 @@ from tomlkit.items import AoT, Table
 
 from kvref_conformance.cases import all_cases
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS
+from kvref_conformance.verdict import BROKEN, DEVIATES, FAILS, KEPT, NON_STRICT, base
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.verdict import Verdict
 
+BREAKS: Final = BROKEN | {NON_STRICT}
 SUBJECTS: Final = ("case", "requirement")
 KINDS: Final[Mapping[str, type]] = {
     "case": str,
@@ -106,25 +107,33 @@ class OwnDeviations:
         self._seen: dict[OwnRow, list[Verdict]] = defaultdict(list)
         self._unnamed: list[Verdict] = []
 
+    def names(self, verdict: Verdict) -> bool:
+        """Tell whether a row names the case."""
+        return self._row(verdict) is not None
+
     def judged(self, verdict: Verdict) -> Verdict:
         """Return the verdict on a case in the light of the file.
 
-        What fails and is named deviates; what holds and is named fails, unless it is flaky.
+        What is broken and named deviates; what holds and is named fails, unless it is flaky.
         """
-        if verdict.verdict not in {HOLDS, FAILS}:
+        word = verdict.verdict
+        if word not in KEPT | BREAKS:
             return verdict
-        row = next((row for row in self._here if row.fits(verdict.case, verdict.requirements)), None)
+        row = self._row(verdict)
         if row is None:
-            if verdict.verdict == FAILS:
+            if word in BROKEN and base(verdict.case) == verdict.case:
                 self._unnamed.append(verdict)
             return verdict
         self._seen[row].append(verdict)
-        if verdict.verdict == FAILS:
+        if word in BREAKS:
             return replace(verdict, verdict=DEVIATES, reason=" ".join(filter(None, (row.reason, row.link))))
         if row.flaky:
             return verdict
         text = f"unexpected pass of case {verdict.case}: {self._path.name} says {row.reason!r}; remove {row}"
         return replace(verdict, verdict=FAILS, reason=text, text=text)
+
+    def _row(self, verdict: Verdict) -> OwnRow | None:
+        return next((row for row in self._here if row.fits(base(verdict.case), verdict.requirements)), None)
 
     def complaints(self) -> list[str]:
         """Return what is wrong with the file: rows whose day is over, and such as name no case of the suite."""
@@ -143,9 +152,9 @@ class OwnDeviations:
         rows, gone = tomlkit.aot(), 0
         for row, table in zip(self._rows, old, strict=True):
             verdicts = self._seen.get(row, [])
-            failing = [verdict.case for verdict in verdicts if verdict.verdict == FAILS]
+            failing = list(dict.fromkeys(base(each.case) for each in verdicts if each.verdict in BREAKS))
             over = row in self._expired or row in self._dead
-            if not over and (len(failing) == len(verdicts) or row.flaky):
+            if not over and (all(each.verdict in BREAKS for each in verdicts) or row.flaky):
                 rows.append(table)
                 continue
             gone += 1

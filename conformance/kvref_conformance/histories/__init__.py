@@ -11,10 +11,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.errors import NotJudged
+from kvref_conformance.errors import NotRun
 from kvref_conformance.histories.rules import Limits
 from kvref_conformance.histories.run import Histories
-from kvref_conformance.verdict import FAILS, HOLDS, NOT_JUDGED, UNSUPPORTED, Verdict
+from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
@@ -41,16 +41,16 @@ def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: i
     def verdict(word: str, reason: str = "", text: str = "") -> Verdict:
         return Verdict(case.id, chapter, case.requirements, word, reason, round(time.monotonic() - began, 4), text=text)
 
-    profile = judge.endpoint.profile
-    if not profile.flag("mapping.supported"):
-        return verdict(UNSUPPORTED, f"profile {profile.name} has no mappings")
+    refused = judge.refuse(case)
+    if refused is not None:
+        return verdict(*refused)
     if judge.world is None or judge.settings is None or case.settings is None:
-        return verdict(NOT_JUDGED, "needs --sql DSN: the suite makes its own tables and looks at them")
+        return verdict(NOT_RUN, "needs --sql DSN: the suite makes its own tables and looks at them")
     try:
         judge.settings.bring(case.settings)
         judge.world.configure(None)
-    except NotJudged as reason:
-        return verdict(NOT_JUDGED, str(reason))
+    except NotRun as reason:
+        return verdict(NOT_RUN, str(reason))
     if Limits.of(case.settings).gives_up:
         count = -(-count // SLOW)
     with Histories(judge.endpoint, judge.world, case.settings) as histories:

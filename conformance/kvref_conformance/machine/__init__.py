@@ -7,7 +7,7 @@ only once `gets` has shown it). It shares no code with the server, only the fact
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hypothesis import seed
 from hypothesis.errors import Flaky
@@ -17,38 +17,53 @@ from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.generated import example_settings, no_folder_left_behind
 from kvref_conformance.machine.rules import CommandMachine
-from kvref_conformance.verdict import FAILS, HOLDS, NOT_JUDGED, Verdict
+from kvref_conformance.machine.talk import Enough
+from kvref_conformance.machine.writing import as_case
+from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
 
-STEPS = 30
+STEPS: Final = 30
+# Things found by one run, and seconds after which no more are looked for.
+MOST: Final = 12
+SECONDS: Final = 90.0
 
 
-def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> Verdict:
-    """Hold random conversations with the endpoint.
+def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
+    """Hold random conversations with the endpoint until nothing new is found, or MOST things are.
 
     Args:
         judge: of the run; gives endpoint, tables and keys.
         case: names the requirement.
         chapter: for the verdict.
-        examples: how many conversations, of at most STEPS commands each.
+        examples: how many conversations, of at most STEPS commands each, for each thing found.
         start: seed; the same seed, endpoint and suite give the same conversations.
     """
-    began = time.monotonic()
-    if judge.world is None and judge.endpoint.profile.flag("mapping.supported"):
-        why = "needs --sql DSN: the machine uses three mappings of its own"
-        return Verdict(case.id, chapter, case.requirements, NOT_JUDGED, why)
+    refused = judge.refuse(case)
+    if refused is None and judge.world is None and judge.endpoint.profile.flag("mapping.supported"):
+        refused = NOT_RUN, "needs --sql DSN: the machine uses three mappings of its own"
+    if refused is not None:
+        return [Verdict(case.id, chapter, case.requirements, *refused)]
     if judge.world is not None:
         judge.world.configure(None)
-    machine: type[CommandMachine] = type("SeededMachine", (CommandMachine,), {"judge": judge})
-    failure = _run(machine, examples, start)
-    word, reason, text = HOLDS, "", ""
-    if failure:
-        word, reason, text = FAILS, judge.statement_of(case), judge.explain(case, failure)
+    machine: type[CommandMachine] = type("SeededMachine", (CommandMachine,), {"judge": judge, "known": set()})
+    found: list[Verdict] = []
+    began = last = time.monotonic()
+    while len(found) < MOST and time.monotonic() - began < SECONDS and not judge.pulse.ended:
+        failure = _run(machine, examples, start)
+        if not failure:
+            break
+        machine.known.add(machine.last_signature)
+        name = f"{case.id}~{len(found) + 1}" if found else case.id
+        text, said = judge.explain(case, failure), machine.last_failure
+        now = time.monotonic()
+        about = (judge.statement_of(case), round(now - last, 4), said, text)
+        found.append(Verdict(name, chapter, case.requirements, FAILS, *about, script=as_case(case, said, judge)))
+        last = now
     duration = round(time.monotonic() - began, 4)
-    return Verdict(case.id, chapter, case.requirements, word, reason, duration, machine.last_failure, text)
+    return found or [Verdict(case.id, chapter, case.requirements, HOLDS, "", duration)]
 
 
 def _run(machine: type[CommandMachine], examples: int, start: int) -> str:
@@ -60,6 +75,8 @@ def _run(machine: type[CommandMachine], examples: int, start: int) -> str:
             )
     except CaseFailed as failure:
         return f"seed {start}\n{failure}"
+    except Enough:
+        return f"seed {start}; the endpoint ended too often to look for less\n{render(machine.last_failure)}"
     except Flaky:
         text = f"seed {start}; the same bytes, sent again, were answered otherwise"
         return f"{text}\n{render(machine.last_failure)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,11 +24,23 @@ CLOSED = "the endpoint closed the connection"
 Word = tuple[str | None, int | None]
 
 
+# An endpoint that ends is started again for each conversation that shows it, which takes seconds.
+MOST_CRASHES = 20
+Signature = tuple[str, ...]
+
+
+class Enough(BaseException):
+    """The endpoint ended so often that no shorter conversation is looked for."""
+
+
 class Talk(RuleBasedStateMachine):
-    """One conversation; `judge` is set by the subclass that `judge_machine` makes."""
+    """One conversation; `judge` and `known` are set by the subclass that `judge_machine` makes."""
 
     judge: ClassVar[Judge]
+    known: ClassVar[set[Signature]]
+    crashes: ClassVar[int] = 0
     last_failure: ClassVar[tuple[Exchange, ...]] = ()
+    last_signature: ClassVar[Signature] = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,12 +68,15 @@ class Talk(RuleBasedStateMachine):
         Raises:
             CaseFailed: it is not allowed; the text is the conversation so far.
         """
+        if self.failed:
+            return
         reply = self.links[on].ask((f"{line}\r\n".encode("latin-1"),), patience=PATIENCE)
         texts = tuple(alternative.text for alternative in allowed)
         got = reply.data.decode("latin-1")
         note = f"hang: no complete answer within {PATIENCE:g} s" if reply.hang else CLOSED if reply.closed else ""
-        self.exchanges.append(Exchange(on, f"{line}\r\n", texts, got, note))
-        if note or not self.model.accept(got, allowed):
+        kept = not note and self.model.accept(got, allowed)
+        self.exchanges.append(Exchange(on, f"{line}\r\n", texts, got, note, kept))
+        if not kept:
             self._fail()
 
     def bind_name(self, on: str, name: str) -> None:
@@ -127,11 +143,38 @@ class Talk(RuleBasedStateMachine):
         listed = ", ".join(f"'{key}'" for key in dict.fromkeys([*self.keys, *(str(row[0]) for row in wanted)]))
         statement = f"SELECT c1, c2, c3 FROM {table} WHERE c1 IN ({listed}) ORDER BY c1"  # noqa: S608 - own names
         got = sorted(tuple(row) for row in self.judge.world.database.query(statement))
-        self.exchanges.append(Exchange("sql", statement, (str(wanted),), str(got)))
+        self.exchanges.append(Exchange("sql", statement, (str(wanted),), str(got), "", got == wanted))
         if got != wanted:
             self._fail()
 
     def _fail(self) -> None:
+        """End the conversation; quietly, where an earlier one of this run has failed so."""
         self.failed = True
-        type(self).last_failure = tuple(self.exchanges)
+        signature = self._signature()
+        if self.judge.pulse.is_lost():
+            self._bring_back()
+            signature = ("crash", *signature)
+        if signature in self.known:
+            return
+        cls = type(self)
+        cls.last_failure, cls.last_signature = tuple(self.exchanges), signature
         raise CaseFailed(render(self.exchanges))
+
+    def _signature(self) -> Signature:
+        last = self.exchanges[-1]
+        verb, *rest = last.sent.split(" ")
+        texts = [verb, "noreply" if rest and rest[-1].startswith("noreply") else "", last.note, last.got, *last.allowed]
+        return tuple(re.sub(r"\d+", "0", self._without_keys(text)) for text in texts)
+
+    def _without_keys(self, text: str) -> str:
+        for key in self.keys:
+            text = text.replace(key, "k")
+        return text
+
+    def _bring_back(self) -> None:
+        cls = type(self)
+        cls.crashes += 1
+        self.judge.pulse.bring_back("any-order-of-commands")
+        if self.judge.pulse.ended or cls.crashes > MOST_CRASHES:
+            cls.last_failure, cls.last_signature = tuple(self.exchanges), ("crash",)
+            raise Enough

@@ -7,15 +7,18 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.report.header import FORMAT
+from kvref_conformance.verdict import NOT_RUN, SUITE_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-AGAIN = "run `kvref conform --report DIR` again"
+# What reports called them before there were levels.
+OLD: Final = {"not judged": NOT_RUN, "suite error": SUITE_ERROR}
+AGAIN: Final = "run `kvref conform --report DIR` again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,7 @@ def _outcome(line: Mapping[str, Any]) -> Outcome:
         line["case"],
         line["chapter"],
         tuple(line["requirements"]),
-        line["verdict"],
+        OLD.get(line["verdict"], line["verdict"]),
         line["reason"],
         line["duration"],
         line.get("text", ""),

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED, counted
+from kvref_conformance.verdict import BROKEN, DEVIATES, HOLDS, KEPT, NON_STRICT, QUIRK, SUITE_ERROR, VERDICTS, counted
 
 if TYPE_CHECKING:
     from kvref_conformance.matrix.column import Column, Outcome
@@ -61,25 +61,28 @@ def as_junit(grid: Grid) -> str:
 def badge(column: Column) -> str:
     """Return what an endpoint badge of shields.io reads: a word for the run, or how much of it does not hold."""
     totals = column.totals()
-    wrong = totals[FAILS] + totals[SUITE_ERROR] + len(column.complaints)
+    bad = (*(word for word in VERDICTS if word in BROKEN), SUITE_ERROR)
+    wrong = sum(totals[word] for word in bad) + len(column.complaints)
     if wrong:
-        message, colour = f"{counted(totals, (FAILS, SUITE_ERROR)) or f'{wrong} complaints'}", "red"
-    elif totals[DEVIATES]:
-        message, colour = counted(totals, (HOLDS, DEVIATES)), "yellow"
+        message, colour = f"{counted(totals, bad) or f'{wrong} complaints'}", "red"
+    elif totals[DEVIATES] + totals[NON_STRICT]:
+        message, colour = counted(totals, (HOLDS, QUIRK, NON_STRICT, DEVIATES)), "yellow"
     else:
-        message, colour = counted(totals, (HOLDS,)), "brightgreen" if totals[HOLDS] else "lightgrey"
+        held = totals[HOLDS] + totals[QUIRK]
+        message, colour = counted(totals, (HOLDS, QUIRK)), "brightgreen" if held else "lightgrey"
     label = f"kvref {column.header['profile']}"
     return json.dumps({"schemaVersion": BADGE, "label": label, "message": message, "color": colour}, indent=1) + "\n"
 
 
 def _suite(column: Column) -> ET.Element:
     totals = column.totals()
-    skipped = totals[UNSUPPORTED] + totals[NOT_JUDGED] + totals[DEVIATES]
+    failures = sum(totals[word] for word in BROKEN)
+    skipped = totals.total() - failures - totals[SUITE_ERROR] - totals[HOLDS] - totals[QUIRK]
     suite = ET.Element(
         "testsuite",
         name=column.name,
         tests=str(totals.total()),
-        failures=str(totals[FAILS]),
+        failures=str(failures),
         errors=str(totals[SUITE_ERROR] + len(column.complaints)),
         skipped=str(skipped),
         time=f"{sum(outcome.duration for outcome in column.outcomes.values()):.3f}",
@@ -98,10 +101,10 @@ def _case(column: Column, outcome: Outcome) -> ET.Element:
     case = ET.Element(
         "testcase", classname=f"{column.name}.{outcome.chapter}", name=name, time=f"{outcome.duration:.4f}"
     )
-    if outcome.verdict in {FAILS, SUITE_ERROR}:
-        kind = "failure" if outcome.verdict == FAILS else "error"
+    if outcome.verdict in BROKEN | {SUITE_ERROR}:
+        kind = "error" if outcome.verdict == SUITE_ERROR else "failure"
         ET.SubElement(case, kind, message=_plain(outcome.reason)).text = _plain(outcome.text)
-    elif outcome.verdict != HOLDS:
+    elif outcome.verdict not in KEPT:
         ET.SubElement(case, "skipped", message=_plain(f"{outcome.verdict}: {outcome.reason}"))
     return case
 

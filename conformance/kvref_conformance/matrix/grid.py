@@ -8,7 +8,21 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance import requirements
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED
+from kvref_conformance.verdict import (
+    CRASH,
+    DEVIATES,
+    DISABLED,
+    FAILS,
+    FLAKY,
+    HANG,
+    HOLDS,
+    NON_STRICT,
+    NOT_RUN,
+    QUIRK,
+    SUITE_ERROR,
+    TRIED,
+    UNSUPPORTED,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,9 +31,10 @@ if TYPE_CHECKING:
     from kvref_conformance.requirements import Requirement
 
 # The word that counts most first: a requirement is on an endpoint what the worst of its cases is.
-WORST: Final = (FAILS, SUITE_ERROR, DEVIATES, NOT_JUDGED, HOLDS, UNSUPPORTED)
-# Of these the endpoint was asked, so that its answers can be compared.
-TRIED: Final = frozenset({HOLDS, DEVIATES, FAILS})
+WORST: Final = (
+    *(CRASH, HANG, FAILS, FLAKY, SUITE_ERROR, DEVIATES, NON_STRICT, NOT_RUN),
+    *(QUIRK, HOLDS, DISABLED, UNSUPPORTED),
+)
 
 SAME: Final = "the same"
 ANSWERS: Final = "answers differ"
@@ -117,4 +132,4 @@ def _row(requirement: Requirement, cases: tuple[str, ...], columns: Sequence[Col
 
 def _worst(column: Column, cases: Iterable[str]) -> str:
     found = {column.outcomes[case].verdict for case in cases if case in column.outcomes}
-    return next((word for word in WORST if word in found), NOT_JUDGED)
+    return next((word for word in WORST if word in found), NOT_RUN)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.conversation import shown
 from kvref_conformance.matrix.grid import VERDICTS_DIFFER, changes
-from kvref_conformance.verdict import FAILS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED
+from kvref_conformance.verdict import BROKEN, DISABLED, NOT_RUN, SUITE_ERROR, UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ def summary(grid: Grid) -> str:
     lines = ["## kvref conformance", "", *_table(("endpoint", "judged", *words), _counts(grid, words)), ""]
     lines += [f"- **{column.name}**: {complaint}" for column in grid.columns for complaint in column.complaints]
     for column in grid.columns:
-        broken = [o for o in column.outcomes.values() if o.verdict in {FAILS, SUITE_ERROR}]
+        broken = [o for o in column.outcomes.values() if o.verdict in BROKEN | {SUITE_ERROR}]
         for outcome in broken:
             lines += ["", f"**{outcome.case}** {outcome.verdict} on {column.name}", "", *_fenced([outcome.text])]
     differing = [row for row in grid.rows if row.parts == VERDICTS_DIFFER]
@@ -73,7 +73,7 @@ def _pair(grid: Grid, before: Column, after: Column) -> list[str]:
 
 
 def _applies(row: Row, column: Column) -> bool:
-    return row.verdicts[column.name] not in {UNSUPPORTED, NOT_JUDGED}
+    return row.verdicts[column.name] not in {UNSUPPORTED, DISABLED, NOT_RUN}
 
 
 def _beside(one: Outcome, other: Outcome, number: int, names: tuple[str, str]) -> Iterator[str]:

@@ -12,7 +12,22 @@ from kvref_conformance.conversation import shown
 from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, WORST, parting
 from kvref_conformance.requirements import LEVELS
 from kvref_conformance.spec.page import prose
-from kvref_conformance.verdict import ABOUT, DEVIATES, FAILS, HOLDS, NOT_JUDGED, SUITE_ERROR, UNSUPPORTED
+from kvref_conformance.verdict import (
+    ABOUT,
+    BROKEN,
+    CRASH,
+    DEVIATES,
+    DISABLED,
+    FAILS,
+    FLAKY,
+    HANG,
+    HOLDS,
+    NON_STRICT,
+    NOT_RUN,
+    QUIRK,
+    SUITE_ERROR,
+    UNSUPPORTED,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +36,20 @@ if TYPE_CHECKING:
     from kvref_conformance.matrix.grid import Grid
 
 # A verdict is told by its sign too, not by colour alone.
-SIGNS: Final = {HOLDS: "✓", DEVIATES: "≠", FAILS: "✗", SUITE_ERROR: "!", NOT_JUDGED: "?", UNSUPPORTED: "·"}
+SIGNS: Final = {
+    HOLDS: "✓",
+    QUIRK: "✓",
+    NON_STRICT: "~",
+    DEVIATES: "≠",
+    FLAKY: "±",
+    FAILS: "✗",
+    HANG: "…",
+    CRASH: "†",
+    UNSUPPORTED: "·",
+    DISABLED: "-",
+    NOT_RUN: "?",
+    SUITE_ERROR: "!",
+}
 # A conversation as the page shows it: connection, sent, got, note.
 Talk = tuple[tuple[str, ...], ...]
 PARTS: Final = (VERDICTS_DIFFER, ANSWERS, SAME)
@@ -83,7 +111,7 @@ def _held(outcomes: Sequence[Outcome | None], talks: dict[Talk, int]) -> list[li
                 seen[same] = talks.setdefault(tuple(map(_shown, outcome.steps)), len(talks))
             number = parting(told[0], outcome)
             talk, parts = seen[same], None if number is None else outcome.place(number)
-        text = outcome.text if outcome.verdict in {FAILS, SUITE_ERROR} else ""
+        text = outcome.text if outcome.verdict in BROKEN | {SUITE_ERROR} else ""
         held.append([WORST.index(outcome.verdict), outcome.reason, talk, parts, text])
     return held
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from kvref_conformance import __version__
+from kvref_conformance import __version__, requirements
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Mapping
+
     from kvref_conformance.endpoint import Endpoint
 
 FORMAT: Final = 1
@@ -29,6 +32,9 @@ class Header:
         profile_reason: how the profile was chosen.
         sql: DSN of the view behind, without a password; None without one.
         database: what is behind, such as `MySQL 8.0.33`; None without a view.
+        level: what counted: one of `verdict.DEMANDS`.
+        features: of the endpoint, by name, where it was asked or a profile file says.
+        catalogue: SHA-256 of the requirements.
         seed: of the machine.
         examples: random conversations of the machine.
         platform: where the suite ran.
@@ -43,14 +49,23 @@ class Header:
     profile_reason: str
     sql: str | None
     database: str | None
+    level: str
+    features: Mapping[str, bool]
+    catalogue: str
     seed: int
     examples: int
     platform: str
     started: str
 
     @classmethod
-    def of(cls, target: Endpoint, sql: str | None, database: str | None, seed: int, examples: int) -> Header:
-        """Describe a run that begins now."""
+    def of(cls, target: Endpoint, database: str | None, options: Namespace) -> Header:
+        """Describe a run that begins now.
+
+        Args:
+            target: the endpoint.
+            database: what is behind it; None without a view.
+            options: of the run.
+        """
         return cls(
             format=FORMAT,
             suite=__version__,
@@ -58,10 +73,13 @@ class Header:
             version=target.version,
             profile=target.profile.name,
             profile_reason=target.reason,
-            sql=_without_password(sql),
+            sql=_without_password(options.sql),
             database=database,
-            seed=seed,
-            examples=examples,
+            level=options.level,
+            features=dict(target.features.there),
+            catalogue=requirements.digest(),
+            seed=options.seed,
+            examples=options.examples,
             platform=f"{platform.platform()}, Python {platform.python_version()}",
             started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         )

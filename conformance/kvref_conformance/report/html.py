@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref_conformance import pages, requirements
 from kvref_conformance.deviations import defects
-from kvref_conformance.verdict import ABOUT, CONFORMS, COULD_NOT_JUDGE, VERDICTS, counted
+from kvref_conformance.verdict import ABOUT, BROKEN, CONFORMS, COULD_NOT_JUDGE, SUITE_ERROR, VERDICTS, counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,8 @@ def write(path: Path, header: Header, tally: Tally) -> None:
             about=_about(header),
             outcome={"word": word, "sentence": f"{word}: {counted(totals)}"},
             complaints=tally.complaints,
-            words=VERDICTS,
+            words=[word for word in VERDICTS if totals[word]],
+            broken=BROKEN | {SUITE_ERROR},
             meaning=ABOUT,
             totals=totals,
             defects=defects.of(header.profile),
@@ -45,11 +46,17 @@ def _about(header: Header) -> list[tuple[str, str]]:
     return [
         ("profile", f"{header.profile} ({header.profile_reason})"),
         ("sql", f"{header.sql}: {header.database}" if header.sql else "none"),
+        ("counts", f"level {header.level}; {_features(header)}"),
         ("machine", f"{header.examples} examples, seed {header.seed}"),
         ("suite", f"{header.suite}, report format {header.format}"),
         ("started", header.started),
         ("on", header.platform),
     ]
+
+
+def _features(header: Header) -> str:
+    missing = [name for name, there in header.features.items() if not there]
+    return f"the endpoint has no {', '.join(missing)}" if missing else "every feature asked for is there"
 
 
 def _chapter(name: str, tally: Tally) -> dict[str, Any]:
@@ -69,4 +76,5 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "duration": verdict.duration,
         "conversation": verdict.conversation,
         "text": verdict.text,
+        "repeated": verdict.repeated,
     }

@@ -49,6 +49,8 @@ def _line(verdict: Verdict) -> dict[str, Any]:
         line["conversation"] = [_shortened(asdict(exchange)) for exchange in verdict.conversation]
     if verdict.verdict != HOLDS:
         line["text"] = verdict.text
+    if verdict.repeated:
+        line["repeated"] = verdict.repeated
     return line
 
 

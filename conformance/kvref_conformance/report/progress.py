@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kvref_conformance.report.table import chapter_table
-from kvref_conformance.verdict import FAILS, SUITE_ERROR, counted
+from kvref_conformance.verdict import BROKEN, SUITE_ERROR, counted
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -41,7 +41,7 @@ class Watch:
             self._bar.update(self._task, advance=1, description=verdict.chapter)
         elif tally.totals(verdict.chapter).total() == self._expected[verdict.chapter]:
             self._console.print(f"{verdict.chapter}: {counted(tally.totals(verdict.chapter))}", highlight=False)
-        if verdict.verdict in {FAILS, SUITE_ERROR}:
+        if verdict.verdict in BROKEN | {SUITE_ERROR}:
             self._console.print(f"\n[red]{verdict.verdict}[/red]", highlight=False)
             self._console.print(verdict.text, markup=False, highlight=False, soft_wrap=True)
 

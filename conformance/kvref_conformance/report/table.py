@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from kvref_conformance.verdict import FAILS, SUITE_ERROR, VERDICTS
+from kvref_conformance.verdict import BROKEN, FAILS, HOLDS, SUITE_ERROR, VERDICTS
 
 if TYPE_CHECKING:
     from kvref_conformance.verdict import Tally
@@ -19,7 +19,7 @@ def chapter_table(tally: Tally) -> Table:
     table = Table(title="verdicts by chapter", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
     table.add_column("chapter", no_wrap=True)
     totals = tally.totals()
-    words = [word for word in VERDICTS if word != SUITE_ERROR or totals[word]]
+    words = [word for word in VERDICTS if totals[word] or word in {HOLDS, FAILS}]
     for word in words:
         table.add_column(word, justify="right", no_wrap=True)
     for chapter in tally.chapters():
@@ -40,4 +40,4 @@ def rendered(table: Table) -> str:
 def _cell(word: str, count: int) -> str:
     if not count:
         return "·"
-    return f"[red]{count}[/red]" if word in {FAILS, SUITE_ERROR} else str(count)
+    return f"[red]{count}[/red]" if word in BROKEN | {SUITE_ERROR} else str(count)

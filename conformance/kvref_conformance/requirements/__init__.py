@@ -6,6 +6,7 @@ break it stands in `kvref_conformance.deviations`, never here. `kvref_conformanc
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from dataclasses import dataclass
@@ -165,6 +166,14 @@ def chapters() -> tuple[Chapter, ...]:
     if found != set(CHAPTERS):
         raise SuiteError(f"requirements: files and CHAPTERS differ in {', '.join(sorted(found ^ set(CHAPTERS)))}")
     return parse({name: folder.joinpath(f"{name}.toml").read_text(encoding="utf-8") for name in CHAPTERS})
+
+
+@cache
+def digest() -> str:
+    """Return the SHA-256 of the catalogue: of what is demanded, in the order of CHAPTERS."""
+    folder = files(__package__)
+    texts = (folder.joinpath(f"{name}.toml").read_bytes() for name in CHAPTERS)
+    return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
 def parse(texts: Mapping[str, str]) -> tuple[Chapter, ...]:

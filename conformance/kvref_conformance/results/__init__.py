@@ -17,7 +17,7 @@ from kvref_conformance.errors import SuiteError
 from kvref_conformance.marks import between
 from kvref_conformance.transcripts import listing
 from kvref_conformance.transcripts.replay import LISTED, SAME
-from kvref_conformance.verdict import DEVIATES, HOLDS, UNSUPPORTED
+from kvref_conformance.verdict import DEVIATES, DISABLED, HOLDS, QUIRK, UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,9 +74,12 @@ def _read(path: Path) -> str:
         raise SuiteError(f"{path}: {error.strerror}: run .ci/results") from error
 
 
-def _suite(totals: Mapping[str, int]) -> Counts:
-    otherwise = sum(totals.values()) - totals[HOLDS] - totals[DEVIATES] - totals[UNSUPPORTED]
-    return dict(zip(COLUMNS, (totals[HOLDS], totals[DEVIATES], otherwise, totals[UNSUPPORTED]), strict=True))
+def _suite(given: Mapping[str, int]) -> Counts:
+    totals = Counter(given)
+    holds = totals[HOLDS] + totals[QUIRK]
+    unsupported = totals[UNSUPPORTED] + totals[DISABLED]
+    otherwise = sum(totals.values()) - holds - totals[DEVIATES] - unsupported
+    return dict(zip(COLUMNS, (holds, totals[DEVIATES], otherwise, unsupported), strict=True))
 
 
 def _replay(outcomes: list[dict[str, Any]]) -> Counts:

@@ -13,11 +13,11 @@ from hypothesis import given, seed
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
-from kvref_conformance.errors import CaseFailed, NotJudged
+from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.generated import example_settings, no_folder_left_behind
 from kvref_conformance.shapes import strategies
 from kvref_conformance.shapes.talk import Talk
-from kvref_conformance.verdict import FAILS, HOLDS, NOT_JUDGED, UNSUPPORTED, Verdict
+from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,19 +48,20 @@ def judge_shapes(judge: Judge, case: Case, chapter: str, examples: int, start: i
     def verdict(word: str, reason: str, talk: Talk | None = None, text: str = "") -> Verdict:
         exchanges = tuple(talk.last) if talk is not None else ()
         duration = round(time.monotonic() - began, 4)
-        return Verdict(case.id, chapter, case.requirements, word, reason, duration, exchanges, text)
+        script = talk.script(case) if talk is not None else None
+        return Verdict(case.id, chapter, case.requirements, word, reason, duration, exchanges, text, script=script)
 
-    profile = judge.endpoint.profile
-    if not profile.flag("mapping.supported"):
-        return verdict(UNSUPPORTED, f"profile {profile.name} has no mappings")
+    refused = judge.refuse(case)
+    if refused is not None:
+        return verdict(*refused)
     if judge.world is None:
-        return verdict(NOT_JUDGED, "needs --sql DSN: the suite makes its own tables and looks at them")
+        return verdict(NOT_RUN, "needs --sql DSN: the suite makes its own tables and looks at them")
     talk = Talk(judge, judge.world)
     draws, hold = _kinds(talk)[case.id]
     try:
         failure = _run(draws, hold, max(2, examples // SHARE[case.id]), start)
-    except NotJudged as reason:
-        return verdict(NOT_JUDGED, str(reason))
+    except NotRun as reason:
+        return verdict(NOT_RUN, str(reason))
     if failure:
         return verdict(FAILS, judge.statement_of(case), talk, judge.explain(case, failure))
     return verdict(HOLDS, "")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Setup, Shape
+from kvref_conformance.case import Say, Setup, Shape, Sql
 from kvref_conformance.conversation import Exchange, render
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.shapes.model import Table
@@ -12,6 +13,7 @@ from kvref_conformance.sql.base import CONTAINER_COLUMNS, literal
 from kvref_conformance.template import Names
 
 if TYPE_CHECKING:
+    from kvref_conformance.case import Case, Step
     from kvref_conformance.judge import Judge
     from kvref_conformance.link import Link
     from kvref_conformance.shapes.strategies import Cells, Command, Drawn
@@ -32,6 +34,10 @@ class Talk:
 
     def __init__(self, judge: Judge, world: World) -> None:
         self.last: list[Exchange] = []
+        self._steps: list[Step] = []
+        self._setup: Setup | None = None
+        self._shape = PLAIN
+        self._own: dict[str, str] = {}
         self._judge = judge
         self._world = world
         self._names = Names({}, judge.fresh_key)
@@ -49,8 +55,9 @@ class Talk:
         """Insert a row of `containers` beside a good one, and want it known or unknown."""
         cells, usable = drawn
         self._begin(None)
-        names = self._world.shaped(PLAIN)
+        names = self._table(PLAIN)
         name = self._judge.fresh_key("r")
+        self._own[name] = "{k}"
         given = {"schema": "test", "table": names["t"], **cells}
         row = (name, *(given.get(part, getattr(PLAIN, part, None)) for part in PARTS))
         containers = self._world.database.containers
@@ -69,12 +76,27 @@ class Talk:
         self._begin(Setup(delimiter, separator=separator))
         self._hold(table, commands, separator, delimiter)
 
+    def script(self, case: Case) -> Case:
+        """Return a case with the steps of the last conversation, on a table of its own."""
+        return replace(case, steps=tuple(self._steps), setup=self._setup, shape=self._shape, bind="")
+
     def _begin(self, setup: Setup | None) -> None:
-        self.last = []
+        self.last, self._steps, self._setup = [], [], setup
         self._world.configure(setup)
 
+    def _table(self, shape: Shape) -> dict[str, str]:
+        self._shape = shape
+        names = self._world.shaped(shape)
+        self._own = {names["t"]: "{t}", names["m"]: "{m}"}
+        return names
+
+    def _named(self, text: str) -> str:
+        for own, name in self._own.items():
+            text = text.replace(own, name)
+        return text
+
     def _hold(self, table: Drawn, commands: list[Command], separator: str, delimiter: str = "") -> None:
-        names = self._world.shaped(table.shape)
+        names = self._table(table.shape)
         model = Table(self._judge.endpoint.profile, table.key, table.values, separator)
         self._insert(table, names["t"], model)
         with self._judge.endpoint.link() as link:
@@ -99,20 +121,31 @@ class Talk:
         statement = f"SELECT {columns} FROM {name}"  # noqa: S608 - own names
         wanted = sorted(map(str, model.content()))
         got = sorted(str(tuple(row)) for row in self._world.database.query(statement))
-        self.last.append(Exchange("sql", statement, (" ".join(wanted),), " ".join(got)))
+        self.last.append(Exchange("sql", statement, (" ".join(wanted),), " ".join(got), "", got == wanted))
+        ordered = tuple(sorted(model.content(), key=lambda row: str(row[0])))
+        self._steps.append(Sql(self._named(f"{statement} ORDER BY k"), ordered))
         if got != wanted:
             raise CaseFailed(render(self.last))
 
     def _sql(self, statement: str) -> None:
         self._world.database.execute(statement)
         self.last.append(Exchange("sql", statement, (), ""))
+        self._steps.append(Sql(self._named(statement), None))
 
     def _say(self, link: Link, line: str, allowed: str) -> None:
         reply = link.ask((line.encode("latin-1"),), patience=PATIENCE)
         got = reply.data.decode("latin-1")
-        note = "hang" if reply.hang else "the endpoint closed the connection" if reply.closed else ""
-        self.last.append(Exchange("a", line, (allowed,), got, note))
-        if note or not self._names.match(allowed, got):
+        note = (
+            f"hang: no complete answer within {PATIENCE:g} s"
+            if reply.hang
+            else "the endpoint closed the connection"
+            if reply.closed
+            else ""
+        )
+        kept = not note and self._names.match(allowed, got)
+        self.last.append(Exchange("a", line, (allowed,), got, note, kept))
+        self._steps.append(Say((self._named(line),), (self._named(allowed),), patience=PATIENCE))
+        if not kept:
             raise CaseFailed(render(self.last))
 
 

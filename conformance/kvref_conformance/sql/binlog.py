@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.errors import NotJudged
+from kvref_conformance.errors import NotRun
 
 if TYPE_CHECKING:
     from kvref_conformance.sql.base import Database
@@ -22,10 +22,10 @@ def end(database: Database) -> tuple[str, int]:
     """Return file and position of the end of the log.
 
     Raises:
-        NotJudged: the server writes none.
+        NotRun: the server writes none.
     """
     if database.query("SELECT @@GLOBAL.log_bin") != [(1,)]:
-        raise NotJudged("needs a binary log of the server: --log-bin --binlog-format=row")
+        raise NotRun("needs a binary log of the server: --log-bin --binlog-format=row")
     file, size, *_ = database.query("SHOW BINARY LOGS")[-1]
     return str(file), int(str(size))
 

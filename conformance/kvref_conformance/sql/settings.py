@@ -6,7 +6,7 @@ import shlex
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.errors import NotJudged
+from kvref_conformance.errors import NotRun
 from kvref_conformance.sql.reload import wait_for_port
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Settings:
         """Let the endpoint run with these settings; None: with its own, as before the run.
 
         Raises:
-            NotJudged: it cannot be started again, or refuses them.
+            NotRun: it cannot be started again, or refuses them.
             CaseFailed: it did not come back.
         """
         settings = {} if wanted is None else {INTERVAL: NEVER, **wanted}
@@ -59,7 +59,12 @@ class Settings:
         reason = self._refused.get(key) or self._start(settings)
         if reason:
             self._refused[key] = reason
-            raise NotJudged(reason)
+            raise NotRun(reason)
+
+    def forget(self) -> None:
+        """Take it that the endpoint runs with its own settings: something else has started it."""
+        self._current = {}
+        self._reconnect()
 
     def _start(self, settings: dict[str, int]) -> str:
         self._prepare()

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import Setup
-from kvref_conformance.errors import CannotJudge, NotJudged
+from kvref_conformance.errors import CannotJudge, NotRun
 from kvref_conformance.sql.base import CONTAINER_COLUMNS, DEMO_COLUMNS, POLICY_COLUMNS
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class World:
         """Bring the endpoint into a configuration; None is the usual one.
 
         Raises:
-            NotJudged: there is no way to reload.
+            NotRun: there is no way to reload.
             CaseFailed: the endpoint did not come back from the reload.
         """
         setup = wanted or USUAL
@@ -117,7 +117,7 @@ class World:
         """Make the endpoint read its configuration again and wait until it has.
 
         Raises:
-            NotJudged: there is no way to reload.
+            NotRun: there is no way to reload.
             CaseFailed: the endpoint did not come back.
         """
         reload = self._require_reload()
@@ -153,7 +153,7 @@ class World:
         over tables it cannot read.
 
         Raises:
-            NotJudged: as `configure`.
+            NotRun: as `configure`.
         """
         self.configure(None)
         for names in self._shapes.values():
@@ -203,7 +203,7 @@ class World:
 
     def _require_reload(self) -> Callable[[], None]:
         if self._reload is None:
-            raise NotJudged("needs --reload COMMAND: the endpoint must read its configuration again")
+            raise NotRun("needs --reload COMMAND: the endpoint must read its configuration again")
         return self._reload
 
     def _map_own(self) -> None:

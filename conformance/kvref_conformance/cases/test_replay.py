@@ -1,0 +1,19 @@
+"""The case of a replay file, where --replay names one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kvref_conformance.plugin import end_test
+
+if TYPE_CHECKING:
+    from kvref_conformance.case import Case
+    from kvref_conformance.run import Run
+    from kvref_conformance.script import Script
+
+CASES: tuple[Case, ...] = ()
+
+
+def test_replay(replay: Script, run: Run) -> None:
+    end_test(run, replace(run.judge.judge(replay.case, replay.chapter), script=replay.case))

@@ -1,0 +1,185 @@
+"""Ask an endpoint which features it has before judging it, so that what it lacks is not judged case by case.
+
+Features are what memcached's protocol has beside its core; a request for each is refused (ERROR, a closed connection,
+silence) or answered. What was found is a file that a user can freeze: what it says is then demanded.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import tomlkit
+
+from kvref_conformance.case import By, Say, innermost
+from kvref_conformance.errors import CannotJudge
+from kvref_conformance.link import BINARY_ASK, Link
+from kvref_conformance.waiting import Asks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from kvref.profiles import Profile
+    from kvref_conformance.case import Case, Step
+
+PATIENCE: Final = 1.0
+KEY: Final = "kvref-no-such-key"
+# A request whose answer shows the feature, where there is no item of that name; of `binary` a frame.
+REQUESTS: Final[Mapping[str, bytes]] = {
+    "binary": BINARY_ASK,
+    "cas": f"gets {KEY}\r\n".encode(),
+    "touch": f"touch {KEY} 0\r\n".encode(),
+    "gat": f"gat 0 {KEY}\r\n".encode(),
+    "meta": b"mn\r\n",
+    "flush_all": b"flush_all\r\n",
+    "stats": b"stats\r\n",
+    "verbosity": b"verbosity 0\r\n",
+    "bind": f"bind {KEY}\r\n".encode(),
+}
+WORDS: Final[Mapping[str, str]] = {
+    "gets": "cas", "cas": "cas", "touch": "touch", "gat": "gat", "gats": "gat", "flush_all": "flush_all",
+    "stats": "stats", "verbosity": "verbosity", "bind": "bind",
+    **dict.fromkeys(("mg", "ms", "md", "ma", "mn", "me"), "meta"),
+}  # fmt: skip
+VERB: Final = re.compile(r"(?:^|\n)([a-z_]+)(?=[ \r])")
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What an endpoint has.
+
+    Args:
+        there: by name; one that is not named is taken for there.
+        refused: how one was refused, by name, or ""; empty for a profile file.
+        file: name of the profile file; empty where the endpoint was asked.
+    """
+
+    there: Mapping[str, bool]
+    refused: Mapping[str, str]
+    file: str = ""
+
+    def missing(self, names: Iterable[str]) -> str:
+        """Return the first of these features that is not there, or ""."""
+        return next((name for name in names if not self.there.get(name, True)), "")
+
+    def why(self, name: str) -> str:
+        """Say why a missing feature counts as missing."""
+        return f"{self.file}: {name} = false" if self.file else f"the probe found no {name}: {self.refused[name]}"
+
+
+# Where nobody asked.
+EVERY: Final = Features({}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A profile file.
+
+    Args:
+        profile: name of the facts.
+        features: what the endpoint is to have.
+    """
+
+    profile: str
+    features: Features
+
+
+def probe(address: tuple[str, int], sentinel: bytes, *, flushes: bool) -> Features:
+    """Ask for every feature, each on a connection of its own.
+
+    Args:
+        address: host and port.
+        sentinel: the endpoint's whole VERSION line.
+        flushes: flush_all may be sent; else it is not asked for, and taken for there.
+    """
+    asked: dict[str, str] = {}
+    for name, request in REQUESTS.items():
+        if name == "flush_all" and not flushes:
+            continue
+        asked[name] = _refusal(address, sentinel, request, binary=name == "binary")
+    return Features({name: not said for name, said in asked.items()}, asked)
+
+
+def needed(case: Case, profile: Profile) -> set[str]:
+    """Return the features that a case needs: those of its verbs, unless the profile expects a refusal.
+
+    Args:
+        case: of the suite.
+        profile: answers what is allowed where endpoints may differ.
+    """
+    return {name for step in map(innermost, case.steps) for name in _needed(step, profile)}
+
+
+def as_toml(profile: str, version: str, features: Features) -> str:
+    """Return the profile file: what a probe found, with its reasons, for `--profile FILE`."""
+    document = tomlkit.document()
+    document.add(tomlkit.comment("What an endpoint is judged as: kvref conform HOST:PORT --profile THIS-FILE"))
+    document.add("profile", profile)
+    document.add(tomlkit.comment(f"asked of VERSION {version}; false: cases that need it are not run"))
+    table = tomlkit.table()
+    for name, there in features.there.items():
+        item = tomlkit.item(there)
+        if not there:
+            item.comment(features.refused.get(name, "frozen"))
+        table.add(name, item)
+    document.add("features", table)
+    return tomlkit.dumps(document)
+
+
+def read(path: Path) -> Frozen:
+    """Read a profile file.
+
+    Args:
+        path: of it.
+
+    Raises:
+        CannotJudge: it is missing or malformed.
+    """
+    try:
+        found = tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
+    except OSError as error:
+        raise CannotJudge(f"{path}: {error.strerror or error}: --dry-run --profile auto prints such a file") from error
+    except ValueError as error:
+        raise CannotJudge(f"{path}: {error}") from error
+    table = found.get("features", {})
+    if found.keys() - {"profile", "features"} or not isinstance(found.get("profile"), str):
+        raise CannotJudge(f'{path}: a profile file has profile = "NAME" and [features], and nothing else')
+    if not isinstance(table, dict):
+        raise CannotJudge(f"{path}: features = {table!r}: write a table [features]")
+    for name, value in table.items():
+        if name not in REQUESTS:
+            raise CannotJudge(f"{path}: no feature {name!r}: choose of {', '.join(REQUESTS)}")
+        if not isinstance(value, bool):
+            raise CannotJudge(f"{path}: {name} = {value!r}: true or false")
+    return Frozen(found["profile"], Features(table, {}, path.name))
+
+
+def _refusal(address: tuple[str, int], sentinel: bytes, request: bytes, *, binary: bool) -> str:
+    """Return how a request is refused; "" where it is answered."""
+    with Link(address, sentinel) as link:
+        reply = link.tell((request,), PATIENCE)
+    answered = reply.data[:1] == b"\x81" if binary else reply.data and not reply.data.startswith(b"ERROR")
+    if answered:
+        return ""
+    if reply.data:
+        return f"it answers {reply.data[:40].decode('latin-1').strip()!r}"
+    return "it closes the connection" if reply.closed else f"it answers nothing within {PATIENCE:g} s"
+
+
+def _needed(step: Step, profile: Profile) -> Iterator[str]:
+    if isinstance(step, Say | Asks) and step.binary:
+        yield "binary"
+    elif isinstance(step, Asks):
+        yield from _of_words(step.request)
+    elif isinstance(step, Say):
+        texts = step.allow.of(profile) if isinstance(step.allow, By) else step.allow
+        if not all(text.startswith("ERROR") for text in texts):
+            yield from _of_words("".join(step.pieces))
+
+
+def _of_words(text: str) -> Iterator[str]:
+    for found in VERB.finditer(text):
+        if found[1] in WORDS:
+            yield WORDS[found[1]]

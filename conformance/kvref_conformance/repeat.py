@@ -1,0 +1,99 @@
+"""A failure tried again: is it always there, at times, or only while nobody waits longer?"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.case import Say
+from kvref_conformance.waiting import Answers, Asks, Ends, Eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvref_conformance.case import Case, Step
+
+DEFAULT_TIMES: Final = 5
+# Of a whole run: an endpoint that breaks hundreds of cases by hanging must not take an hour.
+BUDGET_SECONDS: Final = 60.0
+# Of one failure; a hang takes seconds each time.
+SHARE_SECONDS: Final = 6.0
+SLOWER: Final = 10.0
+# No single wait is made longer than this.
+LONGEST_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """What became of the repetitions.
+
+    Args:
+        failed: how many broke the requirement again.
+        tried: how many there were.
+        timing: all did, and one with waits SLOWER times as long did not.
+    """
+
+    failed: int
+    tried: int
+    timing: bool = False
+
+    @property
+    def flaky(self) -> bool:
+        """Tell whether it broke the requirement at some times and not at others."""
+        return self.failed < self.tried
+
+    def __str__(self) -> str:
+        if not self.tried:
+            return "not repeated"
+        if self.flaky:
+            return f"flaky {self.failed}/{self.tried}"
+        word = f"timing: kept with waits {SLOWER:g} times as long" if self.timing else "deterministic"
+        return f"{word} ({self.failed}/{self.tried})"
+
+
+class Repeats:
+    """Repeats failures within a budget of time.
+
+    Args:
+        times: of each failure, at most; 0 for none.
+    """
+
+    def __init__(self, times: int) -> None:
+        self._times = times
+        self._left = BUDGET_SECONDS
+
+    def of(self, breaks: Callable[[float], bool], *, waits: bool) -> Repeated:
+        """Try a failure again.
+
+        Args:
+            breaks: holds the conversation on fresh keys with waits so many times as long; tells whether it breaks.
+            waits: time is part of it: it hung, or a step waits.
+        """
+        began = time.monotonic()
+        failed = tried = 0
+        while tried < self._times and time.monotonic() - began < min(self._left, SHARE_SECONDS):
+            tried += 1
+            failed += breaks(1.0)
+        patient = waits and self._left > BUDGET_SECONDS / 2
+        timing = bool(patient and tried and failed == tried and not breaks(SLOWER))
+        self._left = max(0.0, self._left - (time.monotonic() - began))
+        return Repeated(failed, tried, timing)
+
+
+def waits(case: Case) -> bool:
+    """Tell whether a case has steps that wait."""
+    return any(isinstance(step, Answers | Asks | Ends | Eventually) for step in case.steps)
+
+
+def slowed(step: Step, slower: float) -> Step:
+    """Return a step with its waits so many times as long, each up to LONGEST_SECONDS."""
+    if isinstance(step, Say | Answers | Ends):
+        return replace(step, patience=_longer(step.patience, slower))
+    if isinstance(step, Eventually):
+        return replace(step, within=_longer(step.within, slower))
+    return step
+
+
+def _longer(seconds: float, slower: float) -> float:
+    return max(seconds, min(seconds * slower, LONGEST_SECONDS))

@@ -1,0 +1,100 @@
+"""Which cases a run tries: all, those that fit --only, those that were broken last time, or that of a replay file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kvref_conformance import script
+from kvref_conformance.case import Case
+from kvref_conformance.errors import CannotJudge, SuiteError
+from kvref_conformance.matrix.column import read
+from kvref_conformance.script import Script
+from kvref_conformance.verdict import BROKEN
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+Wanted = Callable[[Case], bool]
+
+
+def wanted(options: Namespace) -> Wanted:
+    """Return what tells whether a case is to be tried.
+
+    Args:
+        options: pytest's, with those of the plugin.
+
+    Raises:
+        CannotJudge: --last-failed without a report that can be read, or in which nothing is broken.
+    """
+    last = _last_failed(options.report) if options.last_broken else None
+
+    def fits(case: Case) -> bool:
+        names = (case.id, *case.requirements)
+        globbed = not options.only or any(fnmatchcase(name, glob) for name in names for glob in options.only)
+        return globbed and (last is None or case.id in last)
+
+    return fits
+
+
+def replayed(options: Namespace) -> Script | None:
+    """Return what --replay names, and judge it by the profile that it was judged by; None without it.
+
+    Args:
+        options: pytest's, with those of the plugin.
+
+    Raises:
+        CannotJudge: the file cannot be used.
+    """
+    if not options.replay:
+        return None
+    found = script.read(Path(options.replay))
+    if options.profile == "auto":
+        options.profile = found.profile
+    return found
+
+
+def split(items: list[pytest.Item], fits: Wanted, *, replay: bool) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return the tests that a run takes, and those that it leaves out.
+
+    Args:
+        items: all that were collected; tests that are none of the suite's stay.
+        fits: as `wanted`.
+        replay: the case of a replay file is wanted, and nothing else.
+    """
+    taken: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        case = case_of(item)
+        is_replay = getattr(item, "originalname", "") == "test_replay"
+        if case is not None or is_replay:
+            chosen = is_replay if replay else not is_replay and case is not None and fits(case)
+        else:
+            chosen = not replay
+        (taken if chosen else left).append(item)
+    return taken, left
+
+
+def case_of(item: pytest.Item) -> Case | None:
+    """Return the case of a test; None for a test that is none of the suite's."""
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return None
+    case = item.callspec.params.get("case")
+    return case if isinstance(case, Case) else None
+
+
+def _last_failed(report: str | None) -> set[str]:
+    if report is None:
+        raise CannotJudge("--last-failed needs --report DIR: the report that says what was broken")
+    try:
+        outcomes = read(Path(report)).outcomes.values()
+    except SuiteError as error:
+        raise CannotJudge(f"--last-failed: {error}") from error
+    found = {outcome.case for outcome in outcomes if outcome.verdict in BROKEN}
+    if not found:
+        raise CannotJudge(f"--last-failed: nothing is broken in the report {report}")
+    return found
