@@ -8,8 +8,11 @@ from kvref.errors import TargetError
 from kvref.targets.builds import MARIADB, MYSQL_5_6, MYSQL_8_0, MYSQL_9_7
 from kvref.targets.kvref_serve import KvrefInnoDB, KvrefSQLite
 from kvref.targets.memcached import Memcached
+from kvref.targets.nodecached import Nodecached
 from kvref.targets.plugin import MySQLPlugin, config_script
 from kvref.targets.sql_only import SQLOnly
+from kvref.targets.twemproxy import Twemproxy
+from kvref.targets.yrmcds import Yrmcds
 
 if TYPE_CHECKING:
     from kvref.targets.recipe import Recipe
@@ -19,10 +22,16 @@ _MYSQL_8_0 = SQLOnly(
     "mysql-8.0", "MySQL 8.0.33 with the plugin's schema, without the plugin; SQL only", MYSQL_8_0, config_script
 )
 _MYSQL_9_7 = SQLOnly("mysql-9.7", "MySQL 9.7 of Debian sid, in a chroot, for root; SQL only", MYSQL_9_7)
+_PLUGIN_8_0 = MySQLPlugin("mysql-8.0-plugin", "mysql-8.0", "MySQL 8.0.33 with daemon_memcached", MYSQL_8_0)
+_MEMCACHED = Memcached()
 _RECIPES: tuple[Recipe, ...] = (
-    MySQLPlugin("mysql-8.0-plugin", "mysql-8.0", "MySQL 8.0.33 with daemon_memcached", MYSQL_8_0),
+    _PLUGIN_8_0,
     MySQLPlugin("mysql-5.6-plugin", "mysql-5.6", "MySQL 5.6.14 with daemon_memcached", MYSQL_5_6),
-    Memcached(),
+    _MEMCACHED,
+    Twemproxy("twemproxy", "twemproxy in front of the target mysql-8.0-plugin", _PLUGIN_8_0, "memcached"),
+    Twemproxy("twemproxy-memcached", "twemproxy in front of the target memcached", _MEMCACHED, "memcached"),
+    Yrmcds(),
+    Nodecached(),
     KvrefSQLite(),
     KvrefInnoDB("kvref-mariadb", "kvref over MariaDB", _MARIADB),
     KvrefInnoDB("kvref-mysql-8.0", "kvref over MySQL 8.0.33 without the plugin", _MYSQL_8_0),

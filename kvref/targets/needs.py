@@ -14,6 +14,10 @@ from kvref.errors import TargetError
 _TOOLS = {
     "mvn": "maven",
     "memcached": "memcached",
+    "nutcracker": "nutcracker",
+    "yrmcdsd": "yrmcds",
+    "node": "nodejs",
+    "npm": "npm",
     "mariadbd": "mariadb-server-core",
     "debootstrap": "debootstrap",
     "apt-get": "apt",

@@ -35,6 +35,14 @@ def free_port() -> int:
     )
 
 
+def free_ports(count: int) -> list[int]:
+    """Pick that many different ones; see `free_port`."""
+    found: set[int] = set()
+    while len(found) < count:
+        found.add(free_port())
+    return list(found)
+
+
 def ask_version(port: int, seconds: float = 2.0) -> str:
     """Ask `version` in the memcached text protocol.
 

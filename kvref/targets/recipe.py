@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 class Recipe(Protocol):
-    """How one target boots. Implementations: `plugin.py`, `memcached.py`, `kvref_serve.py`, `sql_only.py`."""
+    """How one target boots. Implementations: `plugin.py`, `memcached.py`, `twemproxy.py`, `yrmcds.py`, `nodecached.py`,
+    `kvref_serve.py`, `sql_only.py`.
+    """
 
     @property
     def name(self) -> str:

@@ -1,0 +1,77 @@
+"""nodecached: a server of memcached's text protocol in JavaScript, which npm installs into kvref's cache.
+
+It takes what one read of its socket brings for one command, and each connection has items of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kvref.targets.folders import build_once, cache_root
+from kvref.targets.needs import MissingError, tool
+from kvref.targets.ports import LOOPBACK, ask_version, free_port
+from kvref.targets.target import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvref.targets.progress import Progress
+    from kvref.targets.run import Run
+
+_START_SECONDS = 20.0
+_LAST_LINES = 8
+_HERE: Final = Path(__file__).parent / "node"
+# The second pins what nodecached depends on, with checksums: its own package.json takes any version.
+_PINS: Final = ("package.json", "package-lock.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Nodecached:
+    """The program `nodecached` of the package of that name; see `recipe.Recipe` for the fields."""
+
+    name: str = "nodecached"
+    profile: str = "memcached"
+    summary: str = "nodecached, memcached's text protocol in JavaScript"
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Install it the first time, start it and wait for its port.
+
+        options: of nodecached, e.g. `-vv` or `--maxSizeMb=64`; it ignores one that it does not know.
+        Raises MissingError without Node or when npm fails, TargetError when it ends.
+        """
+        node = tool("node")
+        program = _installed(progress) / "node_modules" / "nodecached" / "bin" / "nodecached.js"
+        port = free_port()
+        mine = [each.replace("{mc_port}", str(port)) for each in options]
+        run.start("nodecached", [node, "--require", str(_HERE / "loopback.js"), str(program), "-p", str(port), *mine])
+        version = run.wait_for(f"nodecached at {LOOPBACK}:{port}", lambda: ask_version(port), _START_SECONDS)
+        return Endpoint(address=f"{LOOPBACK}:{port}", version=version)
+
+
+def _installed(progress: Progress) -> Path:
+    def install(folder: Path) -> None:
+        for each in _PINS:
+            shutil.copy(_HERE / each, folder)
+        # What a package wants to run while it is installed is not run: none of these needs it.
+        command = [tool("npm"), "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+        progress.step("installing nodecached with npm (once)")
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            last = "\n".join(done.stdout.splitlines()[-_LAST_LINES:])
+            raise MissingError(f"npm could not install nodecached (status {done.returncode}):\n{last}")
+
+    digest = hashlib.sha256(b"".join((_HERE / each).read_bytes() for each in _PINS)).hexdigest()
+    return build_once(cache_root() / "servers" / f"nodecached-{digest[:8]}", install, progress)

@@ -1,0 +1,207 @@
+"""Servers and proxies of others that speak memcached's protocol: twemproxy, yrmcds and nodecached."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import time
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+from live import missing_skips, target_or_skip
+
+from kvref import targets
+from kvref.errors import TargetError
+from kvref.targets import needs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Require = Callable[[str], None]
+    Run = Callable[..., Any]
+
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("state")]
+
+# What runs, the main one last, and what the last one or the one behind it says of itself.
+SERVERS = {
+    "twemproxy": (["mysqld", "nutcracker"], "8.0.33"),
+    "twemproxy-memcached": (["memcached", "nutcracker"], "1."),
+    "yrmcds": (["yrmcdsd"], "yrmcds version "),
+    "nodecached": (["nodecached"], "nodecached-0.2.0"),
+}
+EVERY = pytest.mark.parametrize("name", SERVERS)
+
+
+def talk(address: str, *requests: bytes) -> list[bytes]:
+    """Send requests on one connection, each after the answer to the one before; an answer that is cut ends them."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        answers = []
+        for request in requests:
+            connection.sendall(request)
+            answer = b""
+            # yrmcds sends an answer in pieces now and then.
+            while not answer.endswith(b"END\r\n" if answer.startswith((b"VALUE ", b"STATS ")) else b"\r\n"):
+                more = connection.recv(4096)
+                if not more:
+                    return [*answers, answer]
+                answer += more
+            answers.append(answer)
+        return answers
+
+
+def ended(folder: Path, processes: Sequence[int]) -> bool:
+    """Wait until the processes and their folder are gone."""
+    deadline = time.monotonic() + 10
+    while folder.exists() or any(psutil.pid_exists(each) for each in processes):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@EVERY
+def test_it_comes_and_goes(name: str, state: Path, kvref_json: Run, available: Require) -> None:
+    available(name)
+    up = kvref_json("up", name)
+    programs, version = SERVERS[name]
+    assert (up["profile"], up["sql"], up["store"], up["socket"]) == ("memcached", None, None, None)
+    assert up["version"].startswith(version)
+    asked = talk(up["address"], b"version\r\n", b"set k 7 0 1\r\nx\r\n", b"get k\r\n", b"delete k\r\n")
+    said = f"VERSION {up['version']}\r\n".encode()
+    assert asked == [said, b"STORED\r\n", b"VALUE k 7 1\r\nx\r\nEND\r\n", b"DELETED\r\n"]
+
+    processes = json.loads((state / f"{name}.json").read_text())["processes"]
+    assert [each["name"] for each in processes] == programs
+    assert processes[-1]["pid"] == up["pid"]
+    found = [psutil.Process(each["pid"]).net_connections("inet") for each in processes]
+    listening = [each.laddr.ip for each in chain(*found) if each.status == psutil.CONN_LISTEN]
+    assert len(listening) >= len(programs)
+    assert all(each.startswith("127.") for each in listening), listening
+
+    assert kvref_json("down", name) == [{"name": name, "was_running": True}]
+    assert ended(Path(up["folder"]), [each["pid"] for each in processes])
+
+
+@EVERY
+def test_two_at_once_do_not_meet(name: str) -> None:
+    with target_or_skip(name) as one, target_or_skip(name) as other:
+        assert one.address != other.address
+        assert talk(one.memcached(), b"set k 0 0 1\r\nx\r\n") == [b"STORED\r\n"]
+        assert talk(other.memcached(), b"get k\r\n") == [b"END\r\n"]
+    for each in (one, other):
+        assert ended(each.folder, [each.pid])
+
+
+def test_twemproxy_passes_on_what_the_plugin_answers() -> None:
+    with target_or_skip("twemproxy") as target:
+        demo = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+        assert talk(target.memcached(), b"get AA\r\n") == [demo]
+        # Why the suite gets no SQL of it: nobody can choose a mapping for himself.
+        assert talk(target.memcached(), b"bind aaa\r\n") == [b""]
+        mapped = b"VALUE @@aaa 0 14\r\ntest/demo_test\r\nEND\r\n"
+        assert talk(target.memcached(), b"get @@aaa\r\n", b"get AA\r\n") == [mapped, demo]
+
+
+def test_an_option_reaches_the_server_behind_twemproxy_or_twemproxy() -> None:
+    value = b"x" * 1_500_000
+    store = b"set k 0 0 %d\r\n%b\r\n" % (len(value), value)
+    with target_or_skip("twemproxy-memcached") as target:
+        assert talk(target.memcached(), store) == [b"SERVER_ERROR object too large for cache\r\n"]
+    with target_or_skip("twemproxy-memcached", ["--server=--max-item-size=2m", "--mbuf-size=512"]) as target:
+        assert talk(target.memcached(), store) == [b"STORED\r\n"]
+        assert "--mbuf-size=512" in psutil.Process(target.pid).cmdline()
+
+
+def test_an_option_is_a_line_of_the_configuration_of_yrmcds() -> None:
+    value = b"x" * 1_500_000
+    store = b"set k 0 0 %d\r\n%b\r\n" % (len(value), value)
+    with target_or_skip("yrmcds", ["max_data_size=2M"]) as target:
+        assert talk(target.memcached(), store) == [b"STORED\r\n"]
+
+
+def test_an_option_reaches_nodecached() -> None:
+    with target_or_skip("nodecached", ["--maxSizeMb=64"]) as target:
+        assert b"STATS max_bytes 67108864\r\n" in talk(target.memcached(), b"stats\r\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "said"),
+    [
+        ("twemproxy-memcached", "--mbuf-size=many", r"nutcracker exited with status 1 while(?s:.*)--mbuf-size=N"),
+        ("twemproxy-memcached", "--server=--no-such-option", r"memcached exited with (?s:.*)no-such-option"),
+        ("yrmcds", "workers=many", r"yrmcdsd exited with status 1 while(?s:.*)Illegal value for workers"),
+    ],
+)
+def test_a_refused_option_is_explained_and_leaves_nothing(
+    name: str, option: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(TargetError, match=said), target_or_skip(name, [option]):
+        pytest.fail("it started")
+    assert not list(tmp_path.glob("kvref-*"))
+
+
+def test_the_end_of_the_server_behind_twemproxy_is_a_crash(state: Path, kvref_json: Run, available: Require) -> None:
+    available("twemproxy-memcached")
+    up = kvref_json("up", "twemproxy-memcached")
+    behind = json.loads((state / "twemproxy-memcached.json").read_text())["processes"][0]
+    os.kill(behind["pid"], signal.SIGKILL)
+    seen = next(each for each in kvref_json("status") if each["name"] == "twemproxy-memcached")
+    assert (seen["state"], seen["exit_status"]) == ("crashed", -signal.SIGKILL)
+    assert "memcached" in seen["reason"]
+    kvref_json("down", "twemproxy-memcached")
+    assert ended(Path(up["folder"]), [up["pid"], behind["pid"]])
+
+
+def test_nodecached_is_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVREF_CACHE", str(tmp_path))
+    with target_or_skip("nodecached") as target:
+        assert target.version == "nodecached-0.2.0"
+    (folder,) = (each for each in (tmp_path / "servers").iterdir() if each.is_dir())
+    # Without the network it starts all the same.
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
+    with targets.running("nodecached"):
+        pass
+    shutil.rmtree(folder)
+    monkeypatch.setenv("npm_config_fetch_retries", "0")
+    monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm"))
+    with (
+        pytest.raises(targets.MissingError, match=r"npm could not install nodecached \(status 1\):(?s:.*)127.0.0.1"),
+        targets.running("nodecached"),
+    ):
+        pytest.fail("it started")
+    assert [each.suffix for each in (tmp_path / "servers").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize(
+    ("name", "installation"),
+    [
+        ("twemproxy", "'nutcracker' is not installed.*: apt-get install nutcracker"),
+        ("yrmcds", "'yrmcdsd' is not installed.*: apt-get install yrmcds"),
+        ("nodecached", "'node' is not installed.*: apt-get install nodejs"),
+    ],
+)
+def test_a_missing_program_is_named_with_its_package(
+    name: str, installation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(needs, "_SERVERS", "")
+    with pytest.raises(targets.MissingError, match=installation), targets.running(name):
+        pytest.fail("it started")
+
+
+def test_missing_npm_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with missing_skips():
+        node = needs.tool("node")
+    (tmp_path / "node").symlink_to(node)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("KVREF_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(targets.MissingError, match=r"'npm' .*: apt-get install npm"), targets.running("nodecached"):
+        pytest.fail("it started")
