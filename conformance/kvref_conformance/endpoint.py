@@ -55,7 +55,8 @@ class Endpoint:
             CaseFailed: the endpoint, which answered before, cannot be reached any more.
         """
         try:
-            return Link(self.address, BINARY_ANSWER if binary else self.sentinel)
+            paced = bool(self.features.missing(["pipelining"]))
+            return Link(self.address, BINARY_ANSWER if binary else self.sentinel, paced=paced)
         except OSError as error:
             raise CaseFailed(f"cannot connect to {self.where} any more: {error.strerror or error}") from error
 

@@ -19,6 +19,8 @@ from kvref_conformance.frames import REPLY, encode
 
 # Long enough for a local endpoint to answer what it should not answer at all.
 QUIET_SECONDS: Final = 0.1
+# Within which an endpoint answers that gets one request at a time.
+PACE_SECONDS: Final = 0.15
 CONNECT_SECONDS: Final = 5.0
 # Within which the sentinel's VERSION line follows one of the answer itself; in two packets it did, now and then.
 BEHIND_SECONDS: Final = 1.0
@@ -49,12 +51,15 @@ class Link:
     Args:
         address: host and port.
         sentinel: the answer that ends each answer: the endpoint's whole VERSION line, CR LF included, or BINARY_ANSWER.
+        paced: the sentinel's request is not sent before the answer has come, for an endpoint that answers the first
+            request of a packet only.
     """
 
-    def __init__(self, address: tuple[str, int], sentinel: bytes) -> None:
+    def __init__(self, address: tuple[str, int], sentinel: bytes, *, paced: bool = False) -> None:
         self._socket = socket.create_connection(address, CONNECT_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sentinel = sentinel
+        self._paced = paced
         self.binary = sentinel == BINARY_ANSWER
         self._ask = BINARY_ASK if self.binary else b"version\r\n"
 
@@ -99,6 +104,8 @@ class Link:
             versions: VERSION lines that the answer itself should have, at most.
             patience: seconds until silence is a hang.
         """
+        if self._paced:
+            return self._ask_in_turn(pieces, patience)
         return self._exchange((*pieces[:-1], pieces[-1] + self._ask), versions + 1, patience)
 
     def tell(self, pieces: tuple[bytes, ...], patience: float = 5.0) -> Reply:
@@ -109,6 +116,13 @@ class Link:
         """Send packets to which nothing should be answered, and return what comes within QUIET_SECONDS."""
         reply = self._exchange(pieces, 0, QUIET_SECONDS)
         return Reply(reply.data, reply.closed)
+
+    def _ask_in_turn(self, pieces: tuple[bytes, ...], patience: float) -> Reply:
+        answer = self._exchange(pieces, 0, PACE_SECONDS)
+        if answer.closed:
+            return answer
+        rest = self._exchange((self._ask,), 1, patience)
+        return Reply(answer.data + rest.data, rest.closed, rest.hang)
 
     def _exchange(self, pieces: tuple[bytes, ...], sentinels: int, patience: float) -> Reply:
         try:

@@ -14,7 +14,7 @@ import tomlkit
 
 from kvref_conformance.case import By, Say, innermost
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.link import BINARY_ASK, Link
+from kvref_conformance.link import BINARY_ANSWER, BINARY_ASK, Link
 from kvref_conformance.waiting import Asks
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 PATIENCE: Final = 1.0
 KEY: Final = "kvref-no-such-key"
-# A request whose answer shows the feature, where there is no item of that name; of `binary` a frame.
+# A request whose answer shows the feature, where there is no item of that name; of `binary` a frame. The first with the
+# sentinel in the same packet.
 REQUESTS: Final[Mapping[str, bytes]] = {
+    "pipelining": f"get {KEY}\r\n".encode(),
     "binary": BINARY_ASK,
     "cas": f"gets {KEY}\r\n".encode(),
     "touch": f"touch {KEY} 0\r\n".encode(),
@@ -43,6 +45,7 @@ WORDS: Final[Mapping[str, str]] = {
     "stats": "stats", "verbosity": "verbosity", "bind": "bind",
     **dict.fromkeys(("mg", "ms", "md", "ma", "mn", "me"), "meta"),
 }  # fmt: skip
+STORES: Final = frozenset({"set", "add", "replace", "append", "prepend", "cas", "ms"})
 VERB: Final = re.compile(r"(?:^|\n)([a-z_]+)(?=[ \r])")
 
 
@@ -98,7 +101,8 @@ def probe(address: tuple[str, int], sentinel: bytes, *, flushes: bool) -> Featur
     for name, request in REQUESTS.items():
         if name == "flush_all" and not flushes:
             continue
-        asked[name] = _refusal(address, sentinel, request, binary=name == "binary")
+        ending = BINARY_ANSWER if name == "binary" else sentinel
+        asked[name] = _refusal(Link(address, ending, paced=bool(asked.get("pipelining"))), request)
     return Features({name: not said for name, said in asked.items()}, asked)
 
 
@@ -156,16 +160,15 @@ def read(path: Path) -> Frozen:
     return Frozen(found["profile"], Features(table, {}, path.name))
 
 
-def _refusal(address: tuple[str, int], sentinel: bytes, request: bytes, *, binary: bool) -> str:
+def _refusal(link: Link, request: bytes) -> str:
     """Return how a request is refused; "" where it is answered."""
-    with Link(address, sentinel) as link:
-        reply = link.tell((request,), PATIENCE)
-    answered = reply.data[:1] == b"\x81" if binary else reply.data and not reply.data.startswith(b"ERROR")
-    if answered:
-        return ""
-    if reply.data:
-        return f"it answers {reply.data[:40].decode('latin-1').strip()!r}"
-    return "it closes the connection" if reply.closed else f"it answers nothing within {PATIENCE:g} s"
+    with link:
+        reply = link.ask((request,), patience=PATIENCE)
+    if reply.data and (reply.hang or reply.data.startswith(b"ERROR")):
+        return f"it answers {reply.data[:40].decode('latin-1').strip()!r}{' and no more' if reply.hang else ''}"
+    if reply.closed:
+        return "it closes the connection"
+    return "" if reply.data else f"it answers nothing within {PATIENCE:g} s"
 
 
 def _needed(step: Step, profile: Profile) -> Iterator[str]:
@@ -177,9 +180,21 @@ def _needed(step: Step, profile: Profile) -> Iterator[str]:
         texts = step.allow.of(profile) if isinstance(step.allow, By) else step.allow
         if not all(text.startswith("ERROR") for text in texts):
             yield from _of_words("".join(step.pieces))
+        if any(_requests(piece) > 1 for piece in step.pieces):
+            yield "pipelining"
 
 
 def _of_words(text: str) -> Iterator[str]:
     for found in VERB.finditer(text):
         if found[1] in WORDS:
             yield WORDS[found[1]]
+
+
+def _requests(piece: str) -> int:
+    """Count the requests in a packet: its lines without the data blocks."""
+    lines, count = iter(piece.split("\r\n")[:-1]), 0
+    for line in lines:
+        count += 1
+        if line.split(" ")[0] in STORES:
+            next(lines, None)
+    return count

@@ -127,7 +127,8 @@ class Restarts:
         try:
             self._booted.restart(settings)
         except KvrefError as refusal:
-            self._booted.restart({})
+            if settings:
+                self._booted.restart({})
             return str(refusal)
         return ""
 

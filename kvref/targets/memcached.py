@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvref.targets.needs import tool
-from kvref.targets.ports import LOOPBACK, ask_version, free_port
-from kvref.targets.target import Endpoint
+from kvref.targets.plain import started
+from kvref.targets.ports import LOOPBACK, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvref.targets.progress import Progress
     from kvref.targets.run import Run
-
-_START_SECONDS = 10.0
+    from kvref.targets.target import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,5 @@ class Memcached:
         # memcached refuses to run as root unless told so.
         user = ["-u", "root"] if os.geteuid() == 0 else []
         mine = [each.replace("{mc_port}", str(port)) for each in options]
-        run.start("memcached", [tool("memcached"), *user, "-l", LOOPBACK, "-p", str(port), "-U", "0", *mine])
-        version = run.wait_for(f"memcached at {LOOPBACK}:{port}", lambda: ask_version(port), _START_SECONDS)
-        return Endpoint(address=f"{LOOPBACK}:{port}", version=version)
+        words = [tool("memcached"), *user, "-l", LOOPBACK, "-p", str(port), "-U", "0", *mine]
+        return started(run, "memcached", words, f"{LOOPBACK}:{port}")

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.targets.folders import build_once, cache_root
 from kvref.targets.needs import MissingError, tool
-from kvref.targets.ports import LOOPBACK, ask_version, free_port
-from kvref.targets.target import Endpoint
+from kvref.targets.plain import started
+from kvref.targets.ports import LOOPBACK, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvref.targets.progress import Progress
     from kvref.targets.run import Run
+    from kvref.targets.target import Endpoint
 
 _START_SECONDS = 20.0
 _LAST_LINES = 8
@@ -48,9 +49,8 @@ class Nodecached:
         program = _installed(progress) / "node_modules" / "nodecached" / "bin" / "nodecached.js"
         port = free_port()
         mine = [each.replace("{mc_port}", str(port)) for each in options]
-        run.start("nodecached", [node, "--require", str(_HERE / "loopback.js"), str(program), "-p", str(port), *mine])
-        version = run.wait_for(f"nodecached at {LOOPBACK}:{port}", lambda: ask_version(port), _START_SECONDS)
-        return Endpoint(address=f"{LOOPBACK}:{port}", version=version)
+        words = [node, "--require", str(_HERE / "loopback.js"), str(program), "-p", str(port), *mine]
+        return started(run, "nodecached", words, f"{LOOPBACK}:{port}")
 
 
 def _installed(progress: Progress) -> Path:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvref.targets.needs import tool
-from kvref.targets.ports import LOOPBACK, ask_version, free_ports
-from kvref.targets.target import Endpoint
+from kvref.targets.plain import started
+from kvref.targets.ports import LOOPBACK, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from kvref.targets.progress import Progress
     from kvref.targets.recipe import Recipe
     from kvref.targets.run import Run
+    from kvref.targets.target import Endpoint
 
 OF_SERVER = "--server="
 _PROCESS = "nutcracker"
-_START_SECONDS = 10.0
 # Without ejection a server that fails once is asked again: there is no other to take its keys.
 _CONFIGURATION = """\
 kvref:
@@ -70,7 +70,5 @@ class Twemproxy:
             f"--output={run.log(_PROCESS)}",
         ]
         mine = [each.replace("{mc_port}", str(port)) for each in options if not each.startswith(OF_SERVER)]
-        run.start(_PROCESS, [program, *places, *mine])
-        version = run.wait_for(f"twemproxy at {address}", lambda: ask_version(port), _START_SECONDS)
         # No SQL, though the plugin has it: on tables of its own the suite begins each case with `bind`, see above.
-        return Endpoint(address=address, version=version)
+        return started(run, _PROCESS, [program, *places, *mine], address)

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvref.targets.needs import tool
-from kvref.targets.ports import LOOPBACK, ask_version, free_ports
-from kvref.targets.target import Endpoint
+from kvref.targets.plain import started
+from kvref.targets.ports import LOOPBACK, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvref.targets.progress import Progress
     from kvref.targets.run import Run
+    from kvref.targets.target import Endpoint
 
-_START_SECONDS = 10.0
 # It serves once it owns `virtual_ip`, and listens there too. Without `bind_ip` it would listen on every interface, and
 # one that is the same as `virtual_ip` it binds twice and fails: hence another address of the loopback interface.
 _CONFIGURATION = """\
@@ -48,6 +48,4 @@ class Yrmcds:
         mine = [each.replace("{mc_port}", str(port)) for each in options]
         configuration = run.folder / "yrmcds.conf"
         configuration.write_text("\n".join([lines, *mine, ""]))
-        run.start("yrmcdsd", [tool("yrmcdsd"), "-f", str(configuration)])
-        version = run.wait_for(f"yrmcds at {LOOPBACK}:{port}", lambda: ask_version(port), _START_SECONDS)
-        return Endpoint(address=f"{LOOPBACK}:{port}", version=version)
+        return started(run, "yrmcdsd", [tool("yrmcdsd"), "-f", str(configuration)], f"{LOOPBACK}:{port}")

@@ -193,7 +193,7 @@ def test_a_missing_feature_is_unsupported_and_a_frozen_one_disabled(conform: Con
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('profile = "memcached"\n[features]\ntouhc = true\n', "no feature 'touhc': choose of binary, cas, touch"),
+        ('profile = "memcached"\n[features]\ntouhc = true\n', "no feature 'touhc': choose of pipelining, binary, cas"),
         ('profile = "memcached"\n[features]\ntouch = "no"\n', "touch = 'no': true or false"),
         ('profile = "nobody"\n', "no profile 'nobody': choose auto,"),
         ("[features]\ntouch = true\n", 'a profile file has profile = "NAME" and [features], and nothing else'),

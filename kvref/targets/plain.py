@@ -1,0 +1,39 @@
+"""A server that is one process without settings of the plugin: started, and started again when it ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref.errors import TargetError
+from kvref.targets.ports import ask_version
+from kvref.targets.target import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kvref.targets.run import Run
+
+_START_SECONDS = 10.0
+
+
+def started(run: Run, name: str, argv: Sequence[str], address: str) -> Endpoint:
+    """Start the main process of a target and wait until it answers `version`.
+
+    name: of the process.
+    argv: its words.
+    address: HOST:PORT where it listens.
+    Raises TargetError when it ends, with what it printed.
+    """
+    port = int(address.rpartition(":")[2])
+
+    def start() -> str:
+        run.start(name, argv)
+        return run.wait_for(f"{name} at {address}", lambda: ask_version(port), _START_SECONDS)
+
+    def restart(settings: Mapping[str, int]) -> None:
+        if settings:
+            raise TargetError(f"{name} has no settings of batches and locks")
+        run.end(run.processes[-1], 0)
+        start()
+
+    return Endpoint(address=address, version=start(), restart=restart)
