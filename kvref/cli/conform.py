@@ -55,7 +55,12 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     show_default=True,
     help="What counts for the exit code; what is broken above it is non-strict.",
 )
-@click.option("--only", metavar="GLOB", multiple=True, help="Judge cases whose id or requirement fits; repeatable.")
+@click.option(
+    "--only",
+    metavar="GLOB",
+    multiple=True,
+    help="Judge cases whose id or requirement fits, of --self-test servers; repeatable.",
+)
 @click.option("--last-failed", "last_broken", is_flag=True, help="Judge what the report in --report says is broken.")
 @click.option("--dry-run", is_flag=True, help="Ask the endpoint, print its profile file and what would be judged.")
 @click.option("--repeat", type=click.IntRange(0), metavar="N", help="Try each failure so often again.  [default: 5]")
@@ -72,12 +77,20 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="Random conversations of the machine.")
 @click.option("--histories", type=click.IntRange(1), metavar="N", help="Histories under each group of settings.")
 @click.option("--seed", type=int, metavar="S", help="Seed of the random conversations.")
+@click.option("--self-test", is_flag=True, help="Judge servers broken on purpose: is each failed by what it breaks?")
 @click.pass_context
-def command(context: click.Context, /, address: str | None, target: str | None, **options: Option) -> None:
+def command(
+    context: click.Context, /, address: str | None, target: str | None, self_test: bool, **options: Option
+) -> None:
     """Judge the endpoint HOST:PORT; without one, the embedded server over SQLite.
 
     Exit code: 0 it conforms (documented deviations are listed), 1 it deviates, 2 it could not be judged.
     """
+    if self_test:
+        # It loads the server, of which a run of the suite in this process knows nothing.
+        from kvref.cli.self_test import run_self_test  # noqa: PLC0415
+
+        context.exit(run_self_test(context))
     context.exit(judge(address, target, options))
 
 

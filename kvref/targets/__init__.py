@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from kvref.targets.kvref_over_sql import kvref_over_sql, over_sql
 from kvref.targets.kvref_server import KvrefServer, kvref_server
-from kvref.targets.lifecycle import Private, down, find, names, private, running, status, up
+from kvref.targets.lifecycle import Private, booted, down, find, names, private, running, status, up
 from kvref.targets.needs import MissingError
 from kvref.targets.plugin_server import PluginServer, plugin_server
 from kvref.targets.progress import QUIET, Progress, Terminal
@@ -46,6 +46,7 @@ __all__ = [
     "Status",
     "Target",
     "Terminal",
+    "booted",
     "down",
     "find",
     "kvref_over_sql",

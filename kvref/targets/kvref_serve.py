@@ -30,11 +30,15 @@ OF_DATABASE = "--database="
 
 @dataclass(frozen=True, slots=True)
 class KvrefSQLite:
-    """`kvref serve` over a fresh SQLite file with the demo rows; see `recipe.Recipe` for the fields."""
+    """`kvref serve` over a fresh SQLite file with the demo rows; see `recipe.Recipe` for the other fields.
+
+    program: what `python -m` runs, the words in front of `serve` with it.
+    """
 
     name: str = "kvref-sqlite"
     profile: str = "kvref"
     summary: str = "kvref over SQLite, this installation"
+    program: tuple[str, ...] = ("kvref",)
 
     def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:  # noqa: ARG002 -- it is quick
         """Start `kvref serve`, which makes the file, and wait for its port.
@@ -42,7 +46,7 @@ class KvrefSQLite:
         options: of `kvref serve`.
         Raises TargetError when it ends, with what it printed.
         """
-        return _serve(run, f"sqlite:///{run.folder / 'kvref.sqlite'}", options)
+        return _serve(run, f"sqlite:///{run.folder / 'kvref.sqlite'}", options, self.program)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +79,11 @@ class KvrefInnoDB:
         return replace(served, sql=store.sql, socket=store.socket)
 
 
-def _serve(run: Run, store: str, options: Sequence[str]) -> Endpoint:
+def _serve(run: Run, store: str, options: Sequence[str], program: Sequence[str] = ("kvref",)) -> Endpoint:
     port = free_port()
     address = f"{LOOPBACK}:{port}"
     mine = [each.replace("{mc_port}", str(port)) for each in options]
-    command = [sys.executable, "-m", "kvref", "serve", "--listen", address, "--store", store, *mine]
+    command = [sys.executable, "-m", *program, "serve", "--listen", address, "--store", store, *mine]
 
     def start(settings: Mapping[str, int]) -> str:
         pairs = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]

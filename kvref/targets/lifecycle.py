@@ -118,7 +118,13 @@ class Private:
 @contextmanager
 def private(name: str, options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Private]:
     """Boot an instance as `running` does, that can be started again."""
-    recipe = catalogue.recipe(name)
+    with booted(catalogue.recipe(name), options, progress) as instance:
+        yield instance
+
+
+@contextmanager
+def booted(recipe: Recipe, options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Private]:
+    """Boot an instance as `private` does, of a recipe that the catalogue need not have."""
     run = Run.create()
     try:
         endpoint = recipe.boot(run, options, progress)

@@ -86,14 +86,18 @@ CHAPTERS: Final = (
 )
 
 
+def by_chapter() -> dict[str, tuple[Case, ...]]:
+    """Return the cases of each chapter, in the order of CHAPTERS."""
+    return {chapter: importlib.import_module(f"{__name__}.test_{chapter}").CASES for chapter in CHAPTERS}
+
+
 def all_cases() -> list[Case]:
     """Return every case of the suite.
 
     Raises:
         SuiteError: two cases have one id.
     """
-    modules = [importlib.import_module(f"{__name__}.test_{chapter}") for chapter in CHAPTERS]
-    cases = [case for module in modules for case in module.CASES]
+    cases = [case for chapter in by_chapter().values() for case in chapter]
     ids = [case.id for case in cases]
     if twice := {name for name in ids if ids.count(name) > 1}:
         raise SuiteError(f"two cases are named {', '.join(sorted(twice))}")

@@ -64,10 +64,7 @@ CASES = (
 
 
 def test_history(case: Case, run: Run) -> None:
-    held = case in HISTORIES
-    end_test(
-        run,
-        judge_histories(run.judge, case, "histories", run.histories, run.seed)
-        if held
-        else run.judge.judge(case, "histories"),
-    )
+    if case in HISTORIES:
+        end_test(run, *judge_histories(run.judge, case, "histories", run.histories, run.seed))
+    else:
+        end_test(run, run.judge.judge(case, "histories"))

@@ -20,4 +20,4 @@ CASES = (
 
 
 def test_shapes(case: Case, run: Run) -> None:
-    end_test(run, judge_shapes(run.judge, case, "shapes", run.examples, run.seed))
+    end_test(run, *judge_shapes(run.judge, case, "shapes", run.examples, run.seed))

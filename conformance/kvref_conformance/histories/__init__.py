@@ -26,7 +26,7 @@ __all__ = ["Histories", "judge_histories"]
 SLOW: Final = 5
 
 
-def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: int) -> Verdict:
+def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: int) -> list[Verdict]:
     """Hold histories with the endpoint under the settings of a case.
 
     Args:
@@ -38,8 +38,10 @@ def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: i
     """
     began = time.monotonic()
 
-    def verdict(word: str, reason: str = "", text: str = "") -> Verdict:
-        return Verdict(case.id, chapter, case.requirements, word, reason, round(time.monotonic() - began, 4), text=text)
+    def verdict(word: str, reason: str = "", text: str = "") -> list[Verdict]:
+        return [
+            Verdict(case.id, chapter, case.requirements, word, reason, round(time.monotonic() - began, 4), text=text)
+        ]
 
     refused = judge.refuse(case)
     if refused is not None:

@@ -33,7 +33,7 @@ ANY_TABLE, ANY_ROW, ANY_CONFIGURATION = "any-table", "any-row-of-containers", "a
 SHARE: Final = {ANY_TABLE: 1, ANY_ROW: 2, ANY_CONFIGURATION: 12}
 
 
-def judge_shapes(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> Verdict:
+def judge_shapes(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
     """Hold generated conversations of one kind with the endpoint.
 
     Args:
@@ -45,11 +45,11 @@ def judge_shapes(judge: Judge, case: Case, chapter: str, examples: int, start: i
     """
     began = time.monotonic()
 
-    def verdict(word: str, reason: str, talk: Talk | None = None, text: str = "") -> Verdict:
+    def verdict(word: str, reason: str, talk: Talk | None = None, text: str = "") -> list[Verdict]:
         exchanges = tuple(talk.last) if talk is not None else ()
         duration = round(time.monotonic() - began, 4)
         script = talk.script(case) if talk is not None else None
-        return Verdict(case.id, chapter, case.requirements, word, reason, duration, exchanges, text, script=script)
+        return [Verdict(case.id, chapter, case.requirements, word, reason, duration, exchanges, text, script=script)]
 
     refused = judge.refuse(case)
     if refused is not None:

@@ -5,21 +5,45 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mutant import mutant, of_fact, put
-
+from kvref.mutants.mutant import breaks, put, put_fact
 from kvref.wire import binary, opcodes
 from kvref.wire import replies as r
 
-of_fact("says_nothing_of_unknown_opcodes", "binary.unknown_opcode", "empty")
-of_fact("ignores_cas_numbers_of_all_but_sets", "binary.cas_checked_by", "storage")
-of_fact("loses_the_expiry_of_counters", "binary.created_expiry", "lost")
-of_fact("takes_words_of_delete_for_keys", "mapping.switching_verbs", "get-and-store")
-of_fact("cuts_keys_of_ranges", "range.answers", "lossy")
+
+@breaks("KV-BINFRAME-014")
+def says_nothing_of_unknown_opcodes() -> None:
+    """The reply to an unknown opcode has no text."""
+    put_fact("binary.unknown_opcode", "empty")
+
+
+@breaks("KV-BINCMD-004")
+def ignores_cas_numbers_of_all_but_sets() -> None:
+    """append, prepend, delete, incr and decr are done whatever their cas number."""
+    put_fact("binary.cas_checked_by", "storage")
+
+
+@breaks("KV-BINARITH-017")
+def loses_the_expiry_of_counters() -> None:
+    """A counter that incr or decr makes is never over."""
+    put_fact("binary.created_expiry", "lost")
+
+
+@breaks("KV-BINMAP-012")
+def takes_words_of_delete_for_keys() -> None:
+    """Only get and the storage verbs read `@@mapping.key`."""
+    put_fact("mapping.switching_verbs", "get-and-store")
+
+
+@breaks("KV-BINRANGE-002")
+def cuts_keys_of_ranges() -> None:
+    """getk of a range answers keys cut to the length of the request's."""
+    put_fact("range.answers", "lossy")
+
 
 HIGH = 0x80
 
 
-@mutant
+@breaks("KV-BINFRAME-006")
 def reads_opaques_as_signed() -> None:
     """An opaque from 2^31 on comes back as 0."""
     whole = binary._bytes
@@ -31,34 +55,34 @@ def reads_opaques_as_signed() -> None:
     put(binary, "_bytes", signed)
 
 
-@mutant
+@breaks("KV-BINSTORE-001")
 def answers_without_cas_numbers() -> None:
     """What is stored is answered, but not under which cas number."""
     encode = binary.encode
     put(binary, "encode", lambda command, frame, reply, cas: encode(command, frame, reply, 0))
 
 
-@mutant
+@breaks("KV-BINQUIET-001")
 def answers_quiet_sets() -> None:
     """setq is answered as set is."""
     opcodes.OPCODES[0x11] = replace(opcodes.OPCODES[0x11], quiet=False)
 
 
-@mutant
+@breaks("KV-BINQUIET-003")
 def fails_quietly() -> None:
     """A quiet opcode says nothing of a failure either."""
     error = binary._error
     put(binary, "_error", lambda frame, status: b"" if frame.quiet else error(frame, status))
 
 
-@mutant
+@breaks("KV-BINGET-005")
 def answers_quiet_misses() -> None:
     """getq says that there is nothing."""
     item = binary._item
     put(binary, "_item", lambda frame, reply: item(replace(frame, quiet=False), reply))
 
 
-@mutant
+@breaks("KV-BINGET-004")
 def says_not_found_for_getk() -> None:
     """A miss of getk has the text of other misses and no key."""
     item = binary._item
@@ -69,7 +93,7 @@ def says_not_found_for_getk() -> None:
     put(binary, "_item", keyless)
 
 
-@mutant
+@breaks("KV-BINSTORE-007")
 def says_not_stored_for_every_add() -> None:
     """add and replace are refused with the status of append."""
     status = binary._status
@@ -80,13 +104,13 @@ def says_not_stored_for_every_add() -> None:
     put(binary, "_status", stored_or_not)
 
 
-@mutant
+@breaks("KV-BINARITH-015")
 def always_makes_counters() -> None:
     """incr of a missing key makes it whatever the expiry is."""
     put(opcodes, "NEVER_CREATE", -1)
 
 
-@mutant
+@breaks("KV-BINARITH-013")
 def adds_the_amount_to_the_initial_value() -> None:
     """A counter that is made begins at the initial value and the amount."""
     for opcode in (0x05, 0x06):
@@ -100,14 +124,14 @@ def adds_the_amount_to_the_initial_value() -> None:
         opcodes.OPCODES[opcode] = replace(opcodes.OPCODES[opcode], build=adding)
 
 
-@mutant
+@breaks("KV-BINLEN-010")
 def takes_appends_with_extras() -> None:
     """append has the extras of set, and they are passed over."""
     for opcode in (0x0E, 0x19):
         opcodes.OPCODES[opcode] = replace(opcodes.OPCODES[opcode], extras=(0, 8))
 
 
-@mutant
+@breaks("KV-BINFRAME-016")
 def reads_bodies_of_unknown_opcodes() -> None:
     """What an unknown opcode carries is read as the next frame."""
     skip = binary.BinaryParser._skip
@@ -118,12 +142,12 @@ def reads_bodies_of_unknown_opcodes() -> None:
     put(binary.BinaryParser, "_skip", hasty)
 
 
-@mutant
+@breaks("KV-BINSTORE-003")
 def narrows_flags() -> None:
     """A get shows flags without their highest bit."""
     item = binary._item
 
     def narrow(frame: Any, reply: r.Items) -> bytes:
-        return item(frame, r.Items([replace(each, flags=each.flags & 0x7FFFFFFF) for each in reply.items]))
+        return item(frame, replace(reply, items=[replace(each, flags=each.flags & 0x7FFFFFFF) for each in reply.items]))
 
     put(binary, "_item", narrow)

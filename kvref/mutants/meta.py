@@ -6,8 +6,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from mutant import Steps, mutant, of_fact, put
-
+from kvref.mutants.mutant import Steps, breaks, put, put_fact
 from kvref.semantics import marks, meta, touch, verbs
 from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Row
@@ -15,17 +14,26 @@ from kvref.semantics.session import Session
 from kvref.wire import commands
 from kvref.wire import meta as grammar
 
-of_fact("knows_no_touch", "verbs.beyond_plugin", value=False)
-of_fact("runs_the_data_of_a_refused_ms", "text.refused_data", "read-as-command")
+
+@breaks("KV-TOUCH-001")
+def knows_no_touch() -> None:
+    """touch, gat and the meta commands are unknown."""
+    put_fact("verbs.beyond_plugin", value=False)
 
 
-@mutant
+@breaks("KV-MS-018")
+def runs_the_data_of_a_refused_ms() -> None:
+    """The data of a refused storage line is read as a command."""
+    put_fact("text.refused_data", "read-as-command")
+
+
+@breaks("KV-TOUCH-006")
 def touches_the_cas_number_too() -> None:
     """A touch is a write like any other."""
     put(touch, "replace", lambda row, expiry: replace(row, expiry=expiry, cas=(row.cas or 0) + 1))
 
 
-@mutant
+@breaks("KV-TOUCH-025")
 def answers_a_gat_as_a_get() -> None:
     """A row is found and its time stays."""
 
@@ -36,26 +44,26 @@ def answers_a_gat_as_a_get() -> None:
     put(touch, "retimed", kept)
 
 
-@mutant
+@breaks("KV-MG-012")
 def answers_misses_to_q() -> None:
     """The flag q is passed over."""
     has = commands.MetaRequest.has
     put(commands.MetaRequest, "has", lambda self, letter: letter != b"q" and has(self, letter))
 
 
-@mutant
+@breaks("KV-MG-019")
 def lets_everybody_win() -> None:
     """Nobody remembers who was told to make an item anew."""
     put(marks.Marks, "take", lambda self, at, entry: None)
 
 
-@mutant
+@breaks("KV-MD-014")
 def keeps_marks_over_a_write() -> None:
     """A mark is about a key, whatever is stored under it."""
     put(marks, "_content", lambda entry: 1)
 
 
-@mutant
+@breaks("KV-MD-008")
 def deletes_what_it_should_mark() -> None:
     """The flag I of md is passed over."""
     delete = verbs._VERBS[commands.MetaDelete]
@@ -64,7 +72,7 @@ def deletes_what_it_should_mark() -> None:
     )
 
 
-@mutant
+@breaks("KV-MD-009")
 def marks_under_the_old_number() -> None:
     """A stale item keeps its cas number."""
 
@@ -75,7 +83,7 @@ def marks_under_the_old_number() -> None:
     put(meta, "_renumbered", kept)
 
 
-@mutant
+@breaks("KV-MS-010")
 def stores_whatever_c_says() -> None:
     """The flag C of ms is passed over."""
     store = verbs._VERBS[commands.MetaSet]
@@ -87,13 +95,13 @@ def stores_whatever_c_says() -> None:
     verbs._VERBS[commands.MetaSet] = any_number
 
 
-@mutant
+@breaks("KV-META-011")
 def takes_base64_for_the_key() -> None:
     """The flag b is passed over."""
     put(grammar, "_decoded", lambda word: word)
 
 
-@mutant
+@breaks("KV-MA-004")
 def always_makes_numbers() -> None:
     """ma of a missing key stores a first number without N too."""
     count = verbs._VERBS[commands.MetaArithmetic]
@@ -102,7 +110,7 @@ def always_makes_numbers() -> None:
     )
 
 
-@mutant
+@breaks("KV-MG-010")
 def sorts_the_flags() -> None:
     """What is answered stands in the order of the alphabet."""
     encode = grammar.encode

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mutant import Steps, mutant, of_fact, put
-
+from kvref.mutants.mutant import Steps, breaks, put, put_fact
 from kvref.semantics.batch import Batch
 from kvref.semantics.ports import Commit
 from kvref.server.connection import Connection
@@ -15,16 +14,50 @@ from kvref.storage.pending import Pending
 from kvref.storage.sqlite_transactions import Transactions
 from kvref.storage.sqlite_view import View
 
-of_fact("discards_acknowledged_writes", "batch.failed_write", "discards")
-of_fact("keeps_the_count_over_a_switch", "batch.switch_keeps_count", value=True)
-of_fact("counts_each_key_of_a_get", "batch.multiget_counts", "keys")
-of_fact("commits_in_the_midst_of_requests", "idle.commits", "every-open")
-of_fact("keeps_one_view_at_level_1", "isolation.level_1", "snapshot")
-of_fact("shows_deletes_before_their_commit", "isolation.deleted", "seen")
-of_fact("passes_a_wait_for_a_miss", "lock.wait_over", "as-refused")
+
+@breaks("KV-BATCH-020")
+def discards_acknowledged_writes() -> None:
+    """A write that fails takes back the other writes of its batch."""
+    put_fact("batch.failed_write", "discards")
 
 
-@mutant
+@breaks("KV-BATCH-041")
+def keeps_the_count_over_a_switch() -> None:
+    """The counts of a batch go on when another mapping is bound."""
+    put_fact("batch.switch_keeps_count", value=True)
+
+
+@breaks("KV-RBATCH-013")
+def counts_each_key_of_a_get() -> None:
+    """A get of several keys counts as that many reads."""
+    put_fact("batch.multiget_counts", "keys")
+
+
+@breaks("KV-IDLE-007")
+def commits_in_the_midst_of_requests() -> None:
+    """The background commit ends the batches of busy connections too."""
+    put_fact("idle.commits", "every-open")
+
+
+@breaks("KV-RBATCH-003")
+def keeps_one_view_at_level_1() -> None:
+    """A batch of reads at level 1 sees one moment."""
+    put_fact("isolation.level_1", "snapshot")
+
+
+@breaks("KV-RBATCH-008")
+def shows_deletes_before_their_commit() -> None:
+    """A row that others have deleted is missing before their commit."""
+    put_fact("isolation.deleted", "seen")
+
+
+@breaks("KV-LOCK-030")
+def passes_a_wait_for_a_miss() -> None:
+    """A write that got no lock in time answers NOT_STORED or NOT_FOUND."""
+    put_fact("lock.wait_over", "as-refused")
+
+
+@breaks("KV-BATCH-003")
 def takes_one_write_more() -> None:
     """A batch is full one write too late."""
 
@@ -35,7 +68,7 @@ def takes_one_write_more() -> None:
     put(Batch, "_full", full)
 
 
-@mutant
+@breaks("KV-BATCH-030")
 def counts_no_reads() -> None:
     """Reads fill no batch and commit nothing."""
 
@@ -46,7 +79,7 @@ def counts_no_reads() -> None:
     put(Batch, "read", read)
 
 
-@mutant
+@breaks("KV-BATCH-004")
 def begins_no_new_count() -> None:
     """After a full batch the count goes on: every later write is committed at once."""
 
@@ -56,7 +89,7 @@ def begins_no_new_count() -> None:
     put(Batch, "commit", commit)
 
 
-@mutant
+@breaks("KV-BATCH-040")
 def switches_without_a_commit() -> None:
     """Another mapping leaves the batch open."""
 
@@ -67,13 +100,13 @@ def switches_without_a_commit() -> None:
     put(Batch, "switched", switched)
 
 
-@mutant
+@breaks("KV-IDLE-001")
 def never_commits_idle_batches() -> None:
     """The background commit does nothing."""
     put(Connection, "commit_idle", lambda self: None)
 
 
-@mutant
+@breaks("KV-BATCH-044")
 def drops_the_batch_of_a_lost_connection() -> None:
     """What a connection had pending goes with it."""
     made_lost = Connection.connection_lost
@@ -85,31 +118,31 @@ def drops_the_batch_of_a_lost_connection() -> None:
     put(Connection, "connection_lost", lose)
 
 
-@mutant
+@breaks("KV-ISO-005")
 def shows_pending_writes_at_every_level() -> None:
     """READ UNCOMMITTED whatever is set."""
     put(Isolation, "reads_uncommitted", property(lambda self: True))
 
 
-@mutant
+@breaks("KV-ISO-004")
 def hides_pending_writes_at_level_0() -> None:
     """READ COMMITTED whatever is set."""
     put(Isolation, "reads_uncommitted", property(lambda self: False))
 
 
-@mutant
+@breaks("KV-RBATCH-002")
 def has_no_snapshots() -> None:
     """Each read of a batch sees what is committed then, at every level."""
     put(Isolation, "keeps_snapshot", property(lambda self: False))
 
 
-@mutant
+@breaks("KV-LOCK-001")
 def locks_no_rows() -> None:
     """Two batches write one row."""
     put(Transactions, "_await", lambda self, transaction, place: None)
 
 
-@mutant
+@breaks("KV-LOCK-008")
 def keeps_locks_after_the_end() -> None:
     """A row that was locked stays locked."""
     end = Pending.end
@@ -122,7 +155,7 @@ def keeps_locks_after_the_end() -> None:
     put(Pending, "end", keep)
 
 
-@mutant
+@breaks("KV-LOCK-009")
 def notices_no_deadlock() -> None:
     """Two batches wait for each other until one gives up."""
 
@@ -132,13 +165,13 @@ def notices_no_deadlock() -> None:
     put(Pending, "wait", wait)
 
 
-@mutant
+@breaks("KV-LOCK-030")
 def never_gives_up_a_wait() -> None:
     """A request waits for ever."""
     put(TickDriver, "_give_up", lambda self, command: None)
 
 
-@mutant
+@breaks("KV-RBATCH-018")
 def works_on_what_it_saw() -> None:
     """A write builds on the snapshot of its batch: what others committed since is lost."""
     locked = Transactions._locked
@@ -150,7 +183,7 @@ def works_on_what_it_saw() -> None:
     put(Transactions, "_locked", from_view)
 
 
-@mutant
+@breaks("KV-BATCH-011")
 def hides_own_writes() -> None:
     """A connection sees its batch when it is committed."""
     lookup = View.lookup
@@ -163,13 +196,13 @@ def hides_own_writes() -> None:
     put(View, "lookup", blind)
 
 
-@mutant
+@breaks("KV-LOCK-040")
 def flushes_beside_batches() -> None:
     """`flush_all` waits for nobody."""
     put(Pending, "holder_of_table", lambda self, source, besides: None)
 
 
-@mutant
+@breaks("KV-BATCH-009")
 def commits_the_batches_of_all() -> None:
     """A commit takes the batches of other connections along."""
     commit = Transactions._commit

@@ -1,0 +1,92 @@
+"""A few requirements on trial: their cases judged without pytest, at a server that keeps its rows in a SQLite file.
+
+What `kvref conform --self-test` asks of servers that are broken on purpose, and of the one that is not.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Final
+
+from hypothesis import Phase, settings
+
+from kvref_conformance import endpoint, sql
+from kvref_conformance.cases import by_chapter
+from kvref_conformance.deviations import Deviations
+from kvref_conformance.histories import judge_histories
+from kvref_conformance.judge import Judge, new_tag
+from kvref_conformance.machine import judge_machine
+from kvref_conformance.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES, DEFAULT_SEED
+from kvref_conformance.run import NEWEST
+from kvref_conformance.shapes import judge_shapes
+from kvref_conformance.sql.reload import wait_for_port
+from kvref_conformance.sql.settings import Settings
+from kvref_conformance.sql.world import World
+from kvref_conformance.verdict import FAILS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from kvref_conformance.case import Case
+    from kvref_conformance.sql.settings import Restart
+    from kvref_conformance.verdict import Verdict
+
+# Chapters whose cases without steps are generated, with what judges them and how many examples it draws.
+GENERATED: Final = {
+    "machine": (judge_machine, DEFAULT_EXAMPLES),
+    "shapes": (judge_shapes, DEFAULT_EXAMPLES),
+    "histories": (judge_histories, DEFAULT_HISTORIES),
+}
+# A failure need not become small here.
+settings.register_profile("trial", phases=[Phase.generate])
+
+
+@contextmanager
+def judging(address: str, store: str, reload: Callable[[], None], restart: Restart) -> Iterator[Judge]:
+    """Give a judge of a server that is held to the profile kvref without any deviation.
+
+    Args:
+        address: HOST:PORT.
+        store: DSN of its tables, where the judge makes its own.
+        reload: makes it read its configuration again.
+        restart: as the hook `pytest_kvref_restart`.
+
+    Raises:
+        CannotJudge: the server or its tables cannot be used.
+    """
+    target = endpoint.find(address, "kvref")
+
+    def read_again() -> None:
+        reload()
+        wait_for_port(target.address)
+
+    with closing(sql.connect(store, NEWEST)) as database:
+        world = World(database, target, read_again, new_tag())
+        world.create()
+        again = Settings(target.address, restart, world.clear, database.connect_again)
+        yield Judge(target, Deviations([]), world, "", new_tag(), again)
+
+
+def verdicts(judge: Judge, wanted: Collection[str]) -> list[Verdict]:
+    """Judge the cases that name one of some requirements, in the suite's order, up to the first that fails.
+
+    Args:
+        judge: as `judging` gives it.
+        wanted: ids of requirements.
+    """
+    settings.load_profile("trial")
+    judged: list[Verdict] = []
+    for chapter, cases in by_chapter().items():
+        for case in cases:
+            if not set(wanted).isdisjoint(case.requirements):
+                judged += _verdicts(judge, case, chapter)
+                if judged[-1].verdict == FAILS:
+                    return judged
+    return judged
+
+
+def _verdicts(judge: Judge, case: Case, chapter: str) -> list[Verdict]:
+    if case.steps or chapter not in GENERATED:
+        return [judge.judge(case, chapter)]
+    generated, examples = GENERATED[chapter]
+    return generated(judge, case, chapter, examples, DEFAULT_SEED)

@@ -1,0 +1,183 @@
+"""`kvref conform --self-test`: does every mutant of the server fail the requirement that it breaks?
+
+A mutant is a process of its own. So is what judges it: hypothesis, which draws the generated cases, is not for threads.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Final
+
+import click
+from click.core import ParameterSource
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from kvref import targets
+from kvref.errors import KvrefError
+from kvref.mutants import CONTROL, MUTANTS, Mutant
+from kvref.targets.kvref_serve import KvrefSQLite
+from kvref.targets.run import tail
+from kvref_conformance import requirements, trial
+from kvref_conformance.verdict import FAILS, HOLDS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from kvref_conformance.judge import Judge
+    from kvref_conformance.verdict import Verdict
+
+# Most of a trial is waiting.
+AT_ONCE: Final = 2
+OWN_OPTIONS: Final = {"self_test", "only"}
+# What `python -m` starts with a name in front of `serve`.
+PROGRAM: Final = "kvref.mutants"
+TRACEBACK: Final = "Traceback (most recent call last)"
+
+
+def run_self_test(context: click.Context) -> int:
+    """Judge the mutants and the server that is not broken; show survivors, a table and the sum.
+
+    Args:
+        context: of `kvref conform`; its --only has globs of names and requirements of mutants, none for all of them.
+
+    Returns:
+        The exit code: 0 all are killed, 1 one survived.
+
+    Raises:
+        KvrefError: an option makes no sense here, a server could not be judged, or the unbroken one does not hold.
+    """
+    _refuse_other_options(context)
+    chosen = _chosen(context.params["only"])
+    console = Console(highlight=False)
+    try:
+        killed = _killed(chosen, console)
+    except KeyboardInterrupt:
+        raise KvrefError("interrupted: not every mutant was judged") from None
+    console.print(_table(chosen, killed))
+    click.echo(f"{len(chosen)} mutants, {len(killed)} killed")
+    return 0 if len(killed) == len(chosen) else 1
+
+
+def judged(name: str, wanted: Collection[str]) -> list[Verdict]:
+    """Start a mutant or the control over a fresh file and judge it up to the first case that fails.
+
+    Args:
+        name: of a mutant, or CONTROL.
+        wanted: ids of requirements, whose cases are tried.
+
+    Raises:
+        KvrefError: it cannot be started, or has an error of its own: what fails it then is not what it breaks.
+    """
+    with _judging(name) as judge:
+        return trial.verdicts(judge, wanted)
+
+
+def complaints(control: Sequence[Verdict], wanted: Collection[str]) -> list[str]:
+    """Say what is wrong with the control: the case that fails, and requirements that no case of it holds.
+
+    Args:
+        control: its verdicts.
+        wanted: ids of the requirements that were on trial.
+    """
+    failed = [each.text for each in control if each.verdict == FAILS]
+    held = {name for each in control if each.verdict == HOLDS for name in each.requirements}
+    return failed or [f"{name}: no case of it holds" for name in sorted(set(wanted) - held)]
+
+
+@contextmanager
+def _judging(name: str) -> Iterator[Judge]:
+    with targets.booted(KvrefSQLite(name, program=(PROGRAM, name))) as instance:
+        address, store = instance.target.memcached(), instance.target.store
+        assert store is not None, "kvref serves from a store"
+
+        def restart(settings: Mapping[str, int]) -> str:
+            instance.restart(settings)
+            return ""
+
+        with trial.judging(address, store, lambda: os.kill(instance.target.pid, signal.SIGHUP), restart) as judge:
+            yield judge
+        log = instance.target.log
+        if TRACEBACK in log.read_text(encoding="utf-8", errors="replace"):
+            last = "\n".join(tail(log))
+            raise KvrefError(f"the server has an error of its own, which fails it whatever it breaks: mend it\n{last}")
+
+
+def _refuse_other_options(context: click.Context) -> None:
+    others = [
+        parameter.opts[0] if isinstance(parameter, click.Option) else "HOST:PORT"
+        for parameter in context.command.params
+        if parameter.name is not None and parameter.name not in OWN_OPTIONS
+        if context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if others:
+        raise KvrefError(f"--self-test judges servers of its own: leave out {', '.join(others)}")
+
+
+def _chosen(globs: Sequence[str]) -> list[Mutant]:
+    chosen = [
+        each
+        for each in MUTANTS.values()
+        if not globs or any(fnmatchcase(name, glob) for glob in globs for name in (each.name, each.requirement))
+    ]
+    if not chosen:
+        raise KvrefError(f"no mutant and no requirement fits {' or '.join(globs)}: see `python -m kvref.mutants`")
+    return chosen
+
+
+def _killed(chosen: Sequence[Mutant], console: Console) -> list[Mutant]:
+    killed = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("mutants", total=len(chosen))
+        for mutant, is_killed in _trials(chosen):
+            bar.advance(task)
+            if is_killed:
+                killed.append(mutant)
+            else:
+                text = f"survived: {mutant.name}, {mutant.requirement}: {mutant.about}"
+                console.print(text, markup=False, soft_wrap=True)
+    return killed
+
+
+def _trials(chosen: Sequence[Mutant]) -> Iterator[tuple[Mutant, bool]]:
+    """Give each mutant when its trial is over, and whether it is killed; the control is judged beside them."""
+    wanted = frozenset(each.requirement for each in chosen)
+    trials = [(CONTROL, wanted), *((each.name, frozenset({each.requirement})) for each in chosen)]
+    # Ctrl-C reaches every process of a terminal: this one hears it and ends the others, and each its server.
+    deaf = (signal.SIGINT, signal.SIG_IGN)
+    with get_context("spawn").Pool(AT_ONCE, initializer=signal.signal, initargs=deaf) as pool:
+        for name, verdicts in pool.imap_unordered(_trial, trials):
+            if name != CONTROL:
+                yield MUTANTS[name], any(each.verdict == FAILS for each in verdicts)
+            elif wrong := complaints(verdicts, wanted):
+                raise KvrefError("\n".join(["the server that is not broken does not hold:", *wrong]))
+
+
+def _trial(of: tuple[str, frozenset[str]]) -> tuple[str, list[Verdict]]:
+    name, wanted = of
+    try:
+        return name, judged(name, wanted)
+    except Exception as error:
+        # As a text, because not every exception comes through a pipe.
+        raise KvrefError(f"{name} could not be judged: {error}") from error
+
+
+def _table(chosen: Sequence[Mutant], killed: Sequence[Mutant]) -> Table:
+    catalogue = requirements.load()
+    counts = [Counter(catalogue[each.requirement].chapter for each in mutants) for mutants in (chosen, killed)]
+    table = Table(title="mutants by chapter of requirements", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("chapter", no_wrap=True)
+    for head in ("mutants", "killed"):
+        table.add_column(head, justify="right")
+    for chapter in requirements.CHAPTERS:
+        if counts[0][chapter]:
+            table.add_row(chapter, *(str(count[chapter]) for count in counts))
+    return table

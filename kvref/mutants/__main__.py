@@ -1,0 +1,33 @@
+"""The command line with one rule of the server broken: `python -m kvref.mutants NAME serve --store ...`."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+from kvref.mutants import CONTROL, MUTANTS
+from kvref.mutants.page import page
+
+
+def main(words: list[str]) -> None:
+    """Break the server and run `kvref` in this process; without words, write the page.
+
+    Args:
+        words: name of a mutant, then what `kvref` is to do.
+    """
+    if not words:
+        sys.stdout.write(page())
+        return
+    name, *rest = words
+    if name in MUTANTS:
+        MUTANTS[name].patch()
+    elif name != CONTROL:
+        sys.stderr.write(f"no mutant {name!r}: `python -m kvref.mutants` lists them\n")
+        sys.exit(2)
+    sys.argv = ["kvref", *rest]
+    # By name, because the command line stands above this package: it judges the mutants.
+    runpy.run_module("kvref", run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

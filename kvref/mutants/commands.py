@@ -1,0 +1,172 @@
+"""Mutants of the text commands: conditions, expiry, numbers, ranges, answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kvref.mutants.mutant import Steps, breaks, put, put_fact
+from kvref.semantics import arithmetic, change, ranges, retrieve, stats, store, verbs
+from kvref.semantics.mapping import Mapping
+from kvref.semantics.ports import Clear
+from kvref.semantics.session import Session
+from kvref.server import connection
+from kvref.wire import commands, protocol, replies
+
+
+@breaks("KV-CORE-011")
+def stores_whatever_the_cas_number() -> None:
+    """`cas` stores with any number."""
+    condition = store._condition
+
+    def careless(session: Session, command: commands.Store, row: Any) -> Any:
+        answer = condition(session, command, row)
+        return None if answer is replies.Status.EXISTS else answer
+
+    put(store, "_condition", careless)
+
+
+@breaks("KV-FLUSH-002")
+def flushes_every_table() -> None:
+    """`flush_all` empties all mapped tables."""
+
+    def flush(session: Session, command: commands.FlushAll, now: int) -> Steps:
+        tables: dict[str, Mapping] = {each.source: each for each in session.shared.directory.known.values()}
+        for each in tables.values():
+            yield Clear(each, session.rules.flush_on_reference)
+        return (yield from change.flush_all(session, command, now))
+
+    verbs._VERBS[commands.FlushAll] = flush
+
+
+@breaks("KV-CORE-028")
+def hides_expired_rows_from_get_only() -> None:
+    """A row that is over is missing to `get` and still there for every other verb."""
+    put_fact("expiry.hides_from", "get")
+
+
+@breaks("KV-CORE-026")
+def takes_thirty_days_for_a_date() -> None:
+    """An expiry of thirty days is a date in 1970."""
+    put_fact("expiry.longest_relative", 2591999)
+
+
+@breaks("KV-CORE-009")
+def gives_appended_items_other_flags() -> None:
+    """`append` and `prepend` store the flags and the expiry of the request."""
+    put_fact("append.flags_and_expiry", "request")
+
+
+@breaks("KV-ARITH-016")
+def counts_on_text() -> None:
+    """`incr` and `decr` count on the number that a text begins with, or on 0."""
+    put_fact("arith.text", "leading-number")
+
+
+@breaks("KV-ARITH-025")
+def narrows_amounts() -> None:
+    """`incr` and `decr` take the low 32 bits of an amount."""
+    put_fact("arith.delta", "low-32-bits")
+
+
+@breaks("KV-FLUSH-004")
+def flushes_at_once_whatever_the_delay() -> None:
+    """`flush_all` with a delay empties the table at once."""
+    put_fact("flush.delay", "ignored")
+
+
+@breaks("KV-EXP-020")
+def ends_a_row_a_second_early() -> None:
+    """A row is over in the second that its expiry names already."""
+    put(Session, "expired", lambda self, row, now: row.expiry is not None and 0 < row.expiry <= now)
+
+
+@breaks("KV-CAS-013")
+def compares_half_a_cas_number() -> None:
+    """`cas` compares the low 32 bits of the numbers."""
+    condition = store._condition
+
+    def careless(session: Session, command: commands.Store, row: Any) -> Any:
+        if command.verb == "cas" and row is not None:
+            return None if (row.cas or 0) % (1 << 32) == command.cas % (1 << 32) else replies.Status.EXISTS
+        return condition(session, command, row)
+
+    put(store, "_condition", careless)
+
+
+@breaks("KV-ARITH-003")
+def counts_below_zero() -> None:
+    """`decr` by more than the number wraps."""
+    put(
+        arithmetic,
+        "_result",
+        lambda session, command, number: (
+            (number + (command.delta if command.increment else -command.delta)) % (1 << 64)
+        ),
+    )
+
+
+@breaks("KV-MGET-003")
+def answers_a_repeated_key_once() -> None:
+    """A key asked for twice in one get is answered once."""
+    get = verbs._VERBS[commands.Get]
+
+    def once(session: Session, command: commands.Get, now: int) -> Steps:
+        return (yield from get(session, replace(command, words=list(dict.fromkeys(command.words))), now))
+
+    verbs._VERBS[commands.Get] = once
+
+
+@breaks("KV-CORE-047")
+def shows_the_stored_spelling() -> None:
+    """VALUE bears the key as the row has it, not as it was asked for."""
+    item = Session.item
+
+    def stored(self: Session, word: bytes, row: Any) -> replies.Item:
+        return item(self, word if self.split(word) else retrieve_key(row), row)
+
+    put(Session, "item", stored)
+
+
+def retrieve_key(row: Any) -> bytes:
+    """Return a row's key as bytes."""
+    return row.key.encode() if isinstance(row.key, str) else row.key if isinstance(row.key, bytes) else b"%d" % row.key
+
+
+@breaks("KV-CONN-001")
+def answers_silent_commands() -> None:
+    """noreply is not heard."""
+    encode = protocol.encode
+    put(
+        connection,
+        "encode",
+        lambda command, reply, cas: encode(
+            replace(command, noreply=False) if getattr(command, "noreply", False) else command, reply, cas
+        ),
+    )
+
+
+@breaks("KV-STATS-005")
+def counts_hits_twice() -> None:
+    """get_hits grows by two for each hit."""
+    got = stats.Counters.got
+
+    def twice(self: stats.Counters, word: bytes, *, hits: int, misses: int) -> None:
+        got(self, word, hits=hits, misses=misses)
+        self.get_hits += hits
+
+    put(stats.Counters, "got", twice)
+
+
+@breaks("KV-RANGE-001")
+def ignores_the_second_bound() -> None:
+    """A range of two bounds has the first one only."""
+    parse = ranges.parse
+
+    def half(key: bytes) -> Any:
+        found = parse(key)
+        if found is None or None in (found.low, found.high):
+            return found
+        return ranges.Range(found.low, None) if key.startswith(b"@>") else ranges.Range(None, found.high)
+
+    put(retrieve, "parse", half)

@@ -1,0 +1,25 @@
+"""The page README.md of this package: every mutant, how it is broken, and the requirement that must fail it."""
+
+from __future__ import annotations
+
+from kvref.mutants import GROUPS, MUTANTS
+
+HEAD = f"""\
+# Mutants
+
+Written by `python -m kvref.mutants > kvref/mutants/README.md`.
+
+{len(MUTANTS)} servers with one rule broken each. `kvref conform --self-test` judges one by the cases of the requirement
+that stands beside it, one of which must fail it, and the server that is not broken by all of them, which must hold.
+`kvref spec ID` shows a requirement, `python -m kvref.mutants NAME serve --store sqlite:///FILE` starts a mutant.
+"""
+
+
+def page() -> str:
+    """Return the page as Markdown."""
+    lines = [HEAD]
+    for title, mutants in GROUPS.items():
+        lines += [f"## {title.rstrip('.')}", "", "| mutant | how it is broken | requirement |", "|---|---|---|"]
+        lines += [f"| `{each.name}` | {each.about} | {each.requirement} |" for each in mutants]
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,134 @@
+"""`kvref conform --self-test`: its sum, survivors, and what keeps it from saying anything."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kvref.cli import main, self_test
+from kvref.errors import KvrefError
+from kvref.mutants import MUTANTS, Mutant
+from kvref_conformance.verdict import FAILS, HOLDS, Verdict
+
+# Reaches its first request and raises there.
+ROTTEN = """
+import runpy, sys
+from kvref.semantics import store
+store._condition = None
+sys.argv = ["kvref", *sys.argv[2:]]
+runpy.run_module("kvref", run_name="__main__")
+"""
+
+
+def conform(*words: str) -> Result:
+    return CliRunner().invoke(main, ["conform", *words])
+
+
+def put_on_trial(monkeypatch: pytest.MonkeyPatch, *mutants: Mutant) -> None:
+    """Let the self-test have this table; what breaks a server is found by its name."""
+    monkeypatch.setattr(self_test, "MUTANTS", {each.name: each for each in mutants})
+
+
+def test_all_are_killed() -> None:
+    result = conform("--self-test", "--only", "narrows_*", "--only", "KV-MAP-00?")
+    assert result.exit_code == 0, result.output
+    *_, last = lines = result.output.splitlines()
+    assert last == "4 mutants, 4 killed"
+    rows = [line.split() for line in lines]
+    assert [row for row in rows if row[1:] and row[1] in "12"] == [
+        ["arithmetic", "1", "1"],
+        ["mapping", "2", "2"],
+        ["binary_store", "1", "1"],
+    ]
+
+
+def test_a_survivor_is_named_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    harmless = Mutant("narrows_flags", "KV-MAP-001", "Keys are [as] they were.", lambda: None)
+    put_on_trial(monkeypatch, harmless, MUTANTS["echoes_the_bare_key"])
+    result = conform("--self-test")
+    assert result.exit_code == 1, result.output
+    assert "survived: narrows_flags, KV-MAP-001: Keys are [as] they were.\n" in result.output
+    assert "survived: echoes" not in result.output
+    assert result.output.endswith("\n2 mutants, 1 killed\n")
+
+
+def test_one_that_does_not_start_says_nothing_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_on_trial(monkeypatch, Mutant("no-such", "KV-MAP-001", "", lambda: None))
+    result = conform("--self-test")
+    assert result.exit_code == 2
+    assert "no-such could not be judged: kvref exited with status 2" in result.output
+    assert "killed" not in result.output
+
+
+def test_a_requirement_that_the_unbroken_server_is_not_held_to_kills_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_on_trial(monkeypatch, Mutant("echoes_the_bare_key", "KV-MAP-037", "", lambda: None))
+    result = conform("--self-test")
+    assert result.exit_code == 2
+    assert "the server that is not broken does not hold:\nKV-MAP-037: no case of it holds" in result.output
+
+
+def test_ctrl_c_ends_every_server(tmp_path: Path) -> None:
+    # A run started in the background inherits an ignored SIGINT; a person's Ctrl-C meets the default.
+    interruptible = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kvref", "conform", "--self-test", "--only", "never_commits_*"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=interruptible,  # noqa: PLW1509 - no other thread runs here
+    )
+    wait_until(lambda: sum(path.read_text() != "" for path in tmp_path.glob("kvref-*/kvref.pid")) == 2)
+    servers = [int(path.read_text()) for path in tmp_path.glob("kvref-*/kvref.pid")]
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.communicate(timeout=10)[1] == "Error: interrupted: not every mutant was judged\n"
+    assert process.returncode == 2
+    wait_until(lambda: not list(tmp_path.glob("kvref-*")))
+    assert not [pid for pid in servers if Path(f"/proc/{pid}").exists()]
+
+
+def wait_until(come: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not come():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_case_that_fails_the_unbroken_server_is_a_complaint() -> None:
+    held = Verdict("a", "mapping", ("KV-MAP-001", "KV-MAP-002"), HOLDS)
+    assert self_test.complaints([held], {"KV-MAP-001", "KV-MAP-002"}) == []
+    assert self_test.complaints([held], {"KV-MAP-003"}) == ["KV-MAP-003: no case of it holds"]
+    failed = Verdict("b", "mapping", ("KV-MAP-001",), FAILS, text="it said no")
+    assert self_test.complaints([held, failed], {"KV-MAP-001"}) == ["it said no"]
+
+
+def test_an_error_of_its_own_does_not_kill_a_mutant(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "rotten.py").write_text(ROTTEN)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setattr(self_test, "PROGRAM", "rotten")
+    with pytest.raises(KvrefError, match=r"an error of its own(.|\n)*'NoneType' object is not callable"):
+        self_test.judged("rotten", {"KV-CORE-011"})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--self-test", "127.0.0.1:1"], "--self-test judges servers of its own: leave out HOST:PORT"),
+        (["--self-test", "--target", "memcached", "--report", "out"], "leave out --target, --report"),
+        (["--self-test", "--sql", "sqlite:///x", "--seed", "1"], "leave out --sql, --seed"),
+        (["--self-test", "--only", "no-such-*"], "no mutant and no requirement fits no-such-*"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_started(words: list[str], said: str) -> None:
+    result = conform(*words)
+    assert result.exit_code == 2
+    assert said in result.output
