@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kvref_conformance import requirements
 from kvref_conformance.conversation import Conversation, render
 from kvref_conformance.errors import CaseFailed, NotRun, SuiteError
+from kvref_conformance.exercised import Exercised
 from kvref_conformance.probe import needed
 from kvref_conformance.pulse import Pulse
 from kvref_conformance.template import Names
@@ -53,6 +54,7 @@ class Judge:
         self.keys: list[str] = []
         self.settings = settings
         self.pulse = Pulse(endpoint)
+        self.exercised = Exercised(endpoint.profile)
         self._flush_reason = flush_reason
         self._catalogue = requirements.load()
 
@@ -66,6 +68,7 @@ class Judge:
         except CaseFailed as failure:
             word, reason, text = FAILS, self.statement_of(case), self.explain(case, str(failure))
         duration = round(time.monotonic() - began, 4)
+        self.exercised.take(case, conversation.exchanges, conversation.names.texts)
         return Verdict(case.id, chapter, case.requirements, word, reason, duration, tuple(conversation.exchanges), text)
 
     def breaks(self, case: Case, slower: float) -> bool:

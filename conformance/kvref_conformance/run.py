@@ -15,6 +15,7 @@ from kvref_conformance.aftermath import Aftermath
 from kvref_conformance.cases import all_cases
 from kvref_conformance.deviations import own
 from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
+from kvref_conformance.exercised import told
 from kvref_conformance.judge import Judge, new_tag
 from kvref_conformance.probe import as_toml, probe
 from kvref_conformance.pulse import Pulse
@@ -179,8 +180,9 @@ class Run:
         if self.folder is not None and not interrupted:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / "profile.toml").write_text(self.profile_file(), encoding="utf-8")
-            jsonl.write(self.folder / "report.jsonl", self.header, self.tally)
-            html.write(self.folder / "report.html", self.header, self.tally)
+            exercised = told.told(self.judge.exercised)
+            jsonl.write(self.folder / "report.jsonl", self.header, self.tally, exercised)
+            html.write(self.folder / "report.html", self.header, self.tally, exercised)
         if self.watch is not None:
             last = ["interrupted: no report; the endpoint is configured as before"] if interrupted else []
             self.watch.summarise(self.tally, [*self.closing_lines(), *last])
@@ -195,6 +197,7 @@ class Run:
         lines += [f"{v.case}: {v.reason}\n{v.text}" for v in self.tally.verdicts if v.verdict == HOLDS and v.reason]
         reasons = Counter((v.verdict, v.reason) for v in self.tally.verdicts if v.verdict == NOT_RUN)
         lines += [f"{count} {word}: {reason}" for (word, reason), count in reasons.items()]
+        lines += told.closing_lines(told.told(self.judge.exercised))
         lines.append(
             f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"
         )

@@ -60,6 +60,10 @@ def test_without_an_address_the_embedded_server_conforms(conform: Run, tmp_path:
     assert reasons == {"needs mysql behind the endpoint"}
     # With settings, for which the server was started again.
     assert {each["verdict"] for each in judged if each["case"] in {"next-batch", "idle-batch"}} == {"holds"}
+    exercised = json.loads((tmp_path / "kvref-report" / "report.jsonl").read_text().splitlines()[-1])["exercised"]
+    assert all(exercised["key_shapes"]["counts"].values()), "a verb was never sent"
+    assert set(exercised["states"]["counts"]["set"]["bound"]) == {"no batch", "write batch", "read batch", "both"}
+    assert done.stdout.count("\nexercised: ") == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kvref-report"]
 
 

@@ -55,7 +55,7 @@ def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: i
         return verdict(NOT_RUN, str(reason))
     if Limits.of(case.settings).gives_up:
         count = -(-count // SLOW)
-    with Histories(judge.endpoint, judge.world, case.settings) as histories:
+    with Histories(judge.endpoint, judge.world, case.settings, judge.exercised) as histories:
         for number in range(count):
             seed = f"{start}:{case.id}:{number}"
             failure = histories.try_one(seed)

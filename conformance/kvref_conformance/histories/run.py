@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final, Self
 
 from kvref_conformance.duel.shrink import fewer
+from kvref_conformance.exercised.line import CountedLine
 from kvref_conformance.histories.generate import History, history
 from kvref_conformance.histories.line import SocketLine
 from kvref_conformance.histories.model import Model
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.exercised import Exercised
+    from kvref_conformance.histories.play import Line
     from kvref_conformance.histories.steps import Step
     from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
@@ -38,9 +41,16 @@ class Histories:
         endpoint: whom.
         world: its tables and mappings.
         settings: in force, by the plugin's names.
+        exercised: collects what is sent; None: nobody does.
     """
 
-    def __init__(self, endpoint: Endpoint, world: World, settings: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        world: World,
+        settings: Mapping[str, int],
+        exercised: Exercised | None = None,
+    ) -> None:
         self._stack = ExitStack()
         self._rules, self._limits = Rules.of(endpoint.profile), Limits.of(settings)
         self._names = {mapping: world.names[mapping] for mapping in TABLES}
@@ -54,7 +64,14 @@ class Histories:
             waiter = self._another(world.database, "READ COMMITTED")
             dirty = self._another(world.database, "READ UNCOMMITTED")
         tables = {table: world.names[table] for table in sorted(set(TABLES.values()))}
-        stage = Stage(lambda: SocketLine(endpoint), observer, transaction, waiter, dirty, tables, self._names)
+        if exercised is not None:
+            exercised.begin(world.names, settings=settings)
+
+        def connect() -> Line:
+            line = SocketLine(endpoint)
+            return line if exercised is None else CountedLine(line, exercised)
+
+        stage = Stage(connect, observer, transaction, waiter, dirty, tables, self._names)
         self._means = stage.means
         self._player = Player(stage, self._begin)
         self._stack.callback(self._player.close)

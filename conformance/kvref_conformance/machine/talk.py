@@ -51,6 +51,7 @@ class Talk(RuleBasedStateMachine):
         self.failed = False
         self._clean_words()
         self.links = {on: self.judge.endpoint.link() for on in "ab"}
+        self.judge.exercised.begin(self.names)
         for on in "ab" if self.names else "":
             self.bind_name(on, self.names["m1"])
 
@@ -74,6 +75,7 @@ class Talk(RuleBasedStateMachine):
         texts = tuple(alternative.text for alternative in allowed)
         got = reply.data.decode("latin-1")
         note = f"hang: no complete answer within {PATIENCE:g} s" if reply.hang else CLOSED if reply.closed else ""
+        self.judge.exercised.say(on, f"{line}\r\n".encode("latin-1"), got)
         kept = not note and self.model.accept(got, allowed)
         self.exchanges.append(Exchange(on, f"{line}\r\n", texts, got, note, kept))
         if not kept:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 OUTCOMES: Final = {CONFORMS: "conforms", COULD_NOT_JUDGE: "could not judge"}
 
 
-def write(path: Path, header: Header, tally: Tally) -> None:
-    """Write the page of a run to a file."""
+def write(path: Path, header: Header, tally: Tally, exercised: dict[str, Any] | None = None) -> None:
+    """Write the page of a run to a file; arguments as of `jsonl.write`."""
     word = OUTCOMES.get(tally.exit_code(), "does not conform")
     totals = tally.totals()
     page = (
@@ -35,6 +35,7 @@ def write(path: Path, header: Header, tally: Tally) -> None:
             totals=totals,
             defects=defects.of(header.profile),
             kinds=defects.KINDS,
+            exercised=exercised,
             chapters=[_chapter(name, tally) for name in tally.chapters()],
             **pages.inside("report"),
         )

@@ -21,8 +21,15 @@ if TYPE_CHECKING:
 LONGEST: Final = 4096
 
 
-def write(path: Path, header: Header, tally: Tally) -> None:
-    """Write the report of a run to a file."""
+def write(path: Path, header: Header, tally: Tally, exercised: dict[str, Any] | None = None) -> None:
+    """Write the report of a run to a file.
+
+    Args:
+        path: of the file.
+        header: its first line.
+        tally: the verdicts.
+        exercised: what `exercised.told` says of the run; None or empty: nothing.
+    """
     totals = tally.totals()
     footer = {
         "kind": "footer",
@@ -30,6 +37,7 @@ def write(path: Path, header: Header, tally: Tally) -> None:
         "complaints": tally.complaints,
         "defects": [asdict(row) for row in defects.of(header.profile)],
         "exit_code": tally.exit_code(),
+        **({"exercised": exercised} if exercised else {}),
     }
     lines = [{"kind": "header", **asdict(header)}, *map(_line, tally.verdicts), footer]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

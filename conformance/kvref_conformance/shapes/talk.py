@@ -58,8 +58,11 @@ class Talk:
         names = self._table(PLAIN)
         name = self._judge.fresh_key("r")
         self._own[name] = "{k}"
+        self._judge.exercised.begin(names, None, PLAIN)
         given = {"schema": "test", "table": names["t"], **cells}
         row = (name, *(given.get(part, getattr(PLAIN, part, None)) for part in PARTS))
+        if usable:
+            self._judge.exercised.configured(None, replace(PLAIN, **{n: text for n, text in cells.items() if text}))
         containers = self._world.database.containers
         self._sql(f"INSERT INTO {containers} ({CONTAINER_COLUMNS}) VALUES ({', '.join(map(literal, row))})")  # noqa: S608
         with self._judge.endpoint.link() as link:
@@ -97,6 +100,7 @@ class Talk:
 
     def _hold(self, table: Drawn, commands: list[Command], separator: str, delimiter: str = "") -> None:
         names = self._table(table.shape)
+        self._judge.exercised.begin(names, self._setup, table.shape)
         model = Table(self._judge.endpoint.profile, table.key, table.values, separator)
         self._insert(table, names["t"], model)
         with self._judge.endpoint.link() as link:
@@ -135,6 +139,7 @@ class Talk:
     def _say(self, link: Link, line: str, allowed: str) -> None:
         reply = link.ask((line.encode("latin-1"),), patience=PATIENCE)
         got = reply.data.decode("latin-1")
+        self._judge.exercised.say("a", line.encode("latin-1"), got)
         note = (
             f"hang: no complete answer within {PATIENCE:g} s"
             if reply.hang

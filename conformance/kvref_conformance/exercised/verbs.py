@@ -1,0 +1,74 @@
+"""The verbs of both protocols and what their requests have: a key, several, a range; a read or a write of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+OTHER: Final = "other"
+BINARY: Final = "binary "
+OTHER_BINARY: Final = f"{BINARY}{OTHER}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb.
+
+    Args:
+        name: as sent; an opcode of the binary protocol by its name, with `binary ` before it.
+        key: the word at which keys begin, counted behind the verb; 0 where it has none.
+        several: it takes several keys.
+        ranged: it reads rows, so that a range may stand in the place of a key.
+        encoded: a flag of it says that the key is in base64.
+        data: the word that is the length of a data block, counted likewise; 0 where there is none.
+        batch: what it counts as in a batch: read, write, or empty where it does not count.
+        beyond: the plugin does not have it.
+    """
+
+    name: str
+    key: int = 1
+    several: bool = False
+    ranged: bool = False
+    encoded: bool = False
+    data: int = 0
+    batch: str = ""
+    beyond: bool = False
+
+    @property
+    def stateful(self) -> bool:
+        """Tell whether what it does depends on the mapping in force and on the open batch."""
+        return bool(self.batch) or self.name in STATEFUL
+
+
+STATEFUL: Final = frozenset({"bind", "flush_all", f"{BINARY}flush", f"{BINARY}flushq"})
+_STORING: Final = "set add replace append prepend"
+_COUNTING: Final = "delete incr decr"
+
+
+def _quiet(names: str) -> str:
+    return " ".join(f"{name} {name}q" for name in names.split())
+
+
+def _made() -> list[Verb]:
+    text = [Verb(name, several=True, ranged=True, batch="read") for name in ("get", "gets", "bget")]
+    text += [Verb(name, 2, several=True, ranged=True, batch="write", beyond=True) for name in ("gat", "gats")]
+    text += [Verb(name, data=4, batch="write") for name in f"{_STORING} cas".split()]
+    text += [Verb(name, batch="write") for name in _COUNTING.split()]
+    text += [Verb("touch", batch="write", beyond=True)]
+    text += [Verb("mg", ranged=True, encoded=True, batch="read", beyond=True)]
+    text += [Verb("ms", encoded=True, data=2, batch="write", beyond=True)]
+    text += [Verb(name, encoded=True, batch="write", beyond=True) for name in ("md", "ma")]
+    text += [Verb("me", encoded=True, beyond=True), Verb("mn", 0, beyond=True), Verb("bind")]
+    text += [Verb(name, 0) for name in ("flush_all", "stats", "version", "verbosity", "quit", OTHER)]
+    names = {
+        _quiet("get getk"): {"ranged": True, "batch": "read"},
+        _quiet(f"{_STORING} {_COUNTING}"): {"batch": "write"},
+        "touch": {"batch": "write", "beyond": True},
+        _quiet("gat gatk"): {"ranged": True, "batch": "write", "beyond": True},
+    }
+    binary = [Verb(f"{BINARY}{name}", **facts) for each, facts in names.items() for name in each.split()]  # type: ignore[arg-type]
+    keyless = f"{_quiet('flush quit')} noop version stat verbosity {OTHER}"
+    return [*text, *binary, *(Verb(f"{BINARY}{name}", 0) for name in keyless.split())]
+
+
+VERBS: Final = {verb.name: verb for verb in _made()}

@@ -1,0 +1,287 @@
+"""What a run exercised: shapes of keys, states of connections, the section of the report; a live run and its gaps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from live import target_or_skip
+from reports import HEADER
+
+from kvref import profiles, targets
+from kvref_conformance import endpoint
+from kvref_conformance import sql as sql_of
+from kvref_conformance.case import Hangup, Reload, Setup, ask, case, quiet, say, sql
+from kvref_conformance.conversation import Exchange
+from kvref_conformance.exercised import Exercised, told
+from kvref_conformance.exercised.configuration import PARAMETERS
+from kvref_conformance.exercised.key_shapes import ABOUT, LONGEST
+from kvref_conformance.exercised.requests import Request
+from kvref_conformance.exercised.verbs import VERBS
+from kvref_conformance.frames import encode
+from kvref_conformance.histories import Histories
+from kvref_conformance.matrix import column
+from kvref_conformance.report import html, jsonl
+from kvref_conformance.sql.world import World
+from kvref_conformance.verdict import Tally
+from kvref_conformance.waiting import answers, asks
+
+W, R = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size"
+NAMES = {"m1": "one", "m2": "two", "t1": "table"}
+LONG = "k" * 251
+
+
+def collector(profile: str = "kvref", **begin: Any) -> Exercised:
+    exercised = Exercised(profiles.load(profile))
+    exercised.begin(NAMES, **begin)
+    return exercised
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("get a", "key"),
+        ("get @@one", "@@name"),
+        ("get @@one.a", "@@name.key"),
+        ("get @@one.", "@@name."),
+        ("get @@three.a", "@@unknown"),
+        ("get @@one.a b", "@@name.key, key, several"),
+        ("get @>=a@<b", "range"),
+        ("get @@one.@<b", "@@name.key, range"),
+        ("get", "empty"),
+        (f"delete {LONG}", "over 250"),
+        (f"get @@one.{LONG}", "@@name.key, over 250"),
+        ("get \x01\xff", "control, non-ASCII"),
+        ("mg Zm9v b v", "base64"),
+        ("mg b", "key"),
+        ("ms Zm9v 1 b\r\nx", "base64"),
+        ("bind two", "@@name"),
+        ("bind three", "@@unknown"),
+        (f"bind {LONG}", "over 250"),
+        ("stats items", "no key"),
+    ],
+)
+def test_a_request_has_shapes(line: str, wanted: str) -> None:
+    exercised = collector()
+    exercised.say("a", f"{line}\r\n".encode("latin-1"))
+    assert {shape for _, shape in exercised.cells} == set(wanted.split(", "))
+
+
+@pytest.mark.parametrize(
+    ("profile", "delimiter", "word", "wanted"),
+    [
+        ("kvref", "->", "@@one->a", "@@name.key"),
+        ("kvref", "->", "@@one-a", "@@unknown"),
+        ("mysql-8.0", "->", "@@one-a", "@@name."),
+        ("mysql-8.0", "->", "@@one->a", "@@name.key"),
+        ("kvref", None, "@@one.a", "@@name.key"),
+        ("memcached", ".", "@@one.a", "key"),
+        ("memcached", ".", "@>a", "key"),
+        ("mysql-5.6", ".", "@>a", "key"),
+    ],
+)
+def test_shapes_depend_on_the_endpoint(profile: str, delimiter: str | None, word: str, wanted: str) -> None:
+    exercised = collector(profile, setup=Setup(delimiter))
+    exercised.say("a", f"get {word}\r\n".encode())
+    assert list(exercised.cells) == [("get", wanted)]
+
+
+@given(st.sampled_from(sorted(VERBS)), st.text(st.characters(max_codepoint=255), max_size=300))
+def test_every_key_has_a_shape_of_the_list(verb: str, key: str) -> None:
+    shapes = collector().naming.shapes(Request(VERBS[verb], (key,)))
+    assert shapes
+    assert shapes <= set(ABOUT)
+    if VERBS[verb].key:
+        assert ("over 250" in shapes) == (len(key) > LONGEST)
+        assert ("non-ASCII" in shapes) == (not key.isascii())
+
+
+def states(exercised: Exercised, verb: str) -> list[tuple[str, str]]:
+    return [(mapping, batch) for (name, mapping, batch) in exercised.states if name == verb]
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted"),
+    [
+        ([], ("default", "no batch")),
+        ([("bind one", "SUCCEED")], ("bound", "no batch")),
+        ([("bind three", "NOT_FOUND")], ("after failed bind", "no batch")),
+        ([("bind three", "NOT_FOUND"), ("get @@two.a", "END")], ("switched", "read batch")),
+        ([("get @@three.a", "END")], ("default", "read batch")),
+        ([("get @@three", "VALUE @@three 0 1\r\nx\r\nEND"), ("bind three", "SUCCEED")], ("bound", "no batch")),
+        ([("bind one", "NOT_FOUND")], ("after failed bind", "no batch")),
+        ([("set a 0 0 1\r\nx", "STORED")], ("default", "write batch")),
+        ([("set a 0 0 1\r\nx", "NOT_STORED")], ("default", "no batch")),
+        ([("get a", "END"), ("delete a", "DELETED")], ("default", "both")),
+        ([("get @@one", "VALUE @@one 0 1\r\nx\r\nEND")], ("switched", "no batch")),
+        ([("set a 0 0 1\r\nx", "STORED"), ("bind two", "SUCCEED")], ("bound", "no batch")),
+        ([("set @@one.a 0 0 1\r\nx", "STORED"), ("set @@one.b 0 0 1\r\nx", "STORED")], ("switched", "write batch")),
+        ([("set a 0 0 1\r\nx", "STORED")] * 3, ("default", "no batch")),
+        ([("get a", "END")] * 2, ("default", "no batch")),
+        ([("get a", "END"), ("flush_all", "OK")], ("default", "no batch")),
+    ],
+)
+def test_the_state_follows_from_what_was_sent(before: list[tuple[str, str]], wanted: tuple[str, str]) -> None:
+    exercised = collector(settings={W: 3, R: 2})
+    for line, got in before:
+        exercised.say("a", f"{line}\r\n".encode(), f"{got}\r\n")
+    exercised.say("a", b"incr a 1\r\n")
+    assert states(exercised, "incr") == [wanted]
+
+
+def test_connections_have_states_of_their_own() -> None:
+    exercised = collector(settings={W: 3})
+    exercised.say("a", b"bind one\r\nset a 0 0 1\r\nx\r\n", "SUCCEED\r\nSTORED\r\n")
+    exercised.say("b", encode("get key=@@two"), "get ok", binary=True)
+    exercised.say("a", b"touch a 0\r\n")
+    exercised.say("b", encode("touch key=a"), binary=True)
+    exercised.say("c", b"decr a 1\r\n")
+    assert states(exercised, "touch") == [("bound", "write batch")]
+    assert states(exercised, "binary touch") == [("switched", "no batch")]
+    assert states(exercised, "decr") == [("default", "no batch")]
+
+
+def test_an_endpoint_without_mappings_has_one_state() -> None:
+    exercised = collector("memcached", settings={W: 3})
+    exercised.say("a", b"set a 0 0 1\r\nx\r\nset a 0 0 1\r\nx\r\n")
+    assert states(exercised, "set") == [("no mappings", "no batch")]
+    assert told.told(exercised)["settings"] is None
+    assert told.told(exercised)["states"]["possible"] == sum(v.stateful and v.name != "bind" for v in VERBS.values())
+
+
+def test_a_literal_case_is_followed_step_by_step() -> None:
+    steps = (
+        quiet("set {k} 0 0 3\r\na"),
+        say("bc\r\n", "STORED\r\n"),
+        sql("SELECT 1", (1,)),
+        asks("delete {k}\r\n", "b"),
+        answers("DELETED\r\n", "b"),
+        Hangup("a"),
+        say("incr {k} 1\r\n", "NOT_FOUND\r\n"),
+        Reload(),
+        ask("get key={k}", "get ok", on="b"),
+        say("never sent\r\n", ""),
+    )
+    opened = Exchange("a", "bind one\r\n", (), "SUCCEED\r\n", opening=True)
+    exchanges = [
+        *(opened, Exchange("a", "set k 0 0 3\r\na", (), ""), Exchange("a", "bc\r\n", (), "STORED\r\n")),
+        Exchange("sql", "SELECT 1", (), "[(1,)]"),
+        *(Exchange("b", "delete k\r\n", (), ""), Exchange("b", "delete k\r\n", (), "DELETED\r\n")),
+        *(Exchange("a", "incr k 1\r\n", (), "NOT_FOUND\r\n"), Exchange("sql", "(configuration read again)", (), "")),
+        Exchange("b", "get key=k", (), "get ok"),
+    ]
+    exercised = Exercised(profiles.load("kvref"))
+    exercised.take(case("followed", "KV-SEQ-001", *steps), exchanges, NAMES)
+    assert exercised.cells == {
+        ("bind", "@@name"): 1, ("set", "key"): 1, ("delete", "key"): 1, ("incr", "key"): 1, ("binary get", "key"): 1,
+    }  # fmt: skip
+    assert states(exercised, "set") == [("bound", "no batch")]
+    assert states(exercised, "incr") == states(exercised, "binary get") == [("default", "no batch")]
+    exercised.take(case("not-held", "KV-SEQ-001", *steps, settings={W: 4}), [], NAMES)
+    assert len(exercised.rows) == 1
+
+
+def test_the_section_stands_in_both_reports_and_is_passed_over_by_their_readers(tmp_path: Path) -> None:
+    exercised = collector(settings={W: 4})
+    exercised.say("a", b"set a 0 0 1\r\nx\r\nget a\r\n")
+    section = told.told(exercised)
+    jsonl.write(tmp_path / "report.jsonl", HEADER, Tally(), section)
+    assert json.loads((tmp_path / "report.jsonl").read_text().splitlines()[-1])["exercised"] == section
+    assert column.read(tmp_path).exit_code == 2
+    html.write(tmp_path / "report.html", HEADER, Tally(), section)
+    page = " ".join((tmp_path / "report.html").read_text().split())
+    assert "key shapes</b>" in page
+    assert '<th scope="row">get</th><td>1</td><td class="deviates">0</td>' in page
+    assert "write batch: small with read batch: small, read batch: large" in page
+    assert section["settings"]["pairs"]["exercised"] == len(list(combinations(PARAMETERS, 2)))
+
+
+def test_a_run_that_sent_nothing_says_nothing(tmp_path: Path) -> None:
+    section = told.told(collector())
+    assert (section, told.closing_lines(section)) == ({}, [])
+    jsonl.write(tmp_path / "report.jsonl", HEADER, Tally(), section)
+    assert "exercised" not in json.loads((tmp_path / "report.jsonl").read_text().splitlines()[-1])
+    html.write(tmp_path / "report.html", HEADER, Tally(), section)
+    assert "exercised" not in (tmp_path / "report.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[targets.Target]:
+    """Return kvref over SQLite."""
+    with target_or_skip("kvref-sqlite") as target:
+        yield target
+
+
+def judged(target: targets.Target, folder: Path, chapters: str, *options: str) -> tuple[dict[str, Any], str]:
+    """Judge chapters with the pytest plugin; give the section of the report and what the terminal shows."""
+    command = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
+    command += ["--endpoint", target.memcached(), "--sql", str(target.store), "--reload", f"kill -HUP {target.pid}"]
+    command += ["--report", "out", "-p", "no:cacheprovider", "--examples", "3", "-k", chapters, *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+    footer = json.loads((folder / "out" / "report.jsonl").read_text().splitlines()[-1])
+    return footer["exercised"], done.stdout
+
+
+@pytest.mark.live
+def test_a_run_tells_what_it_exercised_and_what_not(served: targets.Target, tmp_path: Path) -> None:
+    section, shown = judged(served, tmp_path, "test_bind.py or test_separator.py")
+    shapes, states, settings = section["key_shapes"], section["states"], section["settings"]
+    assert shapes["counts"]["bind"]["@@name"] > 10
+    assert shapes["counts"]["bind"]["@@unknown"] > 0
+    assert shapes["counts"]["mg"] == {}
+    assert {"range", "over 250"} <= set(shapes["missing"]["get"])
+    assert "key" not in shapes["missing"]["get"]
+    assert states["counts"]["get"]["after failed bind"]["no batch"] > 0
+    lacking = next(entry["states"] for entry in states["missing"] if "get" in entry["verbs"])
+    assert "both" in lacking["bound"]
+    assert "no batch" not in lacking["bound"]
+    assert ["separator: several bytes", "value columns: 3"] not in settings["pairs"]["missing"]
+    assert ["delimiter: other byte", "value columns: 3"] in settings["pairs"]["missing"]
+    assert shown.count("\nexercised: ") == 2
+    assert f"exercised: {shapes['exercised']} of {shapes['possible']} verbs x key shapes" in shown
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("chapters", "verb", "pair"),
+    [
+        ("test_machine.py", "cas", None),
+        ("test_shapes.py", "replace", ["value columns: 4 or more", "cas: not mapped"]),
+    ],
+)
+def test_what_is_generated_counts(
+    served: targets.Target, tmp_path: Path, chapters: str, verb: str, pair: list[str] | None
+) -> None:
+    section, _ = judged(served, tmp_path, chapters, "--examples", "20")
+    assert section["key_shapes"]["counts"][verb]
+    assert section["settings"]["configurations"] > (0 if pair is None else 5)
+    assert pair not in section["settings"]["pairs"]["missing"]
+
+
+@pytest.mark.live
+def test_histories_count() -> None:
+    settings = {W: 4, R: 1000}
+    words = [f"{name}={value}" for name, value in {**settings, "innodb_api_bk_commit_interval": 100000}.items()]
+    with target_or_skip("kvref-sqlite", [word for each in words for word in ("--set", each)]) as target:
+        found = endpoint.find(target.memcached(), "kvref")
+        exercised = Exercised(found.profile)
+        with closing(sql_of.connect(str(target.store), "8.0.33")) as database:
+            world = World(database, found, None, "ztest")
+            world.create()
+            with Histories(found, world, settings, exercised) as held:
+                assert [failure for number in range(8) if (failure := held.try_one(f"counted {number}"))] == []
+    counted = {batch for name, _, batch in exercised.states if name in {"get", "set"}}
+    assert counted == {"no batch", "write batch", "read batch", "both"}
+    # Three connections of eight histories, each of which begins with bind.
+    assert exercised.cells["bind", "@@name"] >= 24
+    assert [dict(levels)["write batch"] for levels in exercised.rows] == ["small"]
