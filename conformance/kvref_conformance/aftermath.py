@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance import script
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import render
-from kvref_conformance.repeat import waits
+from kvref_conformance.repeat import Repeats, waits
 from kvref_conformance.verdict import CRASH, FAILS, FLAKY, HANG, TRIED, base
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
-    from kvref_conformance.repeat import Repeats
     from kvref_conformance.verdict import Verdict
 
 REPLAYS: Final = "replays"
@@ -57,7 +56,9 @@ class Aftermath:
         if known or not (lost or broken):
             return record
         if case.steps and not self._judge.pulse.ended:
-            repeated = self._repeats.of(self._breaks(case, lost=lost), waits=record.verdict == HANG or waits(case))
+            # What was generated is worth its time: there are few of them, and no other case shows the same.
+            repeats = self._repeats if record.script is None else Repeats(self._repeats.times)
+            repeated = repeats.of(self._breaks(case, lost=lost), waits=record.verdict == HANG or waits(case))
             word = FLAKY if repeated.flaky and record.verdict == FAILS else record.verdict
             record = replace(record, verdict=word, repeated=str(repeated))
         return self._with_file(record, case)

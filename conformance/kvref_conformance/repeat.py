@@ -60,7 +60,7 @@ class Repeats:
     """
 
     def __init__(self, times: int) -> None:
-        self._times = times
+        self.times = times
         self._left = BUDGET_SECONDS
 
     def of(self, breaks: Callable[[float], bool], *, waits: bool) -> Repeated:
@@ -72,7 +72,7 @@ class Repeats:
         """
         began = time.monotonic()
         failed = tried = 0
-        while tried < self._times and time.monotonic() - began < min(self._left, SHARE_SECONDS):
+        while tried < self.times and time.monotonic() - began < min(self._left, SHARE_SECONDS):
             tried += 1
             failed += breaks(1.0)
         patient = waits and self._left > BUDGET_SECONDS / 2

@@ -28,7 +28,7 @@ _RECIPES: tuple[Recipe, ...] = (
     _PLUGIN_8_0,
     MySQLPlugin("mysql-5.6-plugin", "mysql-5.6", "MySQL 5.6.14 with daemon_memcached", MYSQL_5_6),
     _MEMCACHED,
-    Twemproxy("twemproxy", "twemproxy in front of the target mysql-8.0-plugin", _PLUGIN_8_0, "memcached"),
+    Twemproxy("twemproxy", "twemproxy in front of the target mysql-8.0-plugin", _PLUGIN_8_0, "mysql-8.0"),
     Twemproxy("twemproxy-memcached", "twemproxy in front of the target memcached", _MEMCACHED, "memcached"),
     Yrmcds(),
     Nodecached(),

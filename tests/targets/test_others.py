@@ -71,7 +71,8 @@ def test_it_comes_and_goes(name: str, state: Path, kvref_json: Run, available: R
     available(name)
     up = kvref_json("up", name)
     programs, version = SERVERS[name]
-    assert (up["profile"], up["sql"], up["store"], up["socket"]) == ("memcached", None, None, None)
+    profile = "mysql-8.0" if name == "twemproxy" else "memcached"
+    assert (up["profile"], up["sql"], up["store"], up["socket"]) == (profile, None, None, None)
     assert up["version"].startswith(version)
     asked = talk(up["address"], b"version\r\n", b"set k 7 0 1\r\nx\r\n", b"get k\r\n", b"delete k\r\n")
     said = f"VERSION {up['version']}\r\n".encode()

@@ -63,6 +63,7 @@ CHAPTERS: Final = (
     "binary_ranges",
     "binary_stat",
     "machine",
+    "wild",
     "shapes",
     "separator",
     "delimiter",

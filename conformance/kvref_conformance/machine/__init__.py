@@ -6,7 +6,6 @@ only once `gets` has shown it). It shares no code with the server, only the fact
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
 from hypothesis import seed
@@ -15,20 +14,18 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
+from kvref_conformance.findings import Finding, collect
 from kvref_conformance.generated import example_settings, no_folder_left_behind
 from kvref_conformance.machine.rules import CommandMachine
 from kvref_conformance.machine.talk import Enough
 from kvref_conformance.machine.writing import as_case
-from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict
+from kvref_conformance.verdict import NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
 
 STEPS: Final = 30
-# Things found by one run, and seconds after which no more are looked for.
-MOST: Final = 12
-SECONDS: Final = 90.0
 
 
 def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
@@ -49,21 +46,15 @@ def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: 
     if judge.world is not None:
         judge.world.configure(None)
     machine: type[CommandMachine] = type("SeededMachine", (CommandMachine,), {"judge": judge, "known": set()})
-    found: list[Verdict] = []
-    began = last = time.monotonic()
-    while len(found) < MOST and time.monotonic() - began < SECONDS and not judge.pulse.ended:
+
+    def look() -> Finding | None:
         failure = _run(machine, examples, start)
         if not failure:
-            break
+            return None
         machine.known.add(machine.last_signature)
-        name = f"{case.id}~{len(found) + 1}" if found else case.id
-        text, said = judge.explain(case, failure), machine.last_failure
-        now = time.monotonic()
-        about = (judge.statement_of(case), round(now - last, 4), said, text)
-        found.append(Verdict(name, chapter, case.requirements, FAILS, *about, script=as_case(case, said, judge)))
-        last = now
-    duration = round(time.monotonic() - began, 4)
-    return found or [Verdict(case.id, chapter, case.requirements, HOLDS, "", duration)]
+        return Finding(failure, machine.last_failure, as_case(case, machine.last_failure, judge))
+
+    return collect(judge, case, chapter, look)
 
 
 def _run(machine: type[CommandMachine], examples: int, start: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,10 +9,12 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from kvref_conformance.conversation import Exchange, render
 from kvref_conformance.errors import CaseFailed
+from kvref_conformance.findings import signature
 from kvref_conformance.machine.model import Model
 from kvref_conformance.next_word import told_by_address
 
 if TYPE_CHECKING:
+    from kvref_conformance.findings import Signature
     from kvref_conformance.judge import Judge
     from kvref_conformance.machine.model import Alternative
 
@@ -26,7 +27,6 @@ Word = tuple[str | None, int | None]
 
 # An endpoint that ends is started again for each conversation that shows it, which takes seconds.
 MOST_CRASHES = 20
-Signature = tuple[str, ...]
 
 
 class Enough(BaseException):
@@ -152,26 +152,16 @@ class Talk(RuleBasedStateMachine):
     def _fail(self) -> None:
         """End the conversation; quietly, where an earlier one of this run has failed so."""
         self.failed = True
-        signature = self._signature()
+        last = self.exchanges[-1]
+        found = signature(last.sent, last.allowed, f"{last.note} {last.got}" if last.note else last.got, self.keys)
         if self.judge.pulse.is_lost():
             self._bring_back()
-            signature = ("crash", *signature)
-        if signature in self.known:
+            found = ("crash", *found)
+        if found in self.known:
             return
         cls = type(self)
-        cls.last_failure, cls.last_signature = tuple(self.exchanges), signature
+        cls.last_failure, cls.last_signature = tuple(self.exchanges), found
         raise CaseFailed(render(self.exchanges))
-
-    def _signature(self) -> Signature:
-        last = self.exchanges[-1]
-        verb, *rest = last.sent.split(" ")
-        texts = [verb, "noreply" if rest and rest[-1].startswith("noreply") else "", last.note, last.got, *last.allowed]
-        return tuple(re.sub(r"\d+", "0", self._without_keys(text)) for text in texts)
-
-    def _without_keys(self, text: str) -> str:
-        for key in self.keys:
-            text = text.replace(key, "k")
-        return text
 
     def _bring_back(self) -> None:
         cls = type(self)

@@ -1,0 +1,19 @@
+"""Any commands of memcached's text protocol with any arguments: generated, judged by `kvref_conformance.wild`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvref_conformance.case import case
+from kvref_conformance.plugin import end_test
+from kvref_conformance.wild import judge_wild
+
+if TYPE_CHECKING:
+    from kvref_conformance.case import Case
+    from kvref_conformance.run import Run
+
+CASES = (case("any-arguments", "KV-SEQ-005"),)
+
+
+def test_wild(case: Case, run: Run) -> None:
+    end_test(run, *judge_wild(run.judge, case, "wild", run.examples, run.seed))

@@ -1,0 +1,71 @@
+"""Plain memcached with any arguments: long keys, odd values, dates, huge numbers, several commands in a packet.
+
+For endpoints without mappings, where an item is what memcached's protocol says and no table bounds it. Commands are
+drawn (`commands.py`), a store of its own says what they answer (`store.py`), and `hold.py` compares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given, seed
+from hypothesis.errors import Flaky
+
+from kvref_conformance.conversation import render
+from kvref_conformance.errors import CaseFailed
+from kvref_conformance.findings import Finding, collect
+from kvref_conformance.generated import example_settings, no_folder_left_behind
+from kvref_conformance.machine.writing import as_case
+from kvref_conformance.verdict import Verdict
+from kvref_conformance.wild.commands import talks
+from kvref_conformance.wild.hold import Holder
+
+if TYPE_CHECKING:
+    from kvref_conformance.case import Case
+    from kvref_conformance.judge import Judge
+    from kvref_conformance.wild.commands import Talk
+
+
+def judge_wild(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
+    """Hold drawn conversations with the endpoint until nothing new is found.
+
+    Args:
+        judge: of the run.
+        case: names the requirement.
+        chapter: for the verdicts.
+        examples: how many conversations for each thing found.
+        start: seed; the same seed, endpoint and suite give the same conversations.
+    """
+    refused = judge.refuse(case)
+    if refused is not None:
+        return [Verdict(case.id, chapter, case.requirements, *refused)]
+    holder = Holder(judge)
+
+    def look() -> Finding | None:
+        failure = _run(holder, examples, start)
+        if not failure:
+            return None
+        holder.known.add(holder.last_signature)
+        return Finding(failure, holder.last, as_case(case, holder.last, judge))
+
+    return collect(judge, case, chapter, look)
+
+
+def _run(holder: Holder, examples: int, start: int) -> str:
+    """Return the failure text of a run, empty when it held."""
+
+    @seed(start)
+    @example_settings(examples)
+    @given(talks(name for name, there in holder.features.items() if not there))
+    def run(talk: Talk) -> None:
+        holder.hold(talk)
+
+    try:
+        with no_folder_left_behind():
+            run()
+    except CaseFailed as failure:
+        return f"seed {start}\n{failure}"
+    except Flaky:
+        text = f"seed {start}; the same bytes, sent again, were answered otherwise"
+        return f"{text}\n{render(holder.last)}"
+    return ""

@@ -1,0 +1,107 @@
+"""Hold a drawn conversation and compare every answer with the store's."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.conversation import Exchange, render
+from kvref_conformance.errors import CaseFailed
+from kvref_conformance.findings import signature
+from kvref_conformance.wild.commands import LONGEST
+from kvref_conformance.wild.store import CAS, Store
+
+if TYPE_CHECKING:
+    from kvref_conformance.findings import Signature
+    from kvref_conformance.judge import Judge
+    from kvref_conformance.wild.commands import Command, Talk
+
+# A conversation that hangs does so many times while it is shrunk.
+PATIENCE: Final = 2.0
+CLOSED: Final = "the endpoint closed the connection"
+
+
+class Holder:
+    """Conversations with one endpoint, one after the other.
+
+    Args:
+        judge: of the run.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.known: set[Signature] = set()
+        self.last: tuple[Exchange, ...] = ()
+        self.last_signature: Signature = ()
+        self.features = judge.endpoint.features.there
+        self._judge = judge
+
+    def hold(self, talk: Talk) -> None:
+        """Hold one on fresh keys.
+
+        Raises:
+            CaseFailed: an answer is not allowed, in a way that is not among the known; the text is the conversation.
+        """
+        keys = [self._judge.fresh_key(f"k{number}") for number in range(3)]
+        keys = [key.ljust(LONGEST, "x") if number in talk.long else key for number, key in enumerate(keys)]
+        store, exchanges = Store(keys), []
+        links = {on: self._judge.endpoint.link() for on in "ab"}
+        try:
+            for on, packet in _packets(talk.commands):
+                line = "".join(map(store.line, packet))
+                answers = [store.answer(command) for command in packet]
+                reply = links[on].ask((line.encode("latin-1"),), patience=PATIENCE)
+                self._judge.exercised.say(on, line.encode("latin-1"), reply.data.decode("latin-1"))
+                note = (
+                    f"hang: no complete answer within {PATIENCE:g} s" if reply.hang else CLOSED if reply.closed else ""
+                )
+                allowed, got = "".join(text for text, _ in answers), reply.data.decode("latin-1")
+                kept = not note and _learns(store, allowed, got, [key for _, shown in answers for key in shown])
+                exchanges.append(Exchange(on, line, (allowed,), got, note, kept))
+                if not kept:
+                    request, wanted, rest = _parting(
+                        [store.line(each) for each in packet], [a for a, _ in answers], got
+                    )
+                    self._fail(tuple(exchanges), signature(request, [wanted], f"{note} {rest}" if note else rest, keys))
+                    return
+        finally:
+            for link in links.values():
+                link.close()
+
+    def _fail(self, exchanges: tuple[Exchange, ...], found: Signature) -> None:
+        if self._judge.pulse.is_lost():
+            found = ("crash", *found)
+            self._judge.pulse.bring_back("any-arguments")
+        if found in self.known:
+            return
+        self.last, self.last_signature = exchanges, found
+        raise CaseFailed(render(exchanges))
+
+
+def _packets(commands: tuple[tuple[str, Command], ...]) -> list[tuple[str, list[Command]]]:
+    """Join what goes into one packet: neighbours on one connection, but no `cas`, whose number must be known."""
+    packets: list[tuple[str, list[Command]]] = []
+    for on, command in commands:
+        before = packets[-1] if packets else None
+        if before and before[0] == on and before[1][-1].with_next and not command.verb.startswith("cas"):
+            before[1].append(command)
+        else:
+            packets.append((on, [command]))
+    return packets
+
+
+def _parting(lines: list[str], answers: list[str], got: str) -> tuple[str, str, str]:
+    """Return the first request of a packet that is not answered as allowed, what is, and what came from there on."""
+    for line, answer in zip(lines[:-1], answers[:-1], strict=True):
+        found = re.match(re.escape(answer).replace(re.escape(CAS), r"\d+"), got)
+        if found is None:
+            return line, answer, got
+        got = got[found.end() :]
+    return lines[-1], answers[-1], got
+
+
+def _learns(store: Store, allowed: str, got: str, keys: list[str]) -> bool:
+    pattern = re.escape(allowed).replace(re.escape(CAS), r"(\d+)")
+    found = re.fullmatch(pattern, got)
+    if found is None:
+        return False
+    return all(store.learn(key, int(number)) for key, number in zip(keys, found.groups(), strict=True))
