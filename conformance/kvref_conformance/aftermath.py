@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance import script
+from kvref_conformance.case import Say
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import render
 from kvref_conformance.repeat import Repeats, waits
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kvref_conformance.verdict import Verdict
 
 REPLAYS: Final = "replays"
+LONGEST_BY_HAND: Final = 400
 
 
 class Aftermath:
@@ -47,9 +49,10 @@ class Aftermath:
         if record.verdict not in TRIED:
             return record
         case = record.script or self._cases[base(record.case)]
-        lost = self._judge.pulse.is_lost()
+        # A generated case has brought it back itself, and gone on.
+        lost = record.verdict == CRASH or self._judge.pulse.is_lost()
         broken = record.verdict == FAILS and any(not exchange.kept for exchange in record.conversation)
-        if lost:
+        if lost and record.verdict != CRASH:
             record = self._crashed(record, case)
         elif broken and record.conversation[-1].note.startswith("hang"):
             record = replace(record, verdict=HANG)
@@ -93,4 +96,16 @@ class Aftermath:
             path.write_text(script.as_json(case, end.profile, record, about), encoding="utf-8")
             behind = " --sql DSN" if case.needs_sql() else ""
             lines.append(f"again: kvref replay {path} {end.where}{behind}")
+        if by_hand := _by_hand(record, case):
+            lines.append(f"by hand: {by_hand} | nc {' '.join(map(str, self._judge.endpoint.address))}")
         return replace(record, text="\n".join([record.text, *lines]))
+
+
+def _by_hand(record: Verdict, case: Case) -> str:
+    """Return a shell command that prints what was sent, where that is text on one connection and short."""
+    sent = "".join(exchange.sent for exchange in record.conversation)
+    plain = all(isinstance(step, Say) and not step.binary and step.on == "a" for step in case.steps)
+    if not plain or len(sent) > LONGEST_BY_HAND:
+        return ""
+    escaped = "".join(c if c.isalnum() or c in " @._-" else f"\\{ord(c):03o}" for c in sent)
+    return f"printf '{escaped}'".replace("\\015\\012", "\\r\\n")

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.verdict import FAILS, HOLDS, Verdict
+from kvref_conformance.verdict import CRASH, FAILS, HOLDS, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # Things found by one case, and seconds after which no more are looked for.
 MOST: Final = 12
 SECONDS: Final = 90.0
+# Of one thing: for as long a shorter conversation is looked for that shows it.
+SHORTENING_SECONDS: Final = 20.0
 # Verbs that share their code: what is wrong with one of them is seldom right with another.
 ALIKE: Final = {
     "incr": "count",
@@ -29,6 +31,32 @@ ALIKE: Final = {
 ERROR: Final = re.compile("ERROR|CLIENT_ERROR|SERVER_ERROR")
 
 Signature = tuple[str, ...]
+# Before the signature of what ended the endpoint.
+ENDED: Final = "ended"
+
+
+class Enough(BaseException):
+    """No shorter conversation is looked for: it takes too long, or has ended the endpoint too often."""
+
+
+class Patience:
+    """The time in which one thing is shortened."""
+
+    def __init__(self) -> None:
+        self._found: float | None = None
+
+    def begin(self) -> None:
+        """Look for another thing."""
+        self._found = None
+
+    def check(self) -> None:
+        """Raise Enough where the thing was found SHORTENING_SECONDS ago."""
+        if self._found is not None and time.monotonic() - self._found > SHORTENING_SECONDS:
+            raise Enough
+
+    def found(self) -> None:
+        """Take note of a conversation that shows the thing."""
+        self._found = time.monotonic() if self._found is None else self._found
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +67,13 @@ class Finding:
         text: it, for the reader.
         exchanges: it.
         script: it as a case.
+        crash: the endpoint ended in it.
     """
 
     text: str
     exchanges: tuple[Exchange, ...]
     script: Case
+    crash: bool = False
 
 
 def collect(judge: Judge, case: Case, chapter: str, look: Callable[[], Finding | None]) -> list[Verdict]:
@@ -64,7 +94,8 @@ def collect(judge: Judge, case: Case, chapter: str, look: Callable[[], Finding |
         name = f"{case.id}~{len(found) + 1}" if found else case.id
         now = time.monotonic()
         about = (judge.statement_of(case), round(now - last, 4), finding.exchanges, judge.explain(case, finding.text))
-        found.append(Verdict(name, chapter, case.requirements, FAILS, *about, script=finding.script))
+        word = CRASH if finding.crash else FAILS
+        found.append(Verdict(name, chapter, case.requirements, word, *about, script=finding.script))
         last = now
     held = Verdict(case.id, chapter, case.requirements, HOLDS, "", round(time.monotonic() - began, 4))
     return found or [held]

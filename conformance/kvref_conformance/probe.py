@@ -14,7 +14,8 @@ import tomlkit
 
 from kvref_conformance.case import By, Say, innermost
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.link import BINARY_ANSWER, BINARY_ASK, Link
+from kvref_conformance.frames import encode
+from kvref_conformance.link import BINARY_ANSWER, Link
 from kvref_conformance.waiting import Asks
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ KEY: Final = "kvref-no-such-key"
 # sentinel in the same packet.
 REQUESTS: Final[Mapping[str, bytes]] = {
     "pipelining": f"get {KEY}\r\n".encode(),
-    "binary": BINARY_ASK,
+    "binary": encode("noop opaque=1"),
     "cas": f"gets {KEY}\r\n".encode(),
     "touch": f"touch {KEY} 0\r\n".encode(),
     "gat": f"gat 0 {KEY}\r\n".encode(),

@@ -20,6 +20,8 @@ STORES = (b"set", b"add", b"replace", b"append", b"prepend")
 class Connection(socketserver.StreamRequestHandler):
     """Answers one connection."""
 
+    disable_nagle_algorithm = True
+
     def handle(self) -> None:
         """Read line by line until the other side closes."""
         while line := self.rfile.readline():
@@ -32,7 +34,7 @@ class Connection(socketserver.StreamRequestHandler):
                 answer = self.store(words, self.rfile.read(int(words[4]) + 2)[:-2])
             else:
                 answer = getattr(self, f"on_{words[0].decode()}")(words)
-            self.wfile.write(answer)
+            self.wfile.write(b"" if words[-1] == b"noreply" else answer)
 
     def on_version(self, _: list[bytes]) -> bytes:
         """Answer the sentinel."""
@@ -53,6 +55,23 @@ class Connection(socketserver.StreamRequestHandler):
         """Delete."""
         return b"NOT_FOUND\r\n" if ITEMS.pop(words[1], None) is None else b"DELETED\r\n"
 
+    def on_incr(self, words: list[bytes], sign: int = 1) -> bytes:
+        """Count, padded with blanks as memcached does."""
+        if words[1] not in ITEMS:
+            return b"NOT_FOUND\r\n"
+        flags, value = ITEMS[words[1]]
+        if not value.strip().isdigit():
+            return b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
+        new = b"%d" % max(
+            0, (int(value) + sign * int(words[2])) % (1 << 64) if sign > 0 else int(value) - int(words[2])
+        )
+        ITEMS[words[1]] = (flags, new.ljust(len(value)))
+        return new + b"\r\n"
+
+    def on_decr(self, words: list[bytes]) -> bytes:
+        """Count down."""
+        return self.on_incr(words, -1)
+
     def store(self, words: list[bytes], data: bytes) -> bytes:
         """Store, with the faults."""
         verb, key = words[0], words[1]
@@ -69,8 +88,9 @@ class Connection(socketserver.StreamRequestHandler):
         if (key in ITEMS) == (verb == b"add") and verb != b"set":
             return b"NOT_STORED\r\n"
         before = ITEMS.get(key, (words[2], b""))[1]
+        flags = ITEMS[key][0] if key in ITEMS and verb in {b"append", b"prepend"} else words[2]
         joined = {b"append": before + data, b"prepend": data + before}.get(verb, data)
-        ITEMS[key] = (words[2], joined)
+        ITEMS[key] = (flags, joined)
         return b"STORED\r\n"
 
 

@@ -19,7 +19,7 @@ from live import target_or_skip
 from kvref_conformance import requirements
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.link import version_line
-from kvref_conformance.verdict import FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, at_level
+from kvref_conformance.verdict import ABOUT, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, at_level
 
 SERVER = Path(__file__).with_name("faulty_server.py")
 Conform = Callable[..., subprocess.CompletedProcess[str]]
@@ -228,11 +228,58 @@ def test_a_replay_file_is_read_strictly(conform: Conform, tmp_path: Path, text: 
 
 
 @pytest.mark.live
-def test_quirks_and_levels_of_the_plugin(conform: Conform, tmp_path: Path) -> None:
-    """A quirk that the plugin keeps is one; native memcached, judged as the plugin, breaks it without failing the run."""
+def test_a_quirk_counts_where_it_is_demanded(conform: Conform, tmp_path: Path) -> None:
+    """Native memcached, judged as the plugin, breaks a quirk of it: a failure only where quirks are demanded."""
     with target_or_skip("memcached") as target:
-        only = ("--profile", "mysql-8.0", "--only", "KV-ARITH-*")
-        by_level = {level: conform(target.address, *only, "--level", level) for level in ("must", "quirk")}
-        assert {level: done.returncode for level, done in by_level.items()} == {"must": 1, "quirk": 1}
-        assert " non-strict" in by_level["must"].stdout
-        assert " non-strict" not in by_level["quirk"].stdout
+        only = ("--profile", "mysql-8.0", "--only", "stats-without-rows", "--only", "set-new")
+        for level, code, word in (("must", 0, "non-strict"), ("should", 0, "non-strict"), ("quirk", 1, "fails")):
+            assert conform(target.address, *only, "--level", level).returncode == code
+            assert words(tmp_path) == {"set-new": "holds", "stats-without-rows": word}
+
+
+def test_the_readme_explains_each_verdict() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    for word, meaning in ABOUT.items():
+        assert f"| *{word}* | {meaning} |\n" in readme
+
+
+def test_a_generated_conversation_finds_a_crash(conform: Conform, tmp_path: Path) -> None:
+    """The machine ends the server, is given another each time, and shows the one command that does it."""
+    with serving("crash") as (address, again):
+        try:
+            done = conform(address, "--restart", again, "--only", "KV-SEQ-001", "--examples", "15", "--repeat", "1")
+            assert done.returncode == 1, done.stdout
+            line = judged(tmp_path)["any-order-of-commands"]
+            assert (line["verdict"], line["repeated"]) == ("crash", "deterministic (1/1)")
+            assert [each["sent"].split(" ")[0] for each in line["conversation"]] == ["append"]
+            assert "by hand: printf 'append " in line["text"]
+        finally:
+            stop_restarted(tmp_path)
+
+
+def test_a_generated_case_goes_on_after_what_it_found(conform: Conform, tmp_path: Path) -> None:
+    with serving("wrong", "flaky") as (address, _):
+        assert conform(address, "--only", "KV-SEQ-001", "--examples", "30").returncode == 1
+        found = {case: line for case, line in judged(tmp_path).items() if case.startswith("any-order-of-commands")}
+        asked = {line["conversation"][-1]["sent"].split(" ")[0] for line in found.values()}
+        assert {"get", "add"} <= asked, asked
+        assert list(found)[1] == "any-order-of-commands~2"
+        assert len({(line["conversation"][-1]["got"], len(line["conversation"])) for line in found.values()}) > 1
+        again = conform("out/replays/any-order-of-commands.json", address, command="replay")
+        assert again.returncode == 1, again.stdout
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", ["memcached", "twemproxy-memcached"])
+def test_any_arguments(conform: Conform, tmp_path: Path, name: str) -> None:
+    """Memcached holds; twemproxy in front of it closes the connection where memcached says what is wrong."""
+    with target_or_skip(name) as target:
+        done = conform(target.address, "--only", "KV-SEQ-005", "--examples", "150", "--seed", "3")
+        found = judged(tmp_path)
+        if name == "memcached":
+            assert (done.returncode, list(found)) == (0, ["any-arguments"])
+            return
+        assert done.returncode == 1
+        notes = {line["conversation"][-1]["note"] for line in found.values()}
+        assert notes == {"the endpoint closed the connection"}
+        assert {line["repeated"] for line in found.values()} == {"deterministic (5/5)"}

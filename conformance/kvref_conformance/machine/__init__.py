@@ -14,10 +14,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Finding, collect
+from kvref_conformance.findings import ENDED, Enough, Finding, Patience, collect
 from kvref_conformance.generated import example_settings, no_folder_left_behind
 from kvref_conformance.machine.rules import CommandMachine
-from kvref_conformance.machine.talk import Enough
 from kvref_conformance.machine.writing import as_case
 from kvref_conformance.verdict import NOT_RUN, Verdict
 
@@ -45,14 +44,21 @@ def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: 
         return [Verdict(case.id, chapter, case.requirements, *refused)]
     if judge.world is not None:
         judge.world.configure(None)
-    machine: type[CommandMachine] = type("SeededMachine", (CommandMachine,), {"judge": judge, "known": set()})
+    own = {"judge": judge, "known": set(), "patience": Patience()}
+    machine: type[CommandMachine] = type("SeededMachine", (CommandMachine,), own)
 
     def look() -> Finding | None:
+        machine.patience.begin()
         failure = _run(machine, examples, start)
         if not failure:
             return None
         machine.known.add(machine.last_signature)
-        return Finding(failure, machine.last_failure, as_case(case, machine.last_failure, judge))
+        return Finding(
+            failure,
+            machine.last_failure,
+            as_case(case, machine.last_failure, judge),
+            machine.last_signature[0] == ENDED,
+        )
 
     return collect(judge, case, chapter, look)
 
@@ -67,7 +73,7 @@ def _run(machine: type[CommandMachine], examples: int, start: int) -> str:
     except CaseFailed as failure:
         return f"seed {start}\n{failure}"
     except Enough:
-        return f"seed {start}; the endpoint ended too often to look for less\n{render(machine.last_failure)}"
+        return f"seed {start}; perhaps not the shortest\n{render(machine.last_failure)}"
     except Flaky:
         text = f"seed {start}; the same bytes, sent again, were answered otherwise"
         return f"{text}\n{render(machine.last_failure)}"

@@ -34,6 +34,11 @@ def has_mappings(machine: CommandMachine) -> bool:
     return machine.judge.world is not None
 
 
+def has_cas(machine: CommandMachine) -> bool:
+    """Tell whether the endpoint has `gets` and `cas`."""
+    return not machine.judge.endpoint.features.missing(["cas"])
+
+
 class CommandMachine(Talk):
     """Every verb, in any order, on either connection."""
 
@@ -76,6 +81,7 @@ class CommandMachine(Talk):
         """Store under a word without a key."""
         self.store(on, verb, self.word((mapping, None)), 0, "w")
 
+    @precondition(has_cas)
     @rule(on=CONNECTIONS, key=KEYS, value=VALUES)
     def gets_and_cas(self, on: str, key: int, value: str) -> None:
         """Learn the number of a key and store with it."""
@@ -83,6 +89,7 @@ class CommandMachine(Talk):
         number = self.model.number(on, self.keys[key])
         self.store(on, "cas", self.keys[key], 0, value, NO_NUMBER if number is None else number)
 
+    @precondition(has_cas)
     @rule(on=CONNECTIONS, key=KEYS, value=VALUES)
     def cas_with_an_old_number(self, on: str, key: int, value: str) -> None:
         """Store with a number that the key had before."""
@@ -130,6 +137,7 @@ class CommandMachine(Talk):
         """Get several plain keys."""
         self.get(on, [self.keys[key] for key in keys])
 
+    @precondition(has_cas)
     @rule(on=CONNECTIONS, keys=st.lists(KEYS, min_size=1, max_size=5))
     def gets_keys(self, on: str, keys: list[int]) -> None:
         """Get plain keys with their numbers."""

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from kvref_conformance.conversation import Exchange, render
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import signature
+from kvref_conformance.findings import ENDED, Enough, Patience, signature
 from kvref_conformance.machine.model import Model
 from kvref_conformance.next_word import told_by_address
 
@@ -26,23 +26,21 @@ Word = tuple[str | None, int | None]
 
 
 # An endpoint that ends is started again for each conversation that shows it, which takes seconds.
-MOST_CRASHES = 20
-
-
-class Enough(BaseException):
-    """The endpoint ended so often that no shorter conversation is looked for."""
+MOST_CRASHES = 80
 
 
 class Talk(RuleBasedStateMachine):
-    """One conversation; `judge` and `known` are set by the subclass that `judge_machine` makes."""
+    """One conversation; `judge`, `known` and `patience` are set by the subclass that `judge_machine` makes."""
 
     judge: ClassVar[Judge]
     known: ClassVar[set[Signature]]
+    patience: ClassVar[Patience]
     crashes: ClassVar[int] = 0
     last_failure: ClassVar[tuple[Exchange, ...]] = ()
     last_signature: ClassVar[Signature] = ()
 
     def __init__(self) -> None:
+        self.patience.check()
         super().__init__()
         self.keys = [self.judge.fresh_key(f"k{n}") for n in range(3)]
         self.names = self.judge.world.names if self.judge.world else {}
@@ -156,9 +154,10 @@ class Talk(RuleBasedStateMachine):
         found = signature(last.sent, last.allowed, f"{last.note} {last.got}" if last.note else last.got, self.keys)
         if self.judge.pulse.is_lost():
             self._bring_back()
-            found = ("crash", *found)
+            found = (ENDED, *found)
         if found in self.known:
             return
+        self.patience.found()
         cls = type(self)
         cls.last_failure, cls.last_signature = tuple(self.exchanges), found
         raise CaseFailed(render(self.exchanges))
@@ -168,5 +167,5 @@ class Talk(RuleBasedStateMachine):
         cls.crashes += 1
         self.judge.pulse.bring_back("any-order-of-commands")
         if self.judge.pulse.ended or cls.crashes > MOST_CRASHES:
-            cls.last_failure, cls.last_signature = tuple(self.exchanges), ("crash",)
+            cls.last_failure, cls.last_signature = tuple(self.exchanges), (ENDED,)
             raise Enough

@@ -13,7 +13,7 @@ from hypothesis.errors import Flaky
 
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Finding, collect
+from kvref_conformance.findings import ENDED, Enough, Finding, collect
 from kvref_conformance.generated import example_settings, no_folder_left_behind
 from kvref_conformance.machine.writing import as_case
 from kvref_conformance.verdict import Verdict
@@ -42,11 +42,12 @@ def judge_wild(judge: Judge, case: Case, chapter: str, examples: int, start: int
     holder = Holder(judge)
 
     def look() -> Finding | None:
+        holder.patience.begin()
         failure = _run(holder, examples, start)
         if not failure:
             return None
         holder.known.add(holder.last_signature)
-        return Finding(failure, holder.last, as_case(case, holder.last, judge))
+        return Finding(failure, holder.last, as_case(case, holder.last, judge), holder.last_signature[0] == ENDED)
 
     return collect(judge, case, chapter, look)
 
@@ -65,6 +66,8 @@ def _run(holder: Holder, examples: int, start: int) -> str:
             run()
     except CaseFailed as failure:
         return f"seed {start}\n{failure}"
+    except Enough:
+        return f"seed {start}; perhaps not the shortest\n{render(holder.last)}"
     except Flaky:
         text = f"seed {start}; the same bytes, sent again, were answered otherwise"
         return f"{text}\n{render(holder.last)}"

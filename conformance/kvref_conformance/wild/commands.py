@@ -107,6 +107,6 @@ def talks(missing: Iterable[str]) -> SearchStrategy[Talk]:
     commands = st.tuples(st.sampled_from("ab"), st.one_of(kinds))
     return st.builds(
         Talk,
-        st.lists(commands, min_size=1, max_size=25).map(tuple),
+        st.lists(commands, min_size=1, max_size=12).map(tuple),
         st.frozensets(st.integers(0, KEYS - 1), max_size=1),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.conversation import Exchange, render
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import signature
+from kvref_conformance.findings import ENDED, Patience, signature
 from kvref_conformance.wild.commands import LONGEST
 from kvref_conformance.wild.store import CAS, Store
 
@@ -29,6 +29,7 @@ class Holder:
     """
 
     def __init__(self, judge: Judge) -> None:
+        self.patience = Patience()
         self.known: set[Signature] = set()
         self.last: tuple[Exchange, ...] = ()
         self.last_signature: Signature = ()
@@ -41,6 +42,7 @@ class Holder:
         Raises:
             CaseFailed: an answer is not allowed, in a way that is not among the known; the text is the conversation.
         """
+        self.patience.check()
         keys = [self._judge.fresh_key(f"k{number}") for number in range(3)]
         keys = [key.ljust(LONGEST, "x") if number in talk.long else key for number, key in enumerate(keys)]
         store, exchanges = Store(keys), []
@@ -69,10 +71,11 @@ class Holder:
 
     def _fail(self, exchanges: tuple[Exchange, ...], found: Signature) -> None:
         if self._judge.pulse.is_lost():
-            found = ("crash", *found)
+            found = (ENDED, *found)
             self._judge.pulse.bring_back("any-arguments")
         if found in self.known:
             return
+        self.patience.found()
         self.last, self.last_signature = exchanges, found
         raise CaseFailed(render(exchanges))
 

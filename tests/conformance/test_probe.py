@@ -1,0 +1,58 @@
+"""What a case needs of an endpoint, and what a probe finds."""
+
+from __future__ import annotations
+
+import pytest
+from live import target_or_skip
+
+from kvref import profiles
+from kvref_conformance import endpoint
+from kvref_conformance.case import ask, case, say
+from kvref_conformance.cases import all_cases
+from kvref_conformance.probe import REQUESTS, as_toml, needed, probe
+
+MEMCACHED = profiles.load("memcached")
+
+
+@pytest.mark.parametrize(
+    ("steps", "features"),
+    [
+        ([say("get {k}\r\n", "END\r\n")], set()),
+        ([say("gets {k}\r\n", "END\r\n")], {"cas"}),
+        ([say("touch {k} 0\r\n", "NOT_FOUND\r\n")], {"touch"}),
+        ([say("touch {k} 0\r\n", "ERROR\r\n")], set()),
+        ([say("mg {k}\r\n", "EN\r\n")], {"meta"}),
+        ([ask("noop", "noop ok")], {"binary"}),
+        ([say("get {k}\r\nget {k}\r\n", "END\r\nEND\r\n")], {"pipelining"}),
+        ([say("set {k} 0 0 5\r\nget x\r\n", "STORED\r\n")], set()),
+        ([say("set {k} 0 0 1\r\nx\r\ndelete {k}\r\n", "STORED\r\nDELETED\r\n")], {"pipelining"}),
+    ],
+)
+def test_a_case_needs_the_features_of_its_verbs(steps: list[object], features: set[str]) -> None:
+    assert needed(case("x", "KV-CORE-001", *steps), MEMCACHED) == features  # type: ignore[arg-type]
+
+
+def test_every_feature_is_needed_by_a_case_of_the_suite() -> None:
+    found = {name for each in all_cases() for name in needed(each, profiles.load("kvref"))}
+    assert found == set(REQUESTS)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("memcached", {"bind"}),
+        ("kvref-sqlite", set()),
+        ("twemproxy-memcached", {"binary", "gat", "meta", "flush_all", "stats", "verbosity", "bind"}),
+        ("yrmcds", {"gat", "meta", "bind"}),
+        ("nodecached", {"pipelining", "binary", "cas", "gat", "meta", "bind"}),
+    ],
+)
+def test_what_a_probe_finds(name: str, missing: set[str]) -> None:
+    with target_or_skip(name) as target:
+        asked = endpoint.find(target.address, "memcached")
+        features = probe(asked.address, asked.sentinel, flushes=True)
+    assert {each for each, there in features.there.items() if not there} == missing
+    assert {each for each, said in features.refused.items() if said} == missing
+    written = as_toml("memcached", asked.version, features)
+    assert all(f"{each} = false # it " in written for each in missing)
