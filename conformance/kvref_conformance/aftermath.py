@@ -30,7 +30,7 @@ class Aftermath:
     Args:
         judge: tries cases again.
         repeats: how often, and how long.
-        folder: of the report, where the replay files go; None for none.
+        folder: of the report, where the replay files go, instead of those of an earlier run; None for none.
     """
 
     def __init__(self, judge: Judge, repeats: Repeats, folder: Path | None) -> None:
@@ -38,6 +38,8 @@ class Aftermath:
         self._repeats = repeats
         self._folder = folder
         self._cases = {case.id: case for case in all_cases()}
+        for left in folder.glob(f"{REPLAYS}/*.json") if folder is not None else ():
+            left.unlink()
 
     def of(self, record: Verdict, *, known: bool) -> Verdict:
         """Return a verdict with what was found out afterwards: crash, hang or flaky, how often, and the replay file.
@@ -105,7 +107,7 @@ def _by_hand(record: Verdict, case: Case) -> str:
     """Return a shell command that prints what was sent, where that is text on one connection and short."""
     sent = "".join(exchange.sent for exchange in record.conversation)
     plain = all(isinstance(step, Say) and not step.binary and step.on == "a" for step in case.steps)
-    if not plain or len(sent) > LONGEST_BY_HAND:
+    if not plain or not 0 < len(sent) <= LONGEST_BY_HAND:
         return ""
-    escaped = "".join(c if c.isalnum() or c in " @._-" else f"\\{ord(c):03o}" for c in sent)
+    escaped = "".join(c if c.isascii() and (c.isalnum() or c in " @._-") else f"\\{ord(c):03o}" for c in sent)
     return f"printf '{escaped}'".replace("\\015\\012", "\\r\\n")

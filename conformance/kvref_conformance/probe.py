@@ -108,7 +108,7 @@ def probe(address: tuple[str, int], sentinel: bytes, *, flushes: bool) -> Featur
 
 
 def needed(case: Case, profile: Profile) -> set[str]:
-    """Return the features that a case needs: those of its verbs, unless the profile expects a refusal.
+    """Return the features that a case needs: those of its verbs, unless a refusal is allowed.
 
     Args:
         case: of the suite.
@@ -179,7 +179,7 @@ def _needed(step: Step, profile: Profile) -> Iterator[str]:
         yield from _of_words(step.request)
     elif isinstance(step, Say):
         texts = step.allow.of(profile) if isinstance(step.allow, By) else step.allow
-        if not all(text.startswith("ERROR") for text in texts):
+        if not any("ERROR\r\n" in text for text in texts):
             yield from _of_words("".join(step.pieces))
         if any(_requests(piece) > 1 for piece in step.pieces):
             yield "pipelining"

@@ -6,7 +6,7 @@ import pytest
 from live import target_or_skip
 
 from kvref import profiles
-from kvref_conformance import endpoint
+from kvref_conformance import endpoint, requirements
 from kvref_conformance.case import ask, case, say
 from kvref_conformance.cases import all_cases
 from kvref_conformance.probe import REQUESTS, as_toml, needed, probe
@@ -56,3 +56,10 @@ def test_what_a_probe_finds(name: str, missing: set[str]) -> None:
     assert {each for each, said in features.refused.items() if said} == missing
     written = as_toml("memcached", asked.version, features)
     assert all(f"{each} = false # it " in written for each in missing)
+
+
+@pytest.mark.parametrize("name", ["mysql-5.6", "mysql-8.0"])
+def test_nothing_that_applies_to_the_plugin_needs_what_it_never_had(name: str) -> None:
+    catalogue, profile = requirements.load(), profiles.load(name)
+    applies = [each for each in all_cases() if all(catalogue[r].applies_to(name) for r in each.requirements)]
+    assert [each.id for each in applies if needed(each, profile) & {"touch", "gat", "meta"}] == []

@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 from live import target_or_skip
 
+from kvref import targets
+from kvref.mutants import CONTROL
+from kvref.targets.kvref_serve import KvrefSQLite
 from kvref_conformance import requirements
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.link import version_line
@@ -235,6 +238,31 @@ def test_a_quirk_counts_where_it_is_demanded(conform: Conform, tmp_path: Path) -
         for level, code, word in (("must", 0, "non-strict"), ("should", 0, "non-strict"), ("quirk", 1, "fails")):
             assert conform(target.address, *only, "--level", level).returncode == code
             assert words(tmp_path) == {"set-new": "holds", "stats-without-rows": word}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "requirement", "case"),
+    [
+        ("forgets_the_fourth_part", "KV-SEQ-002", "any-table"),
+        ("forgets_the_switch_of_a_silent_store", "KV-SEQ-001", "any-order-of-commands"),
+    ],
+)
+def test_what_is_generated_over_sql_can_be_replayed(
+    conform: Conform, tmp_path: Path, name: str, requirement: str, case: str
+) -> None:
+    """A server with one rule broken fails again by the file, on tables of another run; the whole one holds."""
+    for mutant, code in ((name, 1), (CONTROL, 0)):
+        with targets.booted(KvrefSQLite(mutant, program=("kvref.mutants", mutant))) as instance:
+            address, store = instance.target.memcached(), instance.target.store
+            assert store is not None
+            behind = ("--sql", store, "--reload", f"kill -HUP {instance.target.pid}")
+            if code:
+                done = conform(address, *behind, "--only", requirement)
+                assert done.returncode == 1, done.stdout
+                assert judged(tmp_path)[case]["repeated"] == "deterministic (5/5)"
+            again = conform(f"out/replays/{case}.json", address, *behind, command="replay")
+            assert again.returncode == code, again.stdout
 
 
 def test_the_readme_explains_each_verdict() -> None:
