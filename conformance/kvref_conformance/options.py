@@ -22,12 +22,7 @@ def declare(parser: pytest.Parser) -> None:
     add = group.addoption
     add("--endpoint", metavar="HOST:PORT", help="the endpoint to judge")
     add("--sql", metavar="DSN", help="the database behind it: mysql://user@host:port/ or sqlite:///PATH")
-    add(
-        "--profile",
-        metavar="NAME",
-        default="auto",
-        help="facts to judge it by, or FILE.toml (default: ask it)",
-    )
+    add("--profile", metavar="NAME", help="facts to judge it by, FILE.toml, or auto: show as a file what was found")
     add("--level", choices=tuple(DEMANDS), default=DEFAULT_LEVEL, help="what counts (default: %(default)s)")
     add("--only", metavar="GLOB", action="append", default=[], help="judge cases whose id or requirement fits")
     # pytest has a --last-failed of its own, which remembers tests and not endpoints.

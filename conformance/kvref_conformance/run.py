@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 # The MySQL whose defaults count where the endpoint is no MySQL.
 NEWEST = "8.0.33"
+AUTO = "auto"
 NO_SQL = "none: what needs --sql is not judged"
 
 
@@ -73,6 +74,7 @@ class Run:
     update: bool = False
     watch: Watch | None = None
     planned: bool = False
+    shows_profile: bool = False
     _written: str = ""
 
     @classmethod
@@ -91,7 +93,7 @@ class Run:
             raise CannotJudge("no endpoint: give --endpoint HOST:PORT")
         if options.update_deviations and not options.deviations:
             raise CannotJudge("--update-deviations needs --deviations FILE: the file that it writes")
-        target = endpoint.find(options.endpoint, options.profile)
+        target = endpoint.find(options.endpoint, options.profile or AUTO)
         known = None
         if options.deviations:
             path, update = Path(options.deviations), options.update_deviations
@@ -122,7 +124,9 @@ class Run:
         after = Aftermath(judge, Repeats(options.repeat), folder)
         tally = Tally(complaints=complaints)
         numbers = (options.examples, options.histories, options.seed)
-        return cls(judge, after, options.level, tally, header, folder, *numbers, known, options.update_deviations)
+        run = cls(judge, after, options.level, tally, header, folder, *numbers, known, options.update_deviations)
+        run.shows_profile = options.profile == AUTO
+        return run
 
     def header_lines(self) -> list[str]:
         """Say who is judged, by what, and why."""
@@ -133,6 +137,7 @@ class Run:
             f"sql: {f'{self.header.sql}: {self.header.database}' if self.header.sql else NO_SQL}",
             f"features: {self._features()}",
             f"machine: {self.examples} examples, {self.histories} histories, seed {self.seed}",
+            *(self.profile_file().splitlines() if self.shows_profile else ()),
         ]
 
     def profile_file(self) -> str:

@@ -53,7 +53,7 @@ def replayed(options: Namespace) -> Script | None:
     if not options.replay:
         return None
     found = script.read(Path(options.replay))
-    if options.profile == "auto":
+    if options.profile is None:
         options.profile = found.profile
     return found
 

@@ -46,7 +46,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     "--profile",
     metavar="NAME|FILE",
     help="Facts to judge it by, and to answer by where kvref is booted for it; by default the endpoint is asked."
-    " A file is what --dry-run printed: what it says is demanded.",
+    " auto prints what was found as a file; a file that is given is demanded.",
 )
 @click.option(
     "--level",

@@ -12,7 +12,7 @@ from rich.table import Table
 from kvref.cli import output
 from kvref.errors import KvrefError
 from kvref_conformance.errors import SuiteError
-from kvref_conformance.matrix import column, forms, markdown, page
+from kvref_conformance.matrix import column, forms, found, markdown, page
 from kvref_conformance.matrix.grid import ANSWERS, VERDICTS_DIFFER, grid
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ FORMS = {
     "html": page.html,
     "markdown": markdown.summary,
     "upgrade": markdown.upgrade,
+    "found": found.found,
     "junit": forms.as_junit,
     "json": forms.as_json,
 }
@@ -32,6 +33,7 @@ FORMS = {
 @click.option("--html", metavar="FILE", help="One page: filter, search, both conversations of every case.")
 @click.option("--markdown", metavar="FILE", help="For a pull request: counts, what fails, where verdicts differ.")
 @click.option("--upgrade", metavar="FILE", help="What clients see change from each report to the next; Markdown.")
+@click.option("--found", metavar="FILE", help="What generated conversations found, each the shortest; Markdown.")
 @click.option("--junit", metavar="FILE", help="JUnit XML, a test suite for each report.")
 @click.option("--json", metavar="FILE", help="JSON; matrix.schema.json in the package describes it.")
 @click.option("--badges", metavar="DIR", help="NAME.json for each report, as shields.io's endpoint badge reads it.")

@@ -22,7 +22,7 @@ from kvref.cli.conform import judge
 from kvref.cli.kvref_stage import EMBEDDED, open_kvref
 from kvref.errors import KvrefError
 from kvref.targets import catalogue
-from kvref_conformance import transcripts
+from kvref_conformance import script, transcripts
 from kvref_conformance.errors import CannotJudge, SuiteError
 from kvref_conformance.transcripts import listing, show
 from kvref_conformance.transcripts.compare import Asked
@@ -94,10 +94,13 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
 
 
 def _failure(file: str, address: str | None, options: dict[str, Any]) -> int:
+    path = Path(file).resolve()
+    try:
+        profile = script.read(path).profile
+    except CannotJudge as error:
+        raise KvrefError(str(error)) from error
     given = {name: options[name] for name in ("sql", "reload", "restart")}
-    return judge(
-        address, options["target"], {**given, "profile": None, "replay": str(Path(file).resolve()), "level": "quirk"}
-    )
+    return judge(address, options["target"], {**given, "profile": profile, "replay": str(path), "level": "quirk"})
 
 
 def _scripts(words: Sequence[str], sets: Sequence[str]) -> list[Script]:

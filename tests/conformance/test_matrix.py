@@ -23,10 +23,10 @@ from reports import HEADER
 from kvref.cli import main
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.errors import SuiteError
-from kvref_conformance.matrix import column, forms, markdown, page
+from kvref_conformance.matrix import column, forms, found, markdown, page
 from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid
 from kvref_conformance.report import jsonl
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Tally, Verdict
+from kvref_conformance.verdict import DEVIATES, FAILS, FLAKY, HOLDS, NOT_RUN, UNSUPPORTED, Tally, Verdict
 
 
 def told(key: str, answer: str, template: str = "", *, fits: bool = True) -> tuple[Exchange, ...]:
@@ -428,3 +428,22 @@ def test_two_runs_on_one_server_are_the_same(tmp_path: Path) -> None:
     assert len(alone.rows) > 20
     assert {row.parts for row in alone.rows} == {SAME}
     assert {row.parts for row in grid(found).rows} > {SAME}
+
+
+def test_what_generated_conversations_found_is_told(tmp_path: Path) -> None:
+    text = "KV-SEQ-005 [MUST] a sentence\ncase any-arguments\nseed 7\n  1    a > get k\\r\\n\nrepeated: deterministic (5/5)\nagain: no"
+    drawn = Verdict("any-arguments~2", "wild", ("KV-SEQ-005",), FAILS, text=text)
+    flaky = Verdict("any-order-of-commands", "machine", ("KV-SEQ-001",), FLAKY, text="seed 7; flaky\n  1  get\n")
+    written = Verdict("set-new", "storage", ("KV-CORE-001",), FAILS, text="seed 7\nno set")
+    holds = Verdict("any-arguments", "wild", ("KV-SEQ-005",), HOLDS)
+    for name, verdicts in (("bad", [drawn, written, flaky]), ("good", [holds])):
+        (tmp_path / name).mkdir()
+        jsonl.write(tmp_path / name / "report.jsonl", HEADER, Tally(verdicts))
+    told = found.found(grid(column.read_all([str(tmp_path / "bad"), str(tmp_path / "good")])))
+    assert "3 things" not in told
+    assert "2 things on 1 of 2 endpoints." in told
+    assert (
+        "### any-arguments~2: fails\n\n~~~~text\n  1    a > get k\\r\\n\nrepeated: deterministic (5/5)\n~~~~\n" in told
+    )
+    assert "### any-order-of-commands: flaky" in told
+    assert "## good" not in told

@@ -105,6 +105,11 @@ def test_fails_is_deterministic_and_can_be_replayed(conform: Conform, tmp_path: 
         again = conform("out/replays/append-missing.json", address, command="replay")
         assert again.returncode == 1, again.stderr
         assert " allowed: END\\r\\n" in again.stdout
+        file = tmp_path / "out" / "replays" / "append-missing.json"
+        (tmp_path / "as-other.json").write_text(
+            file.read_text().replace('"profile": "memcached"', '"profile": "mysql-8.0"')
+        )
+        assert "as mysql-8.0: 1 fails" in conform("as-other.json", address, command="replay").stdout
         last = conform(address, "--last-failed")
         assert last.returncode == 1
         assert words(tmp_path) == {"append-missing": "fails"}
@@ -181,7 +186,9 @@ def test_a_missing_feature_is_unsupported_and_a_frozen_one_disabled(conform: Con
         assert not (tmp_path / "out").exists()
         frozen = plan.stdout[plan.stdout.index("# What an endpoint") : plan.stdout.index("1 of 2")]
         assert "touch = false # it answers 'ERROR'" in frozen
-        assert conform(address, "--only", "touch", "--only", "set-new").returncode == 0
+        shown = conform(address, "--profile", "auto", "--only", "touch", "--only", "set-new")
+        assert shown.returncode == 0
+        assert frozen.rstrip("\n") in shown.stdout
         assert words(tmp_path) == {"set-new": "holds", "touch": "unsupported"}
         assert judged(tmp_path)["touch"]["reason"] == "the probe found no touch: it answers 'ERROR'"
         assert (tmp_path / "out" / "profile.toml").read_text() == frozen.rstrip("\n") + "\n"

@@ -27,7 +27,7 @@ def summary(grid: Grid) -> str:
     for column in grid.columns:
         broken = [o for o in column.outcomes.values() if o.verdict in BROKEN | {SUITE_ERROR}]
         for outcome in broken:
-            lines += ["", f"**{outcome.case}** {outcome.verdict} on {column.name}", "", *_fenced([outcome.text])]
+            lines += ["", f"**{outcome.case}** {outcome.verdict} on {column.name}", "", *fenced([outcome.text])]
     differing = [row for row in grid.rows if row.parts == VERDICTS_DIFFER]
     if differing:
         title = f"Verdicts differ in {len(differing)} of {len(grid.rows)} requirements"
@@ -64,7 +64,7 @@ def _pair(grid: Grid, before: Column, after: Column) -> list[str]:
         # One conversation shows it; the others are in the reports.
         one, other, number = held[0]
         more = f" (and {len(held) - 1} more)" if len(held) > 1 else ""
-        lines += ["", f"Case `{one.case}`{more}:", "", *_fenced(_beside(one, other, number, (before.name, after.name)))]
+        lines += ["", f"Case `{one.case}`{more}:", "", *fenced(_beside(one, other, number, (before.name, after.name)))]
     for title, rows in ((f"Only {before.name}", gone), (f"Only {after.name}", new)):
         if rows:
             lines += ["", f"### {title}", ""]
@@ -112,6 +112,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in made]
 
 
-def _fenced(lines: Iterable[str]) -> list[str]:
+def fenced(lines: Iterable[str]) -> list[str]:
+    """Return lines as a block of text."""
     # Tildes: conversations have backquotes in SQL.
     return ["~~~~text", *lines, "~~~~"]
