@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 # Things found by one case, and seconds after which no more are looked for.
 MOST: Final = 12
-SECONDS: Final = 90.0
+SECONDS: Final = 120.0
 # Of one thing: for as long a shorter conversation is looked for that shows it.
-SHORTENING_SECONDS: Final = 20.0
+SHORTENING_SECONDS: Final = 25.0
 # Verbs that share their code: what is wrong with one of them is seldom right with another.
 ALIKE: Final = {
     "incr": "count",

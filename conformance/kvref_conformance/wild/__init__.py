@@ -43,17 +43,18 @@ def judge_wild(judge: Judge, case: Case, chapter: str, examples: int, start: int
 
     def look() -> Finding | None:
         holder.patience.begin()
-        failure = _run(holder, examples, start)
-        if not failure:
+        if not _fails(holder, examples, start):
             return None
+        holder.shorten()
         holder.known.add(holder.last_signature)
-        return Finding(failure, holder.last, as_case(case, holder.last, judge), holder.last_signature[0] == ENDED)
+        text = f"seed {start}\n{render(holder.last)}"
+        return Finding(text, holder.last, as_case(case, holder.last, judge), holder.last_signature[0] == ENDED)
 
     return collect(judge, case, chapter, look)
 
 
-def _run(holder: Holder, examples: int, start: int) -> str:
-    """Return the failure text of a run, empty when it held."""
+def _fails(holder: Holder, examples: int, start: int) -> bool:
+    """Tell whether something new is not allowed; the holder has it."""
 
     @seed(start)
     @example_settings(examples)
@@ -64,11 +65,6 @@ def _run(holder: Holder, examples: int, start: int) -> str:
     try:
         with no_folder_left_behind():
             run()
-    except CaseFailed as failure:
-        return f"seed {start}\n{failure}"
-    except Enough:
-        return f"seed {start}; perhaps not the shortest\n{render(holder.last)}"
-    except Flaky:
-        text = f"seed {start}; the same bytes, sent again, were answered otherwise"
-        return f"{text}\n{render(holder.last)}"
-    return ""
+    except (CaseFailed, Enough, Flaky):
+        return True
+    return False

@@ -6,15 +6,18 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.conversation import Exchange, render
+from kvref_conformance.duel.shrink import fewer
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import ENDED, Patience, signature
-from kvref_conformance.wild.commands import LONGEST
+from kvref_conformance.wild.commands import LONGEST, Talk
 from kvref_conformance.wild.store import CAS, Store
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kvref_conformance.findings import Signature
     from kvref_conformance.judge import Judge
-    from kvref_conformance.wild.commands import Command, Talk
+    from kvref_conformance.wild.commands import Command
 
 # A conversation that hangs does so many times while it is shrunk.
 PATIENCE: Final = 2.0
@@ -32,6 +35,7 @@ class Holder:
         self.patience = Patience()
         self.known: set[Signature] = set()
         self.last: tuple[Exchange, ...] = ()
+        self._last_talk = Talk((), frozenset())
         self.last_signature: Signature = ()
         self.features = judge.endpoint.features.there
         self._judge = judge
@@ -63,20 +67,39 @@ class Holder:
                     request, wanted, rest = _parting(
                         [store.line(each) for each in packet], [a for a, _ in answers], got
                     )
-                    self._fail(tuple(exchanges), signature(request, [wanted], f"{note} {rest}" if note else rest, keys))
+                    found = signature(request, [wanted], f"{note} {rest}" if note else rest, keys)
+                    self._fail(talk, tuple(exchanges), found)
                     return
         finally:
             for link in links.values():
                 link.close()
 
-    def _fail(self, exchanges: tuple[Exchange, ...], found: Signature) -> None:
+    def shorten(self) -> None:
+        """Leave commands out of the last conversation while it shows the same: hypothesis may have had no time to."""
+        talk, wanted = self._last_talk, self.last_signature
+
+        def shows(kept: Sequence[tuple[str, Command]], long: frozenset[int] = talk.long) -> bool:
+            self.patience.begin()
+            before = self.last, self._last_talk
+            try:
+                self.hold(Talk(tuple(kept), long))
+            except CaseFailed:
+                if self.last_signature == wanted:
+                    return True
+            (self.last, self._last_talk), self.last_signature = before, wanted
+            return False
+
+        kept = fewer(talk.commands, shows)
+        shows(kept, frozenset())
+
+    def _fail(self, talk: Talk, exchanges: tuple[Exchange, ...], found: Signature) -> None:
         if self._judge.pulse.is_lost():
             found = (ENDED, *found)
             self._judge.pulse.bring_back("any-arguments")
         if found in self.known:
             return
         self.patience.found()
-        self.last, self.last_signature = exchanges, found
+        self.last, self._last_talk, self.last_signature = exchanges, talk, found
         raise CaseFailed(render(exchanges))
 
 
