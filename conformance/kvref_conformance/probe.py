@@ -97,13 +97,20 @@ def probe(address: tuple[str, int], sentinel: bytes, *, flushes: bool) -> Featur
         address: host and port.
         sentinel: the endpoint's whole VERSION line.
         flushes: flush_all may be sent; else it is not asked for, and taken for there.
+
+    Raises:
+        CannotJudge: it cannot be reached any more.
     """
     asked: dict[str, str] = {}
     for name, request in REQUESTS.items():
         if name == "flush_all" and not flushes:
             continue
         ending = BINARY_ANSWER if name == "binary" else sentinel
-        asked[name] = _refusal(Link(address, ending, paced=bool(asked.get("pipelining"))), request)
+        try:
+            asked[name] = _refusal(Link(address, ending, paced=bool(asked.get("pipelining"))), request)
+        except OSError as error:
+            said = "it ended while the probe asked for it, or before: freeze a profile file without what ends it"
+            raise CannotJudge(f"cannot connect to ask for {name}: {error.strerror or error}: {said}") from error
     return Features({name: not said for name, said in asked.items()}, asked)
 
 

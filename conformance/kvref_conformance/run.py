@@ -94,6 +94,10 @@ class Run:
         if options.update_deviations and not options.deviations:
             raise CannotJudge("--update-deviations needs --deviations FILE: the file that it writes")
         target = endpoint.find(options.endpoint, options.profile or AUTO)
+        spared = "" if options.allow_destructive else _flush_reason(target, options)
+        if not target.features.file:
+            flushes = not spared and not target.profile.flag("mapping.supported")
+            target = replace(target, features=probe(target.address, target.sentinel, flushes=flushes))
         known = None
         if options.deviations:
             path, update = Path(options.deviations), options.update_deviations
@@ -104,10 +108,6 @@ class Run:
         world = _world(target, options, tag, pulse)
         database = world.database if world is not None else None
         rows = deviations.load(target.profile.name, "" if database is None else database.over_sql())
-        spared = "" if options.allow_destructive else _flush_reason(target, world)
-        if not target.features.file:
-            flushes = not spared and not target.profile.flag("mapping.supported")
-            target = replace(target, features=probe(target.address, target.sentinel, flushes=flushes))
         judge = Judge(target, rows, world, spared, tag)
         judge.pulse = pulse
         pulse.revive = lambda: again({})
@@ -254,8 +254,8 @@ def _world(target: Endpoint, options: Namespace, tag: str, pulse: Pulse) -> Worl
     return world
 
 
-def _flush_reason(target: Endpoint, world: World | None) -> str:
-    if world is not None:
+def _flush_reason(target: Endpoint, options: Namespace) -> str:
+    if options.sql is not None:
         return ""
     if target.profile.flag("mapping.supported"):
         return "needs --sql DSN: flush_all would empty a table that is not the suite's own"

@@ -1,7 +1,7 @@
 """A small memcached with faults of its own, one for each verdict: `python faulty_server.py PORT FAULT...`.
 
 Faults: crash (at append), hang (at prepend), flaky (every second add is refused), slow (replace takes six seconds),
-wrong (a get of a missing key answers an empty value), refuses (touch, gat and meta commands answer ERROR).
+touchy (ends at touch), wrong (a get of a missing key answers an empty value).
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class Connection(socketserver.StreamRequestHandler):
         """Read line by line until the other side closes."""
         while line := self.rfile.readline():
             words = line.split()
+            if words and words[0] == b"touch" and "touchy" in FAULTS:
+                os._exit(3)
             if not words or words[0] == b"quit":
                 return
             if not hasattr(self, f"on_{words[0].decode('latin-1')}") and words[0] not in STORES:

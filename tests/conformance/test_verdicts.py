@@ -318,3 +318,17 @@ def test_any_arguments(conform: Conform, tmp_path: Path, name: str) -> None:
         notes = {line["conversation"][-1]["note"] for line in found.values()}
         assert notes == {"the endpoint closed the connection"}
         assert {line["repeated"] for line in found.values()} == {"deterministic (5/5)"}
+
+
+def test_an_endpoint_that_a_probe_ends_is_not_judged(conform: Conform, tmp_path: Path) -> None:
+    with serving("touchy") as (address, _):
+        done = conform(address, "--only", "set-new")
+        assert done.returncode == 2
+        assert "cannot connect to ask for gat: " in done.stderr
+        assert "freeze a profile file without what ends it" in done.stderr
+    with serving("touchy") as (address, _):
+        (tmp_path / "mine.toml").write_text(
+            'profile = "memcached"\n[features]\ntouch = false\ngat = false\nmeta = false\n'
+        )
+        assert conform(address, "--profile", "mine.toml", "--only", "set-new", "--only", "touch").returncode == 0
+        assert words(tmp_path) == {"set-new": "holds", "touch": "disabled"}
