@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 # The MySQL whose defaults count where the endpoint is no MySQL.
 NEWEST = "8.0.33"
 AUTO = "auto"
+# Items of the suite deleted in one packet, and seconds after which the rest stays.
+TOGETHER = 50
+CLEANING_SECONDS = 20.0
 NO_SQL = "none: what needs --sql is not judged"
 
 
@@ -75,7 +79,7 @@ class Run:
     watch: Watch | None = None
     planned: bool = False
     shows_profile: bool = False
-    _written: str = ""
+    _said: list[str] = field(default_factory=list)
 
     @classmethod
     def start(cls, options: Namespace, restart: Restart) -> Run:
@@ -181,7 +185,7 @@ class Run:
         if self.planned:
             return
         if self.own is not None and self.update and not interrupted:
-            self._written = self.own.update()
+            self._said.append(self.own.update())
         if self.folder is not None and not interrupted:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / "profile.toml").write_text(self.profile_file(), encoding="utf-8")
@@ -206,8 +210,7 @@ class Run:
         lines.append(
             f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"
         )
-        if self._written:
-            lines.append(self._written)
+        lines += self._said
         if self.folder is not None and (self.folder / "report.html").is_file():
             lines.append(f"report: {self.folder / 'report.html'}")
         return lines
@@ -219,9 +222,15 @@ class Run:
             self.judge.world.remove()
             self.judge.world.database.close()
             return
+        keys = self.judge.keys
+        together = 1 if self.judge.endpoint.features.missing(["pipelining"]) else TOGETHER
+        deadline = time.monotonic() + CLEANING_SECONDS
         with self.judge.endpoint.link() as link:
-            for key in self.judge.keys:
-                link.ask((f"delete {key}\r\n".encode(),))
+            while keys and time.monotonic() < deadline:
+                group, keys = keys[:together], keys[together:]
+                link.ask((b"".join(f"delete {key}\r\n".encode() for key in group),))
+        if keys:
+            self._said.append(f"up to {len(keys)} items of the suite are left: deleting them takes too long")
 
 
 def _reconnect(world: World, pulse: Pulse) -> None:

@@ -9,7 +9,7 @@ from kvref_conformance.conversation import Exchange, render
 from kvref_conformance.duel.shrink import fewer
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import ENDED, Patience, signature
-from kvref_conformance.wild.commands import LONGEST, Talk
+from kvref_conformance.wild.commands import KEYS, LONGEST, Talk
 from kvref_conformance.wild.store import CAS, Store
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ class Holder:
             CaseFailed: an answer is not allowed, in a way that is not among the known; the text is the conversation.
         """
         self.patience.check()
-        keys = [self._judge.fresh_key(f"k{number}") for number in range(3)]
-        keys = [key.ljust(LONGEST, "x") if number in talk.long else key for number, key in enumerate(keys)]
+        keys = [self._judge.fresh_key(f"k{number}") for number in range(KEYS)]
+        for number in talk.long:
+            keys[number] = keys[number].ljust(LONGEST, "x")
+            self._judge.keys.append(keys[number])
         store, exchanges = Store(keys), []
         links = {on: self._judge.endpoint.link() for on in "ab"}
         try:
