@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import points as made
 import pytest
+import reports
 
 from kvref_bench.errors import BenchError
 from kvref_bench.runs import document, machine, verdict
 from kvref_bench.runs.records import Peer
 from kvref_conformance.report import jsonl
-from kvref_conformance.report.header import Header
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, Tally, Verdict
+from kvref_conformance.verdict import BROKEN, DEVIATES, FAILS, HOLDS, Tally, Verdict
 
-HEADER = Header(
-    format=1, suite="0.1.0", endpoint="127.0.0.1:1", version="8.0.33", profile="mysql-8.0", profile_reason="asked for",
-    sql=None, database=None, seed=1, examples=1, platform="here", started="2026-01-02T03:04:05Z",
-)  # fmt: skip
+HEADER = replace(reports.HEADER, version="8.0.33", profile="mysql-8.0", started="2026-01-02T03:04:05Z")
 
 
 def report(folder: Path, *verdicts: Verdict) -> Path:
@@ -44,6 +42,12 @@ def test_a_report_with_failures_names_the_requirements(tmp_path: Path) -> None:
     assert found["failed"] == ["KV-1", "KV-2"]
     assert verdict.words(found).startswith("does not conform (")
     assert verdict.words(found).endswith("2 fails; failed requirements: KV-1, KV-2)")
+
+
+@pytest.mark.parametrize("word", sorted(BROKEN))
+def test_whatever_is_broken_counts(tmp_path: Path, word: str) -> None:
+    found = verdict.read(report(tmp_path, Verdict("a", "storage", ("KV-1",), word)))
+    assert (found["failed"], found["conforms"]) == (["KV-1"], False)
 
 
 def test_without_a_report_a_run_says_so(tmp_path: Path) -> None:
