@@ -128,7 +128,7 @@ class Conversation:
 
     @property
     def _sql(self) -> Observers:
-        assert self._observers is not None, "a case with SQL is not judged without --sql"
+        assert self._observers is not None, "a case with SQL is not-run without --sql"
         return self._observers
 
     def _open(self, case: Case, step: Say | Asks) -> None:
@@ -148,7 +148,7 @@ class Conversation:
         self._links.clear()
 
     def _reload(self) -> None:
-        assert self._world is not None, "a case with a reload is not judged without --sql"
+        assert self._world is not None, "a case with a reload is not-run without --sql"
         self._hang_up()
         self._world.reload()
         self.exchanges.append(Exchange("sql", "(configuration read again)", (), ""))

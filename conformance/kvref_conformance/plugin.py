@@ -2,8 +2,9 @@
 
     pytest --pyargs kvref_conformance -p kvref_conformance.plugin --endpoint HOST:PORT
 
-Options live here because those of a conftest are not known with --pyargs. A case that holds passes, a documented
-deviation is an xfail, an unsupported or not judged case a skip. Exit code: 0 conforms, 1 deviates, 2 could not judge.
+Options live here because those of a conftest are not known with --pyargs. A case that holds passes; what deviates as
+documented or is non-strict is an xfail; unsupported, disabled and not-run cases are skips. Exit code: 0 conforms,
+1 does not, 2 could not judge.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ AUTO = "auto"
 # Items of the suite deleted in one packet, and seconds after which the rest stays.
 TOGETHER = 50
 CLEANING_SECONDS = 20.0
-NO_SQL = "none: what needs --sql is not judged"
+NO_SQL = "none: what needs --sql is not-run"
 
 
 @dataclass
@@ -201,7 +201,7 @@ class Run:
         return CONFORMS if self.planned else self.tally.exit_code()
 
     def closing_lines(self) -> list[str]:
-        """Return complaints, unrepeated answers, why cases were not judged, the sum, and where the report is."""
+        """Return complaints, unrepeated answers, why cases were not-run, the sum, and where the report is."""
         lines = [f"complaint: {text}" for text in self.tally.complaints]
         lines += [f"{v.case}: {v.reason}\n{v.text}" for v in self.tally.verdicts if v.verdict == HOLDS and v.reason]
         reasons = Counter((v.verdict, v.reason) for v in self.tally.verdicts if v.verdict == NOT_RUN)

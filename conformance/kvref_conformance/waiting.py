@@ -96,7 +96,7 @@ class Eventually:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Remember where the binary log ends; the case is not judged without one."""
+    """Remember where the binary log ends; the case is not-run without one."""
 
 
 @dataclass(frozen=True, slots=True)

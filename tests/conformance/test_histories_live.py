@@ -48,6 +48,7 @@ def test_another_profiles_answers_are_not_allowed_and_the_history_shrinks() -> N
         assert lines[0].startswith("at the beginning: ")
         assert lines[-1].startswith("not allowed: ")
         assert sum(not line.startswith("    ") for line in lines[1:-1]) <= 12, failure
+        assert str(held.repeated).startswith("deterministic (")
 
 
 def test_an_endpoint_that_is_gone_fails() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.errors import NotRun
 from kvref_conformance.histories.rules import Limits
 from kvref_conformance.histories.run import Histories
-from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict
+from kvref_conformance.verdict import FAILS, FLAKY, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
@@ -38,10 +38,9 @@ def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: i
     """
     began = time.monotonic()
 
-    def verdict(word: str, reason: str = "", text: str = "") -> list[Verdict]:
-        return [
-            Verdict(case.id, chapter, case.requirements, word, reason, round(time.monotonic() - began, 4), text=text)
-        ]
+    def verdict(word: str, reason: str = "", text: str = "", repeated: str = "") -> list[Verdict]:
+        about = (word, reason, round(time.monotonic() - began, 4))
+        return [Verdict(case.id, chapter, case.requirements, *about, text=text, repeated=repeated)]
 
     refused = judge.refuse(case)
     if refused is not None:
@@ -60,5 +59,7 @@ def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: i
             seed = f"{start}:{case.id}:{number}"
             failure = histories.try_one(seed)
             if failure:
-                return verdict(FAILS, judge.statement_of(case), judge.explain(case, f"history {seed}\n{failure}"))
+                again = histories.repeated
+                text = judge.explain(case, f"history {seed}\n{failure}\nrepeated: {again}")
+                return verdict(FLAKY if again.flaky else FAILS, judge.statement_of(case), text, str(again))
     return verdict(HOLDS)

@@ -17,6 +17,7 @@ from kvref_conformance.histories.model import Model
 from kvref_conformance.histories.play import PATIENCE, Course, Player, Stage
 from kvref_conformance.histories.rules import Limits, Rules
 from kvref_conformance.histories.steps import TABLES
+from kvref_conformance.repeat import DEFAULT_TIMES, Repeated, Repeats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +52,7 @@ class Histories:
         settings: Mapping[str, int],
         exercised: Exercised | None = None,
     ) -> None:
+        self.repeated = Repeated(0, 0)
         self._stack = ExitStack()
         self._rules, self._limits = Rules.of(endpoint.profile), Limits.of(settings)
         self._names = {mapping: world.names[mapping] for mapping in TABLES}
@@ -94,6 +96,7 @@ class Histories:
             shorter = self.shrink(script)
             repeated = self.hold(shorter)
             small, again = (shorter, repeated) if repeated.failed else (script, course)
+        self.repeated = Repeats(DEFAULT_TIMES).of(lambda _: bool(self.hold(small).failed), waits=False)
         rows = ", ".join(" ".join(row) for row in small.rows) or "no row"
         return "\n".join([f"at the beginning: {rows}", *again.lines, f"not allowed: {again.failed}"])
 

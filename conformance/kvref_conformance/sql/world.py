@@ -41,7 +41,7 @@ class World:
     Args:
         database: connection behind the endpoint.
         endpoint: the endpoint.
-        reload: makes the endpoint read its configuration again; None: cases that need it are not judged.
+        reload: makes the endpoint read its configuration again; None: cases that need it are not-run.
         tag: letters and digits that no other run uses.
     """
 
