@@ -41,6 +41,10 @@ class Aftermath:
         for left in folder.glob(f"{REPLAYS}/*.json") if folder is not None else ():
             left.unlink()
 
+    def know(self, case: Case) -> None:
+        """Take note of a case that is none of the suite's but the user's own."""
+        self._cases[case.id] = case
+
     def of(self, record: Verdict, *, known: bool) -> Verdict:
         """Return a verdict with what was found out afterwards: crash, hang or flaky, how often, and the replay file.
 

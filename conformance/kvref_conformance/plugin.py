@@ -147,6 +147,7 @@ def judge(run: Run, request: pytest.FixtureRequest) -> Callable[[Case], None]:
     chapter = chapter_of(request.node)
 
     def judge_case(case: Case) -> None:
+        run.aftermath.know(case)
         end_test(run, run.judge.judge(case, chapter))
 
     return judge_case

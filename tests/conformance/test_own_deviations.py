@@ -32,6 +32,14 @@ def deviations(*rows: OwnRow, profile: str = "kvref", version: str = "1.6.18") -
 ROW = OwnRow("case", "set-*", "no set", "https://example.org/7")
 
 
+def test_a_row_covers_each_thing_that_a_case_found() -> None:
+    row = OwnRow("case", "any-arguments", "no dates")
+    mine = deviations(row)
+    for case in ("any-arguments", "any-arguments~2"):
+        assert mine.names(verdict(case, FAILS, "KV-SEQ-005"))
+        assert mine.judged(verdict(case, FAILS, "KV-SEQ-005")).verdict == DEVIATES
+
+
 def test_what_is_named_and_fails_deviates() -> None:
     found = deviations(ROW).judged(verdict("set-new", FAILS))
     assert (found.verdict, found.reason) == (DEVIATES, "no set https://example.org/7")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -16,13 +18,14 @@ from typing import Any
 import pytest
 from live import target_or_skip
 
-from kvref import targets
+from kvref import profiles, targets
 from kvref.mutants import CONTROL
 from kvref.targets.kvref_serve import KvrefSQLite
-from kvref_conformance import requirements
+from kvref_conformance import requirements, script
+from kvref_conformance.case import by, case, say
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.link import version_line
-from kvref_conformance.verdict import ABOUT, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, at_level
+from kvref_conformance.verdict import ABOUT, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, Verdict, at_level
 
 SERVER = Path(__file__).with_name("faulty_server.py")
 Conform = Callable[..., subprocess.CompletedProcess[str]]
@@ -41,14 +44,18 @@ def conform(tmp_path: Path) -> Conform:
 
 
 @contextmanager
-def serving(*faults: str) -> Iterator[tuple[str, str]]:
-    """Serve with faults; give the address and the command that starts the server again."""
+def serving(*faults: str, watched: bool = False) -> Iterator[tuple[str, str]]:
+    """Serve with faults; give the address and the command that starts the server again.
+
+    With `watched` a shell does so by itself.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = [sys.executable, str(SERVER), str(port), *faults]
     again = f"sh -c {shlex.quote(f'{shlex.join(words)} >/dev/null 2>&1 & echo $! >> again.pids')}"
-    with subprocess.Popen(words) as server:
+    command = ["sh", "-c", f"while :; do {shlex.join(words)}; done"] if watched else words
+    with subprocess.Popen(command, start_new_session=True) as server:
         deadline = time.monotonic() + 20
         while True:
             try:
@@ -61,7 +68,7 @@ def serving(*faults: str) -> Iterator[tuple[str, str]]:
         try:
             yield f"127.0.0.1:{port}", again
         finally:
-            server.kill()
+            os.killpg(server.pid, signal.SIGKILL)
 
 
 def judged(folder: Path) -> dict[str, dict[str, Any]]:
@@ -148,6 +155,24 @@ def test_without_a_restart_the_rest_is_not_run(conform: Conform, tmp_path: Path)
         reason = judged(tmp_path)["prepend-missing"]["reason"]
         assert reason.startswith("the endpoint ended in case append-missing and did not come back")
         assert reason.endswith("with --restart COMMAND the run would go on")
+
+
+def test_a_server_that_something_else_starts_again_has_crashed(conform: Conform, tmp_path: Path) -> None:
+    """It answers again at once, in another process."""
+    with serving("crash", watched=True) as (address, _):
+        done = conform(address, "--only", "append-missing", "--only", "set-new", "--only", "prepend-missing")
+        assert done.returncode == 1
+        assert words(tmp_path) == {"set-new": "holds", "append-missing": "crash", "prepend-missing": "holds"}
+        assert judged(tmp_path)["append-missing"]["repeated"] == "deterministic (5/5)"
+
+
+def test_a_replay_file_has_the_answers_of_its_profile() -> None:
+    """Where a fact decides, what the profile says is written."""
+    one = case("x", "KV-CORE-001", say("get {k}\r\n", by("mapping.supported", yes="A\r\n", no="B\r\n")))
+    seen = Verdict("x", "storage", one.requirements, FAILS)
+    for name, wanted in (("memcached", ["B\r\n"]), ("kvref", ["A\r\n"])):
+        made = json.loads(script.as_json(one, profiles.load(name), seen, {}))
+        assert made["steps"][0]["say"]["allow"] == wanted
 
 
 @pytest.mark.slow
@@ -249,14 +274,14 @@ def test_a_quirk_counts_where_it_is_demanded(conform: Conform, tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "requirement", "case"),
+    ("name", "requirement", "drawn"),
     [
         ("forgets_the_fourth_part", "KV-SEQ-002", "any-table"),
         ("forgets_the_switch_of_a_silent_store", "KV-SEQ-001", "any-order-of-commands"),
     ],
 )
 def test_what_is_generated_over_sql_can_be_replayed(
-    conform: Conform, tmp_path: Path, name: str, requirement: str, case: str
+    conform: Conform, tmp_path: Path, name: str, requirement: str, drawn: str
 ) -> None:
     """A server with one rule broken fails again by the file, on tables of another run; the whole one holds."""
     for mutant, code in ((name, 1), (CONTROL, 0)):
@@ -267,8 +292,8 @@ def test_what_is_generated_over_sql_can_be_replayed(
             if code:
                 done = conform(address, *behind, "--only", requirement)
                 assert done.returncode == 1, done.stdout
-                assert judged(tmp_path)[case]["repeated"] == "deterministic (5/5)"
-            again = conform(f"out/replays/{case}.json", address, *behind, command="replay")
+                assert judged(tmp_path)[drawn]["repeated"] == "deterministic (5/5)"
+            again = conform(f"out/replays/{drawn}.json", address, *behind, command="replay")
             assert again.returncode == code, again.stdout
 
 

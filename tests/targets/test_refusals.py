@@ -43,7 +43,7 @@ def test_list_names_every_target_with_its_profile(kvref_json: Run) -> None:
         "mysql-8.0-plugin": "mysql-8.0",
         "mysql-5.6-plugin": "mysql-5.6",
         "memcached": "memcached",
-        "twemproxy": "memcached",
+        "twemproxy": "mysql-8.0",
         "twemproxy-memcached": "memcached",
         "yrmcds": "memcached",
         "nodecached": "memcached",

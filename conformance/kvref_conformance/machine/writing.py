@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kvref_conformance.judge import Judge
 
 CAS_WORD = re.compile(r"(?<= )(\d+)(?=(?: noreply)?\r\n)")
+SHOWN = re.compile(r"^VALUE \S+ \d+ \d+ (\d+)\r$", re.MULTILINE)
+# In the place of a name: the number must be none that was shown before.
+NEW = "new"
 
 
 def as_case(case: Case, exchanges: Sequence[Exchange], judge: Judge) -> Case:
@@ -35,8 +38,11 @@ def as_case(case: Case, exchanges: Sequence[Exchange], judge: Judge) -> Case:
     for key in judge.keys:
         if any(key in exchange.sent for exchange in exchanges):
             names.texts[f"k{next(number)}"] = key
-    caught = _numbers(exchanges)
-    steps = [_step(exchange, names, caught) for exchange in exchanges]
+    caught, again = _numbers(exchanges), _shown_again(exchanges)
+    caught |= {value: f"o{place % 10}" for place, value in enumerate(sorted(again - caught.keys()))}
+    steps = [_step(exchange, names, caught) for exchange in exchanges[:-1]]
+    # The number of an item that has changed should be a new one.
+    steps.append(_step(exchanges[-1], names, caught | dict.fromkeys(again, NEW)))
     # What opens a connection binds the mapping itself.
     return replace(case, steps=tuple(steps), bind="")
 
@@ -50,8 +56,19 @@ def _numbers(exchanges: Sequence[Exchange]) -> dict[str, str]:
             found = CAS_WORD.search(exchange.sent)
             if found and found[1] in answered and found[1] not in caught:
                 caught[found[1]] = f"n{len(caught) % 10}"
-        answered.update(re.findall(r"^VALUE \S+ \d+ \d+ (\d+)\r$", exchange.got, re.MULTILINE))
+        answered.update(SHOWN.findall(exchange.got))
     return caught
+
+
+def _shown_again(exchanges: Sequence[Exchange]) -> set[str]:
+    """Return the cas numbers for which the last answer is not allowed: it looks as it should, but they are old."""
+    last = exchanges[-1]
+    patterns = [re.escape(text).replace(re.escape(CAS), r"\d+") for text in last.allowed]
+    if last.kept or last.note or not any(re.fullmatch(pattern, last.got) for pattern in patterns):
+        return set()
+    return {value for exchange in exchanges[:-1] for value in SHOWN.findall(exchange.got)} & set(
+        SHOWN.findall(last.got)
+    )
 
 
 def _step(exchange: Exchange, names: Names, caught: dict[str, str]) -> Step:
@@ -72,10 +89,11 @@ def _rows(text: str, names: Names) -> tuple[tuple[object, ...], ...]:
 
 def _with_names(template: str, got: str, caught: dict[str, str]) -> str:
     """Let the holes of an answer remember the numbers that are sent later."""
-    numbers = iter(re.findall(r"^VALUE \S+ \d+ \d+ (\d+)\r$", got, re.MULTILINE))
+    numbers = iter(SHOWN.findall(got))
     parts = template.split(CAS)
     made = parts[0]
     for part in parts[1:]:
         name = caught.get(next(numbers, ""))
-        made += (f"<cas {name}>" if name else CAS) + part
+        hole = "<new cas z>" if name == NEW else f"<cas {name}>" if name else CAS
+        made += hole + part
     return made

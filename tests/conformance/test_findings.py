@@ -1,0 +1,77 @@
+"""What makes two things that generated conversations found the same, and when looking ends."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from kvref_conformance import findings
+from kvref_conformance.case import case
+from kvref_conformance.findings import Enough, Finding, Patience, collect, signature
+from kvref_conformance.verdict import CRASH, FAILS, HOLDS
+
+if TYPE_CHECKING:
+    from kvref_conformance.judge import Judge
+
+KEYS = ["z1k0", "z1k1"]
+CASE = case("any", "KV-SEQ-001")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (("get z1k0\r\n", "END", "ERROR"), ("get z1k1\r\n", "END", "ERROR"), True),
+        (("incr z1k0 1\r\n", "5", "7"), ("decr z1k1 30\r\n", "80", "9"), True),
+        (("set z1k0 0 0 1\r\nx\r\n", "STORED", "ERROR"), ("add z1k0 0 0 1\r\nx\r\n", "NOT_STORED", "ERROR"), True),
+        (("set z1k0 0 0 1\r\nx\r\n", "STORED", "NOT_STORED"), ("set z1k0 0 0 1\r\nx\r\n", "STORED", "ERROR"), False),
+        (("get z1k0\r\n", "END", "ERROR"), ("touch z1k0 1\r\n", "END", "ERROR"), False),
+        (("delete z1k0 noreply\r\n", "", "ERROR"), ("incr z1k0 1 noreply\r\n", "", "ERROR"), True),
+        (("delete z1k0 noreply\r\n", "", "ERROR"), ("delete z1k0\r\n", "DELETED", "ERROR"), False),
+        (("get z1k0\r\n", "END", "VALUE z1k0 0 1\r\nx"), ("get z1k0\r\n", "END", "VALUE z1k0 7 3\r\nabc"), True),
+    ],
+)
+def test_two_things_are_the_same(one: tuple[str, str, str], other: tuple[str, str, str], same: bool) -> None:
+    first, second = (signature(request, [allowed], got, KEYS) for request, allowed, got in (one, other))
+    assert (first == second) is same
+
+
+class Run:
+    """What of a judge is asked for."""
+
+    pulse = SimpleNamespace(ended="")
+
+    def statement_of(self, _: object) -> str:
+        """Return a sentence."""
+        return "a sentence"
+
+    def explain(self, _: object, text: str) -> str:
+        """Return the text."""
+        return text
+
+
+def test_looking_ends_where_nothing_is_found_or_enough() -> None:
+    judge = cast("Judge", Run())
+    assert [each.verdict for each in collect(judge, CASE, "machine", lambda: None)] == [HOLDS]
+    left = [Finding("b", (), CASE, crash=True), Finding("a", (), CASE)]
+    found = collect(judge, CASE, "machine", lambda: left.pop() if left else None)
+    assert [(each.case, each.verdict, each.text) for each in found] == [("any", FAILS, "a"), ("any~2", CRASH, "b")]
+    assert len(collect(judge, CASE, "machine", lambda: Finding("x", (), CASE))) == findings.MOST
+
+
+def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(findings.time, "monotonic", lambda: clock[0])
+    patience = Patience()
+    clock[0] = 1000.0
+    patience.check()
+    patience.found()
+    clock[0] += findings.SHORTENING_SECONDS
+    patience.found()
+    patience.check()
+    clock[0] += 1
+    with pytest.raises(Enough):
+        patience.check()
+    patience.begin()
+    patience.check()
