@@ -1,14 +1,18 @@
-"""Fixtures of the judge's own tests: an endpoint that says what a test tells it to say."""
+"""Fixtures of the judge's own tests: an endpoint that says what a test tells it to say, and commands in a folder."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from faulty import Kvref
 
 VERSION = b"VERSION 9.9.9\r\n"
 
@@ -90,3 +94,15 @@ def unused_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path) -> Kvref:
+    """Return a function that runs a command of kvref in an empty directory, its report in `out`."""
+
+    def run(*arguments: str, command: str = "conform") -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-m", "kvref", command, *arguments]
+        words += ["--report", "out"] if command == "conform" else []
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
+
+    return run

@@ -1,0 +1,96 @@
+"""Profile files and replay files: what is found is written, what is written is demanded, what is malformed is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from faulty import Kvref, judged, serving, words
+
+from kvref import profiles
+from kvref_conformance import script
+from kvref_conformance.case import by, case, say
+from kvref_conformance.verdict import FAILS, Verdict
+
+
+def test_a_replay_file_has_the_answers_of_its_profile() -> None:
+    """Where a fact decides, what the profile says is written."""
+    one = case("x", "KV-CORE-001", say("get {k}\r\n", by("mapping.supported", yes="A\r\n", no="B\r\n")))
+    seen = Verdict("x", "storage", one.requirements, FAILS)
+    for name, wanted in (("memcached", ["B\r\n"]), ("kvref", ["A\r\n"])):
+        made = json.loads(script.as_json(one, profiles.load(name), seen, {}))
+        assert made["steps"][0]["say"]["allow"] == wanted
+
+
+def test_a_missing_feature_is_unsupported_and_a_frozen_one_disabled(in_folder: Kvref, tmp_path: Path) -> None:
+    with serving() as (address, _):
+        plan = in_folder(address, "--dry-run", "--only", "touch", "--only", "set-new")
+        assert plan.returncode == 0, plan.stderr
+        assert "1 of 2 cases would be tried" in plan.stdout
+        assert not (tmp_path / "out").exists()
+        frozen = plan.stdout[plan.stdout.index("# What an endpoint") : plan.stdout.index("1 of 2")]
+        assert "touch = false # it answers 'ERROR'" in frozen
+        shown = in_folder(address, "--profile", "auto", "--only", "touch", "--only", "set-new")
+        assert shown.returncode == 0
+        assert frozen.rstrip("\n") in shown.stdout
+        assert words(tmp_path) == {"set-new": "holds", "touch": "unsupported"}
+        assert judged(tmp_path)["touch"]["reason"] == "the probe found no touch: it answers 'ERROR'"
+        assert (tmp_path / "out" / "profile.toml").read_text() == frozen.rstrip("\n") + "\n"
+        (tmp_path / "mine.toml").write_text(frozen)
+        assert in_folder(address, "--profile", "mine.toml", "--only", "touch", "--only", "set-new").returncode == 0
+        assert words(tmp_path) == {"set-new": "holds", "touch": "disabled"}
+        (tmp_path / "mine.toml").write_text(frozen.replace("touch = false", "touch = true"))
+        assert in_folder(address, "--profile", "mine.toml", "--only", "touch").returncode == 1
+        assert words(tmp_path) == {"touch": "fails"}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('profile = "memcached"\n[features]\ntouhc = true\n', "no feature 'touhc': choose of pipelining, binary, cas"),
+        ('profile = "memcached"\n[features]\ntouch = "no"\n', "touch = 'no': true or false"),
+        ('profile = "nobody"\n', "no profile 'nobody': choose auto,"),
+        ("[features]\ntouch = true\n", 'a profile file has profile = "NAME" and [features], and nothing else'),
+        ('profile = "memcached"\nfeatures = 3\n', "features = 3: write a table [features]"),
+        ("profile = \n", "mine.toml: "),
+        (None, "mine.toml: No such file or directory: --dry-run --profile auto prints such a file"),
+    ],
+)
+def test_a_profile_file_is_read_strictly(in_folder: Kvref, tmp_path: Path, text: str | None, complaint: str) -> None:
+    if text is not None:
+        (tmp_path / "mine.toml").write_text(text)
+    done = in_folder("127.0.0.1:1", "--profile", "mine.toml")
+    assert done.returncode == 2
+    assert complaint in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{}", "no replay file: `kvref conform` writes them"),
+        ("{", "no JSON"),
+        ('{"kind": "kvref replay", "format": 9}', "format 9, this release reads 1"),
+        ('{"kind": "kvref replay", "format": 1}', "malformed: KeyError 'profile'"),
+        ('{"kind": "kvref replay", "format": 1, "profile": "x"}', "no profile 'x'"),
+    ],
+)
+def test_a_replay_file_is_read_strictly(in_folder: Kvref, tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "failure.json").write_text(text)
+    done = in_folder("failure.json", "127.0.0.1:1", command="replay")
+    assert done.returncode == 2
+    assert complaint in done.stderr
+
+
+def test_an_endpoint_that_a_probe_ends_is_not_judged(in_folder: Kvref, tmp_path: Path) -> None:
+    with serving("touchy") as (address, _):
+        done = in_folder(address, "--only", "set-new")
+        assert done.returncode == 2
+        assert "cannot connect to ask for gat: " in done.stderr
+        assert "freeze a profile file without what ends it" in done.stderr
+    with serving("touchy") as (address, _):
+        (tmp_path / "mine.toml").write_text(
+            'profile = "memcached"\n[features]\ntouch = false\ngat = false\nmeta = false\n'
+        )
+        assert in_folder(address, "--profile", "mine.toml", "--only", "set-new", "--only", "touch").returncode == 0
+        assert words(tmp_path) == {"set-new": "holds", "touch": "disabled"}
