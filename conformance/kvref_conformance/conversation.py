@@ -252,11 +252,9 @@ def _versions(texts: tuple[str, ...]) -> int:
 
 
 def _note(step: Say, reply: Reply) -> str:
-    if reply.hang:
-        return f"hang: no {'close' if step.closes else 'complete answer'} within {step.patience:g} s"
-    if reply.closed and not step.closes:
-        return "the endpoint closed the connection"
-    return ""
+    if step.closes:
+        return f"hang: no close within {step.patience:g} s" if reply.hang else ""
+    return reply.note(step.patience)
 
 
 def render(exchanges: Sequence[Exchange]) -> str:

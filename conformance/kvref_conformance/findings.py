@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.conversation import render
+from kvref_conformance.errors import CaseFailed
 from kvref_conformance.verdict import CRASH, FAILS, HOLDS, Verdict
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ MOST: Final = 12
 SECONDS: Final = 120.0
 # Of one thing: for as long a shorter conversation is looked for that shows it.
 SHORTENING_SECONDS: Final = 25.0
+# An endpoint that ends is started again for each conversation that shows it, which takes seconds.
+MOST_CRASHES: Final = 80
 # Verbs that share their code: what is wrong with one of them is seldom right with another.
 ALIKE: Final = {
     "incr": "count",
@@ -74,6 +78,64 @@ class Finding:
     exchanges: tuple[Exchange, ...]
     script: Case
     crash: bool = False
+
+
+class Search:
+    """What one generated case has found.
+
+    Args:
+        judge: of the run.
+
+    Attributes:
+        patience: with the thing that is looked for.
+        last: the conversation that showed it last.
+        signature: of it.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.patience = Patience()
+        self.last: tuple[Exchange, ...] = ()
+        self.signature: Signature = ()
+        self._known: set[Signature] = set()
+        self._crashes = 0
+        self._judge = judge
+
+    def fail(self, case: str, exchanges: tuple[Exchange, ...], found: Signature) -> None:
+        """Take a conversation whose last answer is not allowed; nothing happens where one of before ended so.
+
+        Args:
+            case: id of the generated case.
+            exchanges: all of it.
+            found: its signature.
+
+        Raises:
+            CaseFailed: it shows something new; the text is the conversation.
+            Enough: the endpoint has ended for good, or too often.
+        """
+        pulse = self._judge.pulse
+        enough = False
+        if pulse.is_lost():
+            found = (ENDED, *found)
+            self._crashes += 1
+            pulse.bring_back(case)
+            enough = bool(pulse.ended) or self._crashes > MOST_CRASHES
+        if found in self._known and not enough:
+            return
+        self.last, self.signature = exchanges, found
+        if enough:
+            raise Enough
+        self.patience.found()
+        raise CaseFailed(render(exchanges))
+
+    def finding(self, text: str, script: Case) -> Finding:
+        """Return what was found last, from now on known.
+
+        Args:
+            text: the conversation, for the reader.
+            script: it as a case.
+        """
+        self._known.add(self.signature)
+        return Finding(text, self.last, script, self.signature[0] == ENDED)
 
 
 def collect(judge: Judge, case: Case, chapter: str, look: Callable[[], Finding | None]) -> list[Verdict]:

@@ -44,6 +44,12 @@ class Reply:
     closed: bool = False
     hang: bool = False
 
+    def note(self, patience: float) -> str:
+        """Say how it ended, where not by an answer; `patience` in seconds."""
+        if self.hang:
+            return f"hang: no complete answer within {patience:g} s"
+        return "the endpoint closed the connection" if self.closed else ""
+
 
 class Link:
     """A connection to the endpoint.

@@ -6,8 +6,9 @@ import sqlite3
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pymysql
 
@@ -189,9 +190,8 @@ class Run:
         if self.folder is not None and not interrupted:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / "profile.toml").write_text(self.profile_file(), encoding="utf-8")
-            exercised = told.told(self.judge.exercised)
-            jsonl.write(self.folder / "report.jsonl", self.header, self.tally, exercised)
-            html.write(self.folder / "report.html", self.header, self.tally, exercised)
+            jsonl.write(self.folder / "report.jsonl", self.header, self.tally, self._exercised)
+            html.write(self.folder / "report.html", self.header, self.tally, self._exercised)
         if self.watch is not None:
             last = ["interrupted: no report; the endpoint is configured as before"] if interrupted else []
             self.watch.summarise(self.tally, [*self.closing_lines(), *last])
@@ -206,7 +206,7 @@ class Run:
         lines += [f"{v.case}: {v.reason}\n{v.text}" for v in self.tally.verdicts if v.verdict == HOLDS and v.reason]
         reasons = Counter((v.verdict, v.reason) for v in self.tally.verdicts if v.verdict == NOT_RUN)
         lines += [f"{count} {word}: {reason}" for (word, reason), count in reasons.items()]
-        lines += told.closing_lines(told.told(self.judge.exercised))
+        lines += told.closing_lines(self._exercised)
         lines.append(
             f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"
         )
@@ -214,6 +214,11 @@ class Run:
         if self.folder is not None and (self.folder / "report.html").is_file():
             lines.append(f"report: {self.folder / 'report.html'}")
         return lines
+
+    @cached_property
+    def _exercised(self) -> dict[str, Any]:
+        """Count once, at the end of the run."""
+        return told.told(self.judge.exercised)
 
     def _put_back(self) -> None:
         if self.judge.settings is not None:

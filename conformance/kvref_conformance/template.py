@@ -27,6 +27,8 @@ CAUGHT: Final = {
 }
 # A text of a letter or two, such as the mapping of one letter, may stand anywhere.
 SHORT: Final = 2
+# In the answers of models, which fill in everything else themselves.
+CAS: Final = "<cas>"
 FRESH: Final = re.compile(r"k\d*")
 
 
@@ -90,6 +92,11 @@ class Names:
                 here[name] = value
         self.texts |= here
         return True
+
+
+def with_numbers(text: str) -> str:
+    """Return the pattern of an answer in which each CAS stands for digits, a group each."""
+    return re.escape(text).replace(re.escape(CAS), r"(\d+)")
 
 
 def names_in(template: str) -> set[str]:

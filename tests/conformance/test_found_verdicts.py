@@ -79,3 +79,13 @@ def test_any_arguments(in_folder: Kvref, tmp_path: Path, name: str) -> None:
         notes = {line["conversation"][-1]["note"] for line in found.values()}
         assert notes == {"the endpoint closed the connection"}
         assert {line["repeated"] for line in found.values()} == {"deterministic (5/5)"}
+
+
+@pytest.mark.parametrize("requirement", ["KV-SEQ-001", "KV-SEQ-005"])
+def test_an_endpoint_that_stays_away_is_one_crash(in_folder: Kvref, tmp_path: Path, requirement: str) -> None:
+    """Without a restart a generated case ends with the conversation that ended the endpoint."""
+    with serving("crash") as (address, _):
+        assert in_folder(address, "--only", requirement, "--examples", "40").returncode == 1
+        ((_, line),) = judged(tmp_path).items()
+        assert line["verdict"] == "crash"
+        assert "append " in line["conversation"][-1]["sent"]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from kvref_conformance.histories.steps import KEYS
+from kvref_conformance.template import CAS, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kvref_conformance.histories.rows import Number, Place, Row
 
-CAS: Final = "<cas>"
 # A row of a SELECT: table, key, value, flags, cas.
 Cells: TypeAlias = tuple[str, str, str, int, int]
 
@@ -112,7 +112,7 @@ class Numbers:
     def answers(self, expected: Answer, got: str) -> bool:
         """Tell whether an answer is allowed, and learn its numbers."""
         for text in expected.texts:
-            found = re.fullmatch(re.escape(text).replace(re.escape(CAS), r"(\d+)"), got)
+            found = re.fullmatch(with_numbers(text), got)
             if found:
                 return not expected.numbers or self._learn(zip(expected.numbers, map(int, found.groups()), strict=True))
         return False

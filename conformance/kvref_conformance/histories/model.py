@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.histories import steps as s
 from kvref_conformance.histories.batches import Batches, Connection
-from kvref_conformance.histories.expected import CAS, Answer, Closed, Expected, Numbers, Refill, Seen, Served, Silence
+from kvref_conformance.histories.expected import Answer, Closed, Expected, Numbers, Refill, Seen, Served, Silence
 from kvref_conformance.histories.rows import Number, Place, Row, Rows
+from kvref_conformance.template import CAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import ENDED, Enough, Finding, Patience, collect
+from kvref_conformance.findings import Enough, Finding, Search, collect
 from kvref_conformance.generated import example_settings, no_folder_left_behind
 from kvref_conformance.machine.rules import CommandMachine
 from kvref_conformance.machine.writing import as_case
@@ -44,21 +44,16 @@ def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: 
         return [Verdict(case.id, chapter, case.requirements, *refused)]
     if judge.world is not None:
         judge.world.configure(None)
-    own = {"judge": judge, "known": set(), "patience": Patience()}
+    search = Search(judge)
+    own = {"judge": judge, "search": search}
     machine: type[CommandMachine] = type("SeededMachine", (CommandMachine,), own)
 
     def look() -> Finding | None:
-        machine.patience.begin()
+        search.patience.begin()
         failure = _run(machine, examples, start)
         if not failure:
             return None
-        machine.known.add(machine.last_signature)
-        return Finding(
-            failure,
-            machine.last_failure,
-            as_case(case, machine.last_failure, judge),
-            machine.last_signature[0] == ENDED,
-        )
+        return search.finding(failure, as_case(case, search.last, judge))
 
     return collect(judge, case, chapter, look)
 
@@ -73,8 +68,8 @@ def _run(machine: type[CommandMachine], examples: int, start: int) -> str:
     except CaseFailed as failure:
         return f"seed {start}\n{failure}"
     except Enough:
-        return f"seed {start}; perhaps not the shortest\n{render(machine.last_failure)}"
+        return f"seed {start}; perhaps not the shortest\n{render(machine.search.last)}"
     except Flaky:
         text = f"seed {start}; the same bytes, sent again, were answered otherwise"
-        return f"{text}\n{render(machine.last_failure)}"
+        return f"{text}\n{render(machine.search.last)}"
     return ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.machine.words import Reach, reach, reaches
+from kvref_conformance.template import CAS, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 TWO_64: Final = 1 << 64
 NOT_A_NUMBER: Final = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
-CAS: Final = "<cas>"
 
 
 @dataclass
@@ -68,8 +68,7 @@ class Model:
     def accept(self, answer: str, alternatives: list[Alternative]) -> bool:
         """Take an answer; returns False when no alternative allows it."""
         for alternative in alternatives:
-            pattern = re.escape(alternative.text).replace(re.escape(CAS), r"(\d+)")
-            found = re.fullmatch(pattern, answer)
+            found = re.fullmatch(with_numbers(alternative.text), answer)
             if found and alternative.effect([int(digits) for digits in found.groups()]):
                 return True
         return False

@@ -7,40 +7,30 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hypothesis.stateful import RuleBasedStateMachine
 
-from kvref_conformance.conversation import Exchange, render
-from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import ENDED, Enough, Patience, signature
+from kvref_conformance.conversation import Exchange
+from kvref_conformance.findings import signature
 from kvref_conformance.machine.model import Model
 from kvref_conformance.next_word import told_by_address
 
 if TYPE_CHECKING:
-    from kvref_conformance.findings import Signature
+    from kvref_conformance.findings import Search
     from kvref_conformance.judge import Judge
     from kvref_conformance.machine.model import Alternative
 
 # Seconds: a shrinking machine repeats a hang many times.
 PATIENCE = 2.0
-CLOSED = "the endpoint closed the connection"
 # (mapping or None, number of a key or None): `k`, `@@m.k`, `@@m`.
 Word = tuple[str | None, int | None]
 
 
-# An endpoint that ends is started again for each conversation that shows it, which takes seconds.
-MOST_CRASHES = 80
-
-
 class Talk(RuleBasedStateMachine):
-    """One conversation; `judge`, `known` and `patience` are set by the subclass that `judge_machine` makes."""
+    """One conversation; `judge` and `search` are set by the subclass that `judge_machine` makes."""
 
     judge: ClassVar[Judge]
-    known: ClassVar[set[Signature]]
-    patience: ClassVar[Patience]
-    crashes: ClassVar[int] = 0
-    last_failure: ClassVar[tuple[Exchange, ...]] = ()
-    last_signature: ClassVar[Signature] = ()
+    search: ClassVar[Search]
 
     def __init__(self) -> None:
-        self.patience.check()
+        self.search.patience.check()
         super().__init__()
         self.keys = [self.judge.fresh_key(f"k{n}") for n in range(3)]
         self.names = self.judge.world.names if self.judge.world else {}
@@ -72,7 +62,7 @@ class Talk(RuleBasedStateMachine):
         reply = self.links[on].ask((f"{line}\r\n".encode("latin-1"),), patience=PATIENCE)
         texts = tuple(alternative.text for alternative in allowed)
         got = reply.data.decode("latin-1")
-        note = f"hang: no complete answer within {PATIENCE:g} s" if reply.hang else CLOSED if reply.closed else ""
+        note = reply.note(PATIENCE)
         self.judge.exercised.say(on, f"{line}\r\n".encode("latin-1"), got)
         kept = not note and self.model.accept(got, allowed)
         self.exchanges.append(Exchange(on, f"{line}\r\n", texts, got, note, kept))
@@ -152,20 +142,4 @@ class Talk(RuleBasedStateMachine):
         self.failed = True
         last = self.exchanges[-1]
         found = signature(last.sent, last.allowed, f"{last.note} {last.got}" if last.note else last.got, self.keys)
-        if self.judge.pulse.is_lost():
-            self._bring_back()
-            found = (ENDED, *found)
-        if found in self.known:
-            return
-        self.patience.found()
-        cls = type(self)
-        cls.last_failure, cls.last_signature = tuple(self.exchanges), found
-        raise CaseFailed(render(self.exchanges))
-
-    def _bring_back(self) -> None:
-        cls = type(self)
-        cls.crashes += 1
-        self.judge.pulse.bring_back("any-order-of-commands")
-        if self.judge.pulse.ended or cls.crashes > MOST_CRASHES:
-            cls.last_failure, cls.last_signature = tuple(self.exchanges), (ENDED,)
-            raise Enough
+        self.search.fail("any-order-of-commands", tuple(self.exchanges), found)

@@ -9,8 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Say, Sql
-from kvref_conformance.machine.model import CAS
-from kvref_conformance.template import Names
+from kvref_conformance.template import CAS, Names, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +62,7 @@ def _numbers(exchanges: Sequence[Exchange]) -> dict[str, str]:
 def _shown_again(exchanges: Sequence[Exchange]) -> set[str]:
     """Return the cas numbers for which the last answer is not allowed: it looks as it should, but they are old."""
     last = exchanges[-1]
-    patterns = [re.escape(text).replace(re.escape(CAS), r"\d+") for text in last.allowed]
-    if last.kept or last.note or not any(re.fullmatch(pattern, last.got) for pattern in patterns):
+    if last.kept or last.note or not any(re.fullmatch(with_numbers(text), last.got) for text in last.allowed):
         return set()
     return {value for exchange in exchanges[:-1] for value in SHOWN.findall(exchange.got)} & set(
         SHOWN.findall(last.got)

@@ -140,13 +140,7 @@ class Talk:
         reply = link.ask((line.encode("latin-1"),), patience=PATIENCE)
         got = reply.data.decode("latin-1")
         self._judge.exercised.say("a", line.encode("latin-1"), got)
-        note = (
-            f"hang: no complete answer within {PATIENCE:g} s"
-            if reply.hang
-            else "the endpoint closed the connection"
-            if reply.closed
-            else ""
-        )
+        note = reply.note(PATIENCE)
         kept = not note and self._names.match(allowed, got)
         self.last.append(Exchange("a", line, (allowed,), got, note, kept))
         self._steps.append(Say((self._named(line),), (self._named(allowed),), patience=PATIENCE))

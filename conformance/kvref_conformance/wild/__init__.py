@@ -13,7 +13,7 @@ from hypothesis.errors import Flaky
 
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import ENDED, Enough, Finding, collect
+from kvref_conformance.findings import Enough, Finding, collect
 from kvref_conformance.generated import example_settings, no_folder_left_behind
 from kvref_conformance.machine.writing import as_case
 from kvref_conformance.verdict import Verdict
@@ -42,13 +42,12 @@ def judge_wild(judge: Judge, case: Case, chapter: str, examples: int, start: int
     holder = Holder(judge)
 
     def look() -> Finding | None:
-        holder.patience.begin()
+        holder.search.patience.begin()
         if not _fails(holder, examples, start):
             return None
         holder.shorten()
-        holder.known.add(holder.last_signature)
-        text = f"seed {start}\n{render(holder.last)}"
-        return Finding(text, holder.last, as_case(case, holder.last, judge), holder.last_signature[0] == ENDED)
+        last = holder.search.last
+        return holder.search.finding(f"seed {start}\n{render(last)}", as_case(case, last, judge))
 
     return collect(judge, case, chapter, look)
 

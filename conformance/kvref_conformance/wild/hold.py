@@ -5,23 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.conversation import Exchange, render
+from kvref_conformance.conversation import Exchange
 from kvref_conformance.duel.shrink import fewer
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import ENDED, Patience, signature
+from kvref_conformance.findings import Enough, Search, signature
+from kvref_conformance.template import with_numbers
 from kvref_conformance.wild.commands import KEYS, LONGEST, Talk
-from kvref_conformance.wild.store import CAS, Store
+from kvref_conformance.wild.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_conformance.findings import Signature
     from kvref_conformance.judge import Judge
     from kvref_conformance.wild.commands import Command
 
 # A conversation that hangs does so many times while it is shrunk.
 PATIENCE: Final = 2.0
-CLOSED: Final = "the endpoint closed the connection"
 
 
 class Holder:
@@ -32,11 +31,8 @@ class Holder:
     """
 
     def __init__(self, judge: Judge) -> None:
-        self.patience = Patience()
-        self.known: set[Signature] = set()
-        self.last: tuple[Exchange, ...] = ()
+        self.search = Search(judge)
         self._last_talk = Talk((), frozenset())
-        self.last_signature: Signature = ()
         self.features = judge.endpoint.features.there
         self._judge = judge
 
@@ -46,7 +42,7 @@ class Holder:
         Raises:
             CaseFailed: an answer is not allowed, in a way that is not among the known; the text is the conversation.
         """
-        self.patience.check()
+        self.search.patience.check()
         keys = [self._judge.fresh_key(f"k{number}") for number in range(KEYS)]
         for number in talk.long:
             keys[number] = keys[number].ljust(LONGEST, "x")
@@ -59,9 +55,7 @@ class Holder:
                 answers = [store.answer(command) for command in packet]
                 reply = links[on].ask((line.encode("latin-1"),), patience=PATIENCE)
                 self._judge.exercised.say(on, line.encode("latin-1"), reply.data.decode("latin-1"))
-                note = (
-                    f"hang: no complete answer within {PATIENCE:g} s" if reply.hang else CLOSED if reply.closed else ""
-                )
+                note = reply.note(PATIENCE)
                 allowed, got = "".join(text for text, _ in answers), reply.data.decode("latin-1")
                 kept = not note and _learns(store, allowed, got, [key for _, shown in answers for key in shown])
                 exchanges.append(Exchange(on, line, (allowed,), got, note, kept))
@@ -70,7 +64,11 @@ class Holder:
                         [store.line(each) for each in packet], [a for a, _ in answers], got
                     )
                     found = signature(request, [wanted], f"{note} {rest}" if note else rest, keys)
-                    self._fail(talk, tuple(exchanges), found)
+                    try:
+                        self.search.fail("any-arguments", tuple(exchanges), found)
+                    except (CaseFailed, Enough):
+                        self._last_talk = talk
+                        raise
                     return
         finally:
             for link in links.values():
@@ -78,31 +76,22 @@ class Holder:
 
     def shorten(self) -> None:
         """Leave commands out of the last conversation while it shows the same: hypothesis may have had no time to."""
-        talk, wanted = self._last_talk, self.last_signature
+        talk, search, wanted = self._last_talk, self.search, self.search.signature
 
         def shows(kept: Sequence[tuple[str, Command]], long: frozenset[int] = talk.long) -> bool:
-            self.patience.begin()
-            before = self.last, self._last_talk
+            search.patience.begin()
+            before = search.last
             try:
                 self.hold(Talk(tuple(kept), long))
-            except CaseFailed:
-                if self.last_signature == wanted:
+            except (CaseFailed, Enough):
+                # Without a connection nothing is said, and what was last stays.
+                if search.signature == wanted and search.last is not before:
                     return True
-            (self.last, self._last_talk), self.last_signature = before, wanted
+            search.last, search.signature = before, wanted
             return False
 
         kept = fewer(talk.commands, shows)
         shows(kept, frozenset())
-
-    def _fail(self, talk: Talk, exchanges: tuple[Exchange, ...], found: Signature) -> None:
-        if self._judge.pulse.is_lost():
-            found = (ENDED, *found)
-            self._judge.pulse.bring_back("any-arguments")
-        if found in self.known:
-            return
-        self.patience.found()
-        self.last, self._last_talk, self.last_signature = exchanges, talk, found
-        raise CaseFailed(render(exchanges))
 
 
 def _packets(commands: tuple[tuple[str, Command], ...]) -> list[tuple[str, list[Command]]]:
@@ -120,7 +109,7 @@ def _packets(commands: tuple[tuple[str, Command], ...]) -> list[tuple[str, list[
 def _parting(lines: list[str], answers: list[str], got: str) -> tuple[str, str, str]:
     """Return the first request of a packet that is not answered as allowed, what is, and what came from there on."""
     for line, answer in zip(lines[:-1], answers[:-1], strict=True):
-        found = re.match(re.escape(answer).replace(re.escape(CAS), r"\d+"), got)
+        found = re.match(with_numbers(answer), got)
         if found is None:
             return line, answer, got
         got = got[found.end() :]
@@ -128,8 +117,7 @@ def _parting(lines: list[str], answers: list[str], got: str) -> tuple[str, str, 
 
 
 def _learns(store: Store, allowed: str, got: str, keys: list[str]) -> bool:
-    pattern = re.escape(allowed).replace(re.escape(CAS), r"(\d+)")
-    found = re.fullmatch(pattern, got)
+    found = re.fullmatch(with_numbers(allowed), got)
     if found is None:
         return False
     return all(store.learn(key, int(number)) for key, number in zip(keys, found.groups(), strict=True))

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.template import CAS
 from kvref_conformance.wild.commands import STORES
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from kvref_conformance.wild.commands import Command
 
 TWO_64: Final = 1 << 64
-CAS: Final = "<cas>"
 THIRTY_DAYS: Final = 2592000
 # Any date of this century but the past of these decades.
 FAR_FUTURE: Final = (1 << 31) - 1
