@@ -140,6 +140,15 @@ class Session:
                 raise RefusedError(ServerError(f"mapping {name} is no longer in containers: bind another"))
         return self._bound
 
+    @property
+    def plain_mapping(self) -> Mapping | None:
+        """Return the mapping in force, None where it takes more than a look to tell, or a word may mean more."""
+        if not self._started or self.stuck:
+            return None
+        if self._bound is None:
+            return self.shared.directory.default
+        return self._bound if self._generation == self.shared.directory.generation else None
+
     def resolve(self, word: bytes, *, switches: bool) -> Generator[Operation, Any, tuple[Mapping, bytes] | Status]:
         """Find the mapping and the key a word names, switching where the verb does.
 

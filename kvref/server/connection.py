@@ -11,6 +11,7 @@ from typing import Final, Protocol, cast
 from kvref.semantics.session import Session, Shared
 from kvref.semantics.verbs import execute
 from kvref.server.drivers import Driver
+from kvref.server.shortcut import Shortcut
 from kvref.wire import commands as c
 from kvref.wire.protocol import Parser, encode, parser
 from kvref.wire.replies import Closed, Reply, ServerError
@@ -23,6 +24,7 @@ _log = logging.getLogger("kvref.server")
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.01
 MOST_PENDING: Final = 256 << 10  # bytes of input that may wait for their turn
+_PLAIN: Final = c.Get([], with_cas=False)  # stands for what the shortcut answered
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
 
@@ -58,13 +60,15 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._out: list[tuple[c.Command, bytes]] = []
         self._command: c.Command | None = None  # what waits for another writer
-        self._unsettled = False  # replies wait for this tick's commit
+        # Commits that replies wait for, at most two: its number, and how many of `_out` are covered when it is through.
+        self._waits: list[tuple[int, int]] = []
         self._scheduled = False  # the rest of the input waits for its turn
         self._owed = 0  # bytes of replies not handed to the transport
         self._eof = False  # the client sends no more
         self._ending = False  # nothing more is carried out
         self._reading = True
         self._paused = False  # the client does not read
+        self._shortcut: Shortcut | None = None  # None also while anything waits in front of what arrives
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start a session."""
@@ -84,6 +88,16 @@ class Connection(asyncio.Protocol):
         """Take what arrived and answer every complete command."""
         shared = self._host.shared
         shared.counters.bytes_read += len(data)
+        shortcut = self._shortcut
+        if shortcut is not None and shortcut.live and self._host.driver.look():
+            reply = None if self._out else shortcut.hit(data)
+            if reply is not None:
+                shared.counters.bytes_written += len(reply)
+                self._transport.write(reply)  # type: ignore[union-attr]  # it is there while data comes
+                return
+            data = self._take(shortcut, data)
+            if not data:
+                return
         if shared.rules.reload_silences and self._generation != shared.directory.generation:
             return
         if not self._heard:
@@ -92,6 +106,25 @@ class Connection(asyncio.Protocol):
         self._parser.feed(data)
         self._run()
         self._throttle()
+
+    def _take(self, shortcut: Shortcut, data: bytes) -> bytes:
+        """Answer the plain commands at the beginning of some input; returns the rest of it."""
+        if self._owed > TURN_BYTES:
+            return data
+        replies: list[bytes] = []
+        taken, waits = shortcut.take(data, self._session, replies)
+        if not taken:
+            return data
+        size = sum(map(len, replies))
+        self._host.shared.counters.bytes_written += size
+        if waits or self._out:
+            self._out += [(_PLAIN, reply) for reply in replies]
+            self._owed += size
+            self._flush()
+        else:
+            assert self._transport is not None
+            self._transport.write(replies[0] if len(replies) == 1 else b"".join(replies))
+        return data[taken:]
 
     def eof_received(self) -> bool:
         """Close when the client has no more to say, once everything it asked is answered."""
@@ -102,6 +135,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Stop reading while the client does not: replies must not pile up."""
         self._paused = True
+        self._shortcut = None
         self._throttle()
 
     def resume_writing(self) -> None:
@@ -113,6 +147,7 @@ class Connection(asyncio.Protocol):
     def end(self) -> None:
         """Close once the replies of commands already carried out are sent."""
         self._ending = True
+        self._shortcut = None
         self._flush()
 
     @property
@@ -163,6 +198,13 @@ class Connection(asyncio.Protocol):
             self._batch_since = batch.number, self.quiet_since
 
     def _run(self) -> None:
+        self._shortcut = None
+        self._carry_out()
+        waits = self._scheduled or self._committing or self._paused or self._ending or self._command is not None
+        if not waits and not self._lost and self._parser.between_commands:
+            self._shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
+
+    def _carry_out(self) -> None:
         if self._scheduled or self._committing:
             return
         until = time.monotonic() + TURN_SECONDS
@@ -193,7 +235,7 @@ class Connection(asyncio.Protocol):
 
     def _next_turn(self) -> None:
         self._scheduled = False
-        if self._unsettled:
+        if self._waits:
             return  # goes on when the commit is through
         self._throttle()
         self._run()
@@ -224,30 +266,41 @@ class Connection(asyncio.Protocol):
             self._host.shared.counters.bytes_written += len(line)
 
     def _flush(self) -> None:
-        if self._unsettled:
-            return
-        if self._host.driver.dirty:
-            self._unsettled = True
-            self._host.driver.when_settled(self._settle)
-            return
+        driver = self._host.driver
+        if driver.dirty:
+            number, covered = driver.commit_number, len(self._out)
+            if self._waits and self._waits[-1][0] == number:
+                self._waits[-1] = number, covered
+            else:
+                self._waits.append((number, covered))
+                driver.when_settled(self._settle)
+        elif not self._waits:
+            self._send(len(self._out))
+
+    def _send(self, count: int) -> None:
+        lines = [line for _, line in self._out[:count]]
+        del self._out[:count]
+        self._owed -= sum(map(len, lines))
         if self._transport is not None:
-            if self._out:
-                self._transport.write(b"".join([line for _, line in self._out]))
-            if self._ending and self._command is None:
+            if lines:
+                self._transport.write(b"".join(lines))
+            if self._ending and self._command is None and not self._waits:
                 self._transport.close()
-        self._out.clear()
-        self._owed = 0
 
     def _settle(self, lost: str) -> None:
-        self._unsettled = False
+        (_, covered), *later = self._waits
+        self._waits = [(number, count - covered) for number, count in later]
         if lost:
             # What the tick wrote is gone and what it read may never have been: no reply of it may stand.
             failure = ServerError(lost)
-            self._out = [(command, encode(command, failure, 0)) for command, _ in self._out]
+            failed = [(command, encode(command, failure, 0)) for command, _ in self._out[:covered]]
+            self._owed += sum(len(line) for _, line in failed) - sum(len(line) for _, line in self._out[:covered])
+            self._out[:covered] = failed
             if self._host.shared.rules.cache_holds_rows:
                 self._host.shared.cache.clear()
-        self._flush()
-        if not self._unsettled:
+        self._send(covered)
+        if not self._waits and (self._out or self._shortcut is None):
+            self._flush()
             self._throttle()
             self._run()
 
@@ -255,7 +308,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             return
         # Input that waits for the connection's turn is bounded; a data block that is still coming must be read.
-        behind = self._scheduled or self._unsettled or self._committing or self._command is not None
+        behind = self._scheduled or bool(self._waits) or self._committing or self._command is not None
         reading = not self._paused and not (behind and self._parser.pending > MOST_PENDING)
         if reading != self._reading:
             self._reading = reading

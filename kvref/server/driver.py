@@ -24,11 +24,17 @@ from kvref.semantics.ports import (
     TransactionLostError,
     takes_lock,
 )
+from kvref.semantics.session import Session
+from kvref.server.group_commit import GroupCommit
+from kvref.server.shortcut import Shortcut, shortcut_mapping
 from kvref.storage.isolation import Isolation
 from kvref.storage.pending import LockedError, Transaction
-from kvref.storage.sqlite import BusyError, SQLiteStore
+from kvref.storage.row_cache import CachedTable
+from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite_errors import BusyError
 from kvref.storage.sqlite_transactions import Transactions
 from kvref.wire.replies import Reply, ServerError
+from kvref.wire.rules import WireRules
 
 _log = logging.getLogger("kvref.server")
 
@@ -61,20 +67,28 @@ class TickDriver:
         self.store = store
         self._lock_wait = lock_wait
         self._loop = asyncio.get_running_loop()
-        self._transactions = Transactions(store, isolation, self._commit_store)
+        self._isolation = isolation
+        self._commits = GroupCommit(store, self._committed, lambda: self._commands)
+        self._transactions = Transactions(store, isolation, self._commits.commit_store)
         self._parked: deque[_Command] = deque()  # for the file's write lock
         self._retrying = False
         self._locked: list[_Command] = []  # for another transaction
         self._waking = False
-        self._waiting: list[Callable[[str], None]] = []
-        self._lost = ""  # why this tick's writes are lost
         self._looked = False  # this tick has looked at what others did to the file
+        self._valid = False  # and nothing is kept that they changed
+        self._commands = 0  # so far
+        self._shortcuts: dict[CachedTable, Shortcut] = {}
         self._down = ""  # why nothing can be answered from the store
 
     @property
     def dirty(self) -> bool:
         """Tell whether replies must wait for this tick's commit."""
-        return self.store.dirty or bool(self._lost)
+        return self._commits.dirty
+
+    @property
+    def commit_number(self) -> int:
+        """Return which commit holds what is written by now, for `when_settled`."""
+        return self._commits.number
 
     def begin(self) -> Transaction:
         """Return the transaction of a new connection."""
@@ -91,9 +105,29 @@ class TickDriver:
         Returns:
             The reply, or None when `done` will be called.
         """
-        if not self._looked:
-            self._look()
+        self.look()
         return self._advance(_Command(transaction, begin(), done))
+
+    def shortcut(self, session: Session, wire_rules: WireRules) -> Shortcut | None:
+        """Return what answers the plain commands of a connection, None where none of them is.
+
+        Args:
+            session: the connection's.
+            wire_rules: the grammar facts in force.
+        """
+        if not self.store.cache.limit or self._isolation.batches:
+            return None
+        mapping = shortcut_mapping(session)
+        if mapping is None:
+            return None
+        table = self.store.cache.table(mapping, dirty=self.store.dirty)
+        found = self._shortcuts.get(table)
+        if found is None:
+            self._shortcuts = {each: way for each, way in self._shortcuts.items() if each.live}
+            found = self._shortcuts[table] = Shortcut(
+                self.store, table, session, wire_rules, lambda: bool(self._parked)
+            )
+        return found
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
@@ -106,47 +140,38 @@ class TickDriver:
 
     async def close(self) -> None:
         """Commit what is open."""
-        self.commit()
+        self._commits.close()
         self._transactions.close()
 
-    def _look(self) -> None:
-        self._looked = True
-        self._loop.call_soon(self._forget_look)
-        try:
-            self.store.refresh()
-        except BusyError:
-            return  # the next tick looks again
-        except StoreError as error:
-            self._down = str(error)
-        else:
-            self._down = ""
+    def look(self) -> bool:
+        """Learn what others did to the file, once in a tick; tells whether what is kept of its rows is valid."""
+        self._commands += 1
+        if not self._looked:
+            self._looked, self._valid = True, False
+            self._loop.call_soon(self._forget_look)
+            try:
+                self.store.refresh()
+            except BusyError:
+                pass  # the next tick looks again
+            except StoreError as error:
+                self._down = str(error)
+            else:
+                self._down, self._valid = "", True
+        return self._valid
 
     def _forget_look(self) -> None:
         self._looked = False
 
     def when_settled(self, settled: Callable[[str], None]) -> None:
-        """Call back after this tick's commit, with an empty text or the reason why its writes are lost."""
-        if not self._waiting:
-            self._loop.call_soon(self.commit)
-        self._waiting.append(settled)
+        """Call back when the commit `commit_number` is on the disk, or with the reason why it is lost."""
+        self._commits.when_settled(settled)
 
     def commit(self) -> None:
-        """Commit what the tick wrote and tell everyone who waits for it."""
-        waiting, self._waiting = self._waiting, []
-        self._commit_store()
-        cause, self._lost = self._lost, ""
-        for settled in waiting:
-            settled(cause)
+        """Commit what is written so far; who waits for it is told when it is on the disk."""
+        self._commits.commit()
 
-    def _commit_store(self) -> None:
-        cause = ""
-        try:
-            self.store.commit()
-        except StoreError as error:
-            cause = str(error)
-        if self._transactions.settled(lost=bool(cause)):
-            cause = f"{cause}: pending writes are lost"
-        self._lost = self._lost or cause
+    def _committed(self, lost: bool) -> bool:
+        return self._transactions.settled(lost=lost)
 
     def _advance(self, command: _Command, error: Exception | None = None) -> Reply | None:
         """Take steps, beginning with an error where one is given, until the reply is there or they have to wait."""

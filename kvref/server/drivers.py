@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kvref.semantics.mapping import Directory
 from kvref.semantics.ports import Steps
+from kvref.semantics.session import Session
 from kvref.server.driver import TickDriver
+from kvref.server.shortcut import Shortcut
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.replies import Reply
+from kvref.wire.rules import WireRules
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -23,11 +26,21 @@ class Driver(Protocol):
     def dirty(self) -> bool:
         """Tell whether replies must wait until `when_settled` calls back."""
 
+    @property
+    def commit_number(self) -> int:
+        """Return which commit holds what is written by now: `when_settled` tells when it is through."""
+
     def begin(self) -> Any:
         """Return the transaction of a new connection: the driver's own, one at a time."""
 
     def run(self, transaction: Any, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
         """Run a command; None where `done` is called later with the reply."""
+
+    def look(self) -> bool:
+        """Learn what others did to the tables; tells whether what a shortcut keeps of their rows is valid."""
+
+    def shortcut(self, session: Session, wire_rules: WireRules) -> Shortcut | None:
+        """Return what answers the plain commands of a connection, None where none of them is."""
 
     def end(self, transaction: Any) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""

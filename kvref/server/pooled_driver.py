@@ -28,6 +28,7 @@ from kvref.semantics.ports import (
     Steps,
     TransactionLostError,
 )
+from kvref.semantics.session import Session
 from kvref.server.deleted import without_deleted
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
@@ -35,6 +36,7 @@ from kvref.storage.mysql import MySQLStore
 from kvref.storage.mysql_errors import AgainError, CycleError, LostError
 from kvref.storage.mysql_link import Link
 from kvref.wire.replies import Reply, ServerError
+from kvref.wire.rules import WireRules
 
 _log = logging.getLogger("kvref.server")
 
@@ -81,6 +83,7 @@ class PooledDriver:
     """
 
     dirty = False  # a reply is given after the commit that it waits for
+    commit_number = 0
 
     def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
         self.store = store
@@ -124,6 +127,13 @@ class PooledDriver:
             return reply
         self._start(self._carry_out(transaction, begin, steps, operation, done, since > PAUSE))
         return None
+
+    def look(self) -> bool:
+        """Return False: nothing is kept; the tables are looked at beside the commands."""
+        return False
+
+    def shortcut(self, session: Session, wire_rules: WireRules) -> None:
+        """Return None: every command asks the database."""
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""

@@ -78,6 +78,7 @@ class Server:
             cache,
         )  # fmt: skip
         self.wire_rules = self._grammar()
+        self._bound_cache()
         self.driver: Driver
         self._reloading: asyncio.Task[None] | None = None
 
@@ -141,6 +142,12 @@ class Server:
             elif value != self.settings[name]:
                 _log.warning("setting %s stays %d until the next start", name, self.settings[name])
         self.isolation.level = self.settings["innodb_api_trx_level"]
+        self._bound_cache()
+
+    def _bound_cache(self) -> None:
+        if isinstance(self.store, SQLiteStore):
+            self.store.cache.retire()
+            self.store.cache.limit = self.settings["row_cache_bytes"]
 
     def _report(self) -> None:
         directory = self.shared.directory

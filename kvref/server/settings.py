@@ -61,6 +61,10 @@ SETTINGS: Final = {
         ),
         Setting("innodb_lock_wait_timeout", 50, 1, MOST_SECONDS, "s", "how long a write waits for another writer"),
         Setting("item_size_max", 1 << 20, 1 << 10, 1 << 30, "bytes", "largest value a storage verb takes"),
+        Setting(
+            "row_cache_bytes", 64 << 20, 0, 1 << 40, "bytes",
+            "rows of a SQLite file kept for gets, where no batches are in force; 0 keeps none", dynamic=True,
+        ),
     )
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """The embedded store: one SQLite file, one connection, one write transaction for all commands of an event-loop tick.
 
-The first write of a tick takes SQLite's write lock; `commit` makes the tick durable (journal WAL, synchronous FULL).
+The first write of a tick takes SQLite's write lock; `commit` and then `sync` make the tick durable, together what
+SQLite's `synchronous=FULL` does in one.
 While another process holds that lock a write raises BusyError and is tried again by the caller; reads never wait.
 """
 
@@ -9,11 +10,9 @@ from __future__ import annotations
 import itertools
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 from weakref import WeakSet
 
 from kvref.errors import ConfigError, KvrefError, StoreError
@@ -22,43 +21,17 @@ from kvref.semantics import ports
 from kvref.semantics.mapping import Directory, Mapping, Naming
 from kvref.storage import catalog
 from kvref.storage.containers import check_again
+from kvref.storage.row_cache import RowCache
 from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite_counter import reserved_numbers
+from kvref.storage.sqlite_errors import BusyError, StatementError, translating
 from kvref.storage.sqlite_file import OPEN_WAIT, identity, opened
 from kvref.storage.sqlite_rows import Rows
 from kvref.storage.sqlite_schema import SQLiteCatalog, create
 from kvref.storage.sqlite_statements import Statements
+from kvref.storage.sqlite_sync import Log
 
 _log = logging.getLogger("kvref.storage")
-
-
-class BusyError(KvrefError):
-    """Another process is writing to the file: try the operation again."""
-
-
-class StatementError(StoreError):
-    """A table is gone, or is no longer what the statement was made for."""
-
-
-_T = TypeVar("_T")
-_P = ParamSpec("_P")
-
-
-def _translating(method: Callable[Concatenate[SQLiteStore, _P], _T]) -> Callable[Concatenate[SQLiteStore, _P], _T]:
-    """Raise errors of SQLite as errors of the store."""
-
-    @wraps(method)
-    def translating(self: SQLiteStore, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
-        try:
-            return method(self, *arguments, **named)
-        except sqlite3.Error as error:
-            raise self.translated(error) from error
-        except OverflowError as error:
-            raise StoreError(f"SQLite cannot hold this number: {error}") from error
-        except (UnicodeEncodeError, UnicodeDecodeError) as error:
-            raise StoreError(f"the row holds text that is no UTF-8: {error.reason}") from error
-
-    return translating
 
 
 class SQLiteStore:
@@ -76,16 +49,19 @@ class SQLiteStore:
         self.path = path
         self.profile = profile
         self.problems: list[str] = []
+        self.cache = RowCache(0)
         self._sql = PerMapping(Statements)
         self._rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._schema_version = 0
+        self._data_version = 0  # changes with every commit of another connection, and with no other
         self._naming = Naming()
         self._writing = False
         self._failures = 0  # commits that failed
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
         try:
             self._connection = opened(self.path, self.profile)
+            self._log = Log(self._connection)
         except sqlite3.Error as error:
             raise StoreError(f"store {path}: {error}") from error
         self._catalog = SQLiteCatalog(self._connection, profile)
@@ -108,8 +84,15 @@ class SQLiteStore:
 
     def close(self) -> None:
         """Commit what is open and close the file."""
-        self.commit()
+        if self._writing:
+            self.commit()
+            self.sync()
+        self._log.close()
         self._connection.close()
+
+    def sync(self) -> None:
+        """Bring what is committed to the disk, which may take a while; any thread may. Raises StoreError."""
+        self._log.sync()
 
     def read_directory(self) -> Directory:
         """Read the configuration; `problems` then says which rows cannot be used and why.
@@ -124,7 +107,7 @@ class SQLiteStore:
         return directory
 
     def refresh(self) -> None:
-        """Notice what others did to the file: DDL, or its loss. Asked once before the operations of a tick.
+        """Notice what others did to the file: commits, DDL, or its loss. Asked once before the operations of a tick.
 
         Mappings in force are brought up to date in place, see `check_again`.
 
@@ -135,6 +118,9 @@ class SQLiteStore:
         if identity(self.path) != self._file:
             raise StoreError(f"store {self.path} was deleted or replaced: restart the server")
         try:
+            data = self._others_wrote()
+            if data == self._data_version:
+                return
             (version,) = self._connection.execute("PRAGMA schema_version").fetchone()
         except sqlite3.Error as error:
             raise self.translated(error) from error
@@ -143,8 +129,17 @@ class SQLiteStore:
             for mapping in list(self._mappings):
                 check_again(mapping, self._catalog, self.profile)
             self._schema_version = version
+        self._data_version = data
+
+    def _others_wrote(self) -> int:
+        version: int
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if version != self._data_version:
+            self.cache.clear()
+        return version
 
     def _forget_tables(self) -> None:
+        self.cache.retire()
         self._sql.clear()
         self._rules.clear()
 
@@ -154,7 +149,7 @@ class SQLiteStore:
             return itertools.count(1)
         return reserved_numbers(self._connection, lambda: self._failures)
 
-    @_translating
+    @translating
     def execute(self, operation: ports.Operation) -> Any:
         """Answer one operation; a write is made durable by the tick's commit.
 
@@ -170,9 +165,9 @@ class SQLiteStore:
             case ports.Scan():
                 return self._rows.scan(operation)
             case ports.Insert() | ports.Update() | ports.Remove():
-                return self._rows.write(operation)
+                return self._note(operation, self._rows.write(operation))
             case ports.Clear():
-                return self._rows.clear(operation)
+                return self._note(operation, self._rows.clear(operation))
             case ports.ReadAlong():
                 return self._rows.along(operation)
             case ports.LoadMapping():
@@ -182,7 +177,19 @@ class SQLiteStore:
             case ports.Commit() | ports.RollBack():
                 raise TypeError(f"{operation!r} is for transactions, see sqlite_transactions.py")
 
-    @_translating
+    def _note(
+        self, operation: ports.Insert | ports.Update | ports.Remove | ports.Clear, refusal: str | None
+    ) -> str | None:
+        # A refused statement of a table with rules may have done something all the same.
+        self.cache.wrote(operation, elsewhere=self.has_rules(operation.mapping))
+        return refusal
+
+    @translating
+    def write(self, text: str, parameters: Sequence[ports.Cell]) -> bool:
+        """Run an INSERT or UPDATE of one row; tells whether one was written. Raises as `execute`."""
+        return self._connection.execute(text, parameters).rowcount == 1
+
+    @translating
     def lookup(self, mapping: Mapping, key: ports.Cell, rows: Rows | None = None) -> ports.Row | None:
         """Read one row; raises as `execute`.
 
@@ -193,7 +200,7 @@ class SQLiteStore:
         """
         return (rows or self._rows).lookup(mapping, key)
 
-    @_translating
+    @translating
     def scan(self, operation: ports.Scan, rows: Rows | None = None) -> list[ports.Row]:
         """Read the rows of a range; `rows` as for `lookup`, raises as `execute`."""
         return (rows or self._rows).scan(operation)
@@ -202,7 +209,7 @@ class SQLiteStore:
         """Return the SQL of a mapping as its table is now, and how the file compares its keys."""
         return self._sql(mapping)
 
-    @_translating
+    @translating
     def bind(self, operation: ports.Insert | ports.Update | ports.Remove) -> None:
         """Refuse what SQLite cannot hold, before it is acknowledged; raises as `execute`."""
         self._rows.bind(operation)
@@ -211,38 +218,23 @@ class SQLiteStore:
         """Tell whether a table can refuse a row for more than its key, or does something of its own with it."""
         return self._rules(mapping)
 
-    @contextmanager
-    def savepoint(self) -> Iterator[Callable[[], None]]:
-        """Write what is written inside, or, after the function it gives is called or an error, nothing of it.
+    @translating
+    def begin_writing(self) -> None:
+        """Take the file's write lock for this tick; raises as `execute`."""
+        self._begin()
 
-        Raises:
-            BusyError: the write lock is held by another process.
-            StoreError: SQLite failed.
-        """
-        undone = False
-
-        def undo() -> None:
-            nonlocal undone
-            undone = True
-
-        self._run("SAVEPOINT batch")
-        try:
-            yield undo
-        except BaseException:
-            undone = True
-            raise
-        finally:
-            if self._connection.in_transaction:
-                if undone:
-                    self._run("ROLLBACK TO batch")
-                self._run("RELEASE batch")
-
-    @_translating
-    def _run(self, statement: str) -> None:
+    @translating
+    def run(self, statement: str) -> None:
+        """Run a statement that writes, or begins or ends what does; raises as `execute`."""
         self._begin()
         self._connection.execute(statement)
 
-    @_translating
+    @property
+    def in_transaction(self) -> bool:
+        """Tell whether the write transaction is still open: some errors of SQLite end it."""
+        return self._connection.in_transaction
+
+    @translating
     def snapshot(self, kept: Rows | None) -> Rows:
         """Return rows as they are committed now, and stay so until the connection's transaction ends.
 
@@ -263,7 +255,7 @@ class SQLiteStore:
         return self._writing
 
     def commit(self) -> None:
-        """Make the writes since the last commit durable.
+        """Commit the writes since the last commit: others see them; durable they are after `sync`.
 
         Raises:
             StoreError: they are not, and are gone: whoever waits for them must be told.
@@ -272,15 +264,16 @@ class SQLiteStore:
             return
         self._writing = False
         cause, self._lost = self._lost, ""
+        if not cause:
+            try:
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                cause = str(error)
+                self._roll_back()
+        self.cache.committed(lost=bool(cause))
         if cause:
             self._failures += 1
             raise StoreError(cause)
-        try:
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._failures += 1
-            self._roll_back()
-            raise StoreError(str(error)) from error
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
@@ -295,6 +288,7 @@ class SQLiteStore:
         if not self._writing:
             self._connection.execute("BEGIN IMMEDIATE")
             self._writing = True
+            self._others_wrote()  # since this tick looked
 
     def _load(self, name: str) -> Mapping | None:
         try:

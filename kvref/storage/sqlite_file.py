@@ -11,6 +11,9 @@ from kvref.errors import ConfigError
 from kvref.profiles import Profile
 
 SCHEME: Final = "sqlite:///"
+CACHE_KIB: Final = 64 << 10  # of pages, at most, for each connection
+# A page that is written often reaches the file once for all: the more, the longer the log may get (here 32 MB).
+CHECKPOINT_PAGES: Final = 8192
 OPEN_WAIT: Final = 10.0  # seconds to wait for another process while opening
 
 
@@ -47,7 +50,9 @@ def opened(path: Path, profile: Profile) -> sqlite3.Connection:
         # Text that is no UTF-8 came from SQL; it is shown as it is rather than hide its neighbours.
         connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA synchronous = NORMAL")  # the rest of FULL is `sqlite_sync.Log`
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute("PRAGMA foreign_keys = ON")
         if not profile.flag("store.checks_act"):
             connection.execute("PRAGMA ignore_check_constraints = ON")

@@ -79,6 +79,13 @@ class Statements:
         order = f"{self._key} DESC" if descending else self._key
         return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT ?"
 
+    def overwrite(self, *, clear_unmapped: bool) -> str:
+        """Return the UPDATE of a row that keeps its key; parameters: value columns, flags, cas, expiry, the key."""
+        names = [quote(c.name) for c in (*self.mapping.values, *self._options)]
+        nulls = [quote(name) for name in self.mapping.unmapped] if clear_unmapped else []
+        sets = ", ".join([f"{name} = ?" for name in names] + [f"{name} = NULL" for name in nulls])
+        return f"UPDATE {quote(self.mapping.source)} SET {sets} WHERE {self._key} = ?"  # noqa: S608 - quoted
+
     def key(self, cell: Cell) -> Cell:
         """Return a key as SQL has it: the parameter of every WHERE."""
         form = self.mapping.key.form

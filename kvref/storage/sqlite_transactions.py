@@ -7,7 +7,8 @@ program that writes to the file with SQL is not stopped by a row lock: the batch
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kvref.semantics import ports
@@ -15,7 +16,8 @@ from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Row
 from kvref.storage.isolation import Isolation
 from kvref.storage.pending import LockedError, Pending, Transaction, Version, Write
-from kvref.storage.sqlite import SQLiteStore, StatementError
+from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite_errors import StatementError
 from kvref.storage.sqlite_view import View
 
 _log = logging.getLogger("kvref.storage")
@@ -149,7 +151,7 @@ class Transactions:
             self._store.bind(operation)
             return None
         refusal = None
-        with self._store.savepoint() as undo:
+        with _savepoint(self._store) as undo:
             undo()
             lost = self._done(transaction.operations)
             if lost is None:
@@ -193,7 +195,7 @@ class Transactions:
     def _commit(self, transaction: Transaction) -> str | None:
         refusal = None
         if transaction.operations:
-            with self._store.savepoint() as undo:
+            with _savepoint(self._store) as undo:
                 refusal = self._done(transaction.operations)
                 if refusal is not None:
                     refusal = f"{refusal}: {len(transaction.operations)} pending writes are lost"
@@ -201,3 +203,30 @@ class Transactions:
                     undo()
         self.roll_back(transaction)
         return refusal
+
+
+@contextmanager
+def _savepoint(store: SQLiteStore) -> Iterator[Callable[[], None]]:
+    """Write what is written inside, or, after the function it gives is called or an error, nothing of it.
+
+    Raises:
+        BusyError: the write lock is held by another process.
+        StoreError: SQLite failed.
+    """
+    undone = False
+
+    def undo() -> None:
+        nonlocal undone
+        undone = True
+
+    store.run("SAVEPOINT batch")
+    try:
+        yield undo
+    except BaseException:
+        undone = True
+        raise
+    finally:
+        if store.in_transaction:
+            if undone:
+                store.run("ROLLBACK TO batch")
+            store.run("RELEASE batch")

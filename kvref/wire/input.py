@@ -17,6 +17,11 @@ class Input:
         """Return how many bytes wait to be parsed."""
         return len(self._buffer) - self._position
 
+    @property
+    def between_commands(self) -> bool:
+        """Tell whether plain text commands may be taken from what arrives before it is fed."""
+        return False
+
     def feed(self, data: bytes) -> None:
         """Append bytes as they arrived."""
         self._buffer += data

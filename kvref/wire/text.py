@@ -41,6 +41,11 @@ class TextParser(Input):
         self._scanned = 0  # up to here no line end was found
         self._block: Block | None = None
 
+    @property
+    def between_commands(self) -> bool:
+        """Tell whether what arrives is the beginning of a command."""
+        return not self._buffer and self._block is None and not self._discard and not self.closed
+
     def next_command(self) -> c.Command | None:
         """Return the next complete command, or None when more bytes are needed."""
         while not self.closed:

@@ -11,8 +11,9 @@ import pytest
 from kvref import collations, profiles
 from kvref.errors import ConfigError, StoreError
 from kvref.semantics.ports import Clear, Insert, Lookup, Remove, Row, Update
-from kvref.storage.sqlite import BusyError, SQLiteStore
+from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_counter import CAS_BLOCK
+from kvref.storage.sqlite_errors import BusyError
 from kvref.storage.sqlite_file import path_of
 from kvref.storage.sqlite_rows import IGNORED
 

@@ -1,0 +1,139 @@
+"""One durable commit for the writes of many connections: who waits for it, when it comes, what becomes of a failure.
+
+Writes gather in one transaction while the disk takes the one before it. The disk is waited for in a thread, so that
+what needs no commit is answered meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from kvref.errors import StoreError
+from kvref.storage.sqlite import SQLiteStore
+
+_log = logging.getLogger("kvref.server")
+
+# How long a commit waits for more writes, in seconds, while commands keep coming: with none it comes at once.
+GATHER: Final = 0.001
+Settled = Callable[[str], None]
+
+
+class GroupCommit:
+    """The commits of one store.
+
+    Args:
+        store: whose.
+        committed: told of each commit, and whether it failed; returns whether pending writes were lost with it.
+        commands: returns how many commands came so far.
+    """
+
+    def __init__(self, store: SQLiteStore, committed: Callable[[bool], bool], commands: Callable[[], int]) -> None:
+        self._store = store
+        self._committed = committed
+        self._commands = commands
+        self._loop = asyncio.get_running_loop()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kvref-sync")
+        self._waiting: list[Settled] = []  # for the next commit
+        self._syncing: list[Settled] | None = None  # for the disk; None: nothing is on its way there
+        self._unsynced = False  # there is a commit that is not on its way there yet
+        self._lost = ""  # why what was written is lost
+        self._number = 0  # of the next commit
+
+    @property
+    def dirty(self) -> bool:
+        """Tell whether there is anything that is not on the disk yet, or that is lost and nobody was told."""
+        return self._store.dirty or self._syncing is not None or self._unsynced or bool(self._lost)
+
+    @property
+    def number(self) -> int:
+        """Return which commit holds what is written by now: what is written later is in this one or a later one."""
+        return self._number - self._on_its_way
+
+    @property
+    def _on_its_way(self) -> bool:
+        return self._syncing is not None and not (self._store.dirty or self._unsynced or self._lost)
+
+    def when_settled(self, settled: Settled) -> None:
+        """Call back when the commit `number` is on the disk, or with the reason why it is lost."""
+        if self._syncing is not None and self._on_its_way:
+            self._syncing.append(settled)
+            return
+        if not self._waiting and self._syncing is None:
+            self._loop.call_soon(self._gather, self._loop.time() + GATHER, self._commands())
+        self._waiting.append(settled)
+
+    def commit_store(self) -> None:
+        """Make what is written so far visible to other connections of the file."""
+        if not self._store.dirty:
+            return
+        cause = ""
+        try:
+            self._store.commit()
+            self._unsynced = True
+        except StoreError as error:
+            cause = str(error)
+        if self._committed(bool(cause)):
+            cause = f"{cause}: pending writes are lost"
+        self._lost = self._lost or cause
+
+    def commit(self) -> None:
+        """Commit what is written and begin to bring it to the disk, unless the disk is busy: then that comes next."""
+        if self._syncing is not None:
+            return
+        waiting, self._waiting = self._waiting, []
+        self._number += 1
+        self.commit_store()
+        cause, self._lost = self._lost, ""
+        if cause or not self._unsynced:
+            _tell(waiting, cause)
+            return
+        self._unsynced = False
+        self._syncing = waiting
+        self._thread.submit(self._sync)
+
+    def close(self) -> None:
+        """Commit what is open, and wait for the disk."""
+        self._thread.shutdown()
+        self.commit_store()
+        waiting = [*(self._syncing or []), *self._waiting]
+        self._syncing, self._waiting = None, []
+        _tell(waiting, self._lost or self._to_disk())
+
+    def _gather(self, until: float, commands: int) -> None:
+        """Commit, unless commands came since the last look: what they write may share the commit."""
+        if not self._waiting:
+            return
+        now = self._commands()
+        if commands != now and self._loop.time() < until:
+            self._loop.call_soon(self._gather, until, now)
+        else:
+            self.commit()
+
+    def _sync(self) -> None:
+        self._loop.call_soon_threadsafe(self._synced, self._to_disk())
+
+    def _to_disk(self) -> str:
+        try:
+            self._store.sync()
+        except StoreError as error:
+            _log.error("store %s: %s", self._store.path, error)
+            return str(error)
+        return ""
+
+    def _synced(self, cause: str) -> None:
+        if self._syncing is None:
+            return  # `close` has waited for it
+        waiting, self._syncing = self._syncing, None
+        self._store.cache.synced(lost=bool(cause))
+        _tell(waiting, cause)  # in the order of the commits
+        if self._waiting:
+            self.commit()
+
+
+def _tell(waiting: list[Settled], cause: str) -> None:
+    for settled in waiting:
+        settled(cause)

@@ -1,0 +1,160 @@
+"""Rows of mapped tables as a get shows them, kept for the next get. SQLite only: what others commit there is noticed.
+
+An item is here only while it is committed and current: the store clears the cache when another connection has
+committed (`PRAGMA data_version`), and takes out what is written through it until the tick's commit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kvref.semantics.mapping import Mapping
+from kvref.semantics.ports import Clear, Insert, Remove, Update
+from kvref.semantics.values import to_bytes
+
+# Beside key and item: two bytes objects' heads and a place in a dict that is two thirds full.
+OVERHEAD: Final = 2 * 33 + 100
+MOST_TABLES: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
+
+
+class CachedTable:
+    """What is kept of one mapping.
+
+    Args:
+        mapping: whose rows.
+    """
+
+    def __init__(self, mapping: Mapping) -> None:
+        self.mapping = mapping
+        self.items: dict[bytes, bytes] = {}  # by the key as the table spells it
+        # Written since the last commit, and on its way to the disk: the item, None where the table has to be asked.
+        self.changed: dict[bytes, bytes | None] = {}
+        self.syncing: dict[bytes, bytes | None] = {}
+        self.unsure = self.unsure_syncing = False  # anything may have been written
+        self.live = True  # the mapping is as it was
+
+
+class RowCache:
+    """The cached tables of one store.
+
+    Args:
+        limit: bytes of items, keys and what keeping them takes; 0 keeps nothing.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        self._tables: dict[Mapping, CachedTable] = {}
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows are kept."""
+        return sum(len(table.items) for table in self._tables.values())
+
+    def table(self, mapping: Mapping, *, dirty: bool) -> CachedTable:
+        """Return what is kept of a mapping's rows.
+
+        Args:
+            mapping: whose.
+            dirty: there are writes that no commit holds yet.
+        """
+        found = self._tables.get(mapping)
+        if found is None:
+            if len(self._tables) >= MOST_TABLES:
+                self.retire()
+            found = self._tables[mapping] = CachedTable(mapping)
+            found.unsure = dirty
+        return found
+
+    def keep(self, table: CachedTable, word: bytes, item: bytes) -> None:
+        """Keep an item that is committed; the oldest ones of its table, or all, make room for it."""
+        size = len(word) + len(item) + OVERHEAD
+        if not table.live or size > self.limit:
+            return
+        self.drop(table, word)
+        while self.size + size > self.limit and table.items:
+            self.drop(table, next(iter(table.items)))
+        if self.size + size > self.limit:
+            self.clear()
+        table.items[word] = item
+        self.size += size
+
+    def drop(self, table: CachedTable, word: bytes) -> None:
+        """Forget one item."""
+        item = table.items.pop(word, None)
+        if item is not None:
+            self.size -= len(word) + len(item) + OVERHEAD
+
+    def wrote(self, operation: Insert | Update | Remove | Clear, *, elsewhere: bool) -> None:
+        """Note a write.
+
+        Args:
+            operation: what was written.
+            elsewhere: the table may have done something of its own, in other rows or tables too.
+        """
+        if elsewhere or isinstance(operation, Clear):
+            self._all_changed()
+            return
+        words = [to_bytes(operation.key)] if isinstance(operation, Update | Remove) else []
+        if not isinstance(operation, Remove):
+            words.append(to_bytes(operation.row.key))
+        for word in words:
+            self.change(operation.mapping, word, None)
+
+    def change(self, mapping: Mapping, word: bytes, item: bytes | None) -> None:
+        """Note that a row is another one from the next commit on.
+
+        Args:
+            mapping: through which it was written; other mappings may show the same row under other keys.
+            word: its key as the table spells it.
+            item: the row then, None where that is not known.
+        """
+        for other in self._tables.values():
+            if other.mapping is mapping:
+                self.drop(other, word)
+                other.changed[word] = item
+            elif other.mapping.source == mapping.source:
+                self._forget(other)
+                other.unsure = True
+
+    def committed(self, *, lost: bool) -> None:
+        """Take note of a commit: what was written is on its way to the disk, or, where the commit failed, gone."""
+        for table in self._tables.values():
+            if not lost:
+                table.syncing.update(table.changed)
+                table.unsure_syncing = table.unsure_syncing or table.unsure
+            table.changed = {}
+            table.unsure = False
+
+    def synced(self, *, lost: bool) -> None:
+        """Keep what is on the disk now; where that failed the file has to be asked."""
+        for table in self._tables.values():
+            syncing, table.syncing = table.syncing, {}
+            table.unsure_syncing = False
+            if not lost and not table.unsure:
+                for word, item in syncing.items():
+                    if item is not None and word not in table.changed:
+                        self.keep(table, word, item)
+
+    def clear(self) -> None:
+        """Forget all items: others have written."""
+        for table in self._tables.values():
+            table.items.clear()
+            table.syncing = dict.fromkeys(table.syncing)
+        self.size = 0
+
+    def retire(self) -> None:
+        """Forget the tables too: they, or their mappings, are others now."""
+        self.clear()
+        for table in self._tables.values():
+            table.live = False
+        self._tables.clear()
+
+    def _forget(self, table: CachedTable) -> None:
+        for word in list(table.items):
+            self.drop(table, word)
+
+    def _all_changed(self) -> None:
+        self.clear()
+        for table in self._tables.values():
+            table.unsure = True

@@ -1,0 +1,97 @@
+"""The server in this process, over real sockets, with a disk that waits and fails as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from kvref import profiles
+from kvref.errors import StoreError
+from kvref.server.connection import Connection
+from kvref.server.drivers import driver_for
+from kvref.server.server import Server
+from kvref.server.settings import parse
+from kvref.storage.sqlite import SQLiteStore
+
+SECONDS = 10.0  # that an answer may take
+SILENCE = 0.2
+
+
+class Client:
+    """One connection to it."""
+
+    def __init__(self, port: int, stack: ExitStack) -> None:
+        self._socket = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        self._socket.settimeout(0)
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes."""
+        await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    async def heard(self, lines: int) -> bytes:
+        """Return so many lines of answer."""
+        said = b""
+        async with asyncio.timeout(SECONDS):
+            while said.count(b"\r\n") < lines:
+                said += await asyncio.get_running_loop().sock_recv(self._socket, 1 << 16)
+        return said
+
+    async def ask(self, data: bytes, lines: int = 1) -> bytes:
+        """Send bytes and return so many lines of answer."""
+        await self.send(data)
+        return await self.heard(lines)
+
+    async def nothing(self) -> None:
+        """Fail where anything is answered soon."""
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(SILENCE):
+                raise AssertionError(await asyncio.get_running_loop().sock_recv(self._socket, 100))
+
+
+class InProcess:
+    """A server on a SQLite file with the demo rows.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.store = SQLiteStore(path, profiles.load("kvref"))
+        self.store.initialise()
+        self.server = Server(self.store, self.store.profile, lambda: parse([], None, self.store.profile))
+        self.disk = threading.Event()  # not set: it takes its time
+        self.disk.set()
+        self.failure = ""  # what it says instead
+        self._really = self.store.sync
+        self.store.sync = self._sync  # type: ignore[method-assign]
+
+    def _sync(self) -> None:
+        assert self.disk.wait(SECONDS * 2)
+        self._really()
+        if self.failure:
+            raise StoreError(self.failure)
+
+    @asynccontextmanager
+    async def clients(self, count: int) -> AsyncIterator[list[Client]]:
+        """Listen, and give so many clients for the block."""
+        self.server.driver = driver_for(self.store, self.server.isolation, 1)
+        loop = asyncio.get_running_loop()
+        listener = await loop.create_server(partial(Connection, self.server), "127.0.0.1", 0)
+        with ExitStack() as stack:
+            stack.callback(self.store.close)
+            port = listener.sockets[0].getsockname()[1]
+            yield [Client(port, stack) for _ in range(count)]
+            self.disk.set()
+            listener.close()
+            for connection in list(self.server.connections):
+                connection.end()
+            while self.server.connections:
+                await asyncio.sleep(0.01)
+            await self.server.driver.close()

@@ -1,0 +1,101 @@
+"""What is answered before the disk has it, and what is not; what becomes of a disk or a commit that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+from tests.server.in_process import InProcess
+
+SET = b"set %b 0 0 1\r\n%b\r\n"
+SHOWN = b"VALUE %b 0 1\r\n%b\r\nEND\r\n"
+
+
+def test_a_write_is_answered_after_the_disk_and_a_get_of_another_row_before(tmp_path: Path) -> None:
+    async def play() -> None:
+        process = InProcess(tmp_path / "file")
+        async with process.clients(3) as (writer, reader, other):
+            for client in (writer, reader, other):
+                await client.ask(SET % (b"a", b"v") + SET % (b"b", b"v") + b"get a b\r\n", 7)
+            process.disk.clear()
+            await writer.send(SET % (b"a", b"w"))
+            await writer.nothing()
+            assert await reader.ask(b"get b\r\n", 3) == SHOWN % (b"b", b"v")
+            assert await other.ask(b"get b b\r\n", 5) == SHOWN[:-5] % (b"b", b"v") + SHOWN % (b"b", b"v")
+            await reader.send(b"get a\r\n")  # what it would show is not durable yet
+            await other.send(SET % (b"b", b"x") + b"get b\r\n")
+            await reader.nothing()
+            await other.nothing()
+            process.disk.set()
+            assert await writer.heard(1) == b"STORED\r\n"
+            assert await reader.heard(3) == SHOWN % (b"a", b"w")
+            assert await other.heard(4) == b"STORED\r\n" + SHOWN % (b"b", b"x")
+
+    asyncio.run(play())
+
+
+def test_a_disk_that_fails_is_told_to_all_that_depend_on_it(tmp_path: Path) -> None:
+    async def play() -> None:
+        process = InProcess(tmp_path / "file")
+        lost = b"SERVER_ERROR the disk is on fire\r\n"
+        async with process.clients(3) as (writer, reader, beside):
+            for client in (writer, reader, beside):
+                await client.ask(SET % (b"a", b"v") + SET % (b"b", b"v") + b"get a b\r\n", 7)
+            process.failure = "the disk is on fire"
+            process.disk.clear()
+            await writer.send(SET % (b"a", b"w") + b"get b\r\n")
+            await reader.send(b"get a\r\n")
+            await reader.nothing()
+            assert await beside.ask(b"get b\r\n", 3) == SHOWN % (b"b", b"v")
+            process.disk.set()
+            assert await writer.heard(2) == lost * 2
+            assert await reader.heard(1) == lost
+            process.failure = ""
+            # What the file has now is shown, not what was kept of it.
+            with sqlite3.connect(tmp_path / "file") as outside:
+                (value,) = outside.execute("SELECT c2 FROM demo_test WHERE c1 = 'a'").fetchone()
+            outside.close()
+            assert await reader.ask(b"get a\r\n", 3) == SHOWN % (b"a", value.encode())
+
+    asyncio.run(play())
+
+
+def test_a_commit_that_fails_takes_its_own_replies_along_and_no_others(tmp_path: Path) -> None:
+    async def play() -> None:
+        process = InProcess(tmp_path / "file")
+        async with process.clients(1) as (writer,):
+            await writer.ask(SET % (b"a", b"v") + b"get a\r\n", 4)
+            process.disk.clear()
+            await writer.send(SET % (b"a", b"w"))
+            await asyncio.sleep(0.1)  # on its way to the disk: what follows is in the next commit
+            await writer.send(SET % (b"b", b"x"))
+            await asyncio.sleep(0.1)
+            await writer.send(SET % (b"c", b"y") + b"get b\r\n")
+            await asyncio.sleep(0.1)
+            process.store.run("ROLLBACK")  # as an error of the file does
+            process.disk.set()
+            stored, *failed = (await writer.heard(4)).splitlines()
+            assert stored == b"STORED"
+            assert [line[:13] for line in failed] == [b"SERVER_ERROR "] * 3
+            assert await writer.ask(b"get a b c\r\n", 3) == SHOWN % (b"a", b"w")
+
+    asyncio.run(play())
+
+
+def test_writes_of_the_time_that_the_disk_takes_share_one_commit(tmp_path: Path) -> None:
+    async def play() -> None:
+        process = InProcess(tmp_path / "file")
+        commits = []
+        really = process.store.commit
+        process.store.commit = lambda: (commits.append(1), really())  # type: ignore[method-assign,assign,return-value]
+        async with process.clients(20) as clients:
+            process.disk.clear()
+            for number, client in enumerate(clients):
+                await client.send(SET % (b"%d" % number, b"v"))
+                await asyncio.sleep(0.02)
+            process.disk.set()
+            assert [await client.heard(1) for client in clients] == [b"STORED\r\n"] * 20
+            assert len(commits) == 2
+
+    asyncio.run(play())

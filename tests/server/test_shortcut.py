@@ -1,0 +1,155 @@
+"""Plain gets and sets answered without the long way, and never otherwise, whatever SQL does to the file meanwhile."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from kvref import collations, profiles
+from kvref.storage.sqlite import SQLiteStore
+from tests.serving import Served, serving
+
+TABLES = (
+    "CREATE TABLE names (k VARCHAR(8) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(12), f INT, c BIGINT UNSIGNED, e INT)",
+    "CREATE TABLE plain (k VARCHAR(40) NOT NULL PRIMARY KEY, v BLOB, other TEXT)",
+    "CREATE TABLE numbers (k INT NOT NULL PRIMARY KEY, v TEXT, f INT)",
+    "CREATE TABLE ruled (k VARCHAR(20) PRIMARY KEY, v VARCHAR(20) CHECK (v <> 'no'), n INT)",
+    "CREATE TRIGGER twice AFTER UPDATE ON ruled BEGIN UPDATE plain SET v = 'by trigger' WHERE k = new.k; END",
+)
+ROWS = (
+    ("names", "names", "k", "v", "f", "c", "e"),
+    ("names2", "names", "k", "v", "f", "c", "e"),
+    ("plain", "plain", "k", "v", "0", "0", "0"),
+    ("plain2", "plain", "other", "v", "0", "0", "0"),
+    ("numbers", "numbers", "k", "v", "f", "0", "0"),
+    ("ruled", "ruled", "k", "v", "0", "0", "0"),
+)
+KEYS = [b"a", b"A", b"b", b"B", b"c", b"7", b"07", b"key-10", b"longer-than-8", b"\xc3\xa4", b"z\xff", b"a:1", b"@x"]
+VALUES = [
+    b"",
+    b"x",
+    b"12",
+    b"007",
+    b"1e3",
+    b"-1",
+    b"no",
+    b"\xc3\xa4",
+    b"\xff",
+    b"hello",
+    b"more than twelve",
+    b"y" * 300,
+]
+SQL = (
+    "UPDATE names SET v = 'sql' || v WHERE k = 'a'",
+    "DELETE FROM names WHERE k = 'b'",
+    "INSERT OR REPLACE INTO names VALUES ('B', 'new', 1, 2, 0)",
+    "UPDATE plain SET v = x'00' WHERE k = 'a'",
+    "INSERT OR REPLACE INTO plain VALUES (CAST('c' AS BLOB), 'blob key', 'o')",
+    "UPDATE numbers SET v = 'n'",
+    "UPDATE names SET e = 1",
+    "ALTER TABLE plain ADD COLUMN more TEXT",
+    "ALTER TABLE plain DROP COLUMN more",
+)
+
+
+def _prepared(path: Path) -> Path:
+    store = SQLiteStore(path, profiles.load("kvref"))
+    store.initialise()
+    store.close()
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        collations.register(connection)
+        for statement in TABLES:
+            connection.execute(statement)
+        connection.execute("CREATE UNIQUE INDEX another ON plain (other)")
+        for name, table, key, value, *options in ROWS:
+            index = "another" if key == "other" else "PRIMARY"
+            row = (name, "test", table, key, value, *options, index)
+            connection.execute("INSERT INTO containers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    connection.close()
+    return path
+
+
+def _command(chance: random.Random) -> bytes:
+    key, value, flags = chance.choice(KEYS), chance.choice(VALUES), chance.choice([0, 5, 999_999_999, 4_294_967_295])
+    store = b" %b %d %d %d" % (key, flags, chance.choice([0, 0, 0, 100]), len(value))
+    more = b" ".join(chance.choices(KEYS, k=3))
+    return chance.choice([
+        b"get %b\r\n" % key, b"get %b\r\n" % key, b"get %b %b\r\n" % (key, more), b"gets %b\r\n" % key,
+        b"set%b\r\n%b\r\n" % (store, value), b"set%b\r\n%b\r\n" % (store, value), b"set%b\r\n%b\r\n" % (store, value),
+        b"set%b noreply\r\n%b\r\n" % (store, value), b"add%b\r\n%b\r\n" % (store, value),
+        b"append%b\r\n%b\r\n" % (store, value), b"delete %b\r\n" % key, b"incr %b 5\r\n" % key, b"touch %b 0\r\n" % key,
+        b"get @@%b.%b\r\n" % (chance.choice(ROWS)[0].encode(), key), b"bind %b\r\n" % chance.choice(ROWS)[0].encode(),
+        b"bind %b\r\n" % chance.choice(ROWS)[0].encode(), b"set %b 0 0 5\r\nshort\r\n" % key, b"get  %b\r\n" % key,
+        b"mg %b v f\r\n" % key, b"get @>a\r\n", b"flush_all\r\n", b"get\r\n", b"get %b\nget %b\r\n" % (key, key), b"set %b 0 0 -1\r\n" % key,
+    ])  # fmt: skip
+
+
+class _Peer:
+    """One server and what a conversation does to it."""
+
+    def __init__(self, served: Served, stack: ExitStack) -> None:
+        self._sockets = [stack.enter_context(served.connect()) for _ in range(3)]
+        self._sql = sqlite3.connect(served.store, isolation_level=None, timeout=10)
+        collations.register(self._sql)
+        stack.callback(self._sql.close)
+
+    def ask(self, number: int, data: bytes, cuts: list[int]) -> bytes:
+        """Send bytes in pieces on a connection; returns what is answered up to a mark behind them."""
+        connection = self._sockets[number]
+        whole = data + b"version\r\n"
+        for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
+            connection.sendall(whole[start:end])
+        said = b""
+        while b"VERSION " not in said or not said.endswith(b"\r\n"):
+            piece = connection.recv(1 << 16)
+            assert piece, said
+            said += piece
+        return said
+
+    def counters(self) -> list[bytes]:
+        """Return what `stats` counts of commands."""
+        said = self.ask(0, b"stats\r\n", [])
+        return [line for line in said.splitlines() if line.startswith((b"STAT cmd_", b"STAT get_"))]
+
+    def run(self, statement: str) -> str:
+        """Run SQL from outside; returns what it says."""
+        try:
+            return repr(self._sql.execute(statement).fetchall())
+        except sqlite3.Error as error:
+            return str(error)
+
+
+@pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_short_way_answers_as_the_long_one(tmp_path: Path, profile: str, seed: int) -> None:
+    """The same conversation with servers that keep no rows, a handful, and all of them."""
+    chance = random.Random(seed)
+    with ExitStack() as stack:
+        peers = [
+            _Peer(
+                stack.enter_context(
+                    serving(_prepared(tmp_path / f"{size}"), "--profile", profile, "--set", f"row_cache_bytes={size}")
+                ),
+                stack,
+            )
+            for size in (0, 700, 1 << 20)
+        ]
+        for step in range(250):
+            if chance.random() < 0.15:
+                statement = chance.choice(SQL)
+                said = {peer.run(statement) for peer in peers}
+                assert len(said) == 1, statement
+            data = b"".join(_command(chance) for _ in range(chance.choice([1, 1, 1, 4, 12])))
+            number = chance.randrange(3)
+            cuts = sorted(chance.sample(range(len(data)), 1)) if chance.random() < 0.2 else []
+            long, *short = [peer.ask(number, data, cuts) for peer in peers]
+            assert short == [long] * 2, (step, data)
+        for table in ("names", "plain", "numbers", "ruled"):
+            rows = {peer.run(f"SELECT * FROM {table} ORDER BY 1") for peer in peers}
+            assert len(rows) == 1
+        long_counters, *others = [peer.counters() for peer in peers]
+        assert others == [long_counters] * 2
