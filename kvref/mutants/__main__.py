@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 import sys
 
-from kvref.mutants import CONTROL, MUTANTS
+from kvref.mutants import CONTROL, MUTANTS, OF_KEPT_ROWS
 from kvref.mutants.page import page
 
 
@@ -21,6 +21,8 @@ def main(words: list[str]) -> None:
     name, *rest = words
     if name in MUTANTS:
         MUTANTS[name].patch()
+        if name not in OF_KEPT_ROWS:
+            rest += ["--set", "row_cache_bytes=0"]  # the rule is one of the long way
     elif name != CONTROL:
         sys.stderr.write(f"no mutant {name!r}: `python -m kvref.mutants` lists them\n")
         sys.exit(2)

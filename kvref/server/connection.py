@@ -173,8 +173,8 @@ class Connection(asyncio.Protocol):
             _log.error("a batch could not be committed in the background: %s", reply.text)
             if not self._session.batch.open:
                 self._lost = reply.text
-        elif self._host.driver.dirty:
-            self._host.driver.when_settled(self._commit_settled)
+        elif (number := self._host.driver.unsettled) is not None:
+            self._host.driver.when_settled(number, self._commit_settled)
         if self._transport is not None:
             self._throttle()
             self._run()
@@ -266,16 +266,15 @@ class Connection(asyncio.Protocol):
             self._host.shared.counters.bytes_written += len(line)
 
     def _flush(self) -> None:
-        driver = self._host.driver
-        if driver.dirty:
-            number, covered = driver.commit_number, len(self._out)
-            if self._waits and self._waits[-1][0] == number:
-                self._waits[-1] = number, covered
-            else:
-                self._waits.append((number, covered))
-                driver.when_settled(self._settle)
-        elif not self._waits:
-            self._send(len(self._out))
+        number = self._host.driver.unsettled
+        if number is None:
+            if not self._waits:
+                self._send(len(self._out))
+        elif self._waits and self._waits[-1][0] == number:
+            self._waits[-1] = number, len(self._out)
+        else:
+            self._waits.append((number, len(self._out)))
+            self._host.driver.when_settled(number, self._settle)
 
     def _send(self, count: int) -> None:
         lines = [line for _, line in self._out[:count]]

@@ -81,14 +81,9 @@ class TickDriver:
         self._down = ""  # why nothing can be answered from the store
 
     @property
-    def dirty(self) -> bool:
-        """Tell whether replies must wait for this tick's commit."""
-        return self._commits.dirty
-
-    @property
-    def commit_number(self) -> int:
-        """Return which commit holds what is written by now, for `when_settled`."""
-        return self._commits.number
+    def unsettled(self) -> int | None:
+        """Return which commit replies must wait for, None where they need not."""
+        return self._commits.unsettled
 
     def begin(self) -> Transaction:
         """Return the transaction of a new connection."""
@@ -162,9 +157,9 @@ class TickDriver:
     def _forget_look(self) -> None:
         self._looked = False
 
-    def when_settled(self, settled: Callable[[str], None]) -> None:
-        """Call back when the commit `commit_number` is on the disk, or with the reason why it is lost."""
-        self._commits.when_settled(settled)
+    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:
+        """Call back when the commit that `unsettled` named is on the disk, or with the reason why it is lost."""
+        self._commits.when_settled(number, settled)
 
     def commit(self) -> None:
         """Commit what is written so far; who waits for it is told when it is on the disk."""

@@ -23,12 +23,8 @@ class Driver(Protocol):
     """Runs the commands of all connections against one store."""
 
     @property
-    def dirty(self) -> bool:
-        """Tell whether replies must wait until `when_settled` calls back."""
-
-    @property
-    def commit_number(self) -> int:
-        """Return which commit holds what is written by now: `when_settled` tells when it is through."""
+    def unsettled(self) -> int | None:
+        """Return which commit replies must wait for, see `when_settled`; None where they need not."""
 
     def begin(self) -> Any:
         """Return the transaction of a new connection: the driver's own, one at a time."""
@@ -45,8 +41,8 @@ class Driver(Protocol):
     def end(self, transaction: Any) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
 
-    def when_settled(self, settled: Callable[[str], None]) -> None:
-        """Call back when the replies may leave, with an empty text or the reason why their writes are lost."""
+    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:
+        """Call back when replies of that commit may leave, with an empty text or why its writes are lost."""
 
     def commit(self) -> None:
         """Commit what is open and tell everyone who waits for it."""

@@ -44,22 +44,23 @@ class GroupCommit:
         self._number = 0  # of the next commit
 
     @property
-    def dirty(self) -> bool:
-        """Tell whether there is anything that is not on the disk yet, or that is lost and nobody was told."""
-        return self._store.dirty or self._syncing is not None or self._unsynced or bool(self._lost)
+    def unsettled(self) -> int | None:
+        """Return which commit holds what is written by now; None where all of it is on the disk, and nothing is lost.
 
-    @property
-    def number(self) -> int:
-        """Return which commit holds what is written by now: what is written later is in this one or a later one."""
-        return self._number - self._on_its_way
+        What is written later is in that commit or a later one.
+        """
+        if self._store.dirty or self._unsynced or self._lost:
+            return self._number
+        return None if self._syncing is None else self._number - 1
 
-    @property
-    def _on_its_way(self) -> bool:
-        return self._syncing is not None and not (self._store.dirty or self._unsynced or self._lost)
+    def when_settled(self, number: int, settled: Settled) -> None:
+        """Call back when a commit is on the disk, or with the reason why it is lost.
 
-    def when_settled(self, settled: Settled) -> None:
-        """Call back when the commit `number` is on the disk, or with the reason why it is lost."""
-        if self._syncing is not None and self._on_its_way:
+        Args:
+            number: what `unsettled` has just returned.
+            settled: called with an empty text, or the reason.
+        """
+        if self._syncing is not None and number != self._number:
             self._syncing.append(settled)
             return
         if not self._waiting and self._syncing is None:

@@ -82,8 +82,7 @@ class PooledDriver:
         ConfigError: too few connections for batches.
     """
 
-    dirty = False  # a reply is given after the commit that it waits for
-    commit_number = 0
+    unsettled = None  # a reply is given after the commit that it waits for
 
     def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
         self.store = store
@@ -141,7 +140,7 @@ class PooledDriver:
         if transaction.link is not None:
             self._start(self._release(transaction))
 
-    def when_settled(self, settled: Callable[[str], None]) -> None:
+    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - the protocol's
         """Call back at once: no reply waits for a commit."""
         settled("")
 

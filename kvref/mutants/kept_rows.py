@@ -1,0 +1,30 @@
+"""Mutants of plain commands: rows that are kept for gets. All other mutants are of the long way and keep none."""
+
+from __future__ import annotations
+
+from kvref.mutants.mutant import breaks, put
+from kvref.semantics.mapping import Mapping
+from kvref.semantics.session import Session
+from kvref.storage.row_cache import RowCache
+
+
+@breaks("KV-SQL-005")
+def keeps_what_sql_has_changed() -> None:
+    """A row is shown as it was when it was first asked for, whatever SQL makes of it."""
+    put(RowCache, "clear", lambda _: None)
+
+
+@breaks("KV-CORE-060")
+def keeps_what_is_deleted() -> None:
+    """A row that was asked for is shown when it is deleted."""
+    put(RowCache, "wrote", lambda _self, _operation, *, elsewhere: None)  # noqa: ARG005 - as it is called
+
+
+@breaks("KV-MAP-036")
+def answers_plain_commands_from_one_table() -> None:
+    """A plain get or set is one of the default mapping, whatever is bound."""
+
+    def default(self: Session) -> Mapping | None:
+        return self.shared.directory.default if self._started and not self.stuck else None
+
+    put(Session, "plain_mapping", property(default))
