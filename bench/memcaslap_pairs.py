@@ -18,12 +18,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,10 +28,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from kvref.errors import KvrefError
 from kvref.targets import QUIET
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
+from kvref_bench.load.drivers import memcaslap as program
+from kvref_bench.load.drivers.memcaslap import KEY_LENGTH
 from kvref_bench.load.engine import local
 from kvref_bench.load.work import Clock, Keys, Values, Work
 from kvref_bench.peers import PeerSpec
@@ -46,11 +45,12 @@ if TYPE_CHECKING:
 
     from kvref_bench.load.channel import Progress
     from kvref_bench.load.coordinator import Engine
+    from kvref_bench.load.drivers.memcaslap import Done
 
 SESSIONS: Final = 64
-KEYS: Final = Keys(10_000, length=17)
-VALUES: Final = Values((100, 100))
-CONFIGURATION: Final = "key\n17 17 1\nvalue\n100 100 1\ncmd\n0 0.1\n1 0.9\n"
+VALUE: Final = 100
+KEYS: Final = Keys(10_000, length=KEY_LENGTH)
+VALUES: Final = Values((VALUE, VALUE))
 MEMCASLAP, SINGLE, DEEP = "memcaslap", "kvref bench, depth 1", "kvref bench, depth 16"
 DEPTHS: Final = {SINGLE: 1, DEEP: 16}
 
@@ -78,30 +78,9 @@ class Nobody:
         return False
 
 
-def memcaslap(address: str, *length: str) -> tuple[int, float, float]:
-    """Run memcaslap; give its operations, its operations a second and the CPU seconds of its process.
-
-    length: its option for how long.
-    """
-    program = shutil.which("memcaslap") or shutil.which("memaslap")
-    if program is None:
-        raise BenchError("there is no memcaslap: install libmemcached-tools (its name in Debian)")
-    with tempfile.NamedTemporaryFile("w+") as configuration, tempfile.TemporaryFile("w+") as output:
-        configuration.write(CONFIGURATION)
-        configuration.flush()
-        argv = [program, "-s", address, "-T", "1", "-c", str(SESSIONS), "-F", configuration.name, "-v", "1.0", *length]
-        process = subprocess.Popen(argv, stdout=output, stderr=subprocess.STDOUT)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        text = output.read()
-    found = re.search(r"Ops: (\d+) TPS: (\d+)", text)
-    if process.returncode or found is None:
-        raise BenchError(f"memcaslap ended with {process.returncode}: {text[-300:]}")
-    wrong = re.search(r"(get_misses|verify_misses|verify_failed): [^0]", text)
-    if wrong is not None:
-        raise BenchError(f"memcaslap met {wrong[1]}: give memcached more memory")
-    return int(found[1]), float(found[2]), used.ru_utime + used.ru_stime
+def memcaslap(address: str, *length: str) -> Done:
+    """Run memcaslap; length: its option for how long."""
+    return program.run(address, SESSIONS, 0.9, VALUE, length)
 
 
 def theirs(address: str, seconds: int, start: float) -> Result:
@@ -184,7 +163,7 @@ def main(endpoint: str, pairs: int, seconds: int, file: Path | None) -> None:
             peer.prepare(Items("items", "", KEYS, VALUES))
             assert peer.address is not None
             table, document = told(measure(peer.address, pairs, seconds))
-    except BenchError as error:
+    except KvrefError as error:
         sys.exit(str(error))
     Console(width=160).print(table)
     if file is not None:

@@ -14,6 +14,8 @@ from kvref.errors import TargetError
 _TOOLS = {
     "mvn": "maven",
     "memcached": "memcached",
+    "memcaslap": "libmemcached-tools",
+    "sysbench": "sysbench",
     "nutcracker": "nutcracker",
     "yrmcdsd": "yrmcds",
     "node": "nodejs",

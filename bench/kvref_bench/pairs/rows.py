@@ -1,0 +1,155 @@
+"""The rows: which work, on which two servers, and the ratio that kvref is to reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, Literal
+
+from kvref_bench import scenario
+from kvref_bench.load.drivers.memcaslap import KEY_LENGTH
+from kvref_bench.load.work import Keys, Values, Work
+from kvref_bench.scenario.records import Table
+
+ServerName = Literal["kvref-sqlite", "kvref-mysql", "plugin", "mysql", "memcached"]
+COUNT: Final = 100_000
+VALUE: Final = 100  # bytes
+KEYS: Final = Keys(COUNT, length=KEY_LENGTH)
+VALUES: Final = Values((VALUE, VALUE))
+# Seed article 004 and the scenario of it have the procedure; its body names the table.
+ARTICLE: Final = "set-vs-sproc"
+TABLE: Final = "demo"
+SELECT: Final = f"SELECT v FROM {TABLE} WHERE k = ?"  # noqa: S608 - a constant
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Load of the benchmark's own generator; each answer is compared byte by byte.
+
+    work: its keys are those of the table.
+    """
+
+    work: Work
+
+
+@dataclass(frozen=True, slots=True)
+class Memcaslap:
+    """Load of memcaslap. connections: how many. gets: share of gets, 0 to 1; the others are sets."""
+
+    connections: int
+    gets: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sysbench:
+    """Prepared selects of sysbench. connections: how many, each with a thread. statement: what is prepared."""
+
+    connections: int
+    statement: str = SELECT
+
+
+Load = Generated | Memcaslap | Sysbench
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One half of a pair: which server gets which load, and what the table says of it."""
+
+    server: ServerName
+    load: Load
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One comparison.
+
+    work: in the table's words. ours, theirs: the two halves. target: the ratio of ours to theirs to reach.
+    unit: what is counted. durable: each write is on disk before it is answered, on both sides.
+    """
+
+    name: str
+    work: str
+    ours: Side
+    theirs: Side
+    target: float
+    unit: Literal["operations", "keys"] = "operations"
+    durable: bool = False
+
+
+def rows() -> tuple[Row, ...]:
+    """Give all rows, in the order of the table."""
+    return (*_over_sqlite(), *_over_mysql())
+
+
+@cache
+def table(keys: int = COUNT) -> Table:
+    """Give the table that every server has, `keys` rows in it; its mapping is the default one."""
+    procedures = scenario.load(ARTICLE).table.procedures
+    return Table(TABLE, "default", Keys(keys, length=KEY_LENGTH), VALUES, procedures=procedures)
+
+
+def _over_sqlite() -> tuple[Row, ...]:
+    mixed, work = Memcaslap(32, 0.9), "90 % get, 10 % set, 32 connections"
+    gets = tuple(_both(f"get-{each}", f"get, {each} connections", _ours("get", each), 1.0) for each in (8, 64, 512))
+    sets = tuple(
+        _both(
+            f"set-{depth}", f"set, depth {depth}, 64 connections", _ours("set", 64, depth=depth), target, durable=True
+        )
+        for depth, target in ((1, 3.0), (16, 6.0))
+    )
+    return (
+        _both("mixed-plugin", work, mixed, 1.3, durable=True),
+        Row("mixed-memcached", work, _sqlite(mixed), Side("memcached", mixed, "memcached"), 0.75),
+        *gets,
+        _both("multiget", "get of 100 keys, 64 connections", _ours("get", 64, multiget=100), 1.5, unit="keys"),
+        *sets,
+        Row(
+            "connections", "get, 2,000 connections", _sqlite(_ours("get", 2000)),
+            Side("kvref-sqlite", _ours("get", 20), "itself with 20"), 0.8,
+        ),
+    )  # fmt: skip
+
+
+def _over_mysql() -> tuple[Row, ...]:
+    get, write, connections = _ours("get", 128), _ours("set", 128), 128
+    call = scenario.load(ARTICLE).series[1].work
+    procedure = Generated(
+        Work(KEYS, VALUES, call.verbs, protocol="mysql", statements=call.statements, sessions=connections)
+    )
+    get_work, set_work = "get over MySQL, 128 connections", "set over MySQL, 128 connections"
+    return (
+        Row(
+            "mysql-get", get_work, _mysql(get),
+            Side("mysql", Sysbench(connections), "prepared selects"), 2.0,
+        ),
+        Row("mysql-get-plugin", get_work, _mysql(get), _plugin(get, "plugin, same server"), 0.5),
+        Row("mysql-set", set_work, _mysql(write), _plugin(write, "plugin, same server"), 2.0, durable=True),
+        Row(
+            "mysql-set-sproc", set_work, _mysql(write),
+            Side("mysql", procedure, "prepared stored procedure"), 5.0, durable=True,
+        ),
+    )  # fmt: skip
+
+
+def _ours(verb: str, sessions: int, depth: int = 1, multiget: int = 1) -> Generated:
+    return Generated(Work(KEYS, VALUES, {verb: 1.0}, sessions=sessions, depth=depth, multiget=multiget))
+
+
+def _both(
+    name: str, work: str, load: Load, target: float, *, unit: Literal["operations", "keys"] = "operations",
+    durable: bool = False,
+) -> Row:  # fmt: skip
+    return Row(name, work, _sqlite(load), _plugin(load), target, unit, durable)
+
+
+def _sqlite(load: Load) -> Side:
+    return Side("kvref-sqlite", load, "kvref over SQLite")
+
+
+def _mysql(load: Load) -> Side:
+    return Side("kvref-mysql", load, "kvref over MySQL")
+
+
+def _plugin(load: Load, what: str = "plugin") -> Side:
+    return Side("plugin", load, what)

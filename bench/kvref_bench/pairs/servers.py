@@ -1,0 +1,173 @@
+"""The servers of one row: booted on their processors, their table filled, gone with the block.
+
+All over MySQL are one mysqld with the plugin loaded and one table: kvref serves over it, the plugin reaches into it,
+and SQL is asked there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from kvref.targets import kvref_server
+from kvref_bench import peers
+from kvref_bench.errors import BenchError
+from kvref_bench.pairs import cpus
+from kvref_bench.peers import PeerSpec, processes, wire
+from kvref_bench.peers.mysql_tables import MySQLTables
+from kvref_bench.sql import login
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from contextlib import ExitStack
+
+    from kvref.targets.progress import Progress
+    from kvref_bench.pairs.rows import ServerName
+    from kvref_bench.peers import OpenPeer
+    from kvref_bench.scenario.records import Table
+    from kvref_bench.sql.login import Login
+
+PLUGIN: Final = "mysql-8.0-plugin"
+# More than any table here needs: what is not in it is measured from the disk.
+OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
+DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
+# Nobody outside sees this pragma: the server sets it on each connection it opens.
+SQLITE: Final = {"synchronous": "FULL, as kvref/storage/sqlite_file.py has it", "journal_mode": "WAL, likewise"}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One that runs.
+
+    address: HOST:PORT of the memcached protocol; None: SQL only.
+    sql: where its SQL is; None: it has none.
+    pids: its processes by name. facts: what makes its writes durable, and its version.
+    """
+
+    name: ServerName
+    address: str | None
+    sql: Login | None
+    pids: Mapping[str, int]
+    facts: Mapping[str, str]
+
+    @property
+    def dsn(self) -> str:
+        """Give the DSN of its SQL, over TCP. Raises BenchError where it has none."""
+        if self.sql is None:
+            raise BenchError(f"{self.name} has no SQL")
+        return f"mysql://{self.sql.user}@{self.sql.host}:{self.sql.port}/"
+
+
+class Servers:
+    """Boots the servers of a row as they are asked for; each once.
+
+    table: what each of them has.
+    """
+
+    def __init__(self, stack: ExitStack, table: Table, progress: Progress) -> None:
+        self._stack = stack
+        self._table = table
+        self._progress = progress
+        self._known: dict[ServerName, Server] = {}
+        self._open: dict[ServerName, Callable[[], Server]] = {
+            "kvref-sqlite": self._kvref_sqlite,
+            "kvref-mysql": self._kvref_mysql,
+            "plugin": self._plugin,
+            "mysql": self._mysql,
+            "memcached": self._memcached,
+        }
+
+    def get(self, name: ServerName) -> Server:
+        """Give a server, running and filled.
+
+        Raises:
+            BenchError: it refuses its table. TargetError: it cannot be booted; MissingError: the machine lacks it.
+        """
+        if name not in self._known:
+            self._known[name] = self._open[name]()
+        return self._known[name]
+
+    def _filled(self, target: str, options: tuple[str, ...] = ()) -> OpenPeer:
+        peer = self._stack.enter_context(peers.open(PeerSpec(endpoint=target, options=options), self._progress))
+        peer.prepare(self._table)
+        return peer
+
+    def _kvref_sqlite(self) -> Server:
+        peer = self._filled("kvref-sqlite")
+        address = _address(peer)
+        return Server("kvref-sqlite", address, None, _listening(kvref=address), _facts(address) | SQLITE)
+
+    def _memcached(self) -> Server:
+        address = _address(self._filled("memcached"))
+        facts = _facts(address) | {"durable": "no: it keeps nothing"}
+        return Server("memcached", address, None, _listening(memcached=address), facts)
+
+    def _plugin(self) -> Server:
+        peer = self._filled(PLUGIN, OPTIONS)
+        address = _address(peer)
+        assert peer.sql_dsn is not None, "the plugin's server speaks SQL"
+        sql = login.parse(peer.sql_dsn)
+        tables = MySQLTables(sql)
+        variables = tables.variables()
+        facts = {
+            name: variables[name]
+            for name in (*DURABLE, "sync_binlog", "innodb_buffer_pool_size", "innodb_flush_method")
+        }
+        return Server("plugin", address, sql, _listening(mysqld=address), _facts(address) | facts)
+
+    def _mysql(self) -> Server:
+        plugin = self.get("plugin")
+        assert plugin.sql is not None, "the plugin's server speaks SQL"
+        socket = str(MySQLTables(plugin.sql).query("SELECT @@socket")[0][0])
+        return replace(plugin, name="mysql", address=None, sql=replace(plugin.sql, socket=socket))
+
+    def _kvref_mysql(self) -> Server:
+        behind = self.get("mysql")
+        assert behind.sql is not None, "SQL it is"
+        assert behind.sql.socket is not None, "asked for above"
+        store = f"mysql://{behind.sql.user}@localhost/?unix_socket={quote(behind.sql.socket)}"
+        kvref = self._stack.enter_context(kvref_server("kvref", store=store))
+        if not kvref.start():
+            raise BenchError("kvref serve refuses the tables of the plugin's server: see its log")
+        address = "{}:{}".format(*kvref.address)
+        pids = _listening(kvref=address) | dict(behind.pids)
+        return Server("kvref-mysql", address, behind.sql, pids, dict(behind.facts) | _facts(address))
+
+
+def boot(
+    stack: ExitStack, names: Iterable[ServerName], table: Table, where: frozenset[int], progress: Progress
+) -> dict[ServerName, Server]:
+    """Boot servers on some processors, all with one table; they end with the stack.
+
+    Raises as `Servers.get`.
+    """
+    with cpus.on(where):
+        servers = Servers(stack, table, progress)
+        return {name: servers.get(name) for name in names}
+
+
+def require_durable(server: Server) -> None:
+    """Raise BenchError where a MySQL server answers before a commit is on disk, or writes a second log."""
+    wrong = {name: server.facts[name] for name, value in DURABLE.items() if server.facts.get(name, value) != value}
+    if wrong:
+        raise BenchError(f"{server.name} is not durable as agreed: {wrong} instead of {DURABLE}")
+
+
+def _address(peer: OpenPeer) -> str:
+    assert peer.address is not None, "it speaks memcached"
+    return peer.address
+
+
+def _facts(address: str) -> dict[str, str]:
+    return {"version": wire.version(address)}
+
+
+def _listening(**addresses: str) -> dict[str, int]:
+    found = {}
+    for name, address in addresses.items():
+        pid = processes.listener(address)
+        if pid is None:
+            raise BenchError(f"nobody is seen to listen at {address}")
+        found[name] = pid
+    return found
