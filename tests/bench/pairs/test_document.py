@@ -1,0 +1,117 @@
+"""The document of pairs and its table; the table in a README is that of the committed document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kvref_bench.errors import BenchError
+from kvref_bench.pairs import document
+from kvref_bench.pairs.clients import Done
+from kvref_bench.pairs.cpus import Split
+from kvref_bench.pairs.measure import Measured, Settings
+from kvref_bench.pairs.rows import rows
+
+ROOT = Path(__file__).parents[3]
+RESULTS = ROOT / "bench" / "results" / "pairs.json"
+READMES = [ROOT / "README.md", *(path for folder in ("kvref", "bench") for path in (ROOT / folder).rglob("README.md"))]
+SETTINGS = Settings(Split(frozenset({0}), frozenset({1})), pairs=3, seconds=2)
+MULTIGET = next(row for row in rows() if row.name == "multiget")
+
+
+def done(rate: float, cpu: float, client: float = 0.5) -> Done:
+    return Done("kvref_bench", rate, 2.0, client, {"one": cpu / 2, "other": cpu / 2}, 0.1)
+
+
+def made(*pairs: tuple[Done, Done]) -> document.Document:
+    empty = document.begin(SETTINGS, ["pairs.py"])
+    document.add(empty, Measured(MULTIGET, list(pairs)))
+    return empty
+
+
+def test_ratios_are_of_pairs() -> None:
+    [row] = made((done(200, 4), done(100, 8)), (done(90, 4), done(60, 4)), (done(90, 6), done(30, 4)))["rows"]
+    assert row["ratio"] == {"median": 2.0, "min": 1.5, "max": 3.0}
+    assert row["cpu_ratio"] == {"median": 1.0, "min": 0.5, "max": 1.5}
+    assert row["reached"]
+    assert not row["generator_is_limit"]
+    slower = made((done(140, 4), done(100, 8)))["rows"][0]
+    assert (slower["ratio"]["median"], slower["reached"]) == (1.4, False)
+
+
+def test_a_table_shows_each_row() -> None:
+    told = document.table(made((done(200_000, 4), done(100_000, 8)), (done(90_000, 4), done(60_000, 4))))
+    head, rule, line = told.splitlines()[:3]
+    assert head.count("|") == rule.count("|") == line.count("|")
+    expected = (
+        "| multiget | get of 100 keys, 64 connections, kvref over SQLite | plugin | 1.5 | 1.75 | 1.50 to 2.00 | yes "
+        "| 145,000 keys | 80,000 keys | 4.0 : 6.0 | 0.75 | kvref_bench 50% : 50% |"
+    )
+    assert line == expected
+    assert "3 pairs of 2 s in alternating order, 100,000 keys" in told
+    assert "servers on processor 0, generator on 1." in told
+
+
+def test_a_generator_that_was_the_limit_is_marked() -> None:
+    busy = made((done(200, 4), done(100, 8, client=0.95)))
+    assert busy["rows"][0]["generator_is_limit"]
+    assert "| 2.00\\* |" in document.table(busy)
+
+
+def test_a_document_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.json"
+    written = made((done(200, 4), done(100, 8)))
+    document.write(written, path)
+    assert document.table(document.read(path)) == document.table(written)
+    for text, words in (
+        ("{", "no JSON"),
+        ("[]", "no pairs of version 1"),
+        ('{"version": 2, "rows": []}', "measure again"),
+    ):
+        path.write_text(text)
+        with pytest.raises(BenchError, match=words):
+            document.read(path)
+
+
+def test_a_table_is_put_between_its_markers() -> None:
+    written = made((done(200, 4), done(100, 8)))
+    once = document.insert(f"a\n{document.BEGIN}{document.END}\nb\n", written)
+    assert once == f"a\n{document.BEGIN}\n{document.table(written)}{document.END}\nb\n"
+    assert document.insert(once, written) == once
+    for text in ("a", document.BEGIN, f"{document.END}{document.BEGIN}"):
+        with pytest.raises(BenchError, match="no place for the table"):
+            document.insert(text, written)
+
+
+def test_the_table_of_a_readme_is_that_of_the_committed_document() -> None:
+    problems = stale(READMES, RESULTS)
+    assert not problems, f"{problems}: python bench/pairs.py show bench/results/pairs.json --into README.md"
+
+
+def stale(readmes: list[Path], results: Path) -> list[str]:
+    """Say what does not go together: a table without its document, a document without a table, another table."""
+    marked = [path for path in readmes if document.BEGIN in path.read_text()]
+    if not results.exists():
+        return [f"{path} has a table and {results} is missing" for path in marked]
+    if not marked:
+        return [f"{results} is in no README"]
+    kept = document.read(results)
+    return [
+        f"{path} has another table" for path in marked if document.insert(path.read_text(), kept) != path.read_text()
+    ]
+
+
+def test_a_stale_table_is_found(tmp_path: Path) -> None:
+    readme, results = tmp_path / "README.md", tmp_path / "pairs.json"
+    readme.write_text("nothing")
+    assert not stale([readme], results)
+    first = made((done(200, 4), done(100, 8)))
+    document.write(first, results)
+    assert stale([readme], results) == [f"{results} is in no README"]
+    readme.write_text(document.insert(f"{document.BEGIN}{document.END}", first))
+    assert not stale([readme], results)
+    document.write(made((done(300, 4), done(100, 8))), results)
+    assert stale([readme], results) == [f"{readme} has another table"]
+    results.unlink()
+    assert stale([readme], results) == [f"{readme} has a table and {results} is missing"]
