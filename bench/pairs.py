@@ -38,6 +38,7 @@ PATH = click.Path(dir_okay=False, path_type=Path)
 @click.option("--keys", default=COUNT, show_default=True, type=click.IntRange(128), help="In the table.")
 @click.option("--server-cpus", default="0", show_default=True, help="Processors of the servers: 0 or 0,2-3.")
 @click.option("--client-cpus", default="1", show_default=True, help="Processors of the generator.")
+@click.option("--kvref-option", "options", multiple=True, help="Further one of `kvref serve`; may be repeated.")
 @click.option("--json", "file", type=PATH, help="Write all figures there, after each row.")
 @click.option("--markdown", type=PATH, help="Write the table there; to the screen it goes either way.")
 @click.pass_context
@@ -48,6 +49,7 @@ def main(
     markdown: Path | None,
     server_cpus: str,
     client_cpus: str,
+    options: tuple[str, ...],
     **numbers: float,
 ) -> None:
     """Measure rows."""
@@ -56,7 +58,7 @@ def main(
     chosen = _chosen(names)
     where = cpus.split(server_cpus, client_cpus)
     settings = Settings(
-        where, int(numbers["pairs"]), numbers["seconds"], numbers["warmup"], int(numbers["keys"])
+        where, int(numbers["pairs"]), numbers["seconds"], numbers["warmup"], int(numbers["keys"]), options
     )  # fmt: skip
     _allow_many_connections()
     made = document.begin(settings, sys.argv)

@@ -74,6 +74,14 @@ def tree(pids: Iterable[int]) -> list[psutil.Process]:
     return [*roots, *(child for root in roots for child in root.children(recursive=True))]
 
 
+def root(pid: int) -> int:
+    """Give the process that others were forked off: several of them may listen at one port."""
+    process = psutil.Process(pid)
+    while (parent := process.parent()) is not None and parent.cmdline() == process.cmdline():
+        process = parent
+    return process.pid
+
+
 def _numbers(option: str, text: str) -> frozenset[int]:
     found: set[int] = set()
     for part in text.split(","):

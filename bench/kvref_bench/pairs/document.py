@@ -48,6 +48,7 @@ def begin(settings: Settings, argv: Sequence[str]) -> Document:
             "seconds": settings.seconds,
             "warmup": settings.warmup,
             "keys": settings.keys,
+            "kvref": list(settings.kvref),
             "value_bytes": VALUE,
         },
         "rows": [],

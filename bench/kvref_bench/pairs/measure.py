@@ -30,6 +30,7 @@ class Settings:
 
     where: who runs on which processor. pairs: of each row, 1 or more.
     seconds: of each measurement; warmup: before each. keys: rows of the table.
+    kvref: further options of `kvref serve`.
     """
 
     where: Split
@@ -37,6 +38,7 @@ class Settings:
     seconds: float = 10.0
     warmup: float = 1.0
     keys: int = COUNT
+    kvref: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -87,7 +89,8 @@ def _row(
     sides = (row.ours, row.theirs)
     with ExitStack() as stack:
         say(f"{row.name}: starting {' and '.join(dict.fromkeys(side.server for side in sides))}")
-        servers = boot(stack, [side.server for side in sides], table(settings.keys), where, progress)
+        names = [side.server for side in sides]
+        servers = boot(stack, names, table(settings.keys), where, options=settings.kvref, progress=progress)
         for server in servers.values():
             if row.durable:
                 require_durable(server)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from kvref.targets import kvref_server
+from kvref.targets import QUIET, kvref_server
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
 from kvref_bench.pairs import cpus
@@ -19,7 +19,7 @@ from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.sql import login
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import ExitStack
 
     from kvref.targets.progress import Progress
@@ -62,11 +62,12 @@ class Server:
 class Servers:
     """Boots the servers of a row as they are asked for; each once.
 
-    table: what each of them has.
+    table: what each of them has. options: further ones of `kvref serve`.
     """
 
-    def __init__(self, stack: ExitStack, table: Table, progress: Progress) -> None:
+    def __init__(self, stack: ExitStack, table: Table, options: Sequence[str], progress: Progress) -> None:
         self._stack = stack
+        self._options = tuple(options)
         self._table = table
         self._progress = progress
         self._known: dict[ServerName, Server] = {}
@@ -94,7 +95,7 @@ class Servers:
         return peer
 
     def _kvref_sqlite(self) -> Server:
-        peer = self._filled("kvref-sqlite")
+        peer = self._filled("kvref-sqlite", self._options)
         address = _address(peer)
         return Server("kvref-sqlite", address, None, _listening(kvref=address), _facts(address) | SQLITE)
 
@@ -127,7 +128,7 @@ class Servers:
         assert behind.sql is not None, "SQL it is"
         assert behind.sql.socket is not None, "asked for above"
         store = f"mysql://{behind.sql.user}@localhost/?unix_socket={quote(behind.sql.socket)}"
-        kvref = self._stack.enter_context(kvref_server("kvref", store=store))
+        kvref = self._stack.enter_context(kvref_server("kvref", self._options, store))
         if not kvref.start():
             raise BenchError("kvref serve refuses the tables of the plugin's server: see its log")
         address = "{}:{}".format(*kvref.address)
@@ -136,14 +137,24 @@ class Servers:
 
 
 def boot(
-    stack: ExitStack, names: Iterable[ServerName], table: Table, where: frozenset[int], progress: Progress
+    stack: ExitStack,
+    names: Iterable[ServerName],
+    table: Table,
+    where: frozenset[int],
+    *,
+    options: Sequence[str] = (),
+    progress: Progress = QUIET,
 ) -> dict[ServerName, Server]:
     """Boot servers on some processors, all with one table; they end with the stack.
+
+    Args:
+        stack: ends them. names: which. table: what each has. where: their processors.
+        options: further ones of `kvref serve`. progress: of what is downloaded, booted and filled.
 
     Raises as `Servers.get`.
     """
     with cpus.on(where):
-        servers = Servers(stack, table, progress)
+        servers = Servers(stack, table, options, progress)
         return {name: servers.get(name) for name in names}
 
 
@@ -169,5 +180,5 @@ def _listening(**addresses: str) -> dict[str, int]:
         pid = processes.listener(address)
         if pid is None:
             raise BenchError(f"nobody is seen to listen at {address}")
-        found[name] = pid
+        found[name] = cpus.root(pid)
     return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -53,3 +55,15 @@ def test_a_thread_beyond_its_processors_is_found() -> None:
     cpus.check([os.getpid()], frozenset(there))
     with pytest.raises(BenchError, match=f"beyond {there[0]}$"):
         cpus.check([os.getpid()], one)
+
+
+def test_the_root_of_what_was_forked_is_the_process_that_was_started() -> None:
+    forked = "import os, sys, time; child = os.fork(); child and print(child, flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", forked], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert child != parent.pid
+        assert cpus.root(child) == cpus.root(parent.pid) == parent.pid
+        assert [process.pid for process in cpus.tree([parent.pid])] == [parent.pid, child]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from live import missing_skips
 
-from kvref.targets import QUIET, MissingError
+from kvref.targets import MissingError
 from kvref_bench.errors import BenchError
 from kvref_bench.load.engine import local
 from kvref_bench.pairs import cpus, document
@@ -177,7 +177,7 @@ def test_an_answer_that_is_not_the_right_one_ends_it(
 
 def booted(stack: ExitStack, *names: Any, clients: Clients) -> list[Server]:
     with missing_skips():
-        servers = boot(stack, names, table(FEW), clients.where.servers, QUIET)
+        servers = boot(stack, names, table(FEW), clients.where.servers)
     return [servers[name] for name in names]
 
 

@@ -1,0 +1,89 @@
+"""The exchanges that `micro.py` measures: one request of a client and what it is answered with, in both protocols."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Final, Literal
+
+from kvref_bench.load.work import Keys, Values
+from kvref_bench.scenario.records import Table
+from kvref_bench.workload.keys import key
+from kvref_bench.workload.values import value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Protocol = Literal["text", "binary"]
+MANY: Final = 100  # keys of a multi-get
+VALUE: Final = 100  # bytes
+LENGTH: Final = 17  # bytes of a key
+VALUES: Final = Values((VALUE, VALUE))
+FRAME: Final = struct.Struct(">BBHBBHIIQ")
+GET, SET, NOOP, GETKQ = 0x00, 0x01, 0x0A, 0x0D
+HEADER: Final = FRAME.size
+FLAGS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One kind of exchange.
+
+    commands: in one request. reply_size: bytes of its whole answer. make: gives requests without end.
+    """
+
+    name: str
+    protocol: Protocol
+    commands: int
+    reply_size: int
+    make: Callable[[], Iterator[bytes]]
+
+    def requests(self, count: int) -> list[bytes]:
+        """Give so many requests."""
+        return list(islice(self.make(), count))
+
+
+def table(keys: int) -> Table:
+    """Give the table that is asked; its mapping is the default one."""
+    return Table("demo", "default", Keys(keys, length=LENGTH), VALUES)
+
+
+def cases(keys: int) -> tuple[Case, ...]:
+    """Give all cases for a table of so many rows, at least MANY."""
+    there = [key(table(keys).keys, number) for number in range(keys)]
+    missing = [key(table(2 * keys).keys, number) for number in range(keys, 2 * keys)]
+    item = len(b"VALUE  0 100\r\n") + LENGTH + VALUE + 2
+    found = HEADER + FLAGS + VALUE
+    return (
+        _case("get hit, text", "text", 1, item + 5, [b"get %b\r\n" % each for each in there]),
+        _case("get hit, binary", "binary", 1, found, [_frame(GET, each) for each in there]),
+        _case("get miss, text", "text", 1, 5, [b"get %b\r\n" % each for each in missing]),
+        _case("get miss, binary", "binary", 1, HEADER + len("Not found"), [_frame(GET, each) for each in missing]),
+        _case(
+            f"get of {MANY}, text", "text", 1, MANY * item + 5,
+            [b"get %b\r\n" % b" ".join(some) for some in _many(there)],
+        ),
+        _case(
+            f"get of {MANY}, binary", "binary", MANY + 1, MANY * (found + LENGTH) + HEADER,
+            [b"".join([_frame(GETKQ, each) for each in some]) + _frame(NOOP) for some in _many(there)],
+        ),
+        _case(
+            "set, text", "text", 1, len("STORED\r\n"),
+            [b"set %b 0 0 %d\r\n%b\r\n" % (each, VALUE, value(VALUES, each)) for each in there],
+        ),
+        _case("set, binary", "binary", 1, HEADER, [_frame(SET, each, bytes(8), value(VALUES, each)) for each in there]),
+    )  # fmt: skip
+
+
+def _case(name: str, protocol: Protocol, commands: int, size: int, requests: list[bytes]) -> Case:
+    return Case(name, protocol, commands, size, lambda: cycle(requests))
+
+
+def _many(names: list[bytes]) -> list[list[bytes]]:
+    return [names[first : first + MANY] for first in range(0, len(names) - MANY + 1, MANY)]
+
+
+def _frame(opcode: int, name: bytes = b"", extras: bytes = b"", data: bytes = b"") -> bytes:
+    body = extras + name + data
+    return FRAME.pack(0x80, opcode, len(name), len(extras), 0, 0, len(body), 0, 0) + body
