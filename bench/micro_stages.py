@@ -72,7 +72,10 @@ class Bench:
         self._connections: dict[str, list[Connection]] = {}
 
     async def stages(self, case: Case) -> dict[str, float]:
-        """Measure every stage of a case once; CPU microseconds of each exchange."""
+        """Measure every stage of a case once; CPU microseconds of each exchange.
+
+        Beside the stages there is `run`: dispatch and storage together, as the driver runs them.
+        """
         requests = case.requests(self.count)
         parse_time, commands = self._parse(case, requests)
         run_time, commit_time, replies = await self._run(commands)
@@ -83,7 +86,7 @@ class Bench:
             "reply": self._reply(commands, replies),
         }
         found["dispatch"] = run_time - found["storage"]
-        return {name: found[name] / self.count for name in STAGES}
+        return {name: found[name] / self.count for name in STAGES} | {"run": run_time / self.count}
 
     async def whole(self, case: Case) -> float:
         """Measure all together once. Raises KvrefError where not everything was answered."""
