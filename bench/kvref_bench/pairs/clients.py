@@ -120,6 +120,7 @@ class Clients:
         given = (server.address, load.connections, load.gets, VALUE)
         # It takes CPU time before its clock runs: one operation for each connection tells how much.
         start = memcaslap.run(*given, ["-w", window, "-x", str(load.connections)]).cpu
+        memcaslap.run(*given, ["-w", window, "-t", f"{max(1, round(self.warmup))}s"])
         readings = Readings(server.pids)
         readings.begin()
         done = memcaslap.run(*given, ["-w", window, "-t", f"{max(1, round(self.seconds))}s"])

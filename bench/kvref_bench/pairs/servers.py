@@ -16,6 +16,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.pairs import cpus
 from kvref_bench.peers import PeerSpec, processes, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
+from kvref_bench.peers.sqlite_tables import SQLiteTables
 from kvref_bench.sql import login
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ PLUGIN: Final = "mysql-8.0-plugin"
 OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
 DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
 # Nobody outside sees this pragma: the server sets it on each connection it opens.
-SQLITE: Final = {"synchronous": "FULL, as kvref/storage/sqlite_file.py has it", "journal_mode": "WAL, likewise"}
+SYNCHRONOUS: Final = "FULL, as kvref/storage/sqlite_file.py has it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,11 @@ class Server:
 
     @property
     def dsn(self) -> str:
-        """Give the DSN of its SQL, over TCP. Raises BenchError where it has none."""
+        """Give the DSN of its SQL, through its socket where that is known. Raises BenchError where it has none."""
         if self.sql is None:
             raise BenchError(f"{self.name} has no SQL")
+        if self.sql.socket is not None:
+            return f"mysql://{self.sql.user}@localhost/?unix_socket={quote(self.sql.socket)}"
         return f"mysql://{self.sql.user}@{self.sql.host}:{self.sql.port}/"
 
 
@@ -97,7 +100,9 @@ class Servers:
     def _kvref_sqlite(self) -> Server:
         peer = self._filled("kvref-sqlite", self._options)
         address = _address(peer)
-        return Server("kvref-sqlite", address, None, _listening(kvref=address), _facts(address) | SQLITE)
+        assert peer.tables_dsn is not None, "it serves a file"
+        facts = {"sqlite_synchronous": SYNCHRONOUS, **SQLiteTables(peer.tables_dsn).variables()}
+        return Server("kvref-sqlite", address, None, _listening(kvref=address), _facts(address) | facts)
 
     def _memcached(self) -> Server:
         address = _address(self._filled("memcached"))
@@ -125,10 +130,7 @@ class Servers:
 
     def _kvref_mysql(self) -> Server:
         behind = self.get("mysql")
-        assert behind.sql is not None, "SQL it is"
-        assert behind.sql.socket is not None, "asked for above"
-        store = f"mysql://{behind.sql.user}@localhost/?unix_socket={quote(behind.sql.socket)}"
-        kvref = self._stack.enter_context(kvref_server("kvref", self._options, store))
+        kvref = self._stack.enter_context(kvref_server("kvref", self._options, behind.dsn))
         if not kvref.start():
             raise BenchError("kvref serve refuses the tables of the plugin's server: see its log")
         address = "{}:{}".format(*kvref.address)

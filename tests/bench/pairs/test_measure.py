@@ -88,7 +88,7 @@ def test_the_command_measures_a_row(tmp_path: Path, where: Split) -> None:
             assert list(both[side]["server"]) == [process]
     ratios = [both["ours"]["per_second"] / both["theirs"]["per_second"] for both in row["pairs"]]
     assert row["ratio"] == {"median": pytest.approx(sum(ratios) / 2), "min": min(ratios), "max": max(ratios)}
-    assert "WAL" in row["servers"]["kvref-sqlite"]["journal_mode"]
+    assert row["servers"]["kvref-sqlite"]["sqlite_journal_mode"] == "wal"
     assert made["settings"]["server_cpus"] == sorted(where.servers)
     assert str(tmp_path) not in json.dumps(made)
     assert "mixed-memcached: pair 2" in done.stderr
