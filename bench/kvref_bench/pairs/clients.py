@@ -107,9 +107,9 @@ class Clients:
         readings = Readings(server.pids)
         watch = Timed(readings, self.warmup, self.seconds)
         asked, clock = replace(work, keys=self.keys), Clock(self.warmup, self.seconds)
-        results = coordinator.measure(address, asked, clock, self.engine, watch)
-        merged = _refuse(server, results)
-        watch.settle()
+        with watch:
+            results = coordinator.measure(address, asked, clock, self.engine, watch)
+            merged = _refuse(server, results)
         cpu = sum(each.usage.user + each.usage.system for each in results)
         return _done("kvref_bench", merged.ops, merged.seconds, cpu, readings)
 

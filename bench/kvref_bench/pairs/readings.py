@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import psutil
 
@@ -11,6 +11,7 @@ from kvref_bench.pairs import cpus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import TracebackType
 
     from kvref_bench.load.channel import Progress
 
@@ -61,7 +62,7 @@ class Onlooker:
 
 
 class Timed(Onlooker):
-    """Reads when the warm-up ends and when the measured time does.
+    """Reads when the warm-up ends and when the measured time does; both are done, or given up, when the block ends.
 
     warmup, measure: seconds.
     """
@@ -82,9 +83,13 @@ class Timed(Onlooker):
             each.daemon = True
             each.start()
 
-    def settle(self) -> None:
-        """Wait for the last reading."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         for each in self._timers:
+            if kind is not None:
+                each.cancel()
             each.join()
 
 
