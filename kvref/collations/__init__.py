@@ -42,7 +42,8 @@ def register(connection: sqlite3.Connection) -> None:
         connection: any; each connection needs it anew.
     """
     for collation in COLLATIONS.values():
-        connection.create_collation(collation.name, _Lazy(collation))
+        lazy = collation.family != "code-point"  # which has no table to read
+        connection.create_collation(collation.name, _Lazy(collation) if lazy else order(collation).compare)
 
 
 def charset_of(collation: str) -> str | None:
@@ -60,6 +61,7 @@ class Order:
 
     def __init__(self, collation: Collation) -> None:
         table = None if collation.family == "code-point" else weights.table_of(collation)
+        self._plain = table is None
         self._weigh = str if table is None else table.key
         self._kept = str if table is None else lru_cache(4096)(table.key)
         self._space = self._weigh(" ") if collation.pads else ""
@@ -68,7 +70,7 @@ class Order:
         """Return -1, 0 or 1."""
         if one == other:
             return 0
-        left, right = self._key(one), self._key(other)
+        left, right = (one, other) if self._plain else (self._key(one), self._key(other))
         if self._space and len(left) != len(right):
             # PAD SPACE: the shorter text goes on in spaces.
             width = max(len(left), len(right))

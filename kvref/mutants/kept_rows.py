@@ -17,7 +17,7 @@ def keeps_what_sql_has_changed() -> None:
 @breaks("KV-CORE-060")
 def keeps_what_is_deleted() -> None:
     """A row that was asked for is shown when it is deleted."""
-    put(RowCache, "wrote", lambda _self, _operation, *, elsewhere: None)  # noqa: ARG005 - as it is called
+    put(RowCache, "wrote", lambda _self, _operation, *, elsewhere: None)
 
 
 @breaks("KV-MAP-036")

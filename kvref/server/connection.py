@@ -112,7 +112,7 @@ class Connection(asyncio.Protocol):
         if self._owed > TURN_BYTES:
             return data
         replies: list[bytes] = []
-        taken, waits = shortcut.take(data, self._session, replies)
+        taken, waits = shortcut.take(data, replies)
         if not taken:
             return data
         size = sum(map(len, replies))

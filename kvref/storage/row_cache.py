@@ -12,8 +12,9 @@ from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Clear, Insert, Remove, Update
 from kvref.semantics.values import to_bytes
 
-# Beside key and item: two bytes objects' heads and a place in a dict that is two thirds full.
-OVERHEAD: Final = 2 * 33 + 100
+Kept = tuple[bytes, int]  # what a get shows of a row, without END, and its rowid, 0 where that is not known
+# Beside key and item: heads of two bytes objects, a pair, a number, and a place in a dict that is two thirds full.
+OVERHEAD: Final = 2 * 33 + 56 + 32 + 100
 MOST_TABLES: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
 
 
@@ -26,10 +27,10 @@ class CachedTable:
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
-        self.items: dict[bytes, bytes] = {}  # by the key as the table spells it
+        self.items: dict[bytes, Kept] = {}  # by the key as the table spells it
         # Written since the last commit, and on its way to the disk: the item, None where the table has to be asked.
-        self.changed: dict[bytes, bytes | None] = {}
-        self.syncing: dict[bytes, bytes | None] = {}
+        self.changed: dict[bytes, Kept | None] = {}
+        self.syncing: dict[bytes, Kept | None] = {}
         self.unsure = self.unsure_syncing = False  # anything may have been written
         self.live = True  # the mapping is as it was
 
@@ -66,9 +67,9 @@ class RowCache:
             found.unsure = dirty
         return found
 
-    def keep(self, table: CachedTable, word: bytes, item: bytes) -> None:
+    def keep(self, table: CachedTable, word: bytes, item: Kept) -> None:
         """Keep an item that is committed; the oldest ones of its table, or all, make room for it."""
-        size = len(word) + len(item) + OVERHEAD
+        size = len(word) + len(item[0]) + OVERHEAD
         if not table.live or size > self.limit:
             return
         self.drop(table, word)
@@ -83,7 +84,7 @@ class RowCache:
         """Forget one item."""
         item = table.items.pop(word, None)
         if item is not None:
-            self.size -= len(word) + len(item) + OVERHEAD
+            self.size -= len(word) + len(item[0]) + OVERHEAD
 
     def wrote(self, operation: Insert | Update | Remove | Clear, *, elsewhere: bool) -> None:
         """Note a write.
@@ -101,7 +102,7 @@ class RowCache:
         for word in words:
             self.change(operation.mapping, word, None)
 
-    def change(self, mapping: Mapping, word: bytes, item: bytes | None) -> None:
+    def change(self, mapping: Mapping, word: bytes, item: Kept | None) -> None:
         """Note that a row is another one from the next commit on.
 
         Args:

@@ -185,9 +185,9 @@ class SQLiteStore:
         return refusal
 
     @translating
-    def write(self, text: str, parameters: Sequence[ports.Cell]) -> bool:
-        """Run an INSERT or UPDATE of one row; tells whether one was written. Raises as `execute`."""
-        return self._connection.execute(text, parameters).rowcount == 1
+    def ask(self, text: str, parameters: Sequence[ports.Cell]) -> sqlite3.Cursor:
+        """Run one of a mapping's `Statements`; raises as `execute`."""
+        return self._connection.execute(text, parameters)
 
     @translating
     def lookup(self, mapping: Mapping, key: ports.Cell, rows: Rows | None = None) -> ports.Row | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Final
 
 from kvref.semantics.mapping import Column, Mapping
 from kvref.semantics.ports import Cell, Row
@@ -10,6 +11,8 @@ from kvref.storage.forms import READS_ZERO, UNSIGNED
 from kvref.storage.key_order import KeyOrder
 from kvref.storage.rows import row_of
 from kvref.storage.sqlite_schema import quote
+
+ROWID: Final = "_rowid_"
 
 
 class Statements:
@@ -49,6 +52,7 @@ class Statements:
         self.clear = f"DELETE FROM {table}"  # noqa: S608
         self.keys = f"SELECT {key} FROM {table}"  # noqa: S608
         self.remove_exactly = f"DELETE FROM {table} WHERE {key} IS ?"  # noqa: S608
+        self.rowid = f"SELECT {table}.{ROWID} FROM {table}{where}"  # noqa: S608
         self._along = f" FROM {table}{where}"
         self.any_row = f"SELECT 1 FROM {table} LIMIT 1"  # noqa: S608
         mapped = (mapping.key, *mapping.values, *self._options)
@@ -79,12 +83,14 @@ class Statements:
         order = f"{self._key} DESC" if descending else self._key
         return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT ?"
 
-    def overwrite(self, *, clear_unmapped: bool) -> str:
-        """Return the UPDATE of a row that keeps its key; parameters: value columns, flags, cas, expiry, the key."""
+    def overwrite(self, *, clear_unmapped: bool, by_rowid: bool = False) -> str:
+        """Return the UPDATE of a row that keeps its key; parameters: values, flags, cas, expiry, then key or rowid."""
+        table = quote(self.mapping.source)
         names = [quote(c.name) for c in (*self.mapping.values, *self._options)]
         nulls = [quote(name) for name in self.mapping.unmapped] if clear_unmapped else []
         sets = ", ".join([f"{name} = ?" for name in names] + [f"{name} = NULL" for name in nulls])
-        return f"UPDATE {quote(self.mapping.source)} SET {sets} WHERE {self._key} = ?"  # noqa: S608 - quoted
+        where = f"{table}.{ROWID}" if by_rowid else self._key
+        return f"UPDATE {table} SET {sets} WHERE {where} = ?"  # noqa: S608 - identifiers are quoted
 
     def key(self, cell: Cell) -> Cell:
         """Return a key as SQL has it: the parameter of every WHERE."""
