@@ -56,8 +56,7 @@ class Shortcut:
             item = own.item(word, row)
             return b"VALUE %b %d %d\r\n%b\r\n" % (word, item.flags, len(item.data), item.data)
 
-        clear = own.rules.clears_unmapped
-        self._rows = PlainRows(store, table, own.looked_up, shown, shared.cas, clear_unmapped=clear)
+        self._rows = PlainRows(store, table, own.looked_up, shown, shared.cas, own.rules)
         self._table = table
         self._items = table.items
         self._store = store

@@ -11,6 +11,7 @@ from typing import Final
 from kvref.errors import KvrefError
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row
+from kvref.semantics.rules import Rules
 from kvref.semantics.values import RefusedError, to_bytes
 from kvref.storage.forms import LARGEST_INTEGER, UNSIGNED
 from kvref.storage.row_cache import CachedTable, Kept
@@ -34,7 +35,7 @@ class PlainRows:
         looked_up: returns the key column's content to look for, None where no row can be found by a key.
         shown: returns a row as a get shows it.
         cas: next cas numbers.
-        clear_unmapped: a write leaves NULL in columns that are not mapped.
+        rules: facts in force.
     """
 
     def __init__(
@@ -44,8 +45,7 @@ class PlainRows:
         looked_up: Callable[[Mapping, bytes], Cell],
         shown: Callable[[bytes, Row], bytes],
         cas: Iterator[int],
-        *,
-        clear_unmapped: bool,
+        rules: Rules,
     ) -> None:
         self.table = table
         self._store = store
@@ -62,10 +62,14 @@ class PlainRows:
             column is not None for column in (mapping.flags, mapping.cas, mapping.expiry)
         )
         sql = store.statements(mapping)
+        clear_unmapped = rules.clears_unmapped
         self._insert = sql.insert_cleared if clear_unmapped else sql.insert
+        self._present = sql.present
         self._by_key = sql.overwrite(clear_unmapped=clear_unmapped)
         self._by_rowid = sql.overwrite(clear_unmapped=clear_unmapped, by_rowid=True)
         self._rowid = sql.rowid if self._has_rowid(sql.rowid) else ""
+        # Where a write gives the row another spelling of its key too, the old one would have to be known.
+        self._upsert = sql.upsert(clear_unmapped=clear_unmapped) if self._rowid and not rules.renames_key else ""
         self.writable = _writable(mapping) and not store.has_rules(mapping)
 
     def read(self, word: bytes) -> Kept | None:
@@ -109,26 +113,45 @@ class PlainRows:
             key = self._key(word)
             if key is None:
                 return False
-            found = kept is not None or self._find(word)
-            if found is None:
+            if not kept and self._is_otherwise(word, key):
                 return False
-            self._add_options(cells, flags)
-            if kept is not None and kept[1]:
-                rowid = kept[1]
-                written = self._store.ask(self._by_rowid, [*cells, rowid]).rowcount == 1
-            elif found:
-                rowid = 0
-                written = self._store.ask(self._by_key, [*cells, key]).rowcount == 1
-            else:
-                rowid = self._store.ask(self._insert, [key, *cells]).lastrowid or 0
-                written = True
+            self._add_options(cells, flags)  # a cas number with them, which no other way may take again
+            row = self._overwrite(kept[1], key, cells) if kept else self._put(word, key, cells)
         except (KvrefError, RefusedError, UnicodeDecodeError):
             return False  # the verb says why, or can do it
-        if written:
-            same = not (self._is_text and data and data[0] in _LIKE_NUMBERS)
-            item = b"VALUE %b %d %d\r\n%b\r\n" % (word, flags if self._has_flags else 0, len(data), data)
-            self._store.cache.change(self._mapping, word, (item, rowid if self._rowid else 0) if same else None)
-        return written
+        if row is None:
+            return False
+        stored, rowid = row
+        item = None
+        if stored == key and not (self._is_text and data and data[0] in _LIKE_NUMBERS):
+            shown = b"VALUE %b %d %d\r\n%b\r\n" % (word, flags if self._has_flags else 0, len(data), data)
+            item = shown, rowid
+        elif stored != key:
+            word = to_bytes(stored if self._form is None else self._form.from_sql(stored))
+        self._store.cache.change(self._mapping, word, item)
+        return True
+
+    def _overwrite(self, rowid: int, key: str, cells: list[Cell]) -> tuple[str, int] | None:
+        """Write over a row that is there; returns its key and rowid, None where it was not found by this key."""
+        text, parameter = (self._by_rowid, rowid) if rowid else (self._by_key, key)
+        return (key, rowid) if self._store.ask(text, [*cells, parameter]).rowcount == 1 else None
+
+    def _is_otherwise(self, word: bytes, key: str) -> bool:
+        """Tell whether there is a row of this key that the statements here do not find, or must not write."""
+        if self._upsert:
+            return self._store.ask(self._present, [word]).fetchone() is not None  # its key is a BLOB
+        row = self._store.lookup(self._mapping, word if self._form else key)
+        return row is not None and to_bytes(row.key) != word
+
+    def _put(self, word: bytes, key: str, cells: list[Cell]) -> tuple[str, int] | None:
+        """Write a row that may be there or not; returns key and rowid as the file has them, None where nothing is."""
+        if self._upsert:
+            ((stored, rowid),) = self._store.ask(self._upsert, [key, *cells]).fetchall()
+            return stored, rowid
+        if self._store.lookup(self._mapping, word if self._form else key) is not None:
+            return self._overwrite(0, key, cells)
+        self._store.ask(self._insert, [key, *cells])
+        return key, 0
 
     def _add_options(self, cells: list[Cell], flags: int) -> None:
         if self._has_flags:
@@ -138,13 +161,6 @@ class PlainRows:
             cells.append(cas)
         if self._has_expiry:
             cells.append(0)
-
-    def _find(self, word: bytes) -> bool | None:
-        """Tell whether there is a row of this key; None where it is spelled otherwise."""
-        row = self._store.lookup(self._mapping, word if self._form else word.decode("ascii"))
-        if row is not None and to_bytes(row.key) != word:
-            return None
-        return row is not None  # a key that a program has written as a BLOB is found here, and not by the UPDATE
 
     def _key(self, word: bytes) -> str | None:
         """Return a key as the file has it; None where it is another one there, or none."""

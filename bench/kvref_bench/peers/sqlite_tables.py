@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from kvref import collations
 from kvref_bench.errors import BenchError
 from kvref_bench.peers.rows import CAS, DATABASE, in_blocks, key_length, told, value_type
 from kvref_bench.peers.tables import containers_row
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kvref.targets.progress import Progress
     from kvref_bench.scenario.records import Table
 
+COLLATION: Final = "latin1_bin"  # as the tables in MySQL have it: any byte is a letter
 SCHEME: Final = "sqlite:///"
 BLOCK: Final = 50_000  # rows in one transaction
 BUSY_SECONDS: Final = 30.0
@@ -35,6 +37,7 @@ class SQLiteTables:
     def _open(self, doing: str) -> Iterator[sqlite3.Connection]:
         try:
             with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
+                collations.register(connection)
                 yield connection
         except sqlite3.Error as error:
             raise BenchError(f"{self.path} could not {doing}: {error}") from error
@@ -45,7 +48,7 @@ class SQLiteTables:
         Without the procedures: no series over SQL is measured here.
         """
         name = _quoted(table)
-        key = "INT" if table.keys.shape == "int" else f"VARCHAR({key_length(table)})"
+        key = "INT" if table.keys.shape == "int" else f"VARCHAR({key_length(table)}) COLLATE {COLLATION}"
         extras = f", flags INT DEFAULT 0, cas BIGINT UNSIGNED DEFAULT {CAS}, exp INT DEFAULT 0" if table.extras else ""
         with self._open(f"have the table {name}") as connection:
             connection.execute(f"DROP TABLE IF EXISTS {name}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KEY_LENGTH: Final = 17  # bytes; 16 is the least that it makes
 _CONFIGURATION: Final = "key\n{key} {key} 1\nvalue\n{value} {value} 1\ncmd\n0 {sets:g}\n1 {gets:g}\n"
 _DONE: Final = re.compile(r"Ops: (\d+) TPS: (\d+)")
-_WRONG: Final = re.compile(r"(get_misses|verify_misses|verify_failed): [1-9]\d*")
+_WRONG: Final = re.compile(r"(get_misses|verify_misses|verify_failed): [1-9]\d*|(SERVER|CLIENT)_ERROR[^\n]*")
 
 
 class Done(NamedTuple):
