@@ -49,7 +49,7 @@ class Column:
         charset: of its text. Cells are str where that is UTF-8, else the bytes in this character set.
         form: how the store keeps it, None where as it is.
         nullable: it may hold NULL.
-        collation: how the store compares it, where the store does not do so itself.
+        collation: how it compares, by the name that its store has for that; empty for what is no text.
     """
 
     name: str

@@ -64,6 +64,9 @@ def driver_for(store: SQLiteStore | MySQLStore, isolation: Isolation, lock_wait:
     """
     if isinstance(store, SQLiteStore):
         return TickDriver(store, isolation, lock_wait)
-    from kvref.server.pooled_driver import PooledDriver  # noqa: PLC0415 - needs an extra
+    from kvref.server import coalescing_driver, pooled_driver  # noqa: PLC0415 - need an extra
 
-    return PooledDriver(store, isolation)
+    few = store.login.most(batches=isolation.batches) < coalescing_driver.FEWEST_CONNECTIONS
+    if isolation.batches or few or store.login.together < coalescing_driver.FEWEST_TOGETHER:
+        return pooled_driver.PooledDriver(store, isolation)
+    return coalescing_driver.CoalescingDriver(store, isolation)

@@ -23,19 +23,20 @@ class Pool:
     Args:
         store: whose.
         isolation: settings in force.
+        apart: how many of the store's connections somebody else holds, in threads of this pool.
 
     Raises:
         ConfigError: too few connections for batches.
     """
 
-    def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
+    def __init__(self, store: MySQLStore, isolation: Isolation, apart: int = 0) -> None:
         self._store = store
         self._isolation = isolation
         self._loop = asyncio.get_running_loop()
         most = store.login.most(batches=isolation.batches)
         self._threads = ThreadPoolExecutor(most + _MORE_THREADS, thread_name_prefix="kvref-mysql")
         # Batches may hold every place: what looks at tables beside them needs a connection that none of them holds.
-        self.most = most - 1 if isolation.batches else most
+        self.most = most - apart - (1 if isolation.batches else 0)
         if not self.most:
             raise ConfigError(f"store {store.login.text}: connections=1 is too few for batches: at least 2")
         self._places = asyncio.Semaphore(self.most)

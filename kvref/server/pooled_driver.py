@@ -12,7 +12,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kvref.errors import StoreError
@@ -29,12 +28,12 @@ from kvref.semantics.ports import (
     TransactionLostError,
 )
 from kvref.semantics.session import Session
+from kvref.server.carried import Command, Transaction
 from kvref.server.deleted import without_deleted
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import MySQLStore
 from kvref.storage.mysql_errors import AgainError, CycleError, LostError
-from kvref.storage.mysql_link import Link
 from kvref.wire.replies import Reply, ServerError
 from kvref.wire.rules import WireRules
 
@@ -51,32 +50,13 @@ LOOK_EVERY: Final = 1.0
 PAUSE: Final = 2.0
 
 
-@dataclass(slots=True, eq=False)
-class Transaction:
-    """One connection's transaction.
-
-    Args:
-        link: where it is, also while a command of it runs; None: nowhere.
-        written: something is written in it.
-        acknowledged: by a command that was answered.
-    """
-
-    link: Link | None = None
-    written: bool = False
-    acknowledged: bool = False
-
-    @property
-    def open(self) -> bool:
-        """Tell whether there is anything to commit."""
-        return self.link is not None and self.link.in_transaction
-
-
 class PooledDriver:
     """Answer the operations of all sessions from one database server.
 
     Args:
         store: where rows live.
         isolation: who sees what; a later change of the level counts from the next transaction.
+        apart: how many of the connections are not for transactions.
 
     Raises:
         ConfigError: too few connections for batches.
@@ -84,11 +64,11 @@ class PooledDriver:
 
     unsettled = None  # a reply is given after the commit that it waits for
 
-    def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
+    def __init__(self, store: MySQLStore, isolation: Isolation, apart: int = 0) -> None:
         self.store = store
         self._isolation = isolation
         self._loop = asyncio.get_running_loop()
-        self._pool = Pool(store, isolation)
+        self._pool = Pool(store, isolation, apart)
         self._transactions: set[Transaction] = set()
         self._running: set[asyncio.Task[None]] = set()
         self._looked = self._loop.time()
@@ -124,7 +104,7 @@ class PooledDriver:
         except StopIteration as stop:
             reply: Reply = stop.value
             return reply
-        self._start(self._carry_out(transaction, begin, steps, operation, done, since > PAUSE))
+        self._go_on(Command(transaction, begin, done, steps, operation), stale=since > PAUSE)
         return None
 
     def look(self) -> bool:
@@ -133,6 +113,10 @@ class PooledDriver:
 
     def shortcut(self, session: Session, wire_rules: WireRules) -> None:
         """Return None: every command asks the database."""
+
+    def _go_on(self, command: Command, *, stale: bool) -> None:
+        """Carry a command out from its operation on; `stale`: it begins anew, after a look at the tables."""
+        self._start(self._carry_out(command, stale))
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
@@ -169,17 +153,10 @@ class PooledDriver:
         task.add_done_callback(self._running.discard)
         return task
 
-    async def _carry_out(
-        self,
-        transaction: Transaction,
-        begin: Callable[[], Steps],
-        steps: Steps,
-        operation: Operation,
-        done: Callable[[Reply], None],
-        stale: bool,
-    ) -> None:
+    async def _carry_out(self, command: Command, stale: bool) -> None:
+        transaction = command.transaction
         try:
-            reply = await self._reply(transaction, begin, steps, operation, stale)
+            reply = await self._reply(transaction, command.begin, command.steps, command.operation, stale)
         except Exception:  # noqa: BLE001 - logged whole
             # A server never dies of a request; the log has what to mend.
             _log.exception("a command failed")
@@ -189,7 +166,7 @@ class PooledDriver:
         transaction.acknowledged = transaction.written
         if not transaction.open:
             await self._release(transaction)
-        done(reply)
+        command.done(reply)
 
     async def _reply(
         self, transaction: Transaction, begin: Callable[[], Steps], steps: Steps, operation: Operation, stale: bool

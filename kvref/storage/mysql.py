@@ -19,6 +19,7 @@ from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql_known import KnownTables
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_login import Login
+from kvref.storage.mysql_places import Places
 from kvref.storage.mysql_statements import Statements
 from kvref.storage.rows import PerMapping
 
@@ -44,12 +45,13 @@ class MySQLStore:
         self.known = KnownTables()
         refuses = profile["table.fulltext"] == "refuses-rows"
         self.statements = PerMapping(partial(Statements, refuses_hidden=refuses))
+        self.places = PerMapping(Places)
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._shapes: WeakKeyDictionary[Mapping, dict[str, object]] = WeakKeyDictionary()
 
-    def link(self, isolation: Isolation = COMMITTED) -> Link:
-        """Open a connection; raises StoreError where the server is not reached."""
-        return Link(self, isolation)
+    def link(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> Link:
+        """Open a connection, see `Link`; raises StoreError where the server is not reached."""
+        return Link(self, isolation, brief=brief)
 
     def initialise(self) -> bool:
         """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
@@ -111,6 +113,7 @@ class MySQLStore:
         for mapping, found in seen:
             take_over(mapping, found)
         self.statements.clear()
+        self.places.clear()
 
     def has_shape(self, mapping: Mapping, part: str, shape: object) -> bool:
         """Tell whether a part of a table is described as it was last time; a changed width cuts values."""

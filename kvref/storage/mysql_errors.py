@@ -18,6 +18,8 @@ REFUSED: Final = (
 )  # fmt: skip
 # No privilege DROP; other tables refer to it.
 NO_TRUNCATE: Final = (ER.TABLEACCESS_DENIED_ERROR, 1701)
+# A lock was not waited for, as NOWAIT asks; MariaDB says LOCK_WAIT_TIMEOUT.
+LOCKED: Final = (ER.LOCK_WAIT_TIMEOUT, 3572)
 STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR, ER.TABLE_DEF_CHANGED)
 _LOST: Final = [(number,) for number in (2006, 2013, 2055, 1053, 1927, 3169, 4031)]
 
@@ -26,12 +28,20 @@ class AgainError(KvrefError):
     """What the command has seen is out of date: begin it anew."""
 
 
+class DuplicateError(AgainError):
+    """A row came up under the key that was missing when the command looked."""
+
+
 class CycleError(AgainError):
     """Transactions wait for each other; the server has ended this one, or only its statement."""
 
 
 class LostError(StoreError):
     """The connection is gone; nothing of an open transaction is left."""
+
+
+class HangError(StoreError):
+    """The server gave no answer in time: it would give none if it were asked again."""
 
 
 def ends_connection(error: pymysql.err.MySQLError) -> bool:

@@ -7,7 +7,7 @@ a transaction; other reads are statements of their own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +22,7 @@ from kvref.storage import catalog
 from kvref.storage.containers import checked
 from kvref.storage.isolation import READ_COMMITTED, READ_UNCOMMITTED, REPEATABLE_READ, Isolation
 from kvref.storage.mysql_create import create
-from kvref.storage.mysql_errors import STALE, AgainError, CycleError, LostError, ends_connection
+from kvref.storage.mysql_errors import LOCKED, STALE, AgainError, CycleError, HangError, LostError, ends_connection
 from kvref.storage.mysql_login import cause, hangs
 from kvref.storage.mysql_rows import Rows
 from kvref.storage.mysql_schema import MySQLCatalog
@@ -42,12 +42,13 @@ class Link:
     Args:
         store: whose server, profile and statements.
         isolation: settings in force; a changed level counts from the next transaction.
+        brief: it waits no longer than a second for any lock.
 
     Raises:
         StoreError: the server is not reached.
     """
 
-    def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
+    def __init__(self, store: MySQLStore, isolation: Isolation, *, brief: bool = False) -> None:
         self._store = store
         self._isolation = isolation
         self._level: int | None = None
@@ -56,6 +57,8 @@ class Link:
         self.lost = False
         try:
             ((longest,),) = self._say("SELECT @@max_allowed_packet")
+            if brief:
+                self._say("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
             if not store.profile.flag("store.checks_act") and "MariaDB" in str(self._say("SELECT VERSION()")):
                 self._say("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
             if self._say("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
@@ -65,6 +68,7 @@ class Link:
             failure = self._failure(error)
             self.close()
             raise failure from error
+        self.longest: int = longest  # bytes of a statement
         self._rows = Rows(self._connection, store, longest)
 
     def execute(self, operation: ports.Operation) -> Any:
@@ -82,9 +86,7 @@ class Link:
             if not self.in_transaction:
                 self._take_level()
                 if self._begins(operation):
-                    fixed = " WITH CONSISTENT SNAPSHOT" if isinstance(operation, ports.FixSnapshot) else ""
-                    self._say(f"START TRANSACTION{fixed}")
-                    self.in_transaction = True
+                    self._begin(" WITH CONSISTENT SNAPSHOT" if isinstance(operation, ports.FixSnapshot) else "")
             match operation:
                 case ports.LoadMapping(name):
                     return self._load(name)
@@ -96,6 +98,36 @@ class Link:
                     raise TypeError(f"{operation!r}: call commit or roll_back")
                 case _:
                     return self._rows.answer(operation, shared=self._isolation.reads_lock)
+
+    def look_up_all(self, mapping: Mapping, keys: Iterable[ports.Cell], lock: str = "") -> list[ports.Row]:
+        """Return the rows of some keys, at least one; with a lock in the transaction, which it begins if need be.
+
+        Raises:
+            KvrefError, LockWaitError: as `execute`.
+        """
+        with self._errors():
+            if not self.in_transaction:
+                self._take_level()
+                if lock:
+                    self._begin()
+            return self._rows.look_up_all(mapping, keys, lock)
+
+    def write_all(self, writes: Sequence[ports.Insert] | Sequence[ports.Update]) -> bool:
+        """Write several rows by one statement in the transaction; tell whether every row was written.
+
+        Raises:
+            KvrefError, LockWaitError: as `execute`, and StoreError also where the table refuses a row; none is written.
+        """
+        with self._errors():
+            return self._rows.write_all(writes)
+
+    def goes_with_others(self, write: ports.Insert | ports.Update) -> bool:
+        """Tell whether `write_all` does with a row what `execute` does: nothing known here speaks against it."""
+        sql = self._store.statements(write.mapping)
+        if isinstance(write, ports.Update) and not sql.takes_together(write.key, write.row):
+            return False
+        keeps_value = isinstance(write, ports.Update) and write.keeps_value
+        return keeps_value or sql.refusal(write.row, clear_unmapped=write.clear_unmapped) is None
 
     def present(self, mapping: Mapping, keys: Iterable[ports.Cell]) -> set[ports.Cell]:
         """Return those of some keys, at least one, that have a row now, committed or not; only outside a transaction.
@@ -169,6 +201,10 @@ class Link:
         fixes = isinstance(operation, ports.FixSnapshot)
         return fixes or ports.takes_lock(operation) or (reads and self._isolation.reads_begin)
 
+    def _begin(self, how: str = "") -> None:
+        self._say(f"START TRANSACTION{how}")
+        self.in_transaction = True
+
     def _take_level(self) -> None:
         level = _session_level(self._isolation)
         if level != self._level:
@@ -221,10 +257,9 @@ class Link:
         text = self._words(error)
         if ends_connection(error) or not self._connection.open:
             self.lost, self.in_transaction = True, False
-            # One that hangs would hang again.
-            return StoreError(text) if hangs(error) else LostError(text)
+            return HangError(text) if hangs(error) else LostError(text)
         self._ask_whether_open()
-        if number == ER.LOCK_WAIT_TIMEOUT:
+        if number in LOCKED:
             return ports.LockWaitError(text)
         if number == ER.LOCK_DEADLOCK:
             return CycleError(text)

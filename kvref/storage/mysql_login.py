@@ -27,8 +27,10 @@ PORT: Final = 3306
 MOST_CONNECTIONS: Final = 16
 MOST_WITH_BATCHES: Final = 64  # an open batch holds one
 ANSWER_SECONDS: Final = 10
+MOST_TOGETHER: Final = 128
 _NAMES: Final = (
     "unix_socket", "password_file", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity", "connections", "timeout",
+    "coalesce",
 )  # fmt: skip
 _FORM: Final = f"write mysql://USER@HOST[:PORT]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
 _LONGEST_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
@@ -65,6 +67,7 @@ class Login:
         connections: at most so many at once; None: `most` decides.
         timeout: seconds that a connection may take, and an answer besides the wait for a lock.
         text: the DSN, for messages.
+        together: at most so many keys in one statement; below 2 each command has statements of its own.
     """
 
     host: str
@@ -76,6 +79,7 @@ class Login:
     connections: int | None
     timeout: int
     text: str
+    together: int = MOST_TOGETHER
 
     def patience(self, lock_wait: float) -> float:
         """Return after how many seconds without an answer the server counts as hanging."""
@@ -152,10 +156,11 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         port = parts.port or PORT
     except ValueError as error:
         raise ConfigError(f"store {shown!r}: {error}: {_FORM}") from error
+    together = _number(dsn, given, "coalesce", 1000, least=0) if "coalesce" in given else MOST_TOGETHER
     return Login(
         parts.hostname or "", port, unquote(parts.username), _password(dsn, given, environment), socket,
         _tls(dsn, given), _number(dsn, given, "connections", 1000) if "connections" in given else None,
-        _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn,
+        _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn, together,
     )  # fmt: skip
 
 
@@ -197,8 +202,8 @@ def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
     return context
 
 
-def _number(dsn: str, given: dict[str, str], name: str, most: int) -> int:
+def _number(dsn: str, given: dict[str, str], name: str, most: int, least: int = 1) -> int:
     text = given[name]
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= most):
-        raise ConfigError(f"store {dsn!r}: {name}={text}: from 1 to {most}")
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
+        raise ConfigError(f"store {dsn!r}: {name}={text}: from {least} to {most}")
     return int(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
@@ -13,7 +13,7 @@ from pymysql.cursors import Cursor
 from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
 from kvref.storage.containers import Container
-from kvref.storage.mysql_errors import NO_TRUNCATE, REFUSED, AgainError
+from kvref.storage.mysql_errors import NO_TRUNCATE, REFUSED, AgainError, DuplicateError
 from kvref.storage.mysql_login import cause
 from kvref.storage.mysql_schema import MySQLCatalog
 from kvref.storage.mysql_statements import FOR_UPDATE, SHARED, Statements
@@ -87,6 +87,45 @@ class Rows:
             row = cursor.fetchone()
         return None if row is None else sql.row(row)
 
+    def look_up_all(self, mapping: Mapping, keys: Iterable[ports.Cell], lock: str = "") -> list[ports.Row]:
+        """Return the rows of some keys, at least one, in any order.
+
+        Args:
+            mapping: whose.
+            keys: up to a few hundred, or the statement is longer than the server takes.
+            lock: what it does about their locks.
+
+        Raises:
+            MySQLError: whatever the server says.
+            AgainError: the table was altered.
+        """
+        sql = self._store.statements(mapping)
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql.lookup_all(keys, lock))
+            if not self._store.has_shape(mapping, "mapped", cursor.description):
+                raise AgainError(f"the columns of {mapping.source} changed")
+            return [sql.row(cells) for cells in cursor.fetchall()]
+
+    def write_all(self, writes: Sequence[ports.Insert] | Sequence[ports.Update]) -> bool:
+        """Write several rows of one mapping by one statement, all in one way; tell whether every row was written.
+
+        Raises:
+            MySQLError: whatever the server says; no row is written.
+            AgainError: the table was altered; none is.
+        """
+        first, rows = writes[0], [each.row for each in writes]
+        mapping, clear_unmapped = first.mapping, first.clear_unmapped
+        sql = self._store.statements(mapping)
+        keeps_value = isinstance(first, ports.Update) and first.keeps_value
+        if clear_unmapped and not keeps_value:
+            self._look_beside(mapping, sql)
+        if isinstance(first, ports.Insert):
+            text = sql.insert_all(rows, clear_unmapped=clear_unmapped)
+        else:
+            text = sql.update_all(rows, clear_unmapped=clear_unmapped, keeps_value=keeps_value)
+        with self._connection.cursor() as cursor:
+            return cursor.execute(text) == len(rows)
+
     def _insert(self, mapping: Mapping, row: ports.Row, *, clear_unmapped: bool) -> str | None:
         sql = self._store.statements(mapping)
         refusal = self._refusal(mapping, row, clear_unmapped=clear_unmapped)
@@ -96,7 +135,7 @@ class Rows:
         duplicate = refusal is not None and refusal.startswith(DUPLICATE) and not mapping.blind
         # The key, which was missing a moment ago, or another unique index; what was met is locked and stays.
         if duplicate and self._say(sql.lookup(row.key, FOR_UPDATE)):
-            raise AgainError(refusal or "")
+            raise DuplicateError(refusal or "")
         return refusal
 
     def _update(self, mapping: Mapping, key: ports.Cell, row: ports.Row, *, clear_unmapped: bool) -> str | None:

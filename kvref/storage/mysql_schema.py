@@ -98,7 +98,7 @@ class MySQLCatalog:
         charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
         if charset.name in OTHER_CHARSETS:
             charset = UTF8MB4
-        known = _known(collation.lower().replace("utf8mb3_", "utf8_"))
+        known = known_collation(collation.lower().replace("utf8mb3_", "utf8_"))
         if known is None:
             return Naming(charset, width)
         order = collations.order(known)
@@ -189,7 +189,7 @@ class MySQLCatalog:
                 f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
             )
         described = self._rows(
-            "SELECT column_name, column_type, character_set_name, is_nullable, extra"
+            "SELECT column_name, column_type, character_set_name, is_nullable, extra, collation_name"
             " FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
             schema,
             name,
@@ -197,7 +197,7 @@ class MySQLCatalog:
         columns: dict[str, Column] = {}
         unusable: dict[str, str] = {}
         generated: dict[str, str] = {}
-        for column, declared, charset, nullable, extra in (map(_text, row) for row in described):
+        for column, declared, charset, nullable, extra, collation in (map(_text, row) for row in described):
             assert column is not None
             assert declared is not None
             usable = self._column(column, declared, charset)
@@ -207,7 +207,7 @@ class MySQLCatalog:
             elif usable is None:
                 unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
             else:
-                columns[column] = replace(usable, nullable=nullable == "YES")
+                columns[column] = replace(usable, nullable=nullable == "YES", collation=collation or "")
         shown = indexes(self._named_rows(f"SHOW INDEX FROM {source}"))
         unique = shown.unique
         not_null = frozenset(_text(row[0]) or "" for row in described if _text(row[3]) == "NO")
@@ -291,7 +291,12 @@ _DENIED: Final = (
 )  # fmt: skip
 
 
-def _known(collation: str) -> collations.Collation | None:
+def known_collation(collation: str) -> collations.Collation | None:
+    """Return what a server's collation follows, None where that is not known here.
+
+    Args:
+        collation: its name in lower case.
+    """
     match = _UCA_1400.fullmatch(collation)
     if match is None:
         return collations.COLLATIONS.get(collation)

@@ -19,6 +19,8 @@ from kvref.storage.rows import from_sql, row_of
 NULL: Final = "NULL"
 # What a SELECT locks, until its transaction ends. For SHARED, as MySQL 5.6 and MariaDB spell it, SELECT is enough.
 FOR_UPDATE: Final = " FOR UPDATE"
+NO_WAIT: Final = " FOR UPDATE NOWAIT"
+SKIP_LOCKED: Final = " FOR UPDATE SKIP LOCKED"
 SHARED: Final = " LOCK IN SHARE MODE"
 
 
@@ -36,6 +38,9 @@ class Statements:
         options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
         self._mapped = (mapping.key, *mapping.values, *options)
         self._columns = {column.name: column for column in self._mapped}
+        self._plain = mapping.key not in mapping.values and all(
+            column.form is None or column.kind is Kind.TEXT for column in self._mapped
+        )
         self._nulls = [quote(name) for name in mapping.unmapped]
         self._key = quote(mapping.key.name)
         assert isinstance(mapping.row, Container)
@@ -65,8 +70,11 @@ class Statements:
 
     def present(self, keys: Iterable[Cell]) -> str:
         """Return the SELECT of those of some keys, at least one, that have a row."""
-        texts = ", ".join(literal(self.mapping.key, key) for key in keys)
-        return f"SELECT {self._names((self.mapping.key,))} FROM {self._indexed} WHERE {self._key} IN ({texts})"  # noqa: S608
+        return f"SELECT {self._names((self.mapping.key,))} FROM {self._indexed}{self._among(keys)}"  # noqa: S608
+
+    def lookup_all(self, keys: Iterable[Cell], lock: str = "") -> str:
+        """Return the SELECT of the rows of some keys, at least one, with the lock that it takes."""
+        return f"{self._select}{self._among(keys)}{lock}"
 
     def refusal(self, row: Row, *, clear_unmapped: bool) -> str | None:
         """Return why a row cannot be written; None where nothing speaks against it.
@@ -90,6 +98,38 @@ class Statements:
         names = ", ".join([*map(quote, cells), *nulls])
         texts = ", ".join([*cells.values(), *[NULL] * len(nulls)])
         return f"INSERT INTO {self.mapping.source} ({names}) VALUES ({texts})"  # noqa: S608
+
+    def insert_all(self, rows: Sequence[Row], *, clear_unmapped: bool) -> str:
+        """Return the INSERT of several new rows, in their order."""
+        cells = [self._cells(row) for row in rows]
+        nulls = self._nulls if clear_unmapped else []
+        names = ", ".join([*map(quote, cells[0]), *nulls])
+        texts = ", ".join(f"({', '.join([*each.values(), *[NULL] * len(nulls)])})" for each in cells)
+        return f"INSERT INTO {self.mapping.source} ({names}) VALUES {texts}"  # noqa: S608
+
+    def takes_together(self, key: Cell, row: Row) -> bool:
+        """Tell whether `update_all` does to the row found under a key what `update` or `renew` does.
+
+        Only what MySQL puts into the column as it would put a literal: an expression has one type for all rows.
+        """
+        return self._plain and literal(self.mapping.key, key) == literal(self.mapping.key, row.key)
+
+    def update_all(self, rows: Sequence[Row], *, clear_unmapped: bool, keeps_value: bool) -> str:
+        """Return the UPDATE of several rows that are found under the keys which they keep, see `takes_together`."""
+        key = self.mapping.key
+        cells = [self._cells(row) for row in rows]
+        # Found rows have these bytes: no need to compare by a collation, which costs ten times as much.
+        text = key.kind is Kind.TEXT
+        found = [f"X'{written(key, row.key).hex()}'" if text else literal(key, row.key) for row in rows]
+        named = f"CAST({self._key} AS BINARY)" if text else self._key
+        only = [column.name for column in (self.mapping.cas, self.mapping.expiry) if column is not None]
+        sets = [f"{name} = NULL" for name in (self._nulls if clear_unmapped and not keeps_value else [])]
+        for name in only if keeps_value else [name for name in cells[0] if name != key.name]:
+            texts = [each[name] for each in cells]
+            cases = " ".join(f"WHEN {one} THEN {text}" for one, text in zip(found, texts, strict=True))
+            same = texts.count(texts[0]) == len(texts)
+            sets.append(f"{quote(name)} = {texts[0] if same else f'CASE {named} {cases} END'}")
+        return f"UPDATE {self._indexed} SET {', '.join(sets)}{self._among(row.key for row in rows)}"  # noqa: S608
 
     def update(self, key: Cell, row: Row, *, clear_unmapped: bool) -> str:
         """Return the UPDATE of the row found under a key."""
@@ -121,6 +161,9 @@ class Statements:
     def _where(self, key: Cell) -> str:
         return f" WHERE {self._key} = {literal(self.mapping.key, key)}"
 
+    def _among(self, keys: Iterable[Cell]) -> str:
+        return f" WHERE {self._key} IN ({', '.join(literal(self.mapping.key, key) for key in keys)})"
+
     def _cells(self, row: Row) -> dict[str, str]:
         mapping = self.mapping
         cells: dict[str, Cell] = {mapping.key.name: row.key}
@@ -136,12 +179,16 @@ def literal(column: Column, cell: Cell) -> str:
     if cell is None:
         return NULL
     if column.kind is Kind.TEXT:
-        # SQL knows no padding: in a collation without PAD SPACE a padded key is another one (columns:coll-011).
-        shown = cell if column.form is None else column.form.to_sql(cell)
-        data = column.charset.encode(shown) if isinstance(shown, str) else bytes(shown)  # type: ignore[arg-type]
         charset = "utf8mb3" if column.charset.name == "utf8" else column.charset.name
-        return f"_{charset} X'{data.hex()}'"
+        return f"_{charset} X'{written(column, cell).hex()}'"
     shown = cell if column.form is None else column.form.to_sql(cell)
     if isinstance(shown, bytes):
         return f"X'{shown.hex()}'"
     return f"_utf8mb4 X'{shown.encode().hex()}'" if isinstance(shown, str) else repr(shown)
+
+
+def written(column: Column, cell: Cell) -> bytes:
+    """Return the bytes that SQL has of a text."""
+    # SQL knows no padding: in a collation without PAD SPACE a padded key is another one (columns:coll-011).
+    shown = cell if column.form is None else column.form.to_sql(cell)
+    return column.charset.encode(shown) if isinstance(shown, str) else bytes(shown)  # type: ignore[arg-type]

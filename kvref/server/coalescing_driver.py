@@ -1,0 +1,198 @@
+"""Between sessions and a database server where each command is a transaction: many commands travel together.
+
+While a statement is on its way the look-ups of all other connections gather; then one SELECT answers all those of a
+mapping. Writers share a transaction, see `write_group.py`. Whatever is odd, refused, locked by others or out of date
+goes one by one as in `pooled_driver.py`, and never comes back to a group, so that it holds nobody else up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any, Final
+
+from kvref.errors import StoreError
+from kvref.semantics import ports
+from kvref.semantics.mapping import Mapping
+from kvref.server.carried import Command
+from kvref.server.gathered import Gathered
+from kvref.server.own_link import OwnLink
+from kvref.server.pooled_driver import PooledDriver
+from kvref.server.write_group import WriteGroup
+from kvref.storage.isolation import Isolation
+from kvref.storage.mysql import MySQLStore
+from kvref.storage.mysql_errors import AgainError, HangError, LostError
+from kvref.storage.mysql_link import Link
+from kvref.wire.replies import Reply, ServerError
+
+_log = logging.getLogger("kvref.server")
+
+LINKS: Final = 2  # one reads, one writes
+FEWEST_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
+FEWEST_TOGETHER: Final = 2
+# Seconds for which the commands of a table go one by one after somebody had locked it whole: a group would hold up
+# those of other tables.
+AVOIDED: Final = 5.0
+MOST_BYTES: Final = 16 << 20  # of rows that one SELECT may return, as far as columns have a width
+_UNBOUNDED: Final = 1 << 20  # what counts for a column without
+_BYTES_OF_KEY: Final = 1024  # in a statement
+
+
+class CoalescingDriver(PooledDriver):
+    """Answer the operations of all sessions from one database server, those of one moment by common statements.
+
+    Args:
+        store: where rows live.
+        isolation: who sees what; without batches.
+    """
+
+    def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
+        super().__init__(store, isolation, apart=LINKS)
+        self._reads, self._writes = Gathered(), Gathered()
+        self._reader = OwnLink(store, isolation, self._pool)
+        self._writer = OwnLink(store, isolation, self._pool)
+        self._reading = self._writing = False
+        self._avoided: dict[str, float] = {}  # until when (loop time), by table
+
+    async def close(self) -> None:
+        """Wait for the commands that run, then close the links."""
+        while self._running:
+            await asyncio.wait(self._running)
+        await self._reader.close()
+        await self._writer.close()
+        await super().close()
+
+    def _go_on(self, command: Command, *, stale: bool) -> None:
+        operation = command.operation
+        if stale or not isinstance(operation, ports.Lookup) or not self._goes_together(command, operation):
+            super()._go_on(command, stale=stale)
+        elif operation.for_update:
+            self._writes.add(operation.mapping, command)
+            if not self._writing:
+                self._writing = True
+                self._start(self._work(self._writes, self._writer, self._write))
+        else:
+            self._reads.add(operation.mapping, command)
+            if not self._reading:
+                self._reading = True
+                self._start(self._work(self._reads, self._reader, self._read))
+
+    def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
+        """Tell whether a look-up may travel with others, and note what tells its row from theirs."""
+        rules = self._isolation
+        if not lookup.for_update and (rules.reads_lock or rules.shows_deletes):
+            return False
+        if self._avoided and self._avoided.get(lookup.mapping.source, 0) > self._loop.time():
+            return False
+        places = self.store.places(lookup.mapping)
+        spelling = places.spelled(lookup.key) if places.known else None
+        if spelling is None:
+            return False
+        try:
+            command.place = places.place(spelling)
+        except UnicodeDecodeError:
+            return False  # the server says what is wrong with it
+        command.spelling = spelling
+        return True
+
+    async def _work(
+        self, waiting: Gathered, link: OwnLink, carry_out: Callable[[Mapping, list[Command]], Awaitable[None]]
+    ) -> None:
+        try:
+            while waiting:
+                await carry_out(*waiting.take(partial(self._width, link)))
+        finally:
+            if waiting is self._reads:
+                self._reading = False
+            else:
+                self._writing = False
+
+    def _width(self, link: OwnLink, mapping: Mapping) -> int:
+        """Return how many commands of a mapping may go together, so that neither question nor answer is too large."""
+        width = min(self.store.login.together, MOST_BYTES // bytes_of_row(mapping))
+        return max(1, width if link.longest is None else min(width, link.longest // _BYTES_OF_KEY))
+
+    async def _read(self, mapping: Mapping, commands: list[Command]) -> None:
+        asked = {each.spelling: each for each in commands}
+        try:
+            rows = await self._reader.call(Link.look_up_all, mapping, [key_of(each) for each in asked.values()])
+        except (StoreError, ports.LockWaitError, AgainError) as error:
+            self.give_up(mapping, commands, error)
+            return
+        found, certain = self.store.places(mapping).match({each.spelling: each.place for each in commands}, rows)
+        for each in commands:
+            row = found.get(each.spelling)
+            if row is None and not certain:
+                self.alone(each)
+            else:
+                self.advance(each, row)
+
+    async def _write(self, mapping: Mapping, commands: list[Command]) -> None:
+        first: dict[Any, Command] = {}
+        # One command of a row at a time: the next one sees what the first has left.
+        later = [each for each in commands if first.setdefault(each.place, each) is not each]
+        if later:
+            self._writes.put_back(mapping, later)
+        await WriteGroup(self, self._writer, mapping, list(first.values())).carry_out()
+
+    def give_up(self, mapping: Mapping, commands: Iterable[Command], error: Exception) -> None:
+        """Go on with commands whose common look-up failed, where they stand, or with the reason.
+
+        Args:
+            mapping: whose.
+            commands: each waits for a look-up.
+            error: of the link.
+        """
+        if isinstance(error, ports.LockWaitError):
+            self._avoided[mapping.source] = self._loop.time() + AVOIDED
+        for each in commands:
+            if isinstance(error, HangError):
+                self.stop(each, error)
+            else:
+                self.alone(each, stale=isinstance(error, AgainError | LostError))
+
+    def alone(self, command: Command, *, stale: bool = False) -> None:
+        """Carry a command out by itself; `stale`: it begins anew, after a look at the tables."""
+        super()._go_on(command, stale=stale)
+
+    def advance(self, command: Command, answer: object) -> None:
+        """Give a command its answer, and go on with what it asks for next, or reply."""
+        self._resume(command, partial(command.steps.send, answer))
+
+    def stop(self, command: Command, error: Exception) -> None:
+        """Give a command the reason why there is no answer, and go on as `advance` does."""
+        self._resume(command, partial(command.steps.throw, error))
+
+    def _resume(self, command: Command, resume: Callable[[], ports.Operation]) -> None:
+        try:
+            command.operation = resume()
+            while self._does_nothing(command.transaction, command.operation):
+                command.operation = command.steps.send(None)
+        except StopIteration as stop:
+            self.reply(command, stop.value)
+        except Exception:  # noqa: BLE001 - logged whole
+            self.fail(command)
+        else:
+            self._go_on(command, stale=False)
+
+    def fail(self, command: Command) -> None:
+        """Reply to a command that raised what no command should; the log has what to mend."""
+        _log.exception("a command failed")
+        self.reply(command, ServerError("internal error, see the server's log"))
+
+    def reply(self, command: Command, reply: Reply) -> None:
+        """Reply; what fails behind it is that connection's and not that of the others."""
+        self._loop.call_soon(command.done, reply)
+
+
+def key_of(command: Command) -> ports.Cell:
+    """Return what a command looks up."""
+    assert isinstance(command.operation, ports.Lookup)
+    return command.operation.key
+
+
+def bytes_of_row(mapping: Mapping) -> int:
+    """Return how many bytes the values of a row may have, as far as the table says."""
+    return sum(_UNBOUNDED if each.width is None else 4 * each.width for each in mapping.values) or 1

@@ -1,0 +1,60 @@
+"""A connection to the database that many commands share, beside the pool: opened when needed, and anew if lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from kvref.server.pool import Pool
+from kvref.storage.isolation import Isolation
+from kvref.storage.mysql import MySQLStore
+from kvref.storage.mysql_link import Link
+
+
+class OwnLink:
+    """One link, used by one task at a time; it waits for no lock longer than a second.
+
+    Args:
+        store: whose.
+        isolation: in force.
+        pool: has a thread for it.
+    """
+
+    def __init__(self, store: MySQLStore, isolation: Isolation, pool: Pool) -> None:
+        self._open = partial(store.link, isolation, brief=True)
+        self._pool = pool
+        self._link: Link | None = None
+
+    @property
+    def in_transaction(self) -> bool:
+        """Tell whether anything is open in it."""
+        return self._link is not None and self._link.in_transaction
+
+    @property
+    def longest(self) -> int | None:
+        """Return how many bytes a statement may have; None: not known yet."""
+        return None if self._link is None else self._link.longest
+
+    async def call(self, what: Callable[..., Any], *arguments: object) -> Any:
+        """Call what blocks with the link and further arguments.
+
+        Raises:
+            StoreError: the server is not reached.
+            KvrefError, LockWaitError: as `what` does.
+        """
+        return await self._pool.in_thread(self._call, what, *arguments)
+
+    async def close(self) -> None:
+        """Close it; nothing else may run."""
+        if self._link is not None:
+            await self._pool.in_thread(self._link.close)
+
+    def _call(self, what: Callable[..., Any], *arguments: object) -> Any:
+        link = self._link = self._link or self._open()
+        try:
+            return what(link, *arguments)
+        finally:
+            if link.lost:
+                self._link = None
+                link.close()

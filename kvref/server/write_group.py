@@ -1,0 +1,185 @@
+"""Writers of different rows of one mapping in one transaction: their rows are locked, written and committed together.
+
+Each command gets what its own statement would have been answered. One whose row is locked, or for which something came
+in between, leaves before the commit and goes one by one; where the transaction cannot be committed all do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref.errors import StoreError
+from kvref.semantics import ports
+from kvref.semantics.mapping import Mapping
+from kvref.server.carried import Command
+from kvref.server.own_link import OwnLink
+from kvref.storage import mysql_together
+from kvref.storage.mysql_errors import AgainError, HangError
+from kvref.storage.mysql_link import Link
+
+if TYPE_CHECKING:
+    from kvref.server.coalescing_driver import CoalescingDriver
+
+_log = logging.getLogger("kvref.server")
+
+_UNDONE: Final = "the common transaction is undone"
+_Failure = (StoreError, ports.LockWaitError, AgainError)
+
+
+class WriteGroup:
+    """Commands that share a transaction.
+
+    Args:
+        driver: carries out what leaves the group.
+        link: for the transaction.
+        mapping: whose rows.
+        commands: each waits for the look-up that locks its row; no two of the same row.
+    """
+
+    def __init__(self, driver: CoalescingDriver, link: OwnLink, mapping: Mapping, commands: list[Command]) -> None:
+        self._driver = driver
+        self._link = link
+        self._mapping = mapping
+        self._places = driver.store.places(mapping)
+        # Those that are in it, in their order: each waits for an answer, or for the commit.
+        self._inside = dict.fromkeys(commands)
+
+    async def carry_out(self) -> None:
+        """Reply to each command, or hand it back to the driver."""
+        keys = [_key(each) for each in self._inside]
+        try:
+            rows, all_of_them = await self._link.call(mysql_together.lock, self._mapping, keys)
+        except _Failure as error:
+            await self._roll_back()
+            self._driver.give_up(self._mapping, self._inside, error)
+            return
+        try:
+            self._answer_look_ups(rows, all_of_them=all_of_them)
+            while asking := [each for each in self._inside if not isinstance(each.operation, ports.Commit)]:
+                await self._answer(asking)
+            reason = await self._commit()
+        except _Failure as error:
+            _log.debug("%s: %s", _UNDONE, error)
+            await self._roll_back()
+            if isinstance(error, HangError):
+                self._tell(error)
+            else:
+                self._begin_anew(self._inside)
+            return
+        for each in self._inside:
+            each.written = False
+            self._driver.advance(each, reason)
+
+    def _answer_look_ups(self, rows: list[ports.Row], *, all_of_them: bool) -> None:
+        found, certain = self._places.match({each.spelling: each.place for each in self._inside}, rows)
+        for each in list(self._inside):
+            row = found.get(each.spelling)
+            if row is None and not (certain and all_of_them):
+                del self._inside[each]
+                self._driver.alone(each)
+            else:
+                self._step(each, row)
+
+    async def _answer(self, asking: list[Command]) -> None:
+        operations = [each.operation for each in asking]
+        answers = await self._link.call(mysql_together.carry_out, operations)
+        for each, operation, answer in zip(asking, operations, answers, strict=True):
+            if isinstance(answer, Exception):
+                self._leave(each)
+                continue
+            reads = isinstance(operation, ports.Lookup | ports.ReadAlong)
+            each.written = each.written or (answer is None and not reads)
+            self._step(each, answer)
+
+    def _step(self, command: Command, answer: Any) -> None:
+        """Give a command its answer; it then asks for something else about its row, waits for the commit or is gone."""
+        try:
+            operation = command.steps.send(answer)
+            while isinstance(operation, ports.FixSnapshot) or (
+                isinstance(operation, ports.RollBack) and not command.written
+            ):
+                operation = command.steps.send(None)
+        except StopIteration as stop:
+            assert not command.written, "what is written is committed before the reply"
+            del self._inside[command]
+            self._driver.reply(command, stop.value)
+            return
+        except Exception as error:
+            del self._inside[command]
+            self._driver.fail(command)
+            if command.written:
+                raise AgainError(_UNDONE) from error
+            return
+        command.operation = operation
+        if not (isinstance(operation, ports.Commit) or self._is_of_its_row(command)):
+            self._leave(command)
+
+    def _is_of_its_row(self, command: Command) -> bool:
+        match command.operation:
+            case ports.Insert(mapping, row):
+                key = row.key
+            case (
+                ports.Lookup(mapping, key)
+                | ports.ReadAlong(mapping, key)
+                | ports.Update(mapping, key)
+                | ports.Remove(mapping, key)
+            ):
+                pass
+            case _:
+                return False
+        spelling = self._places.spelled(key)
+        if mapping is not self._mapping or spelling is None:
+            return False
+        return spelling == command.spelling or self._places.place(spelling) == command.place
+
+    def _leave(self, command: Command) -> None:
+        """Let a command begin anew by itself; raises AgainError where what it has written can only go with all."""
+        if command.written:
+            raise AgainError(_UNDONE)
+        del self._inside[command]
+        self._begin_anew([command])
+
+    async def _commit(self) -> str | None:
+        """Make it durable; returns why it is lost, or that its outcome is not known."""
+        if not any(each.written for each in self._inside):
+            await self._roll_back()  # there are only locks
+            return None
+        reason: str | None = await self._link.call(Link.commit)
+        return reason
+
+    async def _roll_back(self) -> None:
+        if self._link.in_transaction:
+            await self._link.call(Link.roll_back)
+
+    def _tell(self, error: HangError) -> None:
+        for each in self._inside:
+            each.written = False
+            if isinstance(each.operation, ports.Commit):
+                self._driver.advance(each, str(error))
+            else:
+                self._driver.stop(each, error)
+
+    def _begin_anew(self, commands: Iterable[Command]) -> None:
+        for each in commands:
+            if isinstance(each.operation, ports.Commit):
+                _end(each)
+            each.written = False
+            self._driver.alone(each, stale=True)
+
+
+def _end(command: Command) -> None:
+    """Let a command count its batch as lost, so that its connection begins another."""
+    answer: str | None = _UNDONE
+    try:
+        while True:
+            command.steps.send(answer)
+            answer = None
+    except StopIteration:
+        return
+
+
+def _key(command: Command) -> ports.Cell:
+    assert isinstance(command.operation, ports.Lookup)
+    return command.operation.key
