@@ -82,7 +82,7 @@ class CoalescingDriver(PooledDriver):
     def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
         """Tell whether a look-up may travel with others, and note what tells its row from theirs."""
         rules = self._isolation
-        if not lookup.for_update and (rules.reads_lock or rules.shows_deletes):
+        if rules.level and not lookup.for_update and (rules.reads_lock or rules.shows_deletes):
             return False
         if self._avoided and self._avoided.get(lookup.mapping.source, 0) > self._loop.time():
             return False
@@ -90,11 +90,12 @@ class CoalescingDriver(PooledDriver):
         spelling = places.spelled(lookup.key) if places.known else None
         if spelling is None:
             return False
-        try:
-            command.place = places.place(spelling)
-        except UnicodeDecodeError:
-            return False  # the server says what is wrong with it
         command.spelling = spelling
+        if lookup.for_update:
+            try:
+                command.place = places.place(spelling)
+            except UnicodeDecodeError:
+                return False  # the server says what is wrong with it
         return True
 
     async def _work(
@@ -121,7 +122,7 @@ class CoalescingDriver(PooledDriver):
         except (StoreError, ports.LockWaitError, AgainError) as error:
             self.give_up(mapping, commands, error)
             return
-        found, certain = self.store.places(mapping).match({each.spelling: each.place for each in commands}, rows)
+        found, certain = self.store.places(mapping).match(asked, rows)
         for each in commands:
             row = found.get(each.spelling)
             if row is None and not certain:

@@ -73,7 +73,7 @@ class WriteGroup:
             self._driver.advance(each, reason)
 
     def _answer_look_ups(self, rows: list[ports.Row], *, all_of_them: bool) -> None:
-        found, certain = self._places.match({each.spelling: each.place for each in self._inside}, rows)
+        found, certain = self._places.match([each.spelling for each in self._inside], rows)
         for each in list(self._inside):
             row = found.get(each.spelling)
             if row is None and not (certain and all_of_them):

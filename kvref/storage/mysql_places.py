@@ -6,7 +6,7 @@ keys are not told apart here, and their commands go one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import Final
 
 from kvref import collations
@@ -38,6 +38,7 @@ class Places:
         if mapping.key.kind is Kind.TEXT and not collation.startswith(_ONLY_NEAR):
             known = known_collation(collation.replace("utf8mb3_", "utf8_"))
             self._fold = None if known is None else collations.order(known).folded
+        self._simple = mapping.key.form is None and mapping.key.charset.unit == 0
         numbers = mapping.key.kind is Kind.INTEGER and mapping.key.form is None
         self.known = (self._fold is not None or numbers) and not (mapping.blind or mapping.beginning)
 
@@ -45,7 +46,8 @@ class Places:
         """Return a key as SQL has it, None for one that only the server can compare."""
         if self._fold is None:
             return cell if isinstance(cell, int) else None
-        data = written(self._key, cell)
+        # A text without form is what SQL has: most keys are.
+        data = cell.encode() if self._simple and type(cell) is str else written(self._key, cell)
         return None if self._ascii_only and not data.isascii() else data
 
     def place(self, spelling: Spelling) -> Hashable:
@@ -58,11 +60,11 @@ class Places:
             return spelling
         return self._fold(self._key.charset.decode(spelling))
 
-    def match(self, wanted: dict[Spelling, Hashable], rows: list[Row]) -> tuple[dict[Spelling, Row], bool]:
+    def match(self, wanted: Collection[Spelling], rows: list[Row]) -> tuple[dict[Spelling, Row], bool]:
         """Tell which row is whose.
 
         Args:
-            wanted: what was looked up, each with its place.
+            wanted: what was looked up, each once.
             rows: what the server found for all of it.
 
         Returns:
@@ -75,8 +77,8 @@ class Places:
             return found, True
         try:
             placed = {self.place(spelling): row for spelling, row in spelled.items() if spelling is not None}
+            asked = {spelling: self.place(spelling) for spelling in wanted}
         except UnicodeDecodeError:
             return found, False
-        asked = set(wanted.values())
-        found.update({each: placed[place] for each, place in wanted.items() if each not in found and place in placed})
-        return found, len(placed) == len(rows) and asked.issuperset(placed)
+        found.update({each: placed[place] for each, place in asked.items() if each not in found and place in placed})
+        return found, len(placed) == len(rows) and set(asked.values()).issuperset(placed)

@@ -41,6 +41,7 @@ class Statements:
         self._plain = mapping.key not in mapping.values and all(
             column.form is None or column.kind is Kind.TEXT for column in self._mapped
         )
+        self._formed = any(column.form is not None for column in self._mapped)
         self._nulls = [quote(name) for name in mapping.unmapped]
         self._key = quote(mapping.key.name)
         assert isinstance(mapping.row, Container)
@@ -85,6 +86,8 @@ class Statements:
         """
         if self.mapping.hidden and self._refuses_hidden:
             return f"{ER.BAD_NULL_ERROR} Column 'FTS_DOC_ID' cannot be null"
+        if not clear_unmapped and None not in (row.key, *row.values, row.flags, row.cas, row.expiry):
+            return None
         cells = self._cells(row)
         nulls = [name for name, text in cells.items() if text == NULL]
         nulls += self.mapping.unmapped if clear_unmapped else ()
@@ -112,7 +115,8 @@ class Statements:
 
         Only what MySQL puts into the column as it would put a literal: an expression has one type for all rows.
         """
-        return self._plain and literal(self.mapping.key, key) == literal(self.mapping.key, row.key)
+        column = self.mapping.key
+        return self._plain and (key == row.key or literal(column, key) == literal(column, row.key))
 
     def update_all(self, rows: Sequence[Row], *, clear_unmapped: bool, keeps_value: bool) -> str:
         """Return the UPDATE of several rows that are found under the keys which they keep, see `takes_together`."""
@@ -149,7 +153,7 @@ class Statements:
 
     def row(self, cells: tuple[Cell, ...]) -> Row:
         """Return the row that `lookup` found."""
-        return row_of(self.mapping, from_sql(self._mapped, cells))
+        return row_of(self.mapping, from_sql(self._mapped, cells) if self._formed else cells)
 
     def _names(self, columns: tuple[Column, ...]) -> str:
         # Text as its bytes: the connection's character set may lack them, or they are none (the plugin wrote them).

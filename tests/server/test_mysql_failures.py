@@ -70,7 +70,7 @@ def test_connections_that_the_server_closed_while_nobody_used_them(database: SQL
         sql(database, "SET GLOBAL wait_timeout = 1")
     try:
         with serving(dsn(database)) as served, served.connect() as client:
-            together(served, 8, b"get AA\r\n" * 20)
+            together(served, 8, b"get AA\r\nset n 0 0 1\r\n0\r\n" * 20)
             if how == "killed":
                 assert kill_connections(database) > 1
             else:

@@ -1,0 +1,387 @@
+"""kvref over InnoDB when many connections ask at once: common statements, and to each command its own exact answer."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+import pymysql
+import pytest
+from database import database_or_skip, map_table, sql
+from serving import Served, ask, serving
+from server.at_once import Crowd, answer
+
+from kvref.targets import SQLServer
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+SERVERS = ["mysql-8.0", "mysql-9.7", "mariadb"]
+ROUNDS = int(os.environ.get("KVREF_ROUNDS", "150"))
+NOT_A_NUMBER = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param) as server:
+        sql(server, "SET GLOBAL log_output = 'TABLE'")
+        yield server
+
+
+@pytest.fixture
+def served(database: SQLServer) -> Iterator[Served]:
+    with serving(database.dsn) as running:
+        yield running
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
+
+
+@pytest.fixture(scope="module")
+def tables(database: SQLServer) -> SQLServer:
+    """Map tables of their own to this module's tests, read by `@@NAME`."""
+    value = "v VARCHAR(100)"
+    map_table(database, "checked", "v", "k VARCHAR(30) PRIMARY KEY", f"{value} NOT NULL")
+    sql(
+        database,
+        "CREATE TRIGGER test.checks BEFORE INSERT ON test.checked FOR EACH ROW"
+        " IF NEW.v = 'bad' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no such value';"
+        " ELSEIF NEW.v = 'slow' THEN DO SLEEP(0.5); END IF",
+    )
+    map_table(database, "audited", "v", "k VARCHAR(30) PRIMARY KEY", value)
+    sql(database, "CREATE TABLE test.audit (n INT AUTO_INCREMENT PRIMARY KEY, k VARCHAR(30), v VARCHAR(100))")
+    for event in ("INSERT", "UPDATE"):
+        sql(
+            database,
+            f"CREATE TRIGGER test.audits_{event} AFTER {event} ON test.audited FOR EACH ROW"
+            " INSERT INTO test.audit (k, v) VALUES (NEW.k, NEW.v)",
+        )
+    map_table(database, "numbers", "v", "k INT PRIMARY KEY", value)
+    map_table(database, "twice", "v|w", "k VARCHAR(30) PRIMARY KEY", value, "w VARCHAR(30) UNIQUE")
+    map_table(database, "padded", "v", "k CHAR(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci PRIMARY KEY", value)
+    map_table(database, "unknown", "v", "k VARCHAR(30) CHARACTER SET cp1250 PRIMARY KEY", value)
+    return database
+
+
+def put(key: str, value: str, verb: str = "set") -> bytes:
+    return f"{verb} {key} 0 0 {len(value)}\r\n{value}\r\n".encode()
+
+
+def got(key: str, value: str) -> bytes:
+    return f"VALUE {key} 0 {len(value)}\r\n{value}\r\nEND\r\n".encode()
+
+
+def common_statements(database: SQLServer) -> list[tuple[str, int]]:
+    """Return the logged statements of several keys, each with the number of its keys, and end the log."""
+    sql(database, "SET GLOBAL general_log = OFF")
+    logged = sql(
+        database, "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE '%% IN (%%'"
+    )
+    sql(database, "TRUNCATE TABLE mysql.general_log")
+    texts = [text for (text,) in logged if "general_log" not in text]
+    return [(text.split()[0], text.partition(" IN (")[2].count("X'")) for text in texts]
+
+
+def test_statements_are_few_and_no_wider_than_asked(database: SQLServer) -> None:
+    with serving(f"{database.dsn}?coalesce=8") as served, Crowd(served, 40) as crowd:
+        keys = [f"w{number}" for number in range(40)]
+        crowd.ask([put(key, "1") for key in keys])
+        sql(database, "SET GLOBAL general_log = ON")
+        assert crowd.ask([b"get %s\r\n" % key.encode() for key in keys]) == [got(key, "1") for key in keys]
+        assert crowd.ask([put(key, "2") for key in keys]) == [b"STORED\r\n"] * 40
+        seen = common_statements(database)
+    # Five of the gets, five that lock and five that write.
+    assert sorted(seen) == [("SELECT", 8)] * 10 + [("UPDATE", 8)] * 5
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
+
+
+def test_without(database: SQLServer) -> None:
+    sql(database, "SET GLOBAL general_log = ON")
+    with serving(f"{database.dsn}?coalesce=0") as served, Crowd(served, 10) as crowd:
+        assert crowd.ask([b"get AA\r\n"] * 10) == [b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"] * 10
+    assert common_statements(database) == []
+
+
+class Row:
+    """What one row may be, given the replies so far: any of these values, None where there is none."""
+
+    def __init__(self) -> None:
+        self.values: set[bytes | None] = {None}
+
+    def takes(self, asked: list[tuple[bytes, bytes, bytes]]) -> bool:
+        """Tell whether commands that were sent at once may have had these replies, in some order."""
+        after = set()
+        for before in self.values:
+            for order in set(itertools.permutations(asked)):
+                value: bytes | None = before
+                for verb, data, reply in order:
+                    value, wanted = outcome(value, verb, data)
+                    if reply != wanted:
+                        break
+                else:
+                    after.add(value)
+        self.values = after
+        return bool(after)
+
+
+def outcome(value: bytes | None, verb: bytes, data: bytes) -> tuple[bytes | None, bytes]:
+    """Return what a command leaves of a row and what it answers; a get answers its data."""
+    stored, not_stored = b"STORED\r\n", b"NOT_STORED\r\n"
+    match verb:
+        case b"set":
+            return data, stored
+        case b"add":
+            return (data, stored) if value is None else (value, not_stored)
+        case b"replace":
+            return (value, not_stored) if value is None else (data, stored)
+        case b"append":
+            return (value, not_stored) if value is None else (value + data, stored)
+        case b"prepend":
+            return (value, not_stored) if value is None else (data + value, stored)
+        case b"delete":
+            return None, b"NOT_FOUND\r\n" if value is None else b"DELETED\r\n"
+        case b"incr":
+            if value is None:
+                return None, b"NOT_FOUND\r\n"
+            if int(value) >= 1 << 64:
+                return value, NOT_A_NUMBER
+            total = b"%d" % ((int(value) + 3) % (1 << 64))
+            return total, total + b"\r\n"
+        case _:
+            return value, b"" if value is None else value
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_commands_on_few_rows(database: SQLServer, served: Served, seed: int) -> None:
+    draw = random.Random(seed)
+    spellings = [["e", "E", "é"], ["k1"], ["k2", "K2"], ["k3"]]
+    rows = [Row() for _ in spellings]
+    requests = {b"incr": b"incr %s 3\r\n", b"delete": b"delete %s\r\n", b"get": b"get %s\r\n"}
+    verbs = [*requests, b"set", b"add", b"replace", b"append", b"prepend", b"get"]
+    with Crowd(served, 16) as crowd:
+        for number in range(ROUNDS):
+            asked = []
+            for row in [row for row in range(4) for _ in range(draw.randint(1, 4))]:
+                key, verb = draw.choice(spellings[row]).encode(), draw.choice(verbs)
+                data = b"%d" % draw.randint(1, 99)
+                line = (
+                    requests[verb] % key
+                    if verb in requests
+                    else b"%s %s 0 0 %d\r\n%s\r\n" % (verb, key, len(data), data)
+                )
+                asked.append((row, key, verb, data, line))
+            draw.shuffle(asked)
+            replies = crowd.ask([line for *_, line in asked])
+            for row, each in enumerate(rows):
+                held = []
+                for (of, key, verb, data, _), reply in zip(asked, replies, strict=True):
+                    if of != row:
+                        continue
+                    if verb == b"get" and reply != b"END\r\n":
+                        head, body = reply.split(b"\r\n")[:2]
+                        assert head == b"VALUE %s 0 %d" % (key, len(body))
+                        reply = body  # noqa: PLW2901 - what counts of it
+                    held.append((verb, data, b"" if reply == b"END\r\n" else reply))
+                before = set(each.values)
+                assert each.takes(held), (number, before, held)
+    found = dict(sql(database, "SELECT LOWER(c1), c2 FROM test.demo_test WHERE c1 <> 'AA'"))
+    for row, each in enumerate(rows):
+        value = next((text for key, text in found.items() if key in [s.lower() for s in spellings[row]]), None)
+        assert (None if value is None else value.encode()) in each.values
+
+
+def test_spellings_of_one_row_at_once(tables: SQLServer, served: Served) -> None:
+    with Crowd(served, 20) as crowd:
+        replies = crowd.ask([put(key, "1", "add") for key in ("Ab", "aB", "AB", "ab") * 5])
+        assert sorted(replies) == [b"NOT_STORED\r\n"] * 19 + [b"STORED\r\n"]
+        gets = crowd.ask([b"get %s\r\n" % key.encode() for key in ("Ab", "aB", "AB", "ab", "b") * 4])
+        assert gets == [*(got(key, "1") for key in ("Ab", "aB", "AB", "ab")), b"END\r\n"] * 4
+        for name in ("padded", "numbers", "unknown"):
+            one, same = ("7", "007") if name == "numbers" else ("x", "X")
+            assert crowd.ask([b"get @@%s\r\n" % name.encode()] * 20) == [got(f"@@{name}", f"test/{name}")] * 20
+            replies = crowd.ask([put(key, "1", "add") for key in (one, same) * 10])
+            assert sorted(replies) == [b"NOT_STORED\r\n"] * 19 + [b"STORED\r\n"]
+            assert crowd.ask([b"get %s\r\n" % k.encode() for k in (one, same, "9")]) == [
+                got(one, "1"), got(same, "1"), b"END\r\n",
+            ]  # fmt: skip
+
+
+def test_one_counter_for_all(served: Served) -> None:
+    with Crowd(served, 40) as crowd:
+        crowd.ask([put("n", "0")])
+        assert sorted(crowd.ask([b"incr n 1\r\n"] * 40), key=int) == [b"%d\r\n" % number for number in range(1, 41)]
+
+
+def test_one_cas_of_many_is_through(served: Served) -> None:
+    with Crowd(served, 20) as crowd:
+        crowd.ask([put("c", "0")])
+        head = crowd.ask([b"gets c\r\n"])[0].split(b"\r\n")[0]
+        number = head.split()[-1].decode()
+        replies = crowd.ask([f"cas c 0 0 1 {number}\r\n{who % 10}\r\n".encode() for who in range(20)])
+        assert sorted(replies) == [b"EXISTS\r\n"] * 19 + [b"STORED\r\n"]
+
+
+def test_a_bad_row_among_good_ones(tables: SQLServer, served: Served) -> None:
+    with Crowd(served, 20) as crowd:
+        crowd.ask([b"get @@checked\r\n"] * 20)
+        replies = crowd.ask([put(f"b{who}", "bad" if who in (3, 11) else "good") for who in range(20)])
+        bad = b"SERVER_ERROR 1644 no such value\r\n"
+        assert replies == [bad if who in (3, 11) else b"STORED\r\n" for who in range(20)]
+    assert sql(tables, "SELECT COUNT(*), MIN(v) FROM test.checked WHERE k LIKE 'b%%'") == [(18, "good")]
+
+
+def test_a_value_that_another_index_has(tables: SQLServer, served: Served) -> None:
+    with Crowd(served, 12) as crowd:
+        crowd.ask([b"get @@twice\r\n"] * 12)
+        replies = crowd.ask([put(f"t{who}", f"v|{who // 2}") for who in range(12)])
+        stored = [reply for reply in replies if reply == b"STORED\r\n"]
+        refused = [reply for reply in replies if reply.startswith(b"SERVER_ERROR 1062 Duplicate entry")]
+        assert (len(stored), len(refused)) == (6, 6)
+    assert sql(tables, "SELECT COUNT(DISTINCT w), COUNT(*) FROM test.twice") == [(6, 6)]
+
+
+def test_sql_inserts_the_row_meanwhile(tables: SQLServer, served: Served) -> None:
+    with Crowd(served, 6) as crowd:
+        crowd.ask([b"get @@checked\r\n"] * 6)
+        crowd.send([put("s0", "slow"), put("s1", "x"), put("s2", "x"), put("s3", "x", "add"), b"get s0\r\n"])
+        time.sleep(0.25)  # the rows are looked up, and the first is being inserted
+        sql(tables, "INSERT INTO test.checked VALUES ('s2', 'by SQL'), ('s3', 'by SQL')")
+        replies = [answer(client) for client in crowd.clients[:4]]
+    assert replies == [b"STORED\r\n"] * 3 + [b"NOT_STORED\r\n"]
+    found = dict(sql(tables, "SELECT k, v FROM test.checked WHERE k LIKE 's%%'"))
+    assert found == {"s0": "slow", "s1": "x", "s2": "x", "s3": "by SQL"}
+
+
+@pytest.mark.parametrize("row", ["there", "being inserted"])
+def test_a_row_that_sql_has_locked(database: SQLServer, served: Served, row: str) -> None:
+    with Crowd(served, 20) as crowd, closing(database.connect(30)) as other, other.cursor() as cursor:
+        crowd.ask([put(f"l{who}", "1") for who in range(20) if who != 5 or row == "there"])
+        cursor.execute("BEGIN")
+        if row == "there":
+            cursor.execute("UPDATE test.demo_test SET c2 = 'SQL' WHERE c1 = 'l5'")
+        else:
+            cursor.execute("INSERT INTO test.demo_test VALUES ('l5', 'SQL', 0, 0, 0)")
+        begun = time.monotonic()
+        crowd.send([put(f"l{who}", "2", "append") for who in range(20)])
+        others = [answer(client) for who, client in enumerate(crowd.clients) if who != 5]
+        for number in range(5):  # and they go on
+            assert crowd.clients[0] not in _ready(crowd.clients[5:6])
+            assert [ask(client, put(f"l{who}", str(number))) for who, client in enumerate(crowd.clients[:5])] == [
+                b"STORED\r\n"
+            ] * 5
+        assert time.monotonic() - begun < 5
+        assert others == [b"STORED\r\n"] * 19
+        assert _ready(crowd.clients[5:6]) == []
+        cursor.execute("COMMIT")
+        assert answer(crowd.clients[5]) == b"STORED\r\n"
+    assert sql(database, "SELECT c2 FROM test.demo_test WHERE c1 = 'l5'") == [("SQL2",)]
+
+
+def _ready(clients: list[socket.socket]) -> list[socket.socket]:
+    import select
+
+    return select.select(clients, [], [], 0)[0]
+
+
+def test_a_table_that_sql_has_locked(tables: SQLServer, served: Served) -> None:
+    with Crowd(served, 12) as crowd, closing(tables.connect(30)) as other, other.cursor() as cursor:
+        crowd.ask([b"get @@audited\r\n"] * 4)
+        cursor.execute("LOCK TABLES test.audited WRITE, test.audit WRITE")
+        crowd.send([*[b"get a\r\n"] * 2, *[put("a", "1")] * 2, *[put(f"o{who}", "1") for who in range(8)]])
+        assert [answer(client) for client in crowd.clients[4:]] == [b"STORED\r\n"] * 8
+        begun = time.monotonic()
+        for _ in range(20):
+            assert ask(crowd.clients[4], b"get o0\r\n") == got("o0", "1")
+        assert time.monotonic() - begun < 3
+        assert _ready(crowd.clients[:4]) == []
+        cursor.execute("UNLOCK TABLES")
+        assert answer(crowd.clients[2]) == answer(crowd.clients[3]) == b"STORED\r\n"
+        for client in crowd.clients[:2]:
+            assert answer(client) in (got("a", "1"), b"END\r\n")
+
+
+def test_triggers_see_every_write(tables: SQLServer, served: Served) -> None:
+    sql(tables, "DELETE FROM test.audited", "DELETE FROM test.audit")
+    with Crowd(served, 24) as crowd:
+        crowd.ask([b"get @@audited\r\n"] * 24)
+        for number in range(3):
+            replies = crowd.ask([put(f"t{who % 8}", f"{number}.{who}") for who in range(24)])
+            assert replies == [b"STORED\r\n"] * 24
+    written = {(f"t{who % 8}", f"{number}.{who}") for number in range(3) for who in range(24)}
+    logged = sql(tables, "SELECT k, v FROM test.audit ORDER BY n")
+    assert len(logged) == len(written)
+    assert set(logged) == written
+    # What a row is in the end is what was written last.
+    assert dict(logged) == dict(sql(tables, "SELECT k, v FROM test.audited"))
+
+
+def test_ddl_meanwhile(database: SQLServer, served: Served) -> None:
+    stop = threading.Event()
+    failures: list[bytes] = []
+    counts = [0] * 12
+
+    def count(who: int) -> None:
+        with served.connect() as client:
+            client.sendall(put(f"d{who}", "0"))
+            answer(client)
+            while not stop.is_set():
+                client.sendall(f"incr d{who} 1\r\n".encode())
+                reply = answer(client)
+                counts[who] += 1
+                if reply != b"%d\r\n" % counts[who]:
+                    failures.append(reply)
+                    return
+
+    threads = [threading.Thread(target=count, args=(who,)) for who in range(12)]
+    for each in threads:
+        each.start()
+    for width in (1100, 900, 1050, 1024):
+        sql(database, f"ALTER TABLE test.demo_test MODIFY c2 VARCHAR({width})")
+        time.sleep(0.1)
+        sql(
+            database,
+            f"ALTER TABLE test.demo_test ADD COLUMN extra{width} INT",
+            "CREATE TABLE IF NOT EXISTS test.z (a INT)",
+        )
+        sql(database, f"ALTER TABLE test.demo_test DROP COLUMN extra{width}")
+    stop.set()
+    for each in threads:
+        each.join(timeout=30)
+    assert failures == []
+    found = dict(sql(database, "SELECT c1, c2 FROM test.demo_test WHERE c1 LIKE 'd%%'"))
+    assert found == {f"d{who}": str(counts[who]) for who in range(12)}
+
+
+def test_connections_that_the_server_ends(database: SQLServer, served: Served) -> None:
+    with Crowd(served, 20) as crowd:
+        for number in range(5):
+            crowd.ask([put(f"x{who}", f"{number}") for who in range(20)])
+            crowd.ask([b"get AA\r\n"] * 20)
+            own = sql(database, "SELECT CONNECTION_ID()")[0][0]
+            for (each,) in sql(database, "SELECT id FROM information_schema.processlist WHERE user = 'root'"):
+                if each != own:
+                    with suppress(pymysql.err.MySQLError):
+                        sql(database, f"KILL {each}")
+            assert crowd.ask([put(f"x{who}", "", "append") for who in range(20)]) == [b"STORED\r\n"] * 20
+            assert crowd.ask([b"get x%d\r\n" % who for who in range(20)]) == [
+                got(f"x{who}", f"{number}") for who in range(20)
+            ]
+
+
+def test_nothing_waits_without_bound(database: SQLServer, served: Served) -> None:
+    """A connection that has a command on its way reads no further: what it sends meanwhile stays with it."""
+    with served.connect() as client, closing(database.connect(30)) as other, other.cursor() as cursor:
+        assert ask(client, put("p", "1")) == b"STORED\r\n"
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT * FROM test.demo_test WHERE c1 = 'p' FOR UPDATE")
+        client.settimeout(1)
+        request = put("p", "2") + b"get AA\r\n" * 1000
+        sent = 0
+        with suppress(TimeoutError):
+            for _ in range(10_000):
+                client.sendall(request)
+                sent += len(request)
+        cursor.execute("ROLLBACK")
+    assert sent < 32 << 20, f"{sent} bytes were taken"
