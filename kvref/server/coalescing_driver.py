@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
-from kvref.errors import StoreError
 from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
 from kvref.server.carried import Command
@@ -69,12 +68,12 @@ class CoalescingDriver(PooledDriver):
         if stale or not isinstance(operation, ports.Lookup) or not self._goes_together(command, operation):
             super()._go_on(command, stale=stale)
         elif operation.for_update:
-            self._writes.add(operation.mapping, command)
+            self._writes.add(self.store.alike(operation.mapping), command)
             if not self._writing:
                 self._writing = True
                 self._start(self._work(self._writes, self._writer, self._write))
         else:
-            self._reads.add(operation.mapping, command)
+            self._reads.add(self.store.alike(operation.mapping), command)
             if not self._reading:
                 self._reading = True
                 self._start(self._work(self._reads, self._reader, self._read))
@@ -119,10 +118,10 @@ class CoalescingDriver(PooledDriver):
         asked = {each.spelling: each for each in commands}
         try:
             rows = await self._reader.call(Link.look_up_all, mapping, [key_of(each) for each in asked.values()])
-        except (StoreError, ports.LockWaitError, AgainError) as error:
+            found, certain = self.store.places(mapping).match(asked, rows)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             self.give_up(mapping, commands, error)
             return
-        found, certain = self.store.places(mapping).match(asked, rows)
         for each in commands:
             row = found.get(each.spelling)
             if row is None and not certain:

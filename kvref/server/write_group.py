@@ -10,7 +10,6 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref.errors import StoreError
 from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
 from kvref.server.carried import Command
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.server")
 
 _UNDONE: Final = "the common transaction is undone"
-_Failure = (StoreError, ports.LockWaitError, AgainError)
 
 
 class WriteGroup:
@@ -51,7 +49,7 @@ class WriteGroup:
         keys = [_key(each) for each in self._inside]
         try:
             rows, all_of_them = await self._link.call(mysql_together.lock, self._mapping, keys)
-        except _Failure as error:
+        except Exception as error:  # noqa: BLE001 - as below
             await self._roll_back()
             self._driver.give_up(self._mapping, self._inside, error)
             return
@@ -60,13 +58,13 @@ class WriteGroup:
             while asking := [each for each in self._inside if not isinstance(each.operation, ports.Commit)]:
                 await self._answer(asking)
             reason = await self._commit()
-        except _Failure as error:
-            _log.debug("%s: %s", _UNDONE, error)
+        except HangError as error:
+            self._tell(error)
+            return
+        except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
+            _log.debug("%s: %r", _UNDONE, error)
             await self._roll_back()
-            if isinstance(error, HangError):
-                self._tell(error)
-            else:
-                self._begin_anew(self._inside)
+            self._begin_anew(self._inside)
             return
         for each in self._inside:
             each.written = False
@@ -112,12 +110,13 @@ class WriteGroup:
             if command.written:
                 raise AgainError(_UNDONE) from error
             return
+        same_row = isinstance(operation, ports.Commit) or self._is_of_its_row(command, operation)
         command.operation = operation
-        if not (isinstance(operation, ports.Commit) or self._is_of_its_row(command)):
+        if not same_row:
             self._leave(command)
 
-    def _is_of_its_row(self, command: Command) -> bool:
-        match command.operation:
+    def _is_of_its_row(self, command: Command, operation: ports.Operation) -> bool:
+        match operation:
             case ports.Insert(mapping, row):
                 key = row.key
             case (
@@ -130,7 +129,7 @@ class WriteGroup:
             case _:
                 return False
         spelling = self._places.spelled(key)
-        if mapping is not self._mapping or spelling is None:
+        if mapping is not getattr(command.operation, "mapping", None) or spelling is None:
             return False
         return spelling == command.spelling or self._places.place(spelling) == command.place
 

@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import fields
 from functools import partial
 from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet
@@ -46,6 +47,8 @@ class MySQLStore:
         refuses = profile["table.fulltext"] == "refuses-rows"
         self.statements = PerMapping(partial(Statements, refuses_hidden=refuses))
         self.places = PerMapping(Places)
+        self.alike = PerMapping(self._first_alike)
+        self._alike: dict[tuple[object, ...], Mapping] = {}
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._shapes: WeakKeyDictionary[Mapping, dict[str, object]] = WeakKeyDictionary()
 
@@ -114,6 +117,12 @@ class MySQLStore:
             take_over(mapping, found)
         self.statements.clear()
         self.places.clear()
+        self.alike.clear()
+        self._alike.clear()
+
+    def _first_alike(self, mapping: Mapping) -> Mapping:
+        """Return the first mapping that differs from this one in nothing: each connection may have read its own."""
+        return self._alike.setdefault(tuple(getattr(mapping, each.name) for each in fields(mapping)), mapping)
 
     def has_shape(self, mapping: Mapping, part: str, shape: object) -> bool:
         """Tell whether a part of a table is described as it was last time; a changed width cuts values."""
