@@ -382,6 +382,33 @@ def test_ddl_meanwhile(database: SQLServer, served: Served) -> None:
     assert found == {f"d{who}": str(counts[who]) for who in range(12)}
 
 
+def test_a_width_that_ddl_has_changed_counts_at_once(database: SQLServer, served: Served) -> None:
+    with Crowd(served, 10) as crowd:
+        crowd.ask([put(f"y{who}", "12345678") for who in range(10)])
+        sql(database, "UPDATE test.demo_test SET c2 = LEFT(c2, 5)")
+        try:
+            sql(database, "ALTER TABLE test.demo_test MODIFY c2 VARCHAR(5)")
+            replies = crowd.ask([put(f"y{who}", "12345678") for who in range(10)])
+        finally:
+            sql(database, "ALTER TABLE test.demo_test MODIFY c2 VARCHAR(1024)")
+            sql(database, "UPDATE test.demo_test SET c2 = 'HELLO, HELLO' WHERE c1 = 'AA'")
+    assert replies == [b"SERVER_ERROR object too large for cache\r\n"] * 10
+
+
+def test_connections_that_have_read_the_mapping_at_once_ask_together(tables: SQLServer, served: Served) -> None:
+    with Crowd(served, 20) as crowd:
+        crowd.ask([b"get @@numbers\r\n"] * 20)
+        sql(tables, "SET GLOBAL general_log = ON")
+        assert crowd.ask([b"get 1%d\r\n" % who for who in range(20)]) == [b"END\r\n"] * 20
+        assert crowd.ask([put(f"1{who}", "1") for who in range(20)]) == [b"STORED\r\n"] * 20
+        sql(tables, "SET GLOBAL general_log = OFF")
+        asked = sql(tables, "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'SELECT%%numbers%% IN (%%'")[0][
+            0
+        ]
+        sql(tables, "TRUNCATE TABLE mysql.general_log", "DELETE FROM test.numbers")
+    assert asked <= 8
+
+
 def test_connections_that_the_server_ends(database: SQLServer, served: Served) -> None:
     with Crowd(served, 20) as crowd:
         for number in range(5):
