@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
@@ -130,12 +130,9 @@ class CoalescingDriver(PooledDriver):
                 self.advance(each, row)
 
     async def _write(self, mapping: Mapping, commands: list[Command]) -> None:
-        first: dict[Any, Command] = {}
-        # One command of a row at a time: the next one sees what the first has left.
-        later = [each for each in commands if first.setdefault(each.place, each) is not each]
-        if later:
-            self._writes.put_back(mapping, later)
-        await WriteGroup(self, self._writer, mapping, list(first.values())).carry_out()
+        left_over = await WriteGroup(self, self._writer, mapping, commands).carry_out()
+        if left_over:
+            self._writes.put_back(mapping, left_over)
 
     def give_up(self, mapping: Mapping, commands: Iterable[Command], error: Exception) -> None:
         """Go on with commands whose common look-up failed, where they stand, or with the reason.

@@ -1,13 +1,14 @@
-"""Writers of different rows of one mapping in one transaction: their rows are locked, written and committed together.
+"""Writers of one mapping in one transaction: their rows are locked, written and committed together.
 
-Each command gets what its own statement would have been answered. One whose row is locked, or for which something came
-in between, leaves before the commit and goes one by one; where the transaction cannot be committed all do.
+Commands of the same row follow one another, and each looks up what the one before has left: triggers see every write.
+Each command gets what statements of its own would have been answered. One whose row is locked, or for which something
+came in between, leaves before the commit and goes one by one; where the transaction cannot be committed all do.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.semantics import ports
@@ -17,12 +18,15 @@ from kvref.server.own_link import OwnLink
 from kvref.storage import mysql_together
 from kvref.storage.mysql_errors import AgainError, HangError
 from kvref.storage.mysql_link import Link
+from kvref.wire.replies import Reply
 
 if TYPE_CHECKING:
     from kvref.server.coalescing_driver import CoalescingDriver
 
 _log = logging.getLogger("kvref.server")
 
+# So many commands of one row: those of the other rows wait for the same commit.
+MOST_IN_TURN: Final = 8
 _UNDONE: Final = "the common transaction is undone"
 
 
@@ -33,7 +37,7 @@ class WriteGroup:
         driver: carries out what leaves the group.
         link: for the transaction.
         mapping: whose rows.
-        commands: each waits for the look-up that locks its row; no two of the same row.
+        commands: each waits for the look-up that locks its row.
     """
 
     def __init__(self, driver: CoalescingDriver, link: OwnLink, mapping: Mapping, commands: list[Command]) -> None:
@@ -41,38 +45,60 @@ class WriteGroup:
         self._link = link
         self._mapping = mapping
         self._places = driver.store.places(mapping)
+        self._waiting = commands
         # Those that are in it, in their order: each waits for an answer, or for the commit.
-        self._inside = dict.fromkeys(commands)
+        self._inside: dict[Command, None] = {}
+        self._dirty = False  # something is written and not committed
+        self._ended: list[tuple[Command, Reply]] = []  # without a write, after they saw what is not committed
 
-    async def carry_out(self) -> None:
-        """Reply to each command, or hand it back to the driver."""
-        keys = [_key(each) for each in self._inside]
+    async def carry_out(self) -> list[Command]:
+        """Reply to each command, or hand it back to the driver; returns those for whom there was no room."""
         try:
-            rows, all_of_them = await self._link.call(mysql_together.lock, self._mapping, keys)
-        except Exception as error:  # noqa: BLE001 - as below
-            await self._roll_back()
-            self._driver.give_up(self._mapping, self._inside, error)
-            return
-        try:
-            self._answer_look_ups(rows, all_of_them=all_of_them)
-            while asking := [each for each in self._inside if not isinstance(each.operation, ports.Commit)]:
-                await self._answer(asking)
+            for _ in range(MOST_IN_TURN):
+                if not self._waiting:
+                    break
+                await self._take_turn()
             reason = await self._commit()
         except HangError as error:
             self._tell(error)
-            return
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             _log.debug("%s: %r", _UNDONE, error)
             await self._roll_back()
             self._begin_anew(self._inside)
-            return
-        for each in self._inside:
-            each.written = False
-            self._driver.advance(each, reason)
+            self._begin_anew(each for each, _ in self._ended)
+        else:
+            for each in self._inside:
+                each.written = False
+                self._driver.advance(each, reason)
+            for each, reply in self._ended:
+                if reason is None:
+                    self._driver.reply(each, reply)
+                else:
+                    self._begin_anew([each])
+        return self._waiting
 
-    def _answer_look_ups(self, rows: list[ports.Row], *, all_of_them: bool) -> None:
-        found, certain = self._places.match([each.spelling for each in self._inside], rows)
-        for each in list(self._inside):
+    async def _take_turn(self) -> None:
+        """Carry out the first command of each row up to the commit."""
+        first: dict[Hashable, Command] = {}
+        self._waiting = [each for each in self._waiting if first.setdefault(each.place, each) is not each]
+        turn = list(first.values())
+        try:
+            keys = [_key(each) for each in turn]
+            rows, all_of_them = await self._link.call(mysql_together.lock, self._mapping, keys)
+        except Exception as error:
+            self._driver.give_up(self._mapping, [*turn, *self._waiting], error)
+            self._waiting = []
+            if self._inside:
+                raise
+            return
+        self._inside.update(dict.fromkeys(turn))
+        self._answer_look_ups(turn, rows, all_of_them=all_of_them)
+        while asking := [each for each in self._inside if not isinstance(each.operation, ports.Commit)]:
+            await self._answer(asking)
+
+    def _answer_look_ups(self, turn: list[Command], rows: list[ports.Row], *, all_of_them: bool) -> None:
+        found, certain = self._places.match([each.spelling for each in turn], rows)
+        for each in turn:
             row = found.get(each.spelling)
             if row is None and not (certain and all_of_them):
                 del self._inside[each]
@@ -88,7 +114,8 @@ class WriteGroup:
                 self._leave(each)
                 continue
             reads = isinstance(operation, ports.Lookup | ports.ReadAlong)
-            each.written = each.written or (answer is None and not reads)
+            if answer is None and not reads:
+                each.written = self._dirty = True
             self._step(each, answer)
 
     def _step(self, command: Command, answer: Any) -> None:
@@ -102,7 +129,10 @@ class WriteGroup:
         except StopIteration as stop:
             assert not command.written, "what is written is committed before the reply"
             del self._inside[command]
-            self._driver.reply(command, stop.value)
+            if self._dirty:
+                self._ended.append((command, stop.value))
+            else:
+                self._driver.reply(command, stop.value)
             return
         except Exception as error:
             del self._inside[command]
@@ -142,7 +172,7 @@ class WriteGroup:
 
     async def _commit(self) -> str | None:
         """Make it durable; returns why it is lost, or that its outcome is not known."""
-        if not any(each.written for each in self._inside):
+        if not self._dirty:
             await self._roll_back()  # there are only locks
             return None
         reason: str | None = await self._link.call(Link.commit)
@@ -159,6 +189,7 @@ class WriteGroup:
                 self._driver.advance(each, str(error))
             else:
                 self._driver.stop(each, error)
+        self._begin_anew(each for each, _ in self._ended)
 
     def _begin_anew(self, commands: Iterable[Command]) -> None:
         for each in commands:

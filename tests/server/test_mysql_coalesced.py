@@ -305,7 +305,7 @@ def test_a_row_that_sql_has_locked(database: SQLServer, served: Served, row: str
         # What is not locked stays together.
         updates = [keys for verb, keys in common_statements(database) if verb == "UPDATE"]
         assert len(updates) <= 4
-        assert sum(updates) == 19
+        assert 16 <= sum(updates) <= 19  # a single one is an UPDATE of the ordinary kind
         for number in range(5):  # and they go on
             assert crowd.clients[0] not in _ready(crowd.clients[5:6])
             assert [ask(client, put(f"l{who}", str(number))) for who, client in enumerate(crowd.clients[:5])] == [
