@@ -35,6 +35,11 @@ def test_a_password_file_that_others_may_read_is_named(tmp_path: Path, caplog: p
         assert [line.partition(": chmod")[0] for line in caplog.messages] == said
 
 
+def test_how_many_keys_go_together() -> None:
+    for query, together in (("", 128), ("?coalesce=0", 0), ("?coalesce=1000", 1000)):
+        assert parse(f"mysql://root@db/{query}", {}).together == together
+
+
 def test_the_patience_fits_a_socket() -> None:
     login = parse("mysql://root@db/?timeout=86400", {})
     with socket.socket() as some:
@@ -52,6 +57,8 @@ def test_the_patience_fits_a_socket() -> None:
         ("mysql://root@db/?sslca=x", "unknown sslca"),
         ("mysql://root@db/?connections=0", "connections=0: from 1 to 1000"),
         ("mysql://root@db/?connections=²", "connections=²: from 1 to 1000"),
+        ("mysql://root@db/?coalesce=1001", "coalesce=1001: from 0 to 1000"),
+        ("mysql://root@db/?coalesce=-1", "coalesce=-1: from 0 to 1000"),
         ("mysql://root@db/?timeout=0", "timeout=0: from 1 to 86400"),
         ("mysql://root@db/?password=hidden", r"store 'mysql://root@db/\?password=…': unknown password: write"),
         ("mysql://root:hidden", r"store 'mysql://root:…': write mysql://USER@HOST"),

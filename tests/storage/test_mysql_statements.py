@@ -96,3 +96,27 @@ def test_sql_gets_no_padding() -> None:
     charset = CHARSETS["utf8mb4"]
     column = Column("k", Kind.TEXT, 4, cuts=True, charset=charset, form=forms.text(charset, 16))
     assert literal(column, "ab" + " " * 14) == "_utf8mb4 X'6162'"
+
+
+def test_several_rows_are_updated_by_their_bytes_and_alike_columns_once() -> None:
+    rows = [Row("a", (b"1",), 7, None, None), Row("b", (None,), 7, None, None)]
+    assert statements().update_all(rows, clear_unmapped=False, keeps_value=False) == (
+        "UPDATE `test`.`t` FORCE INDEX (`uk`) SET"
+        " `v``` = CASE CAST(`k` AS BINARY) WHEN X'61' THEN X'31' WHEN X'62' THEN NULL END, `f` = 7"
+        " WHERE `k` IN (_latin1 X'61', _latin1 X'62')"
+    )
+
+
+def test_several_rows_are_inserted_in_their_order() -> None:
+    rows = [Row("b", (b"1",), 7, None, None), Row("a", (None,), None, None, None)]
+    assert statements().insert_all(rows, clear_unmapped=False) == (
+        "INSERT INTO `test`.`t` (`k`, `v```, `f`) VALUES (_latin1 X'62', X'31', 7), (_latin1 X'61', NULL, NULL)"
+    )
+
+
+def test_what_an_expression_could_turn_into_something_else_goes_alone() -> None:
+    row = Row("a", (b"1",), 7, None, None)
+    assert statements().takes_together("a", row)
+    assert statements().takes_together(b"a", row)
+    assert not statements().takes_together("A", row)  # the key is given another spelling
+    assert not statements(flags=Column("f", Kind.INTEGER, form=forms.YEAR)).takes_together("a", row)
