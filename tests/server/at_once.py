@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
+from database import sql
 from serving import Served
+
+from kvref.targets import SQLServer
 
 _WHOLE = re.compile(rb"(?:VALUE [^\r]*\r\n.*)?END\r\n|(?!VALUE)[^\r]*\r\n", re.DOTALL)
 
@@ -56,3 +59,22 @@ def answer(client: socket.socket) -> bytes:
         assert chunk, f"the connection was closed behind {reply!r}"
         reply += chunk
     return reply
+
+
+def put(key: str, value: str, verb: str = "set") -> bytes:
+    return f"{verb} {key} 0 0 {len(value)}\r\n{value}\r\n".encode()
+
+
+def got(key: str, value: str) -> bytes:
+    return f"VALUE {key} 0 {len(value)}\r\n{value}\r\nEND\r\n".encode()
+
+
+def common_statements(database: SQLServer) -> list[tuple[str, int]]:
+    """Return the logged statements of several keys, each with the number of its keys, and end the log."""
+    sql(database, "SET GLOBAL general_log = OFF")
+    logged = sql(
+        database, "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE '%% IN (%%'"
+    )
+    sql(database, "TRUNCATE TABLE mysql.general_log")
+    texts = [text for (text,) in logged if "general_log" not in text]
+    return [(text.split()[0], text.partition(" IN (")[2].count("X'")) for text in texts]
