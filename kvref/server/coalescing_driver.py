@@ -34,8 +34,8 @@ FEWEST_TOGETHER: Final = 2
 # Seconds for which the commands of a table go one by one after somebody had locked it whole: a group would hold up
 # those of other tables.
 AVOIDED: Final = 5.0
-MOST_BYTES: Final = 16 << 20  # of rows that one SELECT may return, as far as columns have a width
-_UNBOUNDED: Final = 1 << 20  # what counts for a column without
+MOST_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
+_LONGEST: Final = 1 << 20
 _BYTES_OF_KEY: Final = 1024  # in a statement
 
 
@@ -191,5 +191,5 @@ def key_of(command: Command) -> ports.Cell:
 
 
 def bytes_of_row(mapping: Mapping) -> int:
-    """Return how many bytes the values of a row may have, as far as the table says."""
-    return sum(_UNBOUNDED if each.width is None else 4 * each.width for each in mapping.values) or 1
+    """Return how many bytes to count for the values of a row: no more than its columns hold."""
+    return sum(_LONGEST if each.width is None else min(4 * each.width, _LONGEST) for each in mapping.values) or 1

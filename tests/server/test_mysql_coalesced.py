@@ -39,6 +39,7 @@ def tables(database: SQLServer) -> SQLServer:
     """Map tables whose keys compare each in another way, read by `@@NAME`."""
     value = "v VARCHAR(100)"
     map_table(database, "numbers", "v", "k INT PRIMARY KEY", value)
+    map_table(database, "long_text", "v", "k VARCHAR(30) PRIMARY KEY", "v LONGTEXT")
     map_table(database, "padded", "v", "k CHAR(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci PRIMARY KEY", value)
     map_table(database, "unknown", "v", "k VARCHAR(30) CHARACTER SET cp1250 PRIMARY KEY", value)
     return database
@@ -200,3 +201,18 @@ def test_connections_that_have_read_the_mapping_at_once_ask_together(tables: SQL
         ]
         sql(tables, "TRUNCATE TABLE mysql.general_log", "DELETE FROM test.numbers")
     assert asked <= 8
+
+
+def test_long_values_go_together_as_far_as_memory_allows(tables: SQLServer, served: Served) -> None:
+    values = [letter * 900_000 for letter in "abcdefghijklmnopqrst"]
+    with Crowd(served, 20) as crowd:
+        crowd.ask([b"get @@long_text\r\n"] * 20)
+        for who, value in enumerate(values):
+            assert crowd.ask([put(f"k{who}", value)]) == [b"STORED\r\n"]
+        sql(tables, "SET GLOBAL general_log = ON")
+        assert crowd.ask([b"get k%d\r\n" % who for who in range(20)]) == [
+            got(f"k{who}", value) for who, value in enumerate(values)
+        ]
+        widths = [keys for _, keys in common_statements(tables)]
+    assert sum(widths) == 20
+    assert 4 <= max(widths) <= 16
