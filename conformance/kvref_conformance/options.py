@@ -37,7 +37,11 @@ def declare(parser: pytest.Parser) -> None:
         help="try a failure N times more (default: %(default)s)",
     )
     add("--allow-destructive", action="store_true", help="flush_all may delete what the endpoint holds")
-    add("--reload", metavar="COMMAND", help="shell command that makes it read its configuration tables again")
+    add(
+        "--reload",
+        metavar="COMMAND",
+        help="shell command that makes it read its configuration tables again; exit code 3: it cannot have this one",
+    )
     add(
         "--restart",
         metavar="COMMAND",

@@ -7,7 +7,6 @@ Fills in what it knows of the endpoint, then runs the suite with pytest in this 
 from __future__ import annotations
 
 import os
-import shlex
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +18,7 @@ import pytest
 from kvref import profiles, targets
 from kvref.errors import KvrefError
 from kvref.targets import catalogue
-from kvref.targets.kvref_serve import PID_FILE
+from kvref.targets.kvref_serve import reload_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,7 +64,11 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 @click.option("--dry-run", is_flag=True, help="Ask the endpoint, print its profile file and what would be judged.")
 @click.option("--repeat", type=click.IntRange(0), metavar="N", help="Try each failure so often again.  [default: 5]")
 @click.option("--allow-destructive", is_flag=True, help="flush_all may delete what the endpoint holds.")
-@click.option("--reload", metavar="COMMAND", help="Shell command that makes it read its configuration tables again.")
+@click.option(
+    "--reload",
+    metavar="COMMAND",
+    help="Shell command that makes it read its configuration tables again; exit code 3: it cannot have this one.",
+)
 @click.option(
     "--restart",
     metavar="COMMAND",
@@ -187,7 +190,7 @@ def _with_what_is_known(address: str, options: Options) -> Options:
 
 def _filled_in(options: Options, target: targets.Target) -> Options:
     # A plugin is loaded anew over SQL, which the suite does itself; kvref reads its tables again at SIGHUP.
-    reload = f"kill -HUP $(cat {shlex.quote(str(target.folder / PID_FILE))})" if target.store is not None else None
+    reload = reload_command(target.folder) if target.store is not None else None
     known: Options = {"sql": target.sql or target.store, "profile": target.profile, "reload": reload}
     return {name: known.get(name) if value is None else value for name, value in options.items()}
 

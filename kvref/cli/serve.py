@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +15,13 @@ import click
 import uvloop
 
 from kvref import profiles
-from kvref.addresses import Address, parse_address
+from kvref.addresses import parse_address
 from kvref.errors import KvrefError
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import SETTINGS, parse
+from kvref.server.workers.parent import Parent
+from kvref.server.workers.plan import Plan
+from kvref.server.workers.refusals import refuse_settings
 from kvref.storage.dsn import open_store
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_file import SCHEME
@@ -26,6 +29,7 @@ from kvref.storage.sqlite_file import SCHEME
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
 
+MOST_WORKERS = 64
 _SETTINGS_HELP = "\n".join(
     f"{'*' if s.dynamic else ' '} {s.name}={s.default}  ({s.unit}) {s.help}" for s in SETTINGS.values()
 )
@@ -59,7 +63,17 @@ Settings for --set, with their defaults:
     metavar="FILE",
     help="TOML with settings under [settings]; --set comes before it. Read again at SIGHUP.",
 )
-def command(listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None) -> None:
+@click.option(
+    "--workers",
+    type=click.IntRange(1, MOST_WORKERS),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that serve the port together; what they cannot serve is refused.",
+)
+def command(
+    listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, workers: int
+) -> None:
     """Start the server; options are checked before anything is opened."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="kvref: %(message)s")
     address = parse_address(listen)
@@ -69,31 +83,29 @@ def command(listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...], 
     if not facts.flag("mapping.supported"):
         able = ", ".join(profiles.with_mappings())
         raise KvrefError(f"profile {profile!r} has no mappings to serve: choose one of {able}")
-    store = open_store(dsn or _new_file(), facts, lock_wait(facts, settings))
+    new, dsn = dsn is None, dsn or _new_file()
+    refuse_settings(workers, facts, settings, database=not dsn.startswith(SCHEME))
+    store = open_store(dsn, facts, lock_wait(facts, settings))
     try:
-        _serve(store, address, facts, read_settings, new=dsn is None)
+        _initialise(store, new=new)
+        if workers == 1:
+            server = Server(store, facts, read_settings)
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(server.run(address))
     finally:
         store.close()
+    if workers > 1:
+        Parent(Plan(dsn, facts, workers, read_settings, settings, os.getpid()), address).run()
 
 
 def _new_file() -> str:
     return f"{SCHEME}{Path(tempfile.mkdtemp(prefix='kvref-')) / 'kvref.sqlite'}"
 
 
-def _serve(
-    store: SQLiteStore | MySQLStore,
-    address: Address,
-    facts: profiles.Profile,
-    read_settings: Callable[[], dict[str, int]],
-    *,
-    new: bool,
-) -> None:
+def _initialise(store: SQLiteStore | MySQLStore, *, new: bool) -> None:
     log = logging.getLogger("kvref")
     if isinstance(store, SQLiteStore):
         if new:
             log.info("no --store given: serving a new file, sqlite:///%s", store.path)
         if store.initialise():
             log.info("created the configuration tables and the plugin's demo rows in %s", store.path)
-    server = Server(store, facts, read_settings)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(server.run(address))

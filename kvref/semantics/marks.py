@@ -7,6 +7,7 @@ has no cas number its time stands for it.
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -42,14 +43,18 @@ class Marks:
         self._marks: OrderedDict[Key, tuple[int, Mark]] = OrderedDict()
         self._answered: OrderedDict[Key, tuple[int, int]] = OrderedDict()
 
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep others who share the marks from them, so that only one is told to make an item anew."""
+        return nullcontext()
+
     def of(self, at: Key, entry: Entry) -> Mark:
         """Return what is said of an item."""
         content, mark = self._marks.get(at, (0, Mark()))
-        return mark if content == _content(entry) else Mark()
+        return mark if content == content_of(entry) else Mark()
 
     def mark(self, at: Key, entry: Entry, mark: Mark) -> None:
         """Say this of an item from now on."""
-        _keep(self._marks, at, (_content(entry), mark), self._limit)
+        _keep(self._marks, at, (content_of(entry), mark), self._limit)
 
     def take(self, at: Key, entry: Entry) -> None:
         """Note that somebody has been told to make an item anew."""
@@ -57,15 +62,16 @@ class Marks:
 
     def answered(self, at: Key, entry: Entry, now: int) -> None:
         """Note that an item was answered to a meta get."""
-        _keep(self._answered, at, (_content(entry), now), self._limit)
+        _keep(self._answered, at, (content_of(entry), now), self._limit)
 
     def answered_at(self, at: Key, entry: Entry) -> int | None:
         """Return the UNIX second in which an item was answered last; None: not that it is known."""
         content, when = self._answered.get(at, (0, 0))
-        return when if when and content == _content(entry) else None
+        return when if when and content == content_of(entry) else None
 
 
-def _content(entry: Entry) -> int:
+def content_of(entry: Entry) -> int:
+    """Return what tells one content of an item from another, the same in every process that was forked off this one."""
     return hash((entry.cas or -entry.expiry, entry.flags, entry.data))
 
 

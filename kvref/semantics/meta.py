@@ -86,17 +86,18 @@ def get(session: Session, command: c.MetaGet, now: int) -> Steps:
 def _answer(session: Session, command: c.MetaGet, found: _Found, touched: _Found, now: int, *, created: bool) -> r.Meta:
     """Return what is told of an item, and who shall make it anew (W, X, Z)."""
     marks, entry = session.shared.marks, found.entry
-    mark = marks.of(found.at, entry)
-    old = created
-    if command.recache is not None and not created:
-        expiry = (entry if command.asks_before(b"R", b"T") else touched.entry).expiry
-        old = 0 < expiry < time_of(session, command.recache, now)
-    won = not mark.taken and (old or mark.stale)
-    if won:
-        marks.take(found.at, touched.entry)
-    before = marks.answered_at(found.at, entry)
-    if not command.has(b"u"):
-        marks.answered(found.at, touched.entry, now)
+    with marks.exclusive():
+        mark = marks.of(found.at, entry)
+        old = created
+        if command.recache is not None and not created:
+            expiry = (entry if command.asks_before(b"R", b"T") else touched.entry).expiry
+            old = 0 < expiry < time_of(session, command.recache, now)
+        won = not mark.taken and (old or mark.stale)
+        if won:
+            marks.take(found.at, touched.entry)
+        before = marks.answered_at(found.at, entry)
+        if not command.has(b"u"):
+            marks.answered(found.at, touched.entry, now)
     earlier = -1 if created else found.left(now)
     item = r.MetaItem(
         entry.flags, len(entry.data), entry.cas, touched.left(now), earlier, before is not None, now - (before or now)

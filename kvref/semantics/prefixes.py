@@ -13,7 +13,7 @@ MOST: Final = 10_000  # prefixes kept: a client must not be able to fill the mem
 
 
 @dataclass(slots=True)
-class _Uses:
+class Uses:
     """How often keys of one prefix were asked for, found, stored and deleted."""
 
     get: int = 0
@@ -27,7 +27,7 @@ class Prefixes:
     """Counters by prefix since `stats detail on`; a key without a colon is not counted (count-009)."""
 
     counting: bool = False
-    _uses: dict[bytes, _Uses] = field(default_factory=dict)
+    _uses: dict[bytes, Uses] = field(default_factory=dict)
 
     def got(self, word: bytes, *, hit: bool) -> None:
         """Count a word of a get."""
@@ -50,20 +50,28 @@ class Prefixes:
 
     def lines(self) -> list[bytes]:
         """Return the lines of `stats detail dump` by hash, among equal ones the newest first (stats.c, count-010)."""
-        newest_first = reversed(self._uses.items())
+        newest_first = reversed(self.all().items())
         return [
             b"PREFIX %b get %d hit %d set %d del %d" % (prefix, uses.get, uses.hit, uses.set, uses.delete)
             for prefix, uses in sorted(newest_first, key=lambda entry: jenkins(entry[0]) % BUCKETS)
         ]
 
+    def all(self) -> dict[bytes, Uses]:
+        """Return the counters of every prefix, the oldest first."""
+        return self._uses
+
     def clear(self) -> None:
         """Forget all prefixes; counting goes on."""
         self._uses.clear()
 
-    def _of(self, word: bytes) -> _Uses | None:
-        prefix, colon, _ = word.split(b"\0")[0].partition(COLON)  # stats_prefix_find reads up to NUL (more:bin-216)
-        if not (self.counting and colon):
+    def _of(self, word: bytes) -> Uses | None:
+        prefix = prefix_of(word) if self.counting else None
+        if prefix is None or (prefix not in self._uses and len(self._uses) >= MOST):
             return None
-        if prefix not in self._uses and len(self._uses) >= MOST:
-            return None
-        return self._uses.setdefault(prefix, _Uses())
+        return self._uses.setdefault(prefix, Uses())
+
+
+def prefix_of(word: bytes) -> bytes | None:
+    """Return what stands in front of the first colon of a key; None where there is none."""
+    prefix, colon, _ = word.split(b"\0")[0].partition(COLON)  # stats_prefix_find reads up to NUL (more:bin-216)
+    return prefix if colon else None

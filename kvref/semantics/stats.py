@@ -93,12 +93,18 @@ class Counters:
                 else:
                     self.decr_hits, self.decr_misses = self.decr_hits + found, self.decr_misses + missed
 
+    def totals(self) -> dict[str, int]:
+        """Return the counters by name."""
+        return {name: getattr(self, name) for name in COUNTED}
+
     def reset(self) -> None:
         """Set every counter to 0."""
-        for counter in fields(self):
-            if counter.name != "prefixes":
-                setattr(self, counter.name, 0)
+        for name in COUNTED:
+            setattr(self, name, 0)
         self.prefixes.clear()
+
+
+COUNTED: Final = tuple(counter.name for counter in fields(Counters) if counter.name != "prefixes")
 
 
 # The plugin's rows in the plugin's order (verb-054); a name that is neither a counter nor the server's own is 0.
@@ -191,4 +197,5 @@ def _cachedump(limits: list[bytes]) -> Reply:
 
 
 def _rows(names: list[str], counters: Counters, process: dict[str, str]) -> StatRows:
-    return StatRows([(name, process.get(name) or str(getattr(counters, name, 0))) for name in names])
+    totals = counters.totals()
+    return StatRows([(name, process.get(name) or str(totals.get(name, 0))) for name in names])

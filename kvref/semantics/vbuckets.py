@@ -14,20 +14,31 @@ from kvref.wire.replies import ClientError, Line, Reply, Status
 # Bytes of a number, and of a state.
 _LONGEST_NUMBER: Final = {"set": 31, "get": 7, "delete": 7}
 _LONGEST_STATE: Final = 31
-_STATES: Final = (b"active", b"replica", b"pending", b"dead")
+# As they are kept: a number each, and 0 for what nobody has set.
+_STATES: Final = (b"dead", b"active", b"replica", b"pending")
 _NUMBER: Final = re.compile(rb"[ \t\n\v\f\r]*(?P<sign>[+-]?)(?P<digits>[0-9]+)(?:[ \t\n\v\f\r].*)?", re.DOTALL)
-_LAST: Final = (1 << 16) - 1
+SIZE: Final = 1 << 16  # vbuckets
 
 
 class VBuckets:
-    """The states of a server's vbuckets: number 0 is active at the start, all others are dead."""
+    """The states of a server's vbuckets: number 0 is active at the start, all others are dead.
 
-    def __init__(self) -> None:
-        self._states: dict[int, bytes] = {0: b"active"}
+    Args:
+        states: SIZE bytes that hold them, as another holder of the same bytes left them; None: new ones.
+    """
+
+    def __init__(self, states: bytearray | memoryview | None = None) -> None:
+        self._states = bytearray(SIZE) if states is None else states
+        if states is None:
+            self.reset()
+
+    def reset(self) -> None:
+        """Set them as they are at the start."""
+        self._states[:] = bytes([_STATES.index(b"active")]).ljust(SIZE, b"\0")
 
     def rows(self) -> list[tuple[str, str]]:
         """Return what `stats vbucket` tells: those that are not dead."""
-        return [(f"vb_{number}", state.decode()) for number, state in sorted(self._states.items())]
+        return [(f"vb_{number}", _STATES[state].decode()) for number, state in enumerate(self._states) if state]
 
     def answer(self, command: c.VBucket) -> Reply:
         """Set a state, tell it or take it back."""
@@ -42,12 +53,11 @@ class VBuckets:
         if number is None:
             return ClientError("Value out of range.")
         if command.verb == "get":
-            return Line(self._states.get(number, b"dead"))
-        self._states.pop(number, None)
+            return Line(_STATES[self._states[number]])
         if command.verb == "delete":
+            self._states[number] = 0
             return Status.OK
-        if state != b"dead":
-            self._states[number] = state
+        self._states[number] = _STATES.index(state)
         return Line(b"Configured")
 
 
@@ -62,4 +72,4 @@ def _number(text: bytes) -> int | None:
         if number >= 1 << 63:
             return None
     number %= 1 << 32
-    return number if number <= _LAST else None
+    return number if number < SIZE else None

@@ -37,6 +37,12 @@ class Host(Protocol):
     connections: set[Connection]
     most_connections: int
 
+    def publish(self) -> None:
+        """Show other processes of the port what was counted."""
+
+    def forget(self, connection: Connection) -> None:
+        """Take note that a connection is gone."""
+
 
 class Connection(asyncio.Protocol):
     """Speak one of the two protocols on one socket: the first byte decides (switch-001).
@@ -182,7 +188,7 @@ class Connection(asyncio.Protocol):
             self._loop.call_later(COMMIT_AGAIN, self._commit)
         else:
             self._host.driver.end(self._transaction)
-            self._host.connections.discard(self)
+            self._host.forget(self)
 
     def _commit_settled(self, lost: str) -> None:
         if lost:
@@ -280,6 +286,7 @@ class Connection(asyncio.Protocol):
         lines = [line for _, line in self._out[:count]]
         del self._out[:count]
         self._owed -= sum(map(len, lines))
+        self._host.publish()
         if self._transport is not None:
             if lines:
                 self._transport.write(b"".join(lines))

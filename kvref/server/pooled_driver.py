@@ -133,7 +133,8 @@ class PooledDriver:
 
     async def read_directory(self) -> Directory:
         """Read the configuration, see `MySQLStore.read_directory`."""
-        return self.store.adopt(await self._pool.in_thread(self.store.look_up_directory))
+        directory, self.store.problems = await self._pool.in_thread(self.store.look_up_directory)
+        return self.store.adopt(directory)
 
     async def close(self) -> None:
         """Wait for the commands that run, commit what is open, then close the links."""

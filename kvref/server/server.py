@@ -19,13 +19,14 @@ from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.batch import Limits
 from kvref.semantics.cache import Cache
+from kvref.semantics.mapping import Directory
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
-from kvref.semantics.stats import Counters
 from kvref.server.connection import Connection
 from kvref.server.drivers import Driver, driver_for
 from kvref.server.idle import IdleCommit, Rule
-from kvref.server.settings import SETTINGS
+from kvref.server.scope import Alone, Scope
+from kvref.server.settings import changed
 from kvref.storage.isolation import isolation
 from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.rules import WireRules, wire_rules
@@ -46,6 +47,27 @@ def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
     return settings["innodb_lock_wait_timeout"] if profile["lock.wait"] == "setting" else IMPATIENT
 
 
+def cannot_listen(address: Address, error: OSError | UnicodeError) -> ConfigError:
+    """Return the error of an address that cannot be listened on."""
+    # asyncio wraps a refused bind in words of its own; a name that is not found has only its own text.
+    known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
+    cause = os.strerror(known) if known else str(error)
+    return ConfigError(f"cannot listen on {address.host}:{address.port}: {cause}: choose another --listen")
+
+
+def report(profile: Profile, directory: Directory, problems: list[str]) -> None:
+    """Log what is served, and what of the configuration is not."""
+    for problem in problems:
+        _log.warning("%s", problem)
+    _log.info(
+        "profile %s, default mapping %s (%s), delimiter %r",
+        profile.name,
+        directory.default.name,
+        directory.default.label.decode(),
+        directory.delimiter.decode(errors="replace"),
+    )
+
+
 class Server:
     """Serve mapped tables of one store.
 
@@ -53,15 +75,23 @@ class Server:
         store: an opened store.
         profile: whose answers to give.
         read_settings: gives values by name, see `settings.parse`; asked again at each reload.
+        scope: what it shares with other processes of the port; None: it is the only one.
+        directory: the configuration in force; None: it is read.
 
     Raises:
         ConfigError: the configuration has no usable row.
     """
 
     def __init__(
-        self, store: SQLiteStore | MySQLStore, profile: Profile, read_settings: Callable[[], dict[str, int]]
+        self,
+        store: SQLiteStore | MySQLStore,
+        profile: Profile,
+        read_settings: Callable[[], dict[str, int]],
+        scope: Scope | None = None,
+        directory: Directory | None = None,
     ) -> None:
         self.store = store
+        self.scope = scope = scope or Alone()
         self.profile = profile
         self._read_settings = read_settings
         self.settings = settings = read_settings()
@@ -69,13 +99,13 @@ class Server:
         self.started = time.time()
         self.connections: set[Connection] = set()
         self.most_connections = 0
-        numbers = store.cas_numbers()
+        numbers = scope.cas_numbers(store)
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
         self.shared = Shared(
-            rules(profile), store.read_directory(), numbers, Counters(), self.process_rows,
+            rules(profile), directory or store.read_directory(), numbers, scope.counters, self.process_rows,
             settings["item_size_max"],
             Limits(settings["daemon_memcached_r_batch_size"], settings["daemon_memcached_w_batch_size"]),
-            cache,
+            cache, scope.vbuckets, scope.marks,
         )  # fmt: skip
         self.wire_rules = self._grammar()
         self._bound_cache()
@@ -89,7 +119,7 @@ class Server:
             ConfigError: the address cannot be listened on.
         """
         loop = asyncio.get_running_loop()
-        self.driver = driver_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
+        self.open()
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
@@ -97,22 +127,38 @@ class Server:
         try:
             listener = await loop.create_server(partial(Connection, self), address.host, address.port, backlog=BACKLOG)
         except (OSError, UnicodeError) as error:
-            # asyncio wraps a refused bind in words of its own; a name that is not found has only its own text.
-            known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
-            cause = os.strerror(known) if known else str(error)
-            raise ConfigError(
-                f"cannot listen on {address.host}:{address.port}: {cause}: choose another --listen"
-            ) from error
+            raise cannot_listen(address, error) from error
         host, port = listener.sockets[0].getsockname()[:2]
-        self._report()
+        report(self.profile, self.shared.directory, self.store.problems)
         _log.info("listening on %s:%d", host, port)
+        await self.until(stop)
+        _log.info("stopping")
+        listener.close()
+        await self.drain()
+
+    def open(self) -> None:
+        """Begin, in the running loop.
+
+        Raises:
+            ConfigError: the store cannot serve with these settings.
+        """
+        self.driver = driver_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
+
+    async def until(self, stop: asyncio.Event) -> None:
+        """Commit idle batches until it is time to stop."""
         rule = Rule(str(self.profile["idle.commits"]))
         idle = IdleCommit(rule, lambda: list(self.connections), lambda: self.settings["innodb_api_bk_commit_interval"])
         await stop.wait()
-        _log.info("stopping")
         idle.stop()
-        listener.close()
-        await self._drain()
+
+    def publish(self) -> None:
+        """Show other processes of the port what was counted; called before replies leave."""
+        self.scope.publish(len(self.connections), self.most_connections)
+
+    def forget(self, connection: Connection) -> None:
+        """Take note that a connection is gone."""
+        self.connections.discard(connection)
+        self.publish()
 
     def reload(self) -> None:
         """Read the configuration tables again; where they cannot be used the old mappings stay in force."""
@@ -121,47 +167,38 @@ class Server:
     async def _reload(self) -> None:
         try:
             settings = self._read_settings()
-            self.shared.directory.replace(await self.driver.read_directory())
-            self._take(settings)
-            self.shared.cache.restart(int(time.time()))
-            self.wire_rules = self._grammar()
+            self.take(settings, await self.driver.read_directory())
         except (ConfigError, StoreError) as error:
             _log.error("configuration not reloaded, the old one stays in force: %s", error)
             return
-        self._report()
+        report(self.profile, self.shared.directory, self.store.problems)
         _log.info("configuration reloaded")
+
+    def take(self, settings: dict[str, int], directory: Directory) -> None:
+        """Put a configuration that was read in force.
+
+        Args:
+            settings: values by name; those that wait for the next start do not count.
+            directory: the mappings.
+        """
+        self.shared.directory.replace(directory)
+        self.settings = changed(self.settings, settings)
+        self.isolation.level = self.settings["innodb_api_trx_level"]
+        self.shared.cache.restart(int(time.time()))
+        self.wire_rules = self._grammar()
+        self._bound_cache()
 
     def _grammar(self) -> WireRules:
         for_cache = self.shared.directory.policies.fills_cache
         return wire_rules(self.profile, self.settings["item_size_max"], for_cache=for_cache)
-
-    def _take(self, settings: dict[str, int]) -> None:
-        for name, value in settings.items():
-            if SETTINGS[name].dynamic:
-                self.settings[name] = value
-            elif value != self.settings[name]:
-                _log.warning("setting %s stays %d until the next start", name, self.settings[name])
-        self.isolation.level = self.settings["innodb_api_trx_level"]
-        self._bound_cache()
 
     def _bound_cache(self) -> None:
         if isinstance(self.store, SQLiteStore):
             self.store.cache.retire()
             self.store.cache.limit = self.settings["row_cache_bytes"]
 
-    def _report(self) -> None:
-        directory = self.shared.directory
-        for problem in self.store.problems:
-            _log.warning("%s", problem)
-        _log.info(
-            "profile %s, default mapping %s (%s), delimiter %r",
-            self.profile.name,
-            directory.default.name,
-            directory.default.label.decode(),
-            directory.delimiter.decode(errors="replace"),
-        )
-
-    async def _drain(self) -> None:
+    async def drain(self) -> None:
+        """Answer what was asked, commit what is open and end every connection."""
         for connection in list(self.connections):
             connection.end()
         self.driver.commit()
@@ -199,4 +236,5 @@ class Server:
             "item_size_max": str(self.settings["item_size_max"]),
             "tcp_backlog": str(BACKLOG),
             **self.shared.cache.rows(),
+            **self.scope.rows(),
         }

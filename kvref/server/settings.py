@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Final
 
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
+
+_log = logging.getLogger("kvref.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,22 @@ def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, in
             raise ConfigError(f"no setting {name!r}: choose one of {', '.join(SETTINGS)}")
         values[name] = _number(setting, value, str(profile["settings.out_of_range"]))
     return values
+
+
+def changed(current: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
+    """Return settings after a reload; a warning names each that waits for the next start.
+
+    Args:
+        current: in force.
+        wanted: as they were read again.
+    """
+    after = dict(current)
+    for name, value in wanted.items():
+        if SETTINGS[name].dynamic:
+            after[name] = value
+        elif value != current[name]:
+            _log.warning("setting %s stays %d until the next start", name, current[name])
+    return after
 
 
 def _split(pairs: list[str]) -> dict[str, str]:

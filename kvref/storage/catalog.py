@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
@@ -19,7 +19,18 @@ from kvref.semantics.mapping import (
     option,
 )
 from kvref.storage.cache_policies import read_policies
-from kvref.storage.containers import Catalog, check
+from kvref.storage.containers import Catalog, Container, check
+
+
+class Kept(Protocol):
+    """Rows of `containers` that several processes of a server read once: the first reading counts for all of them."""
+
+    def row(self, key: str) -> Container | None:
+        """Return the row that is kept under a name."""
+
+    def keep(self, key: str, row: Container) -> Container:
+        """Keep a row, unless one is kept already; returns the one that is."""
+
 
 BUILT_IN: Final = {"table_map_delimiter": DEFAULT_DELIMITER, "separator": DEFAULT_SEPARATOR}
 
@@ -90,16 +101,34 @@ def read_options(catalog: Catalog, profile: Profile) -> tuple[bytes, bytes, list
     )
 
 
-def find(catalog: Catalog, profile: Profile, naming: Naming, name: str) -> tuple[Mapping | None, str]:
+def find(
+    catalog: Catalog, profile: Profile, naming: Naming, name: str, kept: Kept | None = None
+) -> tuple[Mapping | None, str]:
     """Read one container by name, as a switch or bind asks for it.
+
+    Args:
+        catalog: the store.
+        profile: decides how a row is checked and under which spelling it is kept.
+        naming: how names compare.
+        name: the client's.
+        kept: what other processes of the server have read; None where there are none.
 
     Returns:
         The mapping and an empty text, or None and why there is none.
     """
-    for row in catalog.containers():
-        if naming.fold(row.name) == naming.fold(name):
-            try:
-                return check(row, catalog, profile), ""
-            except ConfigError as error:
-                return None, str(error)
-    return None, f"no container {name!r}"
+    fold = naming.fold
+    place = str if profile["containers.kept"] == "by-spelling" else fold
+    row = kept.row(place(name)) if kept is not None else None
+    try:
+        if row is None:
+            row = next((row for row in catalog.containers() if fold(row.name) == fold(name)), None)
+        if row is None:
+            return None, f"no container {name!r}"
+        mapping = check(row, catalog, profile)
+        if kept is not None:
+            first = kept.keep(place(row.name), row)
+            if first != row and place(name) == place(row.name):
+                mapping = check(first, catalog, profile)
+    except ConfigError as error:
+        return None, str(error)
+    return mapping, ""

@@ -15,6 +15,7 @@ from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Directory, Mapping, Naming
 from kvref.semantics.ports import LoadMapping, Operation, Recheck
+from kvref.storage.catalog import Kept
 from kvref.storage.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql_known import KnownTables
@@ -42,6 +43,7 @@ class MySQLStore:
         self.lock_wait = lock_wait
         self.patience = login.patience(lock_wait)
         self.problems: list[str] = []
+        self.kept: Kept | None = None
         self.naming = Naming()
         self.known = KnownTables()
         refuses = profile["table.fulltext"] == "refuses-rows"
@@ -75,16 +77,16 @@ class MySQLStore:
             ConfigError: nothing usable, see `catalog.read_directory`.
             StoreError: the server is not reached, or refuses.
         """
-        return self.adopt(self.look_up_directory())
+        directory, self.problems = self.look_up_directory()
+        return self.adopt(directory)
 
     def look_up_directory(self) -> tuple[Directory, list[str]]:
         """Read the configuration and change nothing here, so that any thread may; raises as `read_directory`."""
         with closing(self.link()) as link:
             return link.read_directory()
 
-    def adopt(self, read: tuple[Directory, list[str]]) -> Directory:
-        """Take over what `look_up_directory` returned, in the thread of all commands."""
-        directory, self.problems = read
+    def adopt(self, directory: Directory) -> Directory:
+        """Take over a configuration that was read, in the thread of all commands."""
         self.naming = directory.naming
         self.watch(directory.default)
         return directory

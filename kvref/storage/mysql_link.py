@@ -213,9 +213,9 @@ class Link:
 
     def _load(self, name: str) -> Mapping | None:
         try:
-            mapping, problem = catalog.find(self._catalog(), self._store.profile, self._store.naming, name)
-        except ConfigError as error:
-            mapping, problem = None, str(error)
+            mapping, problem = catalog.find(
+                self._catalog(), self._store.profile, self._store.naming, name, self._store.kept
+            )
         except pymysql.err.OperationalError as error:
             # A row that stays locked is none (core:runtime-047).
             if error.args[0] != ER.LOCK_WAIT_TIMEOUT:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from kvref.errors import ConfigError, KvrefError, StoreError
+from kvref.errors import KvrefError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics import ports
 from kvref.semantics.mapping import Directory, Mapping, Naming
@@ -50,6 +50,7 @@ class SQLiteStore:
         self.profile = profile
         self.problems: list[str] = []
         self.cache = RowCache(0)
+        self.kept: catalog.Kept | None = None
         self._sql = PerMapping(Statements)
         self._rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
         self._mappings: WeakSet[Mapping] = WeakSet()
@@ -102,6 +103,10 @@ class SQLiteStore:
         """
         self._forget_tables()
         directory, self.problems = catalog.read_directory(self._catalog, self.profile)
+        return self.adopt(directory)
+
+    def adopt(self, directory: Directory) -> Directory:
+        """Take over a configuration that was read."""
         self._naming = directory.naming
         self._mappings.add(directory.default)
         return directory
@@ -291,10 +296,7 @@ class SQLiteStore:
             self._others_wrote()  # since this tick looked
 
     def _load(self, name: str) -> Mapping | None:
-        try:
-            mapping, problem = catalog.find(self._catalog, self.profile, self._naming, name)
-        except ConfigError as error:
-            mapping, problem = None, str(error)
+        mapping, problem = catalog.find(self._catalog, self.profile, self._naming, name, self.kept)
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         else:

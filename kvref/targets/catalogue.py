@@ -33,6 +33,9 @@ _RECIPES: tuple[Recipe, ...] = (
     Yrmcds(),
     Nodecached(),
     KvrefSQLite(),
+    KvrefSQLite(
+        "kvref-sqlite-workers", summary="kvref over SQLite, two processes on one port", always=("--workers", "2")
+    ),
     KvrefInnoDB("kvref-mariadb", "kvref over MariaDB", _MARIADB),
     KvrefInnoDB("kvref-mysql-8.0", "kvref over MySQL 8.0.33 without the plugin", _MYSQL_8_0),
     KvrefInnoDB("kvref-mysql-9.7", "kvref over MySQL 9.7", _MYSQL_9_7),

@@ -5,6 +5,7 @@ Nothing of the server is imported here, so that it is judged exactly as the othe
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from kvref.targets.target import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from kvref.targets.progress import Progress
     from kvref.targets.run import Run
@@ -26,6 +28,29 @@ _STOP_SECONDS = 10.0
 # In the folder of a target: the number of its `kvref serve`, which is another one after a restart.
 PID_FILE = "kvref.pid"
 OF_DATABASE = "--database="
+# Exit code of `reload_command` where several processes cannot serve the configuration; as the suite's --reload has it.
+_UNFIT = 3
+_RELOAD = """
+cd {folder} || exit 1
+began=$(wc -c <kvref.log)
+kill -HUP "$(cat {pid_file})" || exit 1
+for tries in $(seq 2000); do
+  said=$(tail -c +$((began + 1)) kvref.log | grep -E 'configuration (not )?reloaded') && break
+  sleep 0.01
+done
+case $said in
+  *'not reloaded'*--workers*) echo "$said" >&2; exit {unfit};;
+  '') echo 'kvref serve did not reload' >&2; exit 1;;
+esac
+"""
+
+
+def reload_command(folder: Path) -> str:
+    """Return a shell command that makes `kvref serve` read its configuration again, and waits until it has.
+
+    folder: of its target.
+    """
+    return _RELOAD.format(folder=shlex.quote(str(folder)), pid_file=PID_FILE, unfit=_UNFIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +58,14 @@ class KvrefSQLite:
     """`kvref serve` over a fresh SQLite file with the demo rows; see `recipe.Recipe` for the other fields.
 
     program: what `python -m` runs, the words in front of `serve` with it.
+    always: options of `kvref serve` in front of others.
     """
 
     name: str = "kvref-sqlite"
     profile: str = "kvref"
     summary: str = "kvref over SQLite, this installation"
     program: tuple[str, ...] = ("kvref",)
+    always: tuple[str, ...] = ()
 
     def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:  # noqa: ARG002 -- it is quick
         """Start `kvref serve`, which makes the file, and wait for its port.
@@ -46,7 +73,7 @@ class KvrefSQLite:
         options: of `kvref serve`.
         Raises TargetError when it ends, with what it printed.
         """
-        return _serve(run, f"sqlite:///{run.folder / 'kvref.sqlite'}", options, self.program)
+        return _serve(run, f"sqlite:///{run.folder / 'kvref.sqlite'}", (*self.always, *options), self.program)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.errors import CannotJudge, CaseFailed
+from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
 from kvref_conformance.link import version_line
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # A plugin whose configuration is bad never opens its port; a good one takes about a second.
 PORT_SECONDS: Final = 20.0
+# Exit code of a --reload whose endpoint says that it cannot have this configuration, as one of several processes.
+UNFIT: Final = 3
 
 
 def chosen(command: str | None, database: Database, address: tuple[str, int]) -> Callable[[], None] | None:
@@ -36,8 +38,11 @@ def chosen(command: str | None, database: Database, address: tuple[str, int]) ->
 def _run(command: str, address: tuple[str, int]) -> None:
     # The user's own command line, asked for with --reload.
     done = subprocess.run(command, shell=True, check=False, capture_output=True, text=True, timeout=60)  # noqa: S602
+    said = (done.stderr or done.stdout).strip()
+    if done.returncode == UNFIT:
+        raise NotRun(f"--reload: {said}")
     if done.returncode:
-        raise CannotJudge(f"--reload: {command!r} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
+        raise CannotJudge(f"--reload: {command!r} ended with {done.returncode}: {said}")
     wait_for_port(address)
 
 

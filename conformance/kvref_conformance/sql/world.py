@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "kvc_"
 USUAL: Final = Setup()
+# What the endpoint has kept instead of a configuration that it cannot have: like no other.
+REFUSED: Final = Setup(others=(("kvc_refused", "x"),))
 # A row in each own table whose value is the table's name here.
 WHERE: Final = "kvc-where"
 # A reload by signal is not over when the command returns: over InnoDB each of 150 tables is looked at. An endpoint that
@@ -99,7 +101,7 @@ class World:
         """Bring the endpoint into a configuration; None is the usual one.
 
         Raises:
-            NotRun: there is no way to reload.
+            NotRun: there is no way to reload, or the endpoint cannot have this configuration.
             CaseFailed: the endpoint did not come back from the reload.
         """
         setup = wanted or USUAL
@@ -108,16 +110,19 @@ class World:
         self._require_reload()
         if setup.hides_tables() and self._setup.hides_tables():
             self.configure(USUAL)  # a reload shows itself by what a get finds
-        self._setup, self._changed = setup, True
+        self._setup, self._changed = REFUSED, True
         self._write(setup)
         self._map_marker()
-        self.reload()
+        self.reload(setup)
 
-    def reload(self) -> None:
+    def reload(self, setup: Setup | None = None) -> None:
         """Make the endpoint read its configuration again and wait until it has.
 
+        Args:
+            setup: what was written for it; None: what is in force, and perhaps a case's own.
+
         Raises:
-            NotRun: there is no way to reload.
+            NotRun: there is no way to reload, or the endpoint cannot have this configuration.
             CaseFailed: the endpoint did not come back.
         """
         reload = self._require_reload()
@@ -128,6 +133,7 @@ class World:
             f"UPDATE {self.database.containers} SET db_table = '{self.names[self._marker[1]]}' WHERE name = '{name}'"  # noqa: S608 - own names
         )
         reload()
+        self._setup = setup or self._setup
         deadline = time.monotonic() + (SEEN_SECONDS if self._shows_reloads else UNSEEN_SECONDS)
         while not self._shows_marker():
             if time.monotonic() > deadline:

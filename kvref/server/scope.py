@@ -1,0 +1,59 @@
+"""What one process of a server has for itself, or has together with others that serve the same port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from kvref.semantics.marks import Marks
+from kvref.semantics.stats import Counters
+from kvref.semantics.vbuckets import VBuckets
+from kvref.storage.sqlite import SQLiteStore
+
+if TYPE_CHECKING:
+    from kvref.storage.mysql import MySQLStore
+
+
+class Scope(Protocol):
+    """What `stats` counts and what else connections see of each other, beside the tables."""
+
+    @property
+    def counters(self) -> Counters:
+        """Return what `stats` counts."""
+
+    @property
+    def vbuckets(self) -> VBuckets:
+        """Return the states of vbuckets."""
+
+    @property
+    def marks(self) -> Marks:
+        """Return what meta commands remember of rows."""
+
+    def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:
+        """Return the counter of cas numbers."""
+
+    def publish(self, connections: int, most: int) -> None:
+        """Show other processes what was counted, and how many connections there are and were at once."""
+
+    def rows(self) -> dict[str, str]:
+        """Return the rows of `stats` that are about more than this process."""
+
+
+class Alone:
+    """One process serves: nobody else is to be shown anything."""
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.vbuckets = VBuckets()
+        self.marks = Marks()
+
+    def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:
+        """Return the counter of cas numbers."""
+        return store.cas_numbers()
+
+    def publish(self, connections: int, most: int) -> None:
+        """Do nothing."""
+
+    def rows(self) -> dict[str, str]:
+        """Return none."""
+        return {}

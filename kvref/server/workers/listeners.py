@@ -1,0 +1,33 @@
+"""Sockets that a parent listens on: one for each address of the host, as asyncio has them."""
+
+from __future__ import annotations
+
+import socket
+
+from kvref.addresses import Address
+from kvref.server.server import BACKLOG, cannot_listen
+
+
+def listen(address: Address) -> list[socket.socket]:
+    """Listen on an address; no other process can listen there too.
+
+    Raises:
+        ConfigError: it cannot be listened on.
+    """
+    found: list[socket.socket] = []
+    try:
+        places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, place in dict.fromkeys(places):
+            listener = socket.socket(family, kind, protocol)
+            found.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind(place)
+            listener.listen(BACKLOG)
+            listener.settimeout(0)
+    except (OSError, UnicodeError) as error:
+        for each in found:
+            each.close()
+        raise cannot_listen(address, error) from error
+    return found

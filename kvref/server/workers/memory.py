@@ -1,0 +1,112 @@
+"""Memory that the workers of one server share: numbers in a mapping made before they are started, and locks for it.
+
+A number of 64 bits is written and read whole. Where that is not enough there are locks, which the kernel frees when
+their holder dies. What a worker counts stays when it dies: the one in its place goes on from there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Final
+
+from kvref.semantics.stats import COUNTED
+from kvref.semantics.vbuckets import SIZE as VBUCKETS
+
+CELL: Final = 8  # bytes
+MASK: Final = (1 << 64) - 1
+
+
+class Lock(IntEnum):
+    """What is locked, as the byte of a file that stands for it."""
+
+    CAS = 0
+    MARKS = 1
+    ROWS = 2
+
+
+class Seat(IntEnum):
+    """Cells of one worker, in front of its counters."""
+
+    PID = 0
+    GIVEN = 1  # connections that it was handed
+    CLOSED = 2  # those of them that are gone
+    MOST = 3  # connections at once
+
+
+# Cells of all workers: the next cas number, whether prefixes are counted, how often they were forgotten.
+NEXT_CAS: Final = 0
+COUNTING: Final = 1
+FORGOTTEN: Final = 2
+_RESET: Final = 3  # sums at the last `stats reset`
+_SEATS: Final = _RESET + len(COUNTED)
+_SEAT: Final = len(Seat) + len(COUNTED)
+
+
+class Memory:
+    """The shared numbers of a server.
+
+    Args:
+        workers: how many.
+        first_cas: where cas numbers begin, unless the store has them.
+    """
+
+    def __init__(self, workers: int, first_cas: int) -> None:
+        self.workers = workers
+        self._cells = anonymous((_SEATS + workers * _SEAT) * CELL).cast("Q")
+        self._cells[NEXT_CAS] = first_cas
+        self.vbuckets = anonymous(VBUCKETS)
+        self._locks = os.memfd_create("kvref-locks")
+
+    def __getitem__(self, cell: int) -> int:
+        """Return a cell of all workers."""
+        return self._cells[cell]
+
+    def __setitem__(self, cell: int, number: int) -> None:
+        """Set a cell of all workers."""
+        self._cells[cell] = number & MASK
+
+    def seat(self, worker: int) -> memoryview:
+        """Return the cells of one worker: those of Seat, then its counters."""
+        at = _SEATS + worker * _SEAT
+        return self._cells[at : at + _SEAT]
+
+    @property
+    def reset(self) -> memoryview:
+        """Return what the counters were at the last `stats reset`."""
+        return self._cells[_RESET:_SEATS]
+
+    def connections(self) -> int:
+        """Return how many connections there are."""
+        seats = [self.seat(worker) for worker in range(self.workers)]
+        return sum(seat[Seat.GIVEN] - seat[Seat.CLOSED] for seat in seats)
+
+    def cas_numbers(self) -> Iterator[int]:
+        """Yield numbers that no worker has had."""
+        while True:
+            with self.locked(Lock.CAS):
+                number = self._cells[NEXT_CAS]
+                self._cells[NEXT_CAS] = number + 1
+            yield number
+
+    @contextmanager
+    def locked(self, what: Lock) -> Iterator[None]:
+        """Keep the other workers from something for the block; not to be entered twice."""
+        fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, what)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, what)
+
+
+def anonymous(size: int) -> memoryview:
+    """Return zeros that all processes forked off this one will share; what nobody writes takes no room.
+
+    Args:
+        size: bytes.
+    """
+    return memoryview(mmap.mmap(-1, size))

@@ -1,0 +1,321 @@
+"""The parent: listens, hands each connection to the worker that has fewest, starts dead workers again, reloads, stops.
+
+Why it takes connections itself: SO_REUSEPORT spreads by a hash, so that of a few connections all may meet one worker,
+and those that a dead worker had not taken are lost; a socket that all workers wait on goes to whoever is idle first.
+It runs no event loop, no thread and no connection to the store: what it forks has none of them half-way.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import selectors
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from kvref.addresses import Address
+from kvref.errors import ConfigError, StoreError
+from kvref.server.server import report
+from kvref.server.settings import changed
+from kvref.server.workers.channel import Channel, pair
+from kvref.server.workers.listeners import listen
+from kvref.server.workers.memory import Seat
+from kvref.server.workers.plan import Plan, print_of
+from kvref.server.workers.worker import IGNORED, work
+
+_log = logging.getLogger("kvref.server")
+
+_HANDLED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+START_SECONDS: Final = 60.0
+RELOAD_SECONDS: Final = 60.0
+# A worker that ended sooner than this after its start is not started again before as much time has passed.
+SHORT_LIFE: Final = 1.0
+PAUSE: Final = 1.0  # seconds without new connections where the system has no descriptor for them
+_AT_ONCE: Final = 64  # connections taken before anything else is looked at
+_READINGS: Final = 3  # of tables that change while they are read
+_FULL: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+@dataclass(eq=False)
+class _Child:
+    """One worker as its parent sees it.
+
+    Args:
+        number: its seat.
+        pid: of its process.
+        channel: to it.
+        since: monotonic time of its start.
+        given: counts connections handed to any worker, as of the last one for this.
+        said: its latest message, None since a question.
+    """
+
+    number: int
+    pid: int
+    channel: Channel
+    since: float
+    given: int = 0
+    said: tuple[str, str] | None = None
+
+
+class Parent:
+    """Serve a plan with several processes.
+
+    Args:
+        plan: what is served.
+        address: where; port 0 is any free one.
+
+    Raises:
+        ConfigError: the address cannot be listened on.
+    """
+
+    def __init__(self, plan: Plan, address: Address) -> None:
+        self._plan = plan
+        self._listeners = listen(address)
+        self._accepting = False
+        self._children: dict[int, _Child] = {}
+        self._selector = selectors.DefaultSelector()
+        self._signals, self._waker = socket.socketpair()
+        self._due: list[tuple[float, Callable[[], None]]] = []
+        self._given = 0
+        self._stopping = self._reloads = False
+
+    def run(self) -> None:
+        """Serve until SIGTERM or SIGINT.
+
+        Raises:
+            ConfigError: a worker cannot serve this.
+        """
+        with self._taking_signals():
+            try:
+                self._start_all()
+                report(self._plan.profile, self._plan.directory, self._plan.problems)
+                host, port = self._listeners[0].getsockname()[:2]
+                self._accept_from_now_on()
+                _log.info("listening on %s:%d with %d workers", host, port, self._plan.workers)
+                while not self._stopping:
+                    self._turn(self._next_due())
+                    self._do_due()
+                    if self._reloads:
+                        self._reloads = False
+                        self._reload()
+                _log.info("stopping")
+            finally:
+                self._stop()
+
+    @contextmanager
+    def _taking_signals(self) -> Iterator[None]:
+        for end in (self._signals, self._waker):
+            end.settimeout(0)
+        self._selector.register(self._signals, selectors.EVENT_READ, self._heed_signals)
+        signal.set_wakeup_fd(self._waker.fileno())
+        before = {number: signal.signal(number, lambda *_: None) for number in _HANDLED}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(-1)
+
+    def _heed_signals(self) -> None:
+        for number in self._signals.recv(4096):
+            if number == signal.SIGHUP:
+                self._reloads = True
+            else:
+                self._stopping = True
+
+    def _turn(self, seconds: float | None) -> None:
+        for key, _ in self._selector.select(seconds):
+            key.data()
+
+    def _next_due(self) -> float | None:
+        return max(0.0, min(when for when, _ in self._due) - time.monotonic()) if self._due else None
+
+    def _do_due(self) -> None:
+        now = time.monotonic()
+        due, self._due = [each for each in self._due if each[0] <= now], [each for each in self._due if each[0] > now]
+        for _, action in due:
+            action()
+
+    def _later(self, seconds: float, action: Callable[[], None]) -> None:
+        self._due.append((time.monotonic() + seconds, action))
+
+    def _start_all(self) -> None:
+        for number in range(self._plan.workers):
+            self._start(number)
+        self._await("ready", START_SECONDS)
+        if len(self._children) < self._plan.workers:
+            raise ConfigError("a worker ended while it started: see the log")
+
+    def _start(self, number: int) -> None:
+        ours, theirs = pair()
+        # A signal in between would be taken twice.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            for each in IGNORED:
+                signal.signal(each, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            ours.close()
+            self._let_go()
+            work(self._plan, number, theirs)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        child = self._children[number] = _Child(number, pid, ours, time.monotonic(), self._given)
+        self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(child))
+
+    def _let_go(self) -> None:
+        """Close what only the parent may hold: a copy of it in a worker would hide the parent's end."""
+        self._selector.close()
+        for child in self._children.values():
+            child.channel.close()
+        for each in (*self._listeners, self._signals, self._waker):
+            each.close()
+
+    def _hear(self, child: _Child) -> None:
+        try:
+            heard = child.channel.hear()
+        except EOFError:
+            self._bury(child)
+            return
+        if isinstance(heard, tuple):
+            child.said = heard[:2]
+            if heard[0] == "failed" and not self._accepting:
+                raise ConfigError(heard[1])
+            if heard[0] == "failed":
+                _log.error("a worker cannot start: %s", heard[1])
+
+    def _bury(self, child: _Child) -> None:
+        self._selector.unregister(child.channel)
+        child.channel.close()
+        _, status = os.waitpid(child.pid, 0)
+        del self._children[child.number]
+        seat = self._plan.memory.seat(child.number)
+        for cell in Seat:
+            seat[cell] = 0
+        if self._stopping:
+            return
+        code = os.waitstatus_to_exitcode(status)
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        _log.error("worker %d, pid %d, %s: its connections are closed", child.number + 1, child.pid, how)
+        lived = time.monotonic() - child.since
+        self._later(0 if lived >= SHORT_LIFE else SHORT_LIFE, lambda: self._start_again(child.number))
+
+    def _start_again(self, number: int) -> None:
+        self._start(number)
+        _log.info("worker %d is started again, pid %d", number + 1, self._children[number].pid)
+        self._accept_from_now_on()
+
+    def _accept_from_now_on(self) -> None:
+        if not self._accepting:
+            self._accepting = True
+            for each in self._listeners:
+                self._selector.register(each, selectors.EVENT_READ, lambda each=each: self._accept(each))
+
+    def _accept_no_more(self) -> None:
+        if self._accepting:
+            self._accepting = False
+            for each in self._listeners:
+                self._selector.unregister(each)
+
+    def _accept(self, listener: socket.socket) -> None:
+        for _ in range(_AT_ONCE):
+            if not self._children:
+                self._accept_no_more()  # those who connect wait for the next worker
+                return
+            try:
+                connection, _ = listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in _FULL:
+                    _log.error("no connection is taken for %g s: %s", PAUSE, error)
+                    self._accept_no_more()
+                    self._later(PAUSE, self._accept_from_now_on)
+                    return
+                continue  # that client is gone again: accept(2)
+            with connection:
+                self._hand_on(connection)
+
+    def _hand_on(self, connection: socket.socket) -> None:
+        memory = self._plan.memory
+        seats = {child: memory.seat(child.number) for child in self._children.values()}
+        loads = {child: seat[Seat.GIVEN] - seat[Seat.CLOSED] for child, seat in seats.items()}
+        for child in sorted(loads, key=lambda child: (loads[child], child.given)):
+            try:
+                child.channel.hand_on(connection)
+            except OSError:
+                continue  # it is gone, of which its channel will tell, or it is far behind
+            self._given += 1
+            child.given = self._given
+            seats[child][Seat.GIVEN] += 1
+            return
+        _log.warning("a connection is refused: no worker can take it")
+
+    def _reload(self) -> None:
+        try:
+            self._agree(self._plan.read_settings())
+        except (ConfigError, StoreError) as error:
+            _log.error("configuration not reloaded, the old one stays in force: %s", error)
+            return
+        report(self._plan.profile, self._plan.directory, self._plan.problems)
+        _log.info("configuration reloaded")
+
+    def _agree(self, wanted: dict[str, int]) -> None:
+        """Let all workers take one configuration, or none of them another; raises ConfigError or StoreError."""
+        for _ in range(_READINGS):
+            directory, problems = self._plan.read()
+            self._tell("read", wanted)
+            self._await("read", RELOAD_SECONDS)
+            answers = [child.said or ("refused", "a worker did not answer") for child in self._children.values()]
+            refused = [text for what, text in answers if what != "read"]
+            if not refused and all(text == print_of(directory) for _, text in answers):
+                break
+            self._tell("drop")
+            if refused:
+                raise StoreError(refused[0])
+        else:
+            raise StoreError("the configuration tables change while they are read: try again")
+        self._plan.settings = changed(self._plan.settings, wanted)
+        self._plan.directory, self._plan.problems = directory, problems
+        self._plan.kept.clear()
+        self._tell("take")
+        self._await("taken", RELOAD_SECONDS)
+
+    def _tell(self, what: str, settings: dict[str, int] | None = None) -> None:
+        for child in self._children.values():
+            child.said = None
+            try:
+                child.channel.say(what, settings=settings)
+            except OSError:
+                os.kill(child.pid, signal.SIGKILL)  # what does not even read is replaced
+
+    def _await(self, what: str, seconds: float) -> None:
+        """Wait until each worker that lives has said something; one that takes too long over a promise is replaced."""
+        deadline = time.monotonic() + seconds
+        while any(child.said is None for child in self._children.values()):
+            left = deadline - time.monotonic()
+            if left < 0:
+                for child in self._children.values():
+                    if child.said is None and what == "taken":
+                        os.kill(child.pid, signal.SIGKILL)
+                return
+            self._turn(left)
+
+    def _stop(self) -> None:
+        self._stopping = True
+        self._accept_no_more()
+        for each in self._listeners:
+            each.close()
+        self._tell("stop")
+        while self._children:
+            self._turn(None)
+        self._selector.close()
+        for each in (self._signals, self._waker):
+            each.close()

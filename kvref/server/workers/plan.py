@@ -1,0 +1,99 @@
+"""What a parent knows and its workers are forked with: what to serve, the configuration in force, what they share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kvref.profiles import Profile
+from kvref.semantics.mapping import Directory
+from kvref.semantics.vbuckets import VBuckets
+from kvref.server.server import lock_wait
+from kvref.server.workers.counters import SharedPrefixes
+from kvref.server.workers.kept_rows import KeptRows
+from kvref.server.workers.marks import MarkTables
+from kvref.server.workers.memory import Memory
+from kvref.server.workers.refusals import refuse_policies
+from kvref.storage.containers import Container
+from kvref.storage.dsn import open_store
+from kvref.storage.sqlite import SQLiteStore
+
+if TYPE_CHECKING:
+    from kvref.storage.mysql import MySQLStore
+
+
+@dataclass
+class Plan:
+    """What is served by several processes.
+
+    Args:
+        dsn: names the store.
+        profile: whose answers to give.
+        workers: how many, 2 or more.
+        read_settings: gives values by name, see `settings.parse`.
+        settings: in force.
+        pid: of the parent.
+        started: UNIX time of the start.
+    """
+
+    dsn: str
+    profile: Profile
+    workers: int
+    read_settings: Callable[[], dict[str, int]]
+    settings: dict[str, int]
+    pid: int
+    started: float = field(default_factory=time.time)
+
+    def __post_init__(self) -> None:
+        self.directory, self.problems, first_cas = self._read_first()
+        self.memory = Memory(self.workers, first_cas)
+        VBuckets(self.memory.vbuckets).reset()
+        self.kept = KeptRows(self.memory)
+        self.prefixes = SharedPrefixes(self.workers)
+        self.marks = MarkTables()
+
+    def open(self) -> SQLiteStore | MySQLStore:
+        """Open the store; no connection of it may live across a fork. Raises as `open_store`."""
+        store = open_store(self.dsn, self.profile, lock_wait(self.profile, self.settings))
+        store.kept = self.kept
+        return store
+
+    def read(self) -> tuple[Directory, list[str]]:
+        """Read the configuration; returns it with one sentence for each row that cannot be used.
+
+        Raises:
+            ConfigError: nothing usable, or what several processes cannot serve.
+            StoreError: the store cannot be read.
+        """
+        store = open_store(self.dsn, self.profile, lock_wait(self.profile, self.settings))
+        try:
+            directory = store.read_directory()
+            refuse_policies(self.workers, directory)
+            return directory, store.problems
+        finally:
+            store.close()
+
+    @property
+    def numbers_in_store(self) -> bool:
+        """Tell whether the store sees to it that no cas number comes twice."""
+        return self.dsn.startswith("sqlite:") and self.profile["cas.start"] != "one"
+
+    def _read_first(self) -> tuple[Directory, list[str], int]:
+        directory, problems = self.read()
+        if self.numbers_in_store:
+            return directory, problems, 0
+        store = open_store(self.dsn, self.profile, lock_wait(self.profile, self.settings))
+        try:
+            return directory, problems, next(store.cas_numbers())
+        finally:
+            store.close()
+
+
+def print_of(directory: Directory) -> str:
+    """Return what tells a configuration from another one, in any process."""
+    row = directory.default.row
+    assert isinstance(row, Container)
+    naming = (directory.naming.charset.name, directory.naming.width)
+    return repr((row, directory.delimiter, directory.separator, directory.policies, naming))

@@ -1,0 +1,54 @@
+"""What several processes cannot serve as one process does: said before it is served, never answered wrongly."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kvref.errors import ConfigError
+from kvref.profiles import Profile
+from kvref.semantics.mapping import Directory
+from kvref.semantics.policies import Policy
+
+_IN_MEMORY: Final = (Policy.CACHE, Policy.BOTH)
+_KINDS: Final = ("get", "set", "delete", "flush")
+
+
+def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], *, database: bool) -> None:
+    """Refuse settings whose meaning rests on one process.
+
+    Args:
+        workers: 1 or more.
+        profile: in force.
+        settings: values by name.
+        database: the store is a server with transactions of its own.
+
+    Raises:
+        ConfigError: they need --workers 1.
+    """
+    reads, writes = (settings[f"daemon_memcached_{kind}_batch_size"] for kind in "rw")
+    if workers == 1:
+        return
+    if writes > 1 and not database:
+        raise ConfigError(
+            f"--workers {workers} and daemon_memcached_w_batch_size={writes}: over SQLite the pending writes and the"
+            " row locks of a batch are in the memory of one process: choose --workers 1,"
+            " daemon_memcached_w_batch_size=1 or a store mysql://"
+        )
+    if max(reads, writes) > 1 and profile["flush.other_batches"] == "committed":
+        raise ConfigError(
+            f"--workers {workers} and batches of {max(reads, writes)}: in profile {profile.name!r} flush_all commits"
+            " the batches of all connections, which a worker cannot do for another: choose --workers 1, batches of 1"
+            " or another profile"
+        )
+
+
+def refuse_policies(workers: int, directory: Directory) -> None:
+    """Refuse cache policies with a memory cache; raises ConfigError."""
+    policies = directory.policies
+    for kind in _KINDS:
+        policy: Policy = getattr(policies, kind)
+        if workers > 1 and policy in _IN_MEMORY:
+            raise ConfigError(
+                f"--workers {workers} and cache_policies: {kind} is {policy.value!r}: the memory cache belongs to one"
+                f" process: choose --workers 1, or write {Policy.TABLE.value!r} or {Policy.OFF.value!r}"
+            )

@@ -1,0 +1,209 @@
+"""One worker: a process that serves the connections which its parent hands on, and ends with it.
+
+It listens on nothing and takes no signals: what a terminal sends to all processes is for the parent to decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import uvloop
+
+from kvref.errors import ConfigError, KvrefError, StoreError
+from kvref.semantics.mapping import Directory
+from kvref.semantics.vbuckets import VBuckets
+from kvref.server.connection import Connection
+from kvref.server.server import Server
+from kvref.server.workers.channel import Channel
+from kvref.server.workers.counters import WorkerCounters, WorkerPrefixes
+from kvref.server.workers.marks import WorkerMarks
+from kvref.server.workers.memory import Seat
+from kvref.server.workers.plan import Plan, print_of
+from kvref.storage.sqlite import SQLiteStore
+
+if TYPE_CHECKING:
+    from kvref.storage.mysql import MySQLStore
+
+_log = logging.getLogger("kvref.server")
+
+IGNORED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+FAILED: Final = 2
+_AT_ONCE: Final = 64  # connections taken before the others have their turn
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+class OneOfSeveral:
+    """What a worker has together with the others.
+
+    Args:
+        plan: with the memory that they share.
+        number: of this worker, from 0.
+    """
+
+    def __init__(self, plan: Plan, number: int) -> None:
+        self._plan = plan
+        self._memory = memory = plan.memory
+        self._seat = memory.seat(number)
+        self._seat[Seat.PID] = os.getpid()
+        prefixes = WorkerPrefixes(memory, plan.prefixes, number)
+        self.counters = WorkerCounters(memory, prefixes, number)
+        self.vbuckets = VBuckets(memory.vbuckets)
+        self.marks = WorkerMarks(memory, plan.marks)
+        self.taken = 0  # connections handed to this process
+
+    def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:
+        """Return the counter of cas numbers: the file's, or that of all workers."""
+        return store.cas_numbers() if self._plan.numbers_in_store else self._memory.cas_numbers()
+
+    def publish(self, connections: int, most: int) -> None:
+        """Show the other workers what was counted, and how many connections there are and were at once."""
+        self._seat[Seat.CLOSED] = self.taken - connections
+        self._seat[Seat.MOST] = most
+        self.counters.publish()
+
+    def rows(self) -> dict[str, str]:
+        """Return the rows of `stats` that are about all workers; the process is the parent."""
+        seats = [self._memory.seat(number) for number in range(self._plan.workers)]
+        times = [_times(pid) for pid in (self._plan.pid, *(seat[Seat.PID] for seat in seats))]
+        user, system = (sum(each) for each in zip(*times, strict=True))
+        return {
+            "pid": str(self._plan.pid),
+            "uptime": str(int(time.time() - self._plan.started)),
+            "rusage_user": f"{user:.6f}",
+            "rusage_system": f"{system:.6f}",
+            "curr_connections": str(self._memory.connections() + 1),
+            "connection_structures": str(sum(seat[Seat.MOST] for seat in seats) + 1),
+        }
+
+
+class Worker:
+    """Serve until the parent says so, or is gone.
+
+    Args:
+        server: has the store and the configuration in force.
+        scope: what is shared.
+        channel: to the parent.
+    """
+
+    def __init__(self, server: Server, scope: OneOfSeveral, channel: Channel) -> None:
+        self._server = server
+        self._scope = scope
+        self._channel = channel
+        self._stop = asyncio.Event()
+        self._running: set[asyncio.Task[None]] = set()
+        self._read: tuple[dict[str, int], Directory] | None = None
+
+    async def run(self) -> None:
+        """Serve; raises ConfigError where the store cannot be served with these settings."""
+        loop = asyncio.get_running_loop()
+        self._server.open()
+        loop.add_reader(self._channel.fileno(), self._hear)
+        self._channel.say("ready")
+        await self._server.until(self._stop)
+        await self._server.drain()
+        loop.remove_reader(self._channel.fileno())
+
+    def _hear(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                heard = self._channel.hear()
+            except EOFError:
+                # As with one process that is killed: nobody is answered any more, and no descriptor is kept.
+                os._exit(FAILED)
+            if heard is None:
+                return
+            if isinstance(heard, socket.socket):
+                self._start(self._take(heard))
+                continue
+            what, _, settings = heard
+            if what == "read":
+                self._start(self._read_again(settings))
+            elif what == "take":
+                self._take_over()
+            elif what == "drop":
+                self._server.store.adopt(self._server.shared.directory)
+            elif what == "stop":
+                self._stop.set()
+
+    def _start(self, steps: asyncio._CoroutineLike[None]) -> None:
+        task = asyncio.get_running_loop().create_task(steps)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _take(self, connection: socket.socket) -> None:
+        connection.settimeout(0)
+        self._scope.taken += 1
+        make = partial(Connection, self._server)
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(make, connection)
+        except OSError as error:
+            connection.close()
+            _log.warning("a connection was lost before it was taken: %s", error)
+        self._server.publish()
+
+    async def _read_again(self, settings: dict[str, int]) -> None:
+        try:
+            self._read = settings, await self._server.driver.read_directory()
+        except (ConfigError, StoreError) as error:
+            self._channel.say("refused", str(error))
+        else:
+            self._channel.say("read", print_of(self._read[1]))
+
+    def _take_over(self) -> None:
+        assert self._read is not None
+        self._server.take(*self._read)
+        self._read = None
+        self._channel.say("taken")
+
+
+def work(plan: Plan, number: int, channel: Channel) -> NoReturn:
+    """Be a worker in a process that was just forked, to its end.
+
+    Args:
+        plan: what is served.
+        number: of the worker, from 0.
+        channel: to the parent.
+    """
+    status = FAILED
+    try:
+        store = plan.open()
+        store.adopt(plan.directory)
+        scope = OneOfSeveral(plan, number)
+        server = Server(store, plan.profile, lambda: plan.settings, scope, plan.directory)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(server, scope, channel))
+        store.close()
+        status = 0
+    except KvrefError as error:
+        channel.say("failed", str(error))
+    except Exception:  # noqa: BLE001 - logged whole
+        _log.exception("worker %d failed", number)
+    finally:
+        os._exit(status)
+
+
+async def _serve(server: Server, scope: OneOfSeveral, channel: Channel) -> None:
+    await Worker(server, scope, channel).run()
+
+
+def _times(pid: int) -> tuple[float, float]:
+    """Return the seconds that a process has used, as user and in the system; (0, 0) where it is gone."""
+    if pid == os.getpid():
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return usage.ru_utime, usage.ru_stime
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0.0, 0.0
+    fields = text.rpartition(")")[2].split()  # a program's name may hold blanks: proc(5)
+    return int(fields[11]) / _TICKS, int(fields[12]) / _TICKS
