@@ -26,7 +26,7 @@ from kvref.server.connection import Connection
 from kvref.server.drivers import Driver, driver_for
 from kvref.server.idle import IdleCommit, Rule
 from kvref.server.scope import Alone, Scope
-from kvref.server.settings import changed
+from kvref.server.settings import changed, warn_of_waiting
 from kvref.storage.isolation import isolation
 from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.rules import WireRules, wire_rules
@@ -171,6 +171,7 @@ class Server:
         except (ConfigError, StoreError) as error:
             _log.error("configuration not reloaded, the old one stays in force: %s", error)
             return
+        warn_of_waiting(self.settings, settings)
         report(self.profile, self.shared.directory, self.store.problems)
         _log.info("configuration reloaded")
 

@@ -93,19 +93,20 @@ def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, in
 
 
 def changed(current: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
-    """Return settings after a reload; a warning names each that waits for the next start.
+    """Return settings after a reload: those that wait for the next start stay.
 
     Args:
         current: in force.
         wanted: as they were read again.
     """
-    after = dict(current)
+    return current | {name: value for name, value in wanted.items() if SETTINGS[name].dynamic}
+
+
+def warn_of_waiting(current: dict[str, int], wanted: dict[str, int]) -> None:
+    """Log what of a reload waits for the next start; arguments as of `changed`."""
     for name, value in wanted.items():
-        if SETTINGS[name].dynamic:
-            after[name] = value
-        elif value != current[name]:
+        if not SETTINGS[name].dynamic and value != current[name]:
             _log.warning("setting %s stays %d until the next start", name, current[name])
-    return after
 
 
 def _split(pairs: list[str]) -> dict[str, str]:

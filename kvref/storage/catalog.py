@@ -19,17 +19,17 @@ from kvref.semantics.mapping import (
     option,
 )
 from kvref.storage.cache_policies import read_policies
-from kvref.storage.containers import Catalog, Container, check
+from kvref.storage.containers import Catalog, check, check_again
 
 
 class Kept(Protocol):
-    """Rows of `containers` that several processes of a server read once: the first reading counts for all of them."""
+    """Mappings that several processes of a server read once: the first reading counts for all of them."""
 
-    def row(self, key: str) -> Container | None:
-        """Return the row that is kept under a name."""
+    def find(self, name: str) -> Mapping | None:
+        """Return the mapping that is kept under a name, as it was read; of its columns only names are known."""
 
-    def keep(self, key: str, row: Container) -> Container:
-        """Keep a row, unless one is kept already; returns the one that is."""
+    def keep(self, name: str, mapping: Mapping) -> Mapping | None:
+        """Keep a mapping; returns the one, as `find` does, that is kept already, where there is one."""
 
 
 BUILT_IN: Final = {"table_map_delimiter": DEFAULT_DELIMITER, "separator": DEFAULT_SEPARATOR}
@@ -118,17 +118,19 @@ def find(
     """
     fold = naming.fold
     place = str if profile["containers.kept"] == "by-spelling" else fold
-    row = kept.row(place(name)) if kept is not None else None
+    first = kept.find(place(name)) if kept is not None else None
+    if first is not None:
+        check_again(first, catalog, profile)
+        return first, ""
     try:
-        if row is None:
-            row = next((row for row in catalog.containers() if fold(row.name) == fold(name)), None)
+        row = next((row for row in catalog.containers() if fold(row.name) == fold(name)), None)
         if row is None:
             return None, f"no container {name!r}"
         mapping = check(row, catalog, profile)
-        if kept is not None:
-            first = kept.keep(place(row.name), row)
-            if first != row and place(name) == place(row.name):
-                mapping = check(first, catalog, profile)
     except ConfigError as error:
         return None, str(error)
+    first = kept.keep(place(row.name), mapping) if kept is not None else None
+    if first is not None and place(name) == place(row.name):
+        check_again(first, catalog, profile)
+        return first, ""
     return mapping, ""

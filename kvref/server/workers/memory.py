@@ -26,7 +26,7 @@ class Lock(IntEnum):
 
     CAS = 0
     MARKS = 1
-    ROWS = 2
+    MAPPINGS = 2
 
 
 class Seat(IntEnum):

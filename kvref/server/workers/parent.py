@@ -22,7 +22,7 @@ from typing import Final
 from kvref.addresses import Address
 from kvref.errors import ConfigError, StoreError
 from kvref.server.server import report
-from kvref.server.settings import changed
+from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.workers.channel import Channel, pair
 from kvref.server.workers.listeners import listen
 from kvref.server.workers.memory import Seat
@@ -149,8 +149,9 @@ class Parent:
         for number in range(self._plan.workers):
             self._start(number)
         self._await("ready", START_SECONDS)
-        if len(self._children) < self._plan.workers:
-            raise ConfigError("a worker ended while it started: see the log")
+        ready = [child for child in self._children.values() if child.said is not None]
+        if len(ready) < self._plan.workers:
+            raise ConfigError(f"a worker ended, or was not ready within {START_SECONDS:g} s: see the log")
 
     def _start(self, number: int) -> None:
         ours, theirs = pair()
@@ -260,18 +261,20 @@ class Parent:
 
     def _reload(self) -> None:
         try:
-            self._agree(self._plan.read_settings())
+            wanted = self._plan.read_settings()
+            self._agree(changed(self._plan.settings, wanted))
         except (ConfigError, StoreError) as error:
             _log.error("configuration not reloaded, the old one stays in force: %s", error)
             return
+        warn_of_waiting(self._plan.settings, wanted)
         report(self._plan.profile, self._plan.directory, self._plan.problems)
         _log.info("configuration reloaded")
 
-    def _agree(self, wanted: dict[str, int]) -> None:
+    def _agree(self, settings: dict[str, int]) -> None:
         """Let all workers take one configuration, or none of them another; raises ConfigError or StoreError."""
         for _ in range(_READINGS):
             directory, problems = self._plan.read()
-            self._tell("read", wanted)
+            self._tell("read", settings)
             self._await("read", RELOAD_SECONDS)
             answers = [child.said or ("refused", "a worker did not answer") for child in self._children.values()]
             refused = [text for what, text in answers if what != "read"]
@@ -282,7 +285,7 @@ class Parent:
                 raise StoreError(refused[0])
         else:
             raise StoreError("the configuration tables change while they are read: try again")
-        self._plan.settings = changed(self._plan.settings, wanted)
+        self._plan.settings = settings
         self._plan.directory, self._plan.problems = directory, problems
         self._plan.kept.clear()
         self._tell("take")

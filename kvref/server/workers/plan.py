@@ -12,7 +12,7 @@ from kvref.semantics.mapping import Directory
 from kvref.semantics.vbuckets import VBuckets
 from kvref.server.server import lock_wait
 from kvref.server.workers.counters import SharedPrefixes
-from kvref.server.workers.kept_rows import KeptRows
+from kvref.server.workers.kept_mappings import KeptMappings
 from kvref.server.workers.marks import MarkTables
 from kvref.server.workers.memory import Memory
 from kvref.server.workers.refusals import refuse_policies
@@ -50,7 +50,7 @@ class Plan:
         self.directory, self.problems, first_cas = self._read_first()
         self.memory = Memory(self.workers, first_cas)
         VBuckets(self.memory.vbuckets).reset()
-        self.kept = KeptRows(self.memory)
+        self.kept = KeptMappings(self.memory)
         self.prefixes = SharedPrefixes(self.workers)
         self.marks = MarkTables()
 

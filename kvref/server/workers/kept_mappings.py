@@ -1,0 +1,79 @@
+"""Mappings as the worker that first needed them read them: until the next reload they count for all workers.
+
+A row of `containers`, or its table, may change between two readings; then the later reader has to see what the earlier
+one made of it, faults included.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import astuple
+from threading import Lock as ThreadLock
+from typing import Any, Final
+
+from kvref.semantics.mapping import Column, Kind, Mapping
+from kvref.server.workers.memory import Lock, Memory
+from kvref.storage.containers import Container
+
+_OPTIONAL: Final = ("flags", "cas", "expiry")
+
+
+class KeptMappings:
+    """Mappings by name, in a file without a name; any thread of any worker may ask.
+
+    Args:
+        memory: has the lock.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._file = os.memfd_create("kvref-containers")
+        self._threads = ThreadLock()  # a lock of the file is one for all threads of a process
+
+    def find(self, name: str) -> Mapping | None:
+        """Return the mapping that is kept under a name, as it was read; of its columns only names are known."""
+        with self._threads, self._memory.locked(Lock.MAPPINGS):
+            return self._read(name)
+
+    def keep(self, name: str, mapping: Mapping) -> Mapping | None:
+        """Keep a mapping; returns the one, as `find` does, that is kept already, where there is one."""
+        with self._threads, self._memory.locked(Lock.MAPPINGS):
+            found = self._read(name)
+            if found is None:
+                line = json.dumps([name, _written(mapping)]).encode() + b"\n"
+                os.pwrite(self._file, line, os.fstat(self._file).st_size)
+            return found
+
+    def clear(self) -> None:
+        """Forget all of them: the configuration is read again."""
+        with self._threads, self._memory.locked(Lock.MAPPINGS):
+            os.ftruncate(self._file, 0)
+
+    def _read(self, name: str) -> Mapping | None:
+        text = os.pread(self._file, os.fstat(self._file).st_size, 0)
+        known = (json.loads(line) for line in text.splitlines())
+        return next((_mapping(written) for kept, written in known if kept == name), None)
+
+
+def _written(mapping: Mapping) -> dict[str, Any]:
+    assert isinstance(mapping.row, Container)
+    columns = {what: getattr(mapping, what) for what in _OPTIONAL}
+    return {
+        "row": astuple(mapping.row),
+        "names": (mapping.name, mapping.schema, mapping.table, mapping.source, mapping.key.name),
+        "values": [column.name for column in mapping.values],
+        **{what: column and column.name for what, column in columns.items()},
+    }
+
+
+def _mapping(written: dict[str, Any]) -> Mapping:
+    name, schema, table, source, key = written["names"]
+    values = tuple(_column(each) for each in written["values"])
+    flags, cas, expiry = (written[what] and _column(written[what]) for what in _OPTIONAL)
+    row = Container(*written["row"])
+    return Mapping(name, schema, table, source, _column(key), values, flags, cas, expiry, row=row)
+
+
+def _column(name: str) -> Column:
+    return Column(name, Kind.TEXT)
