@@ -37,6 +37,8 @@ class Batch:
         pending: what the memory cache gets with the commit.
     """
 
+    __slots__ = ("_cursor", "_limits", "_pending", "_rules", "_wrote", "number", "reads", "writes", "writing")
+
     def __init__(self, limits: Limits, rules: Rules, pending: Pending) -> None:
         self._pending = pending
         self._limits = limits

@@ -12,6 +12,8 @@ class Pending:
         cache: the server's.
     """
 
+    __slots__ = ("_cache", "_rows")
+
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._rows: dict[Key, tuple[object, Entry | None]] = {}

@@ -75,6 +75,10 @@ class Shared:
 class Session:
     """The state of one connection: the mapping it is bound to, None while it uses the default one."""
 
+    __slots__ = (
+        "_bound", "_generation", "_started", "batch", "flushed", "pending", "rules", "shared", "stuck", "written_cas",
+    )  # fmt: skip
+
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
         self.rules = shared.rules

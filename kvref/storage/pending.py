@@ -46,7 +46,7 @@ class Transaction:
 
     versions: dict[Place, Version] = field(default_factory=dict)
     operations: list[Write] = field(default_factory=list)
-    locks: set[Place] = field(default_factory=set)
+    locks: dict[Place, None] = field(default_factory=dict)  # an empty set is three times as large
     snapshot: Rows | None = None
     waits_for: Transaction | None = None
 
@@ -88,7 +88,7 @@ class Pending:
     def lock(self, transaction: Transaction, place: Place) -> None:
         """Take a row's lock, where nobody holds it."""
         if self._holders.setdefault(place, transaction) is transaction:
-            transaction.locks.add(place)
+            transaction.locks[place] = None
 
     def end(self, transaction: Transaction) -> None:
         """Forget what a transaction wrote, and free its locks."""

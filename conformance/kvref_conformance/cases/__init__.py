@@ -21,6 +21,7 @@ CHAPTERS: Final = (
     "delete_flush",
     "limits",
     "connection",
+    "between",
     "touch",
     "meta_get",
     "meta_set",

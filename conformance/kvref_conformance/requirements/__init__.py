@@ -34,6 +34,7 @@ CHAPTERS: Final = (
     "cas",
     "multiget",
     "connection",
+    "between",
     "limits",
     "stats",
     "touch",
