@@ -10,6 +10,7 @@ _LONGEST: Final = 1 << 17  # bytes of a message; the text of an error is cut
 _LONGEST_TEXT: Final = 1 << 14
 _CONNECTION: Final = b"c"
 SEND_SECONDS: Final = 5.0
+LOST: Final = "lost"  # what is heard of a connection for which this process has no descriptor
 
 
 class Channel:
@@ -65,6 +66,8 @@ class Channel:
             raise EOFError from error
         if descriptors:
             return socket.socket(fileno=descriptors[0])
+        if data == _CONNECTION:
+            return LOST, "", {}  # recvmsg(2) leaves out what there is no descriptor for
         if not data:
             raise EOFError
         message: Any = json.loads(data)

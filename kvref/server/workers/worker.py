@@ -24,7 +24,7 @@ from kvref.semantics.mapping import Directory
 from kvref.semantics.vbuckets import VBuckets
 from kvref.server.connection import Connection
 from kvref.server.server import Server
-from kvref.server.workers.channel import Channel
+from kvref.server.workers.channel import LOST, Channel
 from kvref.server.workers.counters import WorkerCounters, WorkerPrefixes
 from kvref.server.workers.marks import WorkerMarks
 from kvref.server.workers.memory import Seat
@@ -100,6 +100,7 @@ class Worker:
         self._scope = scope
         self._channel = channel
         self._stop = asyncio.Event()
+        self._full = False  # the last connection found no descriptor
         self._running: set[asyncio.Task[None]] = set()
         self._read: tuple[dict[str, int], Directory] | None = None
 
@@ -126,7 +127,9 @@ class Worker:
                 self._start(self._take(heard))
                 continue
             what, _, settings = heard
-            if what == "read":
+            if what == LOST:
+                self._refuse()
+            elif what == "read":
                 self._start(self._read_again(settings))
             elif what == "take":
                 self._take_over()
@@ -140,8 +143,16 @@ class Worker:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
+    def _refuse(self) -> None:
+        if not self._full:
+            _log.error("connections are refused: this process has no descriptor left: raise `ulimit -n`")
+        self._full = True
+        self._scope.taken += 1
+        self._server.publish()
+
     async def _take(self, connection: socket.socket) -> None:
         connection.settimeout(0)
+        self._full = False
         self._scope.taken += 1
         make = partial(Connection, self._server)
         try:
