@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import cmp_to_key
+from typing import Final
 
 from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
@@ -13,6 +14,8 @@ from kvref.storage.isolation import Isolation
 from kvref.storage.pending import LockedError, Pending, Place, Transaction, Version
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_rows import Rows
+
+MOST_IDLE: Final = 16  # connections kept for the next snapshots
 
 
 class View:
@@ -95,7 +98,10 @@ class View:
         snapshot, transaction.snapshot = transaction.snapshot, None
         if snapshot is not None:
             snapshot.connection.rollback()
-            self._idle.append(snapshot)
+            if len(self._idle) < MOST_IDLE:
+                self._idle.append(snapshot)
+            else:
+                snapshot.connection.close()
 
     def close(self) -> None:
         """Close the connections of snapshots."""
