@@ -21,6 +21,7 @@ class Isolation:
         row_locks: a write waits for another transaction that has written the row (innodb_api_disable_rowlock).
         one_snapshot: level 1 keeps a snapshot for a batch of reads as level 2 does (iso fact `isolation.level_1`).
         deletes_seen: fact `isolation.deleted`.
+        most_uncommitted: bytes of pending writes that one transaction may have in memory.
         reads_held: fact `batch.of_reads`: a transaction, whatever it sees.
     """
 
@@ -31,6 +32,7 @@ class Isolation:
     one_snapshot: bool = False
     deletes_seen: bool = False
     reads_held: bool = False
+    most_uncommitted: int = 1 << 28
 
     @property
     def reads_uncommitted(self) -> bool:
@@ -79,4 +81,5 @@ def isolation(profile: Profile, settings: Mapping[str, int]) -> Isolation:
         one_snapshot=profile["isolation.level_1"] == "snapshot",
         deletes_seen=profile["isolation.deleted"] == "seen",
         reads_held=profile["batch.of_reads"] == "transaction",
+        most_uncommitted=settings["uncommitted_size_max"],
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
-from kvref.errors import KvrefError
+from kvref.errors import KvrefError, StoreError
 from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Row
@@ -13,6 +14,10 @@ from kvref.storage.sqlite_rows import Rows
 
 Place = tuple[str, Hashable]  # table and key, whatever its spelling
 Write = ports.Insert | ports.Update | ports.Remove
+
+
+# Bytes of a pending write beside its cells, as measured with short ones.
+_OVERHEAD: Final = 640
 
 
 class LockedError(KvrefError):
@@ -39,6 +44,7 @@ class Transaction:
     Args:
         versions: its rows.
         operations: what made them, in order: done again in the file at the commit.
+        size: bytes that those hold, as `Pending.add` counts them.
         locks: rows that others may not write.
         snapshot: a connection that still sees the file as it was.
         waits_for: whose lock it waits for.
@@ -46,15 +52,21 @@ class Transaction:
 
     versions: dict[Place, Version] = field(default_factory=dict)
     operations: list[Write] = field(default_factory=list)
+    size: int = 0
     locks: dict[Place, None] = field(default_factory=dict)  # an empty set is three times as large
     snapshot: Rows | None = None
     waits_for: Transaction | None = None
 
 
 class Pending:
-    """The open transactions of all connections."""
+    """The open transactions of all connections.
 
-    def __init__(self) -> None:
+    Args:
+        most: bytes of pending writes that one of them may have.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._holders: dict[Place, Transaction] = {}
         self._writers: dict[Transaction, None] = {}  # with versions; in the order in which they got their first
 
@@ -71,7 +83,18 @@ class Pending:
             yield from each.versions.items()
 
     def add(self, transaction: Transaction, place: Place, version: Version, operation: Write) -> None:
-        """Keep what a transaction wrote."""
+        """Keep what a transaction wrote.
+
+        Raises:
+            StoreError: its writes hold too much; those before stay.
+        """
+        size = transaction.size + _size(operation)
+        if size > self._most:
+            raise StoreError(
+                f"out of memory: the batch has {len(transaction.operations)} pending writes, and uncommitted_size_max"
+                f" lets them hold {self._most} bytes"
+            )
+        transaction.size = size
         self._writers.setdefault(transaction)
         transaction.versions[place] = version
         transaction.operations.append(operation)
@@ -99,6 +122,7 @@ class Pending:
         transaction.locks.clear()
         transaction.versions.clear()
         transaction.operations.clear()
+        transaction.size = 0
         transaction.waits_for = None
         self._writers.pop(transaction, None)
 
@@ -114,3 +138,8 @@ class Pending:
                 raise ports.DeadlockError("deadlock")
             other = other.waits_for
         transaction.waits_for = holder
+
+
+def _size(operation: Write) -> int:
+    cells = (operation.key,) if isinstance(operation, ports.Remove) else (operation.row.key, *operation.row.values)
+    return _OVERHEAD + sum(len(cell) for cell in cells if isinstance(cell, str | bytes))

@@ -35,7 +35,7 @@ class Transactions:
     def __init__(self, store: SQLiteStore, isolation: Isolation, settle: Callable[[], None]) -> None:
         self._store = store
         self._isolation = isolation
-        self._pending = Pending()
+        self._pending = Pending(isolation.most_uncommitted)
         self._view = View(store, self._pending, isolation, settle)
         self._touched: set[Transaction] = set()  # since the last commit of a tick
 

@@ -1,0 +1,66 @@
+"""What clients can make the server keep has a bound, and what goes beyond it is told."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from serving import ask, serving
+
+BATCH = (
+    "daemon_memcached_w_batch_size=1000",
+    "daemon_memcached_r_batch_size=1000",
+    "innodb_api_bk_commit_interval=1000",
+)
+OPTIONS = [word for pair in (*BATCH, "uncommitted_size_max=65536") for word in ("--set", pair)]
+TOLD = (
+    b"SERVER_ERROR out of memory: the batch has 39 pending writes, and uncommitted_size_max lets them hold 65536 bytes"
+)
+
+
+def put(number: int, size: int) -> bytes:
+    return b"set k%d 0 0 %d\r\n%b\r\n" % (number, size, b"x" * size)
+
+
+def test_a_batch_that_holds_too_much_refuses_writes_and_keeps_what_it_has(tmp_path: Path) -> None:
+    with serving(tmp_path / "x.sqlite", *OPTIONS) as served, served.connect() as a, served.connect() as b:
+        assert [ask(a, put(number, 1000)) for number in range(10, 49)] == [b"STORED\r\n"] * 39
+        assert ask(a, put(49, 1000)) == TOLD + b"\r\n"
+        assert ask(b, put(50, 1000)) == b"STORED\r\n"  # another batch
+        assert ask(a, b"get k49\r\n") == b"END\r\n"
+        assert ask(a, b"get k48\r\n").startswith(b"VALUE k48 0 1000\r\n")
+        assert ask(a, b"get @@aaa.AA\r\nquit\r\n").endswith(b"<EOF>")
+    with serving(tmp_path / "x.sqlite") as served, served.connect() as a:
+        found = [number for number in range(10, 51) if ask(a, b"get k%d\r\n" % number) != b"END\r\n"]
+        assert found == [*range(10, 49), 50]
+
+
+def test_short_writes_count_too(tmp_path: Path) -> None:
+    with serving(tmp_path / "x.sqlite", *OPTIONS) as served, served.connect() as a:
+        answers = ask(a, b"".join(put(number, 1) for number in range(200))).splitlines()
+        assert answers.count(b"STORED") == 65536 // (640 + len("k99x")) == 101
+        assert answers[101].startswith(b"SERVER_ERROR out of memory: the batch has 101 pending writes")
+
+
+@pytest.mark.parametrize("profile", ["mysql-8.0", "kvref"])
+def test_an_announced_length_is_not_waited_for_without_end(tmp_path: Path, profile: str) -> None:
+    with serving(tmp_path / "x.sqlite", "--profile", profile) as served, served.connect() as a:
+        a.sendall(b"set k 0 0 %d\r\n" % ((64 << 20) + 1))
+        assert a.recv(100) == b"SERVER_ERROR object too large for cache\r\n"
+
+
+def test_few_connections_are_kept_for_snapshots(tmp_path: Path) -> None:
+    def opened(pid: int) -> int:
+        return sum("x.sqlite" in each.readlink().name for each in Path(f"/proc/{pid}/fd").iterdir())
+
+    level = ("--set", "innodb_api_trx_level=2", "--set", "daemon_memcached_r_batch_size=2")
+    with serving(tmp_path / "x.sqlite", *level) as served, ExitStack() as stack:
+        few = opened(served.process.pid)
+        clients = [stack.enter_context(served.connect()) for _ in range(40)]
+        for client in clients:
+            assert ask(client, b"get AA\r\n").startswith(b"VALUE")
+        assert opened(served.process.pid) >= few + 40
+        for client in clients:  # each batch is full
+            assert ask(client, b"get AA\r\n").startswith(b"VALUE")
+        assert opened(served.process.pid) <= few + 16 * 3
