@@ -67,6 +67,8 @@ SETTINGS: Final = {
         Setting(
             "row_cache_bytes", 64 << 20, 0, 1 << 40, "bytes",
             "rows of a SQLite file kept for gets, where no batches are in force; 0 keeps none", dynamic=True,
+        ),
+        Setting(
             "uncommitted_size_max", 1 << 28, 1 << 16, 1 << 40, "bytes",
             "what the pending writes of one batch may hold over SQLite, each counted with 640 bytes more",
         ),

@@ -278,9 +278,7 @@ def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(served: Ser
         served.wait_for("worker 1 is started again")
         until(lambda: sum(writer.is_alive() for writer in writers) == 3)
         went_on = [writer.acknowledged for writer in writers]
-        time.sleep(0.3)
-        grown = sum(writer.acknowledged > before for writer, before in zip(writers, went_on, strict=True))
-        assert grown == 3
+        until(lambda: sum(w.acknowledged > before for w, before in zip(writers, went_on, strict=True)) == 3)
         assert alive in workers(served)
         assert len(workers(served)) == 2
         with clients(served, 2) as more:
@@ -293,6 +291,26 @@ def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(served: Ser
         rows = dict(database.execute("SELECT c1, c2 FROM demo_test").fetchall())
         assert differences(writers, SHARED, rows) == []
     database.close()
+
+
+def test_a_file_that_is_gone_is_not_made_anew(served: Served) -> None:
+    Path(served.store).rename(Path(served.store).with_name("moved"))
+    served.reload()
+    told = "was deleted or replaced: restart the server"
+    assert told in served.wait_for("configuration not reloaded")
+    os.kill(workers(served)[0], signal.SIGKILL)
+    assert told in served.wait_for("a worker cannot start")
+    assert not Path(served.store).exists()
+    with clients(served, 1) as (client,):
+        assert told.encode() in ask(client, b"get AA\r\n")
+        os.kill(workers(served)[0], signal.SIGKILL)
+        assert client.recv(100) == b""
+        until(lambda: "".join(served.log).count("was killed by SIGKILL") == 2)
+    # Nobody is left; who connects waits for a worker that can start.
+    with served.connect() as client:
+        client.sendall(b"get AA\r\n")
+        Path(served.store).with_name("moved").rename(served.store)
+        assert client.recv(100).startswith(b"VALUE AA")
 
 
 def test_a_killed_parent_takes_its_workers_along(served: Served) -> None:

@@ -14,8 +14,7 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,11 +26,11 @@ from kvref.server.workers.channel import Channel, pair
 from kvref.server.workers.listeners import listen
 from kvref.server.workers.memory import Seat
 from kvref.server.workers.plan import Plan, print_of
-from kvref.server.workers.worker import IGNORED, work
+from kvref.server.workers.signals import Signals, ignore
+from kvref.server.workers.worker import work
 
 _log = logging.getLogger("kvref.server")
 
-_HANDLED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 START_SECONDS: Final = 60.0
 RELOAD_SECONDS: Final = 60.0
 # A worker that ended sooner than this after its start is not started again before as much time has passed.
@@ -53,6 +52,7 @@ class _Child:
         since: monotonic time of its start.
         given: counts connections handed to any worker, as of the last one for this.
         said: its latest message, None since a question.
+        ready: it takes connections.
     """
 
     number: int
@@ -61,6 +61,7 @@ class _Child:
     since: float
     given: int = 0
     said: tuple[str, str] | None = None
+    ready: bool = False
 
 
 class Parent:
@@ -80,10 +81,11 @@ class Parent:
         self._accepting = False
         self._children: dict[int, _Child] = {}
         self._selector = selectors.DefaultSelector()
-        self._signals, self._waker = socket.socketpair()
+        self._signals = Signals()
+        self._selector.register(self._signals, selectors.EVENT_READ, self._heed_signals)
         self._due: list[tuple[float, Callable[[], None]]] = []
         self._given = 0
-        self._stopping = self._reloads = False
+        self._started = self._stopping = self._reloads = False
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT.
@@ -91,7 +93,7 @@ class Parent:
         Raises:
             ConfigError: a worker cannot serve this.
         """
-        with self._taking_signals():
+        with self._signals.taken():
             try:
                 self._start_all()
                 report(self._plan.profile, self._plan.directory, self._plan.problems)
@@ -108,22 +110,8 @@ class Parent:
             finally:
                 self._stop()
 
-    @contextmanager
-    def _taking_signals(self) -> Iterator[None]:
-        for end in (self._signals, self._waker):
-            end.settimeout(0)
-        self._selector.register(self._signals, selectors.EVENT_READ, self._heed_signals)
-        signal.set_wakeup_fd(self._waker.fileno())
-        before = {number: signal.signal(number, lambda *_: None) for number in _HANDLED}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(-1)
-
     def _heed_signals(self) -> None:
-        for number in self._signals.recv(4096):
+        for number in self._signals.arrived():
             if number == signal.SIGHUP:
                 self._reloads = True
             else:
@@ -149,34 +137,30 @@ class Parent:
         for number in range(self._plan.workers):
             self._start(number)
         self._await("ready", START_SECONDS)
-        ready = [child for child in self._children.values() if child.said is not None]
-        if len(ready) < self._plan.workers:
+        if sum(child.ready for child in self._children.values()) < self._plan.workers:
             raise ConfigError(f"a worker ended, or was not ready within {START_SECONDS:g} s: see the log")
+        self._started = True
 
     def _start(self, number: int) -> None:
         ours, theirs = pair()
-        # A signal in between would be taken twice.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
-        pid = os.fork()
+        with self._signals.held_back():
+            pid = os.fork()
+            if pid == 0:
+                ignore()
         if pid == 0:
-            signal.set_wakeup_fd(-1)
-            for each in IGNORED:
-                signal.signal(each, signal.SIG_IGN)
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            ours.close()
-            self._let_go()
-            work(self._plan, number, theirs)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            work(self._plan, number, theirs, lambda: self._let_go(ours))
         theirs.close()
         child = self._children[number] = _Child(number, pid, ours, time.monotonic(), self._given)
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(child))
 
-    def _let_go(self) -> None:
+    def _let_go(self, ours: Channel) -> None:
         """Close what only the parent may hold: a copy of it in a worker would hide the parent's end."""
+        ours.close()
         self._selector.close()
         for child in self._children.values():
             child.channel.close()
-        for each in (*self._listeners, self._signals, self._waker):
+        self._signals.close()
+        for each in self._listeners:
             each.close()
 
     def _hear(self, child: _Child) -> None:
@@ -187,7 +171,9 @@ class Parent:
             return
         if isinstance(heard, tuple):
             child.said = heard[:2]
-            if heard[0] == "failed" and not self._accepting:
+            if heard[0] == "ready":
+                self._welcome(child)
+            if heard[0] == "failed" and not (self._started or self._stopping):
                 raise ConfigError(heard[1])
             if heard[0] == "failed":
                 _log.error("a worker cannot start: %s", heard[1])
@@ -206,12 +192,13 @@ class Parent:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         _log.error("worker %d, pid %d, %s: its connections are closed", child.number + 1, child.pid, how)
         lived = time.monotonic() - child.since
-        self._later(0 if lived >= SHORT_LIFE else SHORT_LIFE, lambda: self._start_again(child.number))
+        self._later(0 if lived >= SHORT_LIFE else SHORT_LIFE, lambda: self._start(child.number))
 
-    def _start_again(self, number: int) -> None:
-        self._start(number)
-        _log.info("worker %d is started again, pid %d", number + 1, self._children[number].pid)
-        self._accept_from_now_on()
+    def _welcome(self, child: _Child) -> None:
+        child.ready = True
+        if self._started and not self._stopping:
+            _log.info("worker %d is started again, pid %d", child.number + 1, child.pid)
+            self._accept_from_now_on()
 
     def _accept_from_now_on(self) -> None:
         if not self._accepting:
@@ -227,7 +214,7 @@ class Parent:
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(_AT_ONCE):
-            if not self._children:
+            if not any(child.ready for child in self._children.values()):
                 self._accept_no_more()  # those who connect wait for the next worker
                 return
             try:
@@ -246,7 +233,7 @@ class Parent:
 
     def _hand_on(self, connection: socket.socket) -> None:
         memory = self._plan.memory
-        seats = {child: memory.seat(child.number) for child in self._children.values()}
+        seats = {child: memory.seat(child.number) for child in self._children.values() if child.ready}
         loads = {child: seat[Seat.GIVEN] - seat[Seat.CLOSED] for child, seat in seats.items()}
         for child in sorted(loads, key=lambda child: (loads[child], child.given)):
             try:
@@ -320,5 +307,4 @@ class Parent:
         while self._children:
             self._turn(None)
         self._selector.close()
-        for each in (self._signals, self._waker):
-            each.close()
+        self._signals.close()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kvref.errors import StoreError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Directory
 from kvref.semantics.vbuckets import VBuckets
@@ -19,6 +20,7 @@ from kvref.server.workers.refusals import refuse_policies
 from kvref.storage.containers import Container
 from kvref.storage.dsn import open_store
 from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite_file import SCHEME, identity, path_of
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -47,6 +49,8 @@ class Plan:
     started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
+        self._path = path_of(self.dsn) if self.dsn.startswith(SCHEME) else None
+        self._file = self._path and identity(self._path)
         self.directory, self.problems, first_cas = self._read_first()
         self.memory = Memory(self.workers, first_cas)
         VBuckets(self.memory.vbuckets).reset()
@@ -55,10 +59,14 @@ class Plan:
         self.marks = MarkTables()
 
     def open(self) -> SQLiteStore | MySQLStore:
-        """Open the store; no connection of it may live across a fork. Raises as `open_store`."""
-        store = open_store(self.dsn, self.profile, lock_wait(self.profile, self.settings))
-        store.kept = self.kept
-        return store
+        """Open the store; no connection of it may live across a fork.
+
+        Raises:
+            StoreError: as `open_store`, or the file is not the one that was there at the start.
+        """
+        if self._path is not None and identity(self._path) != self._file:
+            raise StoreError(f"store {self._path} was deleted or replaced: restart the server")
+        return open_store(self.dsn, self.profile, lock_wait(self.profile, self.settings))
 
     def read(self) -> tuple[Directory, list[str]]:
         """Read the configuration; returns it with one sentence for each row that cannot be used.
@@ -67,7 +75,7 @@ class Plan:
             ConfigError: nothing usable, or what several processes cannot serve.
             StoreError: the store cannot be read.
         """
-        store = open_store(self.dsn, self.profile, lock_wait(self.profile, self.settings))
+        store = self.open()
         try:
             directory = store.read_directory()
             refuse_policies(self.workers, directory)
@@ -78,13 +86,13 @@ class Plan:
     @property
     def numbers_in_store(self) -> bool:
         """Tell whether the store sees to it that no cas number comes twice."""
-        return self.dsn.startswith("sqlite:") and self.profile["cas.start"] != "one"
+        return self._path is not None and self.profile["cas.start"] != "one"
 
     def _read_first(self) -> tuple[Directory, list[str], int]:
         directory, problems = self.read()
         if self.numbers_in_store:
             return directory, problems, 0
-        store = open_store(self.dsn, self.profile, lock_wait(self.profile, self.settings))
+        store = self.open()
         try:
             return directory, problems, next(store.cas_numbers())
         finally:

@@ -9,10 +9,9 @@ import asyncio
 import logging
 import os
 import resource
-import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("kvref.server")
 
-IGNORED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 FAILED: Final = 2
 _AT_ONCE: Final = 64  # connections taken before the others have their turn
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -177,17 +175,20 @@ class Worker:
         self._channel.say("taken")
 
 
-def work(plan: Plan, number: int, channel: Channel) -> NoReturn:
+def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) -> NoReturn:
     """Be a worker in a process that was just forked, to its end.
 
     Args:
         plan: what is served.
         number: of the worker, from 0.
         channel: to the parent.
+        let_go: closes what the parent keeps.
     """
     status = FAILED
     try:
+        let_go()
         store = plan.open()
+        store.kept = plan.kept
         store.adopt(plan.directory)
         scope = OneOfSeveral(plan, number)
         server = Server(store, plan.profile, lambda: plan.settings, scope, plan.directory)
