@@ -81,8 +81,7 @@ class BinaryParser(Input):
     """
 
     def __init__(self, rules: WireRules) -> None:
-        super().__init__()
-        self._rules = rules
+        super().__init__(rules)
         self._after: c.Command | None = None  # answered once what is to be thrown away has arrived
 
     def next_command(self) -> c.Command | None:
@@ -174,6 +173,9 @@ class BinaryParser(Input):
             self._position, self._discard = value_at, header.value_length
             return _refused(header, TOO_LARGE, removes)
         end = value_at if opcode.leaves_value else value_at + header.value_length
+        if len(self._buffer) < end and self._holds_too_much(value_at):
+            self._position, self._discard = value_at, header.value_length
+            return _refused(header, TOO_LARGE)
         if len(self._buffer) < end:
             return None
         extras = bytes(self._buffer[self._position + HEADER_SIZE : key_at])

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from kvref.wire.rules import WireRules
+
+MOST_OF_A_VALUE: Final = 64 << 20  # bytes
+
 
 class Input:
-    """Incoming bytes of one connection; a parser takes commands from their beginning."""
+    """Incoming bytes of one connection; a parser takes commands from their beginning.
 
-    def __init__(self) -> None:
+    Args:
+        rules: the grammar facts in force.
+    """
+
+    def __init__(self, rules: WireRules) -> None:
+        self._rules = rules
         self.closed = False  # the connection must be closed after the commands taken so far are answered
         self._buffer = bytearray()
         self._position = 0  # start of what is not parsed yet
@@ -25,6 +36,14 @@ class Input:
     def feed(self, data: bytes) -> None:
         """Append bytes as they arrived."""
         self._buffer += data
+
+    def _holds_too_much(self, start: int) -> bool:
+        """Tell whether more of a value has arrived than is kept, where the profile takes values of any length.
+
+        Args:
+            start: where the value begins.
+        """
+        return self._rules.value_limit is None and len(self._buffer) - start > MOST_OF_A_VALUE
 
     def _compact(self) -> None:
         del self._buffer[: self._position]

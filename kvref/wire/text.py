@@ -13,7 +13,7 @@ from kvref.wire import meta
 from kvref.wire import replies as r
 from kvref.wire.grammar import parse_line
 from kvref.wire.input import Input
-from kvref.wire.lines import Block, Discard
+from kvref.wire.lines import TOO_LARGE, Block, Discard
 from kvref.wire.rules import WireRules
 
 # memcached.c try_read_command: a line of more than 1024 bytes without an end is only waited for when it is a get.
@@ -36,8 +36,7 @@ class TextParser(Input):
     """
 
     def __init__(self, rules: WireRules) -> None:
-        super().__init__()
-        self._rules = rules
+        super().__init__(rules)
         self._scanned = 0  # up to here no line end was found
         self._block: Block | None = None
 
@@ -75,6 +74,9 @@ class TextParser(Input):
         start = self._position
         end = start + block.length
         if len(self._buffer) < end + (2 if self._rules.checks_data_end else 0):
+            if self._holds_too_much(start):
+                self._block, self._discard = None, block.length + 2
+                return c.Refused(TOO_LARGE, block.store.noreply)
             self._compact()
             return None
         self._block = None

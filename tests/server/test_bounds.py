@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -43,11 +44,30 @@ def test_short_writes_count_too(tmp_path: Path) -> None:
         assert answers[101].startswith(b"SERVER_ERROR out of memory: the batch has 101 pending writes")
 
 
-@pytest.mark.parametrize("profile", ["mysql-8.0", "kvref"])
-def test_an_announced_length_is_not_waited_for_without_end(tmp_path: Path, profile: str) -> None:
-    with serving(tmp_path / "x.sqlite", "--profile", profile) as served, served.connect() as a:
-        a.sendall(b"set k 0 0 %d\r\n" % ((64 << 20) + 1))
-        assert a.recv(100) == b"SERVER_ERROR object too large for cache\r\n"
+TOO_LARGE = b"SERVER_ERROR object too large for cache\r\n"
+LENGTH = (64 << 20) + 1000
+
+
+def test_a_value_of_any_announced_length_is_waited_for_and_not_kept_without_end(tmp_path: Path) -> None:
+    with serving(tmp_path / "x.sqlite", "--profile", "mysql-8.0") as served, served.connect() as a:
+        a.sendall(b"set k 0 0 2147483000\r\n" + b"x" * (64 << 20))
+        a.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            a.recv(100)
+        a.settimeout(10)
+        a.sendall(b"x" * 1000)
+        assert a.recv(100) == TOO_LARGE
+    with serving(tmp_path / "x.sqlite", "--profile", "mysql-8.0") as served, served.connect() as a:
+        data = b"set k 0 0 %d\r\n%b\r\nget k\r\n" % (2 * LENGTH, bytes(2 * LENGTH))
+        assert ask(a, data) == TOO_LARGE + b"END\r\n"
+        frame = struct.pack(">BBHBBHIIQ", 0x80, 0x01, 1, 8, 0, 0, 9 + 2 * LENGTH, 0, 0) + bytes(8) + b"k"
+        with served.connect() as binary:
+            binary.sendall(frame + bytes(2 * LENGTH) + struct.pack(">BBHBBHIIQ", 0x80, 0x0A, 0, 0, 0, 0, 0, 7, 0))
+            answer = b""
+            while not answer.endswith(struct.pack(">IQ", 7, 0)):
+                answer += binary.recv(100)
+        assert answer[:8] == struct.pack(">BBHBBH", 0x81, 0x01, 0, 0, 0, 3)
+        assert answer.count(b"\x81\x0a") == 1
 
 
 def test_few_connections_are_kept_for_snapshots(tmp_path: Path) -> None:
