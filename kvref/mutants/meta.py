@@ -60,7 +60,7 @@ def lets_everybody_win() -> None:
 @breaks("KV-MD-014")
 def keeps_marks_over_a_write() -> None:
     """A mark is about a key, whatever is stored under it."""
-    put(marks, "_content", lambda entry: 1)
+    put(marks, "content_of", lambda entry: 1)
 
 
 @breaks("KV-MD-008")

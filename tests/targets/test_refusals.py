@@ -51,6 +51,7 @@ def test_list_names_every_target_with_its_profile(kvref_json: Run) -> None:
         "kvref-mysql-8.0": "kvref",
         "kvref-mysql-9.7": "kvref",
         "kvref-sqlite": "kvref",
+        "kvref-sqlite-workers": "kvref",
         "mariadb": None,
         "mysql-8.0": None,
         "mysql-9.7": None,
