@@ -6,16 +6,15 @@ import asyncio
 import logging
 import time
 from functools import partial
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
-from kvref.semantics.session import Session, Shared
+from kvref.semantics.session import Session
 from kvref.semantics.verbs import execute
-from kvref.server.drivers import Driver
+from kvref.server.host import Host
 from kvref.server.shortcut import Shortcut
 from kvref.wire import commands as c
 from kvref.wire.protocol import Parser, encode, parser
 from kvref.wire.replies import Closed, Reply, ServerError
-from kvref.wire.rules import WireRules
 from kvref.wire.text import TextParser
 
 _log = logging.getLogger("kvref.server")
@@ -26,22 +25,6 @@ TURN_SECONDS: Final = 0.01
 MOST_PENDING: Final = 256 << 10  # bytes of input that may wait for their turn
 _PLAIN: Final = c.Get([], with_cas=False)  # stands for what the shortcut answered
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
-
-
-class Host(Protocol):
-    """What a connection needs of its server."""
-
-    shared: Shared
-    driver: Driver
-    wire_rules: WireRules
-    connections: set[Connection]
-    most_connections: int
-
-    def publish(self) -> None:
-        """Show other processes of the port what was counted."""
-
-    def forget(self, connection: Connection) -> None:
-        """Take note that a connection is gone."""
 
 
 class Connection(asyncio.Protocol):
@@ -98,8 +81,7 @@ class Connection(asyncio.Protocol):
         if shortcut is not None and shortcut.live and self._host.driver.look():
             reply = None if self._out else shortcut.hit(data)
             if reply is not None:
-                shared.counters.bytes_written += len(reply)
-                self._transport.write(reply)  # type: ignore[union-attr]  # it is there while data comes
+                self._write(reply)
                 return
             data = self._take(shortcut, data)
             if not data:
@@ -121,16 +103,20 @@ class Connection(asyncio.Protocol):
         taken, waits = shortcut.take(data, replies)
         if not taken:
             return data
-        size = sum(map(len, replies))
-        self._host.shared.counters.bytes_written += size
         if waits or self._out:
+            size = sum(map(len, replies))
+            self._host.shared.counters.bytes_written += size
             self._out += [(_PLAIN, reply) for reply in replies]
             self._owed += size
             self._flush()
         else:
-            assert self._transport is not None
-            self._transport.write(replies[0] if len(replies) == 1 else b"".join(replies))
+            self._write(b"".join(replies))
         return data[taken:]
+
+    def _write(self, reply: bytes) -> None:
+        self._host.shared.counters.bytes_written += len(reply)
+        self._host.publish()
+        self._transport.write(reply)  # type: ignore[union-attr]  # it is there while data comes
 
     def eof_received(self) -> bool:
         """Close when the client has no more to say, once everything it asked is answered."""

@@ -139,19 +139,25 @@ class TickDriver:
         self._transactions.close()
 
     def look(self) -> bool:
-        """Learn what others did to the file, once in a tick; tells whether what is kept of its rows is valid."""
+        """Learn what others did to the file; tells whether what is kept of its rows is valid.
+
+        Asked whenever bytes arrive: a commit may come between two reads of one tick, and the second may know of it.
+        """
         self._commands += 1
+        if self._looked and (not self._valid or self.store.unchanged()):
+            return self._valid
         if not self._looked:
-            self._looked, self._valid = True, False
+            self._looked = True
             self._loop.call_soon(self._forget_look)
-            try:
-                self.store.refresh()
-            except BusyError:
-                pass  # the next tick looks again
-            except StoreError as error:
-                self._down = str(error)
-            else:
-                self._down, self._valid = "", True
+        self._valid = False
+        try:
+            self.store.refresh()
+        except BusyError:
+            pass  # the next tick looks again
+        except StoreError as error:
+            self._down = str(error)
+        else:
+            self._down, self._valid = "", True
         return self._valid
 
     def _forget_look(self) -> None:

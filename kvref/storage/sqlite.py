@@ -30,6 +30,7 @@ from kvref.storage.sqlite_rows import Rows
 from kvref.storage.sqlite_schema import SQLiteCatalog, create
 from kvref.storage.sqlite_statements import Statements
 from kvref.storage.sqlite_sync import Log
+from kvref.storage.sqlite_watch import Watch
 
 _log = logging.getLogger("kvref.storage")
 
@@ -68,6 +69,8 @@ class SQLiteStore:
         self._catalog = SQLiteCatalog(self._connection, profile)
         self._rows = Rows(self._connection, self._sql, self._catalog.referenced)
         self._file = identity(path)
+        self._watch: Watch | None = None
+        self._header = b""  # as of the last refresh
 
     def initialise(self) -> bool:
         """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
@@ -90,6 +93,8 @@ class SQLiteStore:
             self.sync()
         self._log.close()
         self._connection.close()
+        if self._watch is not None:
+            self._watch.close()
 
     def sync(self) -> None:
         """Bring what is committed to the disk, which may take a while; any thread may. Raises StoreError."""
@@ -123,18 +128,28 @@ class SQLiteStore:
         if identity(self.path) != self._file:
             raise StoreError(f"store {self.path} was deleted or replaced: restart the server")
         try:
-            data = self._others_wrote()
-            if data == self._data_version:
+            self._watch = self._watch or Watch(self._connection)
+            header = self._watch.header()
+            if header == self._header:
                 return
-            (version,) = self._connection.execute("PRAGMA schema_version").fetchone()
+            data = self._others_wrote()
+            if data != self._data_version:
+                self._look_at_schema()
         except sqlite3.Error as error:
             raise self.translated(error) from error
+        self._data_version, self._header = data, header
+
+    def unchanged(self) -> bool:
+        """Tell whether nobody has committed since `refresh`."""
+        return self._watch is not None and self._watch.header() == self._header
+
+    def _look_at_schema(self) -> None:
+        (version,) = self._connection.execute("PRAGMA schema_version").fetchone()
         if version != self._schema_version:
             self._forget_tables()
             for mapping in list(self._mappings):
                 check_again(mapping, self._catalog, self.profile)
             self._schema_version = version
-        self._data_version = data
 
     def _others_wrote(self) -> int:
         version: int

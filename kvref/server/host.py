@@ -1,0 +1,27 @@
+"""What a connection needs of the server that has accepted it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from kvref.semantics.session import Shared
+    from kvref.server.connection import Connection
+    from kvref.server.drivers import Driver
+    from kvref.wire.rules import WireRules
+
+
+class Host(Protocol):
+    """What a connection needs of its server."""
+
+    shared: Shared
+    driver: Driver
+    wire_rules: WireRules
+    connections: set[Connection]
+    most_connections: int
+
+    def publish(self) -> None:
+        """Show other processes of the port what was counted."""
+
+    def forget(self, connection: Connection) -> None:
+        """Take note that a connection is gone."""
