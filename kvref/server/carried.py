@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from kvref.semantics.ports import Operation, Steps
+from kvref.semantics.ports import Cell, Lookup, Operation, Steps
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_places import Spelling
 from kvref.wire.replies import Reply
@@ -54,3 +54,9 @@ class Command:
     spelling: Spelling = 0
     place: Hashable = None
     written: bool = False
+
+    @property
+    def key(self) -> Cell:
+        """Return what it looks up."""
+        assert isinstance(self.operation, Lookup)
+        return self.operation.key

@@ -11,13 +11,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
+from kvref.semantics.session import Session
+from kvref.semantics.shortcut import ordinary_mapping
 from kvref.server.carried import Command
 from kvref.server.gathered import Gathered
 from kvref.server.own_link import OwnLink
+from kvref.server.plain_get import PlainGet, PlainGets
 from kvref.server.pooled_driver import PooledDriver
 from kvref.server.write_group import WriteGroup
 from kvref.storage.isolation import Isolation
@@ -37,6 +40,7 @@ AVOIDED: Final = 5.0
 MOST_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
 _LONGEST: Final = 1 << 20
 _BYTES_OF_KEY: Final = 1024  # in a statement
+C = TypeVar("C")
 
 
 class CoalescingDriver(PooledDriver):
@@ -49,9 +53,11 @@ class CoalescingDriver(PooledDriver):
 
     def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
         super().__init__(store, isolation, apart=LINKS)
-        self._reads, self._writes = Gathered(), Gathered()
+        self._reads: Gathered[Command | PlainGet] = Gathered()
+        self._writes: Gathered[Command] = Gathered()
         self._reader = OwnLink(store, isolation, self._pool)
         self._writer = OwnLink(store, isolation, self._pool)
+        self._plain: dict[Mapping, PlainGets] = {}
         self._reading = self._writing = False
         self._avoided: dict[str, float] = {}  # until when (loop time), by table
 
@@ -73,17 +79,46 @@ class CoalescingDriver(PooledDriver):
                 self._writing = True
                 self._start(self._work(self._writes, self._writer, self._write))
         else:
-            self._reads.add(self.store.alike(operation.mapping), command)
-            if not self._reading:
-                self._reading = True
-                self._start(self._work(self._reads, self._reader, self._read))
+            self._gather(operation.mapping, command)
+
+    def _gather(self, mapping: Mapping, command: Command | PlainGet) -> None:
+        self._reads.add(self.store.alike(mapping), command)
+        if not self._reading:
+            self._reading = True
+            self._start(self._work(self._reads, self._reader, self._read))
+
+    def plain_gets(self, session: Session) -> PlainGets | None:
+        """Return what gathers the plain gets of a connection, None where none of them is."""
+        mapping = ordinary_mapping(session)
+        if mapping is None:
+            return None
+        found = self._plain.get(mapping)
+        if found is None or not found.live:
+            self._plain = {each: gets for each, gets in self._plain.items() if gets.live}
+            found = self._plain[mapping] = PlainGets(mapping, session, self._gather_plain)
+        return found
+
+    def _gather_plain(self, mapping: Mapping, get: PlainGet) -> bool:
+        # At other levels a get may lock, and after a pause the tables are looked at first.
+        if self._isolation.level or not self.looked_lately or self._is_avoided(mapping):
+            return False
+        places = self.store.places(mapping)
+        spelling = places.spelled(get.key) if places.known else None
+        if spelling is None:
+            return False
+        get.spelling = spelling
+        self._gather(mapping, get)
+        return True
+
+    def _is_avoided(self, mapping: Mapping) -> bool:
+        return bool(self._avoided) and self._avoided.get(mapping.source, 0) > self._loop.time()
 
     def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
         """Tell whether a look-up may travel with others, and note what tells its row from theirs."""
         rules = self._isolation
         if rules.level and not lookup.for_update and (rules.reads_lock or rules.shows_deletes):
             return False
-        if self._avoided and self._avoided.get(lookup.mapping.source, 0) > self._loop.time():
+        if self._is_avoided(lookup.mapping):
             return False
         places = self.store.places(lookup.mapping)
         spelling = places.spelled(lookup.key) if places.known else None
@@ -98,13 +133,13 @@ class CoalescingDriver(PooledDriver):
         return True
 
     async def _work(
-        self, waiting: Gathered, link: OwnLink, carry_out: Callable[[Mapping, list[Command]], Awaitable[None]]
+        self, waiting: Gathered[C], link: OwnLink, carry_out: Callable[[Mapping, list[C]], Awaitable[None]]
     ) -> None:
         try:
             while waiting:
                 await carry_out(*waiting.take(partial(self._width, link)))
         finally:
-            if waiting is self._reads:
+            if link is self._reader:
                 self._reading = False
             else:
                 self._writing = False
@@ -114,27 +149,30 @@ class CoalescingDriver(PooledDriver):
         width = min(self.store.login.together, MOST_BYTES // bytes_of_row(mapping))
         return max(1, width if link.longest is None else min(width, link.longest // _BYTES_OF_KEY))
 
-    async def _read(self, mapping: Mapping, commands: list[Command]) -> None:
+    async def _read(self, mapping: Mapping, commands: list[Command | PlainGet]) -> None:
         asked = {each.spelling: each for each in commands}
         try:
-            rows = await self._reader.call(Link.look_up_all, mapping, [key_of(each) for each in asked.values()])
+            rows = await self._reader.call(Link.look_up_all, mapping, [each.key for each in asked.values()])
             found, certain = self.store.places(mapping).match(asked, rows)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             self.give_up(mapping, commands, error)
             return
         for each in commands:
             row = found.get(each.spelling)
-            if row is None and not certain:
-                self.alone(each)
-            else:
+            sure = row is not None or certain
+            if isinstance(each, PlainGet):
+                each.answer(row) if sure else each.give_up()
+            elif sure:
                 self.advance(each, row)
+            else:
+                self.alone(each)
 
     async def _write(self, mapping: Mapping, commands: list[Command]) -> None:
         left_over = await WriteGroup(self, self._writer, mapping, commands).carry_out()
         if left_over:
             self._writes.put_back(mapping, left_over)
 
-    def give_up(self, mapping: Mapping, commands: Iterable[Command], error: Exception) -> None:
+    def give_up(self, mapping: Mapping, commands: Iterable[Command | PlainGet], error: Exception) -> None:
         """Go on with commands whose common look-up failed, where they stand, or with the reason.
 
         Args:
@@ -145,7 +183,9 @@ class CoalescingDriver(PooledDriver):
         if isinstance(error, ports.LockWaitError):
             self._avoided[mapping.source] = self._loop.time() + AVOIDED
         for each in commands:
-            if isinstance(error, HangError):
+            if isinstance(each, PlainGet):
+                each.give_up()
+            elif isinstance(error, HangError):
                 self.stop(each, error)
             else:
                 self.alone(each, stale=isinstance(error, AgainError | LostError))
@@ -182,12 +222,6 @@ class CoalescingDriver(PooledDriver):
     def reply(self, command: Command, reply: Reply) -> None:
         """Reply; what fails behind it is that connection's and not that of the others."""
         self._loop.call_soon(command.done, reply)
-
-
-def key_of(command: Command) -> ports.Cell:
-    """Return what a command looks up."""
-    assert isinstance(command.operation, ports.Lookup)
-    return command.operation.key
 
 
 def bytes_of_row(mapping: Mapping) -> int:

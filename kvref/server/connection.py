@@ -11,6 +11,8 @@ from typing import Final, cast
 from kvref.semantics.session import Session
 from kvref.semantics.verbs import execute
 from kvref.server.host import Host
+from kvref.server.outbox import Outbox
+from kvref.server.plain_get import PlainGets
 from kvref.server.shortcut import Shortcut
 from kvref.wire import commands as c
 from kvref.wire.protocol import Parser, encode, parser
@@ -47,17 +49,16 @@ class Connection(asyncio.Protocol):
         self._lost = ""  # why such a commit failed: told in the place of the next answer
         self._generation = host.shared.directory.generation
         self._transport: asyncio.Transport | None = None
-        self._out: list[tuple[c.Command, bytes]] = []
+        self._out = Outbox(host.driver, self._send, self._settled)
         self._command: c.Command | None = None  # what waits for another writer
-        # Commits that replies wait for, at most two: its number, and how many of `_out` are covered when it is through.
-        self._waits: list[tuple[int, int]] = []
         self._scheduled = False  # the rest of the input waits for its turn
-        self._owed = 0  # bytes of replies not handed to the transport
         self._eof = False  # the client sends no more
         self._ending = False  # nothing more is carried out
         self._reading = True
         self._paused = False  # the client does not read
-        self._shortcut: Shortcut | None = None  # None also while anything waits in front of what arrives
+        # None also while anything waits in front of what arrives.
+        self._shortcut: Shortcut | None = None
+        self._gets: PlainGets | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start a session."""
@@ -86,6 +87,10 @@ class Connection(asyncio.Protocol):
             data = self._take(shortcut, data)
             if not data:
                 return
+        gets = self._gets
+        if gets is not None and gets.take(data, partial(self._got, data, gets)):
+            self._command, self._gets = _PLAIN, None
+            return
         if shared.rules.reload_silences and self._generation != shared.directory.generation:
             return
         if not self._heard:
@@ -97,21 +102,35 @@ class Connection(asyncio.Protocol):
 
     def _take(self, shortcut: Shortcut, data: bytes) -> bytes:
         """Answer the plain commands at the beginning of some input; returns the rest of it."""
-        if self._owed > TURN_BYTES:
+        if self._out.owed > TURN_BYTES:
             return data
         replies: list[bytes] = []
         taken, waits = shortcut.take(data, replies)
         if not taken:
             return data
         if waits or self._out:
-            size = sum(map(len, replies))
-            self._host.shared.counters.bytes_written += size
-            self._out += [(_PLAIN, reply) for reply in replies]
-            self._owed += size
-            self._flush()
+            self._host.shared.counters.bytes_written += sum(map(len, replies))
+            self._out.add(_PLAIN, replies)
+            self._out.flush()
         else:
             self._write(b"".join(replies))
         return data[taken:]
+
+    def _got(self, data: bytes, gets: PlainGets, reply: bytes | None) -> None:
+        """Reply to a plain get, or carry it out the long way."""
+        self._command = None
+        if reply is None:
+            self._parser.feed_first(data)
+        elif self._transport is not None:
+            self._write(reply)
+            if not (self._parser.pending or self._eof or self._ending or self._paused):
+                self._gets = gets
+                return
+        if self._transport is None:
+            self._commit()
+            return
+        self._throttle()
+        self._run()
 
     def _write(self, reply: bytes) -> None:
         self._host.shared.counters.bytes_written += len(reply)
@@ -122,12 +141,12 @@ class Connection(asyncio.Protocol):
         """Close when the client has no more to say, once everything it asked is answered."""
         self._eof = True
         self._run()
-        return True  # the sending side stays open until `_flush` closes it
+        return True  # the sending side stays open until `_send` closes it
 
     def pause_writing(self) -> None:
         """Stop reading while the client does not: replies must not pile up."""
         self._paused = True
-        self._shortcut = None
+        self._shortcut = self._gets = None
         self._throttle()
 
     def resume_writing(self) -> None:
@@ -139,8 +158,8 @@ class Connection(asyncio.Protocol):
     def end(self) -> None:
         """Close once the replies of commands already carried out are sent."""
         self._ending = True
-        self._shortcut = None
-        self._flush()
+        self._shortcut = self._gets = None
+        self._out.flush()
 
     @property
     def batch_since(self) -> float | None:
@@ -190,21 +209,22 @@ class Connection(asyncio.Protocol):
             self._batch_since = batch.number, self.quiet_since
 
     def _run(self) -> None:
-        self._shortcut = None
+        self._shortcut = self._gets = None
         self._carry_out()
         waits = self._scheduled or self._committing or self._paused or self._ending or self._command is not None
         if not waits and not self._lost and self._parser.between_commands:
             self._shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
+            self._gets = self._host.driver.plain_gets(self._session)
 
     def _carry_out(self) -> None:
         if self._scheduled or self._committing:
             return
         until = time.monotonic() + TURN_SECONDS
         while self._command is None and not self._paused and not self._ending:
-            if self._owed > TURN_BYTES or time.monotonic() > until:
+            if self._out.owed > TURN_BYTES or time.monotonic() > until:
                 # Its turn is over: what it is owed goes out first, and the others come before the rest.
                 self._scheduled = True
-                self._flush()
+                self._out.flush()
                 asyncio.get_running_loop().call_soon(self._next_turn)
                 self._throttle()
                 return
@@ -223,11 +243,11 @@ class Connection(asyncio.Protocol):
                 self._throttle()
                 break
             self._answer(command, reply)
-        self._flush()
+        self._out.flush()
 
     def _next_turn(self) -> None:
         self._scheduled = False
-        if self._waits:
+        if self._out.waits:
             return  # goes on when the commit is through
         self._throttle()
         self._run()
@@ -253,46 +273,22 @@ class Connection(asyncio.Protocol):
             self._ending = True
         line = encode(command, reply, self._session.written_cas)
         if line:
-            self._out.append((command, line))
-            self._owed += len(line)
+            self._out.add(command, (line,))
             self._host.shared.counters.bytes_written += len(line)
 
-    def _flush(self) -> None:
-        number = self._host.driver.unsettled
-        if number is None:
-            if not self._waits:
-                self._send(len(self._out))
-        elif self._waits and self._waits[-1][0] == number:
-            self._waits[-1] = number, len(self._out)
-        else:
-            self._waits.append((number, len(self._out)))
-            self._host.driver.when_settled(number, self._settle)
-
-    def _send(self, count: int) -> None:
-        lines = [line for _, line in self._out[:count]]
-        del self._out[:count]
-        self._owed -= sum(map(len, lines))
+    def _send(self, data: bytes) -> None:
         self._host.publish()
         if self._transport is not None:
-            if lines:
-                self._transport.write(b"".join(lines))
-            if self._ending and self._command is None and not self._waits:
+            if data:
+                self._transport.write(data)
+            if self._ending and self._command is None and not self._out.waits:
                 self._transport.close()
 
-    def _settle(self, lost: str) -> None:
-        (_, covered), *later = self._waits
-        self._waits = [(number, count - covered) for number, count in later]
-        if lost:
-            # What the tick wrote is gone and what it read may never have been: no reply of it may stand.
-            failure = ServerError(lost)
-            failed = [(command, encode(command, failure, 0)) for command, _ in self._out[:covered]]
-            self._owed += sum(len(line) for _, line in failed) - sum(len(line) for _, line in self._out[:covered])
-            self._out[:covered] = failed
-            if self._host.shared.rules.cache_holds_rows:
-                self._host.shared.cache.clear()
-        self._send(covered)
-        if not self._waits and (self._out or self._shortcut is None):
-            self._flush()
+    def _settled(self, lost: bool) -> None:
+        if lost and self._host.shared.rules.cache_holds_rows:
+            self._host.shared.cache.clear()
+        if not self._out.waits and (self._out or self._shortcut is None):
+            self._out.flush()
             self._throttle()
             self._run()
 
@@ -300,7 +296,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             return
         # Input that waits for the connection's turn is bounded; a data block that is still coming must be read.
-        behind = self._scheduled or bool(self._waits) or self._committing or self._command is not None
+        behind = self._scheduled or self._out.waits or self._committing or self._command is not None
         reading = not self._paused and not (behind and self._parser.pending > MOST_PENDING)
         if reading != self._reading:
             self._reading = reading

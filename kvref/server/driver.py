@@ -25,8 +25,9 @@ from kvref.semantics.ports import (
     takes_lock,
 )
 from kvref.semantics.session import Session
+from kvref.semantics.shortcut import ordinary_mapping
 from kvref.server.group_commit import GroupCommit
-from kvref.server.shortcut import Shortcut, shortcut_mapping
+from kvref.server.shortcut import Shortcut
 from kvref.storage.isolation import Isolation
 from kvref.storage.pending import LockedError, Transaction
 from kvref.storage.row_cache import CachedTable
@@ -112,7 +113,7 @@ class TickDriver:
         """
         if not self.store.cache.limit or self._isolation.batches:
             return None
-        mapping = shortcut_mapping(session)
+        mapping = ordinary_mapping(session)
         if mapping is None:
             return None
         table = self.store.cache.table(mapping, dirty=self.store.dirty)
@@ -123,6 +124,9 @@ class TickDriver:
                 self.store, table, session, wire_rules, lambda: bool(self._parked)
             )
         return found
+
+    def plain_gets(self, session: Session) -> None:
+        """Return None: the shortcut answers them."""
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""

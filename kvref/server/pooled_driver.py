@@ -30,6 +30,7 @@ from kvref.semantics.ports import (
 from kvref.semantics.session import Session
 from kvref.server.carried import Command, Transaction
 from kvref.server.deleted import without_deleted
+from kvref.server.plain_get import PlainGets
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import MySQLStore
@@ -117,6 +118,15 @@ class PooledDriver:
     def _go_on(self, command: Command, *, stale: bool) -> None:
         """Carry a command out from its operation on; `stale`: it begins anew, after a look at the tables."""
         self._start(self._carry_out(command, stale))
+
+    @property
+    def looked_lately(self) -> bool:
+        """Tell whether it is not yet time to look at the tables again."""
+        return self._loop.time() - self._looked <= LOOK_EVERY
+
+    def plain_gets(self, session: Session) -> PlainGets | None:  # noqa: ARG002 - the protocol's
+        """Return None: each has its own statement."""
+        return None
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""

@@ -1,8 +1,8 @@
 """Plain gets and sets over SQLite without the long way: `get WORD …` and `set WORD FLAGS 0 LENGTH` of ordinary rows.
 
 Whatever is not plain is left to the parser, the verbs and the driver, which answer everything; here is nothing that
-they would answer otherwise. What must hold of server and connection stands in `shortcut_mapping` and the driver, what
-of a table and its rows in `sqlite_plain.py`.
+they would answer otherwise. What must hold of server and connection stands in `semantics/shortcut.py` and the driver,
+what of a table and its rows in `sqlite_plain.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import Final
 
 from kvref.errors import KvrefError
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.policies import Policy
 from kvref.semantics.ports import Row
 from kvref.semantics.session import Session
 from kvref.storage.row_cache import CachedTable
@@ -149,14 +147,3 @@ class Shortcut:
             return None
         self._counters.cmd_set += 1
         return STORED
-
-
-def shortcut_mapping(session: Session) -> Mapping | None:
-    """Return the mapping on which plain commands of a session are plain, None where there is none."""
-    policies = session.shared.directory.policies
-    if policies.get is not Policy.TABLE or policies.set is not Policy.TABLE:
-        return None
-    mapping = session.plain_mapping
-    if mapping is None or mapping.fault or mapping.blind or mapping.beginning:
-        return None
-    return mapping

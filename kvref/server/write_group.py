@@ -83,7 +83,7 @@ class WriteGroup:
         self._waiting = [each for each in self._waiting if first.setdefault(each.place, each) is not each]
         turn = list(first.values())
         try:
-            keys = [_key(each) for each in turn]
+            keys = [each.key for each in turn]
             rows, all_of_them = await self._link.call(mysql_together.lock, self._mapping, keys)
         except Exception as error:
             self._driver.give_up(self._mapping, [*turn, *self._waiting], error)
@@ -208,8 +208,3 @@ def _end(command: Command) -> None:
             answer = None
     except StopIteration:
         return
-
-
-def _key(command: Command) -> ports.Cell:
-    assert isinstance(command.operation, ports.Lookup)
-    return command.operation.key

@@ -7,9 +7,9 @@ Each commit, by whatever connection, writes the header of the wal-index before i
 from __future__ import annotations
 
 import mmap
+import os
 import sqlite3
-from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from kvref.errors import StoreError
 
@@ -31,10 +31,10 @@ class Watch:
         (_, _, path), *_ = connection.execute("PRAGMA database_list").fetchall()
         # SQLite's locks are on this file, and a process that closes it anywhere loses them (POSIX): see `close`.
         try:
-            self._file: BinaryIO = Path(f"{path}-shm").open("rb")  # closed by `close`
+            self._file = os.open(f"{path}-shm", os.O_RDONLY)
         except OSError as error:
             raise StoreError(f"cannot read the wal-index {path}-shm: {error.strerror}") from error
-        self._index = mmap.mmap(self._file.fileno(), HEADER, access=mmap.ACCESS_READ)
+        self._index = mmap.mmap(self._file, HEADER, access=mmap.ACCESS_READ)
 
     def header(self) -> bytes:
         """Return what every commit changes."""
@@ -43,4 +43,4 @@ class Watch:
     def close(self) -> None:
         """Close the file; only when no connection of this process to it is open."""
         self._index.close()
-        self._file.close()
+        os.close(self._file)

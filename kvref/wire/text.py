@@ -45,6 +45,11 @@ class TextParser(Input):
         """Tell whether what arrives is the beginning of a command."""
         return not self._buffer and self._block is None and not self._discard and not self.closed
 
+    def feed_first(self, data: bytes) -> None:
+        """See `Input.feed_first`."""
+        super().feed_first(data)
+        self._scanned = 0
+
     def next_command(self) -> c.Command | None:
         """Return the next complete command, or None when more bytes are needed."""
         while not self.closed:

@@ -1,0 +1,72 @@
+"""Replies of one connection on their way out: in order, each after the commit that holds what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kvref.server.drivers import Driver
+from kvref.wire import commands as c
+from kvref.wire.protocol import encode
+from kvref.wire.replies import ServerError
+
+
+class Outbox:
+    """What one connection is owed.
+
+    Args:
+        driver: tells which commit replies must wait for.
+        send: takes bytes that may leave; called with none where a connection that ends may be closed.
+        settled: called when a commit that replies waited for is through, and told whether it failed.
+    """
+
+    def __init__(self, driver: Driver, send: Callable[[bytes], None], settled: Callable[[bool], None]) -> None:
+        self._driver = driver
+        self._send = send
+        self._settled = settled
+        self._replies: list[tuple[c.Command, bytes]] = []
+        # Commits that replies wait for, at most two: its number, and how many replies it covers.
+        self._waits: list[tuple[int, int]] = []
+        self.owed = 0  # bytes
+
+    def __bool__(self) -> bool:
+        return bool(self._replies)
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether anything waits for a commit."""
+        return bool(self._waits)
+
+    def add(self, command: c.Command, replies: Iterable[bytes]) -> None:
+        """Keep replies until `flush`; `command` says how a failure is told instead of each."""
+        for reply in replies:
+            self._replies.append((command, reply))
+            self.owed += len(reply)
+
+    def flush(self) -> None:
+        """Send what may leave now; the rest follows by itself."""
+        number = self._driver.unsettled
+        if number is None:
+            if not self._waits:
+                self._release(len(self._replies))
+        elif self._waits and self._waits[-1][0] == number:
+            self._waits[-1] = number, len(self._replies)
+        else:
+            self._waits.append((number, len(self._replies)))
+            self._driver.when_settled(number, self._settle)
+
+    def _release(self, count: int) -> None:
+        ready = b"".join([reply for _, reply in self._replies[:count]])
+        del self._replies[:count]
+        self.owed -= len(ready)
+        self._send(ready)
+
+    def _settle(self, lost: str) -> None:
+        (_, covered), *later = self._waits
+        self._waits = [(number, count - covered) for number, count in later]
+        if lost:
+            # What the tick wrote is gone and what it read may never have been: no reply of it may stand.
+            failed = [(command, encode(command, ServerError(lost), 0)) for command, _ in self._replies[:covered]]
+            self.owed += sum(len(line) for _, line in failed) - sum(len(line) for _, line in self._replies[:covered])
+            self._replies[:covered] = failed
+        self._release(covered)
+        self._settled(bool(lost))
