@@ -25,7 +25,7 @@ from kvref.storage.row_cache import RowCache
 from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite_counter import reserved_numbers
 from kvref.storage.sqlite_errors import BusyError, StatementError, translating
-from kvref.storage.sqlite_file import OPEN_WAIT, identity, opened
+from kvref.storage.sqlite_file import OPEN_WAIT, opened
 from kvref.storage.sqlite_rows import Rows
 from kvref.storage.sqlite_schema import SQLiteCatalog, create
 from kvref.storage.sqlite_statements import Statements
@@ -55,8 +55,6 @@ class SQLiteStore:
         self._sql = PerMapping(Statements)
         self._rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
         self._mappings: WeakSet[Mapping] = WeakSet()
-        self._schema_version = 0
-        self._data_version = 0  # changes with every commit of another connection, and with no other
         self._naming = Naming()
         self._writing = False
         self._failures = 0  # commits that failed
@@ -64,13 +62,11 @@ class SQLiteStore:
         try:
             self._connection = opened(self.path, self.profile)
             self._log = Log(self._connection)
+            self._watch = Watch(path, self._connection)
         except sqlite3.Error as error:
             raise StoreError(f"store {path}: {error}") from error
         self._catalog = SQLiteCatalog(self._connection, profile)
         self._rows = Rows(self._connection, self._sql, self._catalog.referenced)
-        self._file = identity(path)
-        self._watch: Watch | None = None
-        self._header = b""  # as of the last refresh
 
     def initialise(self) -> bool:
         """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
@@ -93,8 +89,7 @@ class SQLiteStore:
             self.sync()
         self._log.close()
         self._connection.close()
-        if self._watch is not None:
-            self._watch.close()
+        self._watch.close()
 
     def sync(self) -> None:
         """Bring what is committed to the disk, which may take a while; any thread may. Raises StoreError."""
@@ -125,38 +120,22 @@ class SQLiteStore:
             BusyError: not to be read just now.
             StoreError: the file is gone or was replaced, or SQLite failed.
         """
-        if identity(self.path) != self._file:
-            raise StoreError(f"store {self.path} was deleted or replaced: restart the server")
         try:
-            self._watch = self._watch or Watch(self._connection)
-            header = self._watch.header()
-            if header == self._header:
-                return
-            data = self._others_wrote()
-            if data != self._data_version:
-                self._look_at_schema()
+            now = self._watch.look()
         except sqlite3.Error as error:
             raise self.translated(error) from error
-        self._data_version, self._header = data, header
-
-    def unchanged(self) -> bool:
-        """Tell whether nobody has committed since `refresh`."""
-        return self._watch is not None and self._watch.header() == self._header
-
-    def _look_at_schema(self) -> None:
-        (version,) = self._connection.execute("PRAGMA schema_version").fetchone()
-        if version != self._schema_version:
+        written, altered = self._watch.changes(now)
+        if written:
+            self.cache.clear()
+        if altered:
             self._forget_tables()
             for mapping in list(self._mappings):
                 check_again(mapping, self._catalog, self.profile)
-            self._schema_version = version
+        self._watch.accept(now)
 
-    def _others_wrote(self) -> int:
-        version: int
-        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        if version != self._data_version:
-            self.cache.clear()
-        return version
+    def unchanged(self) -> bool:
+        """Tell whether nobody has committed since `refresh`."""
+        return self._watch.unchanged()
 
     def _forget_tables(self) -> None:
         self.cache.retire()
@@ -308,7 +287,8 @@ class SQLiteStore:
         if not self._writing:
             self._connection.execute("BEGIN IMMEDIATE")
             self._writing = True
-            self._others_wrote()  # since this tick looked
+            if self._watch.data_version() != self._watch.known_data:
+                self.cache.clear()  # others have written since this tick looked
 
     def _load(self, name: str) -> Mapping | None:
         mapping, problem = catalog.find(self._catalog, self.profile, self._naming, name, self.kept)

@@ -33,8 +33,8 @@ PLUGIN: Final = "mysql-8.0-plugin"
 # More than any table here needs: what is not in it is measured from the disk.
 OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
 DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
-# Nobody outside sees this pragma: the server sets it on each connection it opens.
-SYNCHRONOUS: Final = "FULL, as kvref/storage/sqlite_file.py has it"
+# Nobody outside sees it: kvref/storage/sqlite_sync.py does itself what FULL does in each commit.
+SYNCHRONOUS: Final = "as FULL: fdatasync of the log before a write is answered"
 
 
 @dataclass(frozen=True, slots=True)
