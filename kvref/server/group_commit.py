@@ -18,7 +18,7 @@ from kvref.storage.sqlite import SQLiteStore
 _log = logging.getLogger("kvref.server")
 
 # How long a commit waits for more writes, in seconds, while commands keep coming: with none it comes at once.
-GATHER: Final = 0.002
+GATHER: Final = 0.001
 Settled = Callable[[str], None]
 
 
