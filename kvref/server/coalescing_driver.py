@@ -27,9 +27,12 @@ from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import MySQLStore
 from kvref.storage.mysql_errors import AgainError, HangError, LostError
 from kvref.storage.mysql_link import Link
+from kvref.storage.mysql_places import Spelling
 from kvref.wire.replies import Reply, ServerError
 
 _log = logging.getLogger("kvref.server")
+
+Found = tuple[dict[Spelling, ports.Row], bool]
 
 LINKS: Final = 2  # one reads, one writes
 FEWEST_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
@@ -152,8 +155,7 @@ class CoalescingDriver(PooledDriver):
     async def _read(self, mapping: Mapping, commands: list[Command | PlainGet]) -> None:
         asked = {each.spelling: each for each in commands}
         try:
-            rows = await self._reader.call(Link.look_up_all, mapping, [each.key for each in asked.values()])
-            found, certain = self.store.places(mapping).match(asked, rows)
+            found, certain = await self._look_up(mapping, asked)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             self.give_up(mapping, commands, error)
             return
@@ -166,6 +168,11 @@ class CoalescingDriver(PooledDriver):
                 self.advance(each, row)
             else:
                 self.alone(each)
+
+    async def _look_up(self, mapping: Mapping, asked: dict[Spelling, Command | PlainGet]) -> Found:
+        """Return what is found, and whether there is no more for certain."""
+        rows = await self._reader.call(Link.look_up_all, mapping, [each.key for each in asked.values()])
+        return self.store.places(mapping).match(asked, rows)
 
     async def _write(self, mapping: Mapping, commands: list[Command]) -> None:
         left_over = await WriteGroup(self, self._writer, mapping, commands).carry_out()

@@ -73,4 +73,8 @@ def driver_for(store: SQLiteStore | MySQLStore, isolation: Isolation, lock_wait:
     few = store.login.most(batches=isolation.batches) < coalescing_driver.FEWEST_CONNECTIONS
     if isolation.batches or few or store.login.together < coalescing_driver.FEWEST_TOGETHER:
         return pooled_driver.PooledDriver(store, isolation)
+    if store.login.handlersocket:
+        from kvref.server import handlersocket_driver  # noqa: PLC0415 - as above
+
+        return handlersocket_driver.HandlerSocketDriver(store, isolation)
     return coalescing_driver.CoalescingDriver(store, isolation)

@@ -15,6 +15,7 @@ from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Directory, Mapping, Naming
 from kvref.semantics.ports import LoadMapping, Operation, Recheck
+from kvref.storage import handlersocket_server
 from kvref.storage.catalog import Kept
 from kvref.storage.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
@@ -77,6 +78,8 @@ class MySQLStore:
             ConfigError: nothing usable, see `catalog.read_directory`.
             StoreError: the server is not reached, or refuses.
         """
+        if self.login.handlersocket:
+            handlersocket_server.check(self)
         directory, self.problems = self.look_up_directory()
         return self.adopt(directory)
 

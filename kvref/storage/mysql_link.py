@@ -139,6 +139,25 @@ class Link:
             self._say(f"SET TRANSACTION ISOLATION LEVEL {_LEVELS[READ_UNCOMMITTED]}")
             return self._rows.present(mapping, keys)
 
+    def begin(self) -> None:
+        """Begin a transaction, which keeps the tables that are read in it as they are.
+
+        Raises:
+            KvrefError: as `execute`.
+        """
+        with self._errors():
+            self._take_level()
+            self._begin()
+
+    def say(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement that is not about rows of mappings.
+
+        Raises:
+            KvrefError, LockWaitError: as `execute`.
+        """
+        with self._errors():
+            return self._say(sql)
+
     def commit(self) -> str | None:
         """Make the transaction durable; returns why it is lost, or that its outcome is not known."""
         self.in_transaction = False

@@ -7,7 +7,7 @@ import os
 import ssl
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -23,6 +23,7 @@ from kvref.storage.dsn import MYSQL, without_password
 _log = logging.getLogger("kvref.storage")
 
 PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
+SECRET: Final = "KVREF_HANDLERSOCKET_SECRET"  # noqa: S105 - the variable's name
 PORT: Final = 3306
 MOST_CONNECTIONS: Final = 16
 MOST_WITH_BATCHES: Final = 64  # an open batch holds one
@@ -30,8 +31,9 @@ ANSWER_SECONDS: Final = 10
 MOST_TOGETHER: Final = 128
 _NAMES: Final = (
     "unix_socket", "password_file", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity", "connections", "timeout",
-    "coalesce",
+    "coalesce", "handlersocket", "handlersocket_level", "handlersocket_secret_file",
 )  # fmt: skip
+_LEVELS: Final = ("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE")
 _FORM: Final = f"write mysql://USER@HOST[:PORT]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
 _LONGEST_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
 _LONGEST_PATIENCE: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
@@ -68,6 +70,9 @@ class Login:
         timeout: seconds that a connection may take, and an answer besides the wait for a lock.
         text: the DSN, for messages.
         together: at most so many keys in one statement; below 2 each command has statements of its own.
+        handlersocket: TCP port of MariaDB's HandlerSocket for reading; 0: it is not used.
+        handlersocket_level: isolation level with which that started, in the server's words; "": as the server says.
+        secret: for it, from the environment or a file.
     """
 
     host: str
@@ -80,6 +85,9 @@ class Login:
     timeout: int
     text: str
     together: int = MOST_TOGETHER
+    handlersocket: int = 0
+    handlersocket_level: str = ""
+    secret: str = field(default="", repr=False)
 
     def patience(self, lock_wait: float) -> float:
         """Return after how many seconds without an answer the server counts as hanging."""
@@ -158,25 +166,39 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         raise ConfigError(f"store {shown!r}: {error}: {_FORM}") from error
     together = _number(dsn, given, "coalesce", 1000, least=0) if "coalesce" in given else MOST_TOGETHER
     return Login(
-        parts.hostname or "", port, unquote(parts.username), _password(dsn, given, environment), socket,
+        parts.hostname or "", port, unquote(parts.username),
+        _secret(dsn, given, environment, "password_file", PASSWORD), socket,
         _tls(dsn, given), _number(dsn, given, "connections", 1000) if "connections" in given else None,
         _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn, together,
+        *_handlersocket(dsn, given, environment),
     )  # fmt: skip
 
 
-def _password(dsn: str, given: dict[str, str], environment: Mapping[str, str]) -> str:
-    path = given.get("password_file")
+def _handlersocket(dsn: str, given: dict[str, str], environment: Mapping[str, str]) -> tuple[int, str, str]:
+    if "handlersocket" not in given:
+        return 0, "", ""
+    if "ssl_ca" in given:
+        raise ConfigError(f"store {dsn!r}: HandlerSocket has no TLS: leave handlersocket or ssl_ca out")
+    level = given.get("handlersocket_level", "").upper()
+    if level and level not in _LEVELS:
+        raise ConfigError(f"store {dsn!r}: handlersocket_level={level}: one of {', '.join(_LEVELS)}")
+    port = _number(dsn, given, "handlersocket", 65535)
+    return port, level, _secret(dsn, given, environment, "handlersocket_secret_file", SECRET)
+
+
+def _secret(dsn: str, given: dict[str, str], environment: Mapping[str, str], option: str, variable: str) -> str:
+    path = given.get(option)
     if path is None:
-        return environment.get(PASSWORD, "")
+        return environment.get(variable, "")
     try:
-        password = Path(path).read_text(encoding="utf-8").rstrip("\n")
+        secret = Path(path).read_text(encoding="utf-8").rstrip("\n")
         mode = Path(path).stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"store {dsn!r}: password_file: {error}") from error
+        raise ConfigError(f"store {dsn!r}: {option}: {error}") from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         # A container's secret is mounted so, and nobody else is in there.
-        _log.warning("password_file %s: other users of this machine may read it: chmod 600 it", path)
-    return password
+        _log.warning("%s %s: other users of this machine may read it: chmod 600 it", option, path)
+    return secret
 
 
 def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:

@@ -30,24 +30,27 @@ class Statements:
     Args:
         mapping: whose table and columns.
         refuses_hidden: no row is written into a table with a hidden column.
+
+    Attributes:
+        columns: whose cells `row` takes, in their order.
     """
 
     def __init__(self, mapping: Mapping, *, refuses_hidden: bool = False) -> None:
         self.mapping = mapping
         self._refuses_hidden = refuses_hidden
         options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
-        self._mapped = (mapping.key, *mapping.values, *options)
-        self._columns = {column.name: column for column in self._mapped}
+        self.columns = (mapping.key, *mapping.values, *options)
+        self._columns = {column.name: column for column in self.columns}
         self._plain = mapping.key not in mapping.values and all(
-            column.form is None or column.kind is Kind.TEXT for column in self._mapped
+            column.form is None or column.kind is Kind.TEXT for column in self.columns
         )
-        self._formed = any(column.form is not None for column in self._mapped)
+        self._formed = any(column.form is not None for column in self.columns)
         self._nulls = [quote(name) for name in mapping.unmapped]
         self._key = quote(mapping.key.name)
         assert isinstance(mapping.row, Container)
         # With stale statistics the optimizer reads the whole table rather than the index.
         self._indexed = f"{mapping.source} FORCE INDEX ({quote(mapping.row.unique_idx_name_on_key or '')})"
-        self._select = f"SELECT {self._names(self._mapped)} FROM {self._indexed}"  # noqa: S608 - identifiers are quoted
+        self._select = f"SELECT {self._names(self.columns)} FROM {self._indexed}"  # noqa: S608 - identifiers are quoted
         self.clear = f"DELETE FROM {mapping.source}"  # noqa: S608
         self.beside = f"SELECT * FROM {mapping.source} LIMIT 0"  # noqa: S608
         self.truncate = f"TRUNCATE TABLE {mapping.source}"
@@ -153,7 +156,7 @@ class Statements:
 
     def row(self, cells: tuple[Cell, ...]) -> Row:
         """Return the row that `lookup` found."""
-        return row_of(self.mapping, from_sql(self._mapped, cells) if self._formed else cells)
+        return row_of(self.mapping, from_sql(self.columns, cells) if self._formed else cells)
 
     def _names(self, columns: tuple[Column, ...]) -> str:
         # Text as its bytes: the connection's character set may lack them, or they are none (the plugin wrote them).

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kvref.errors import TargetError
 from kvref.targets.builds import MARIADB, MYSQL_5_6, MYSQL_8_0, MYSQL_9_7
-from kvref.targets.kvref_serve import KvrefInnoDB, KvrefSQLite
+from kvref.targets.kvref_serve import KvrefHandlerSocket, KvrefInnoDB, KvrefSQLite
 from kvref.targets.memcached import Memcached
 from kvref.targets.nodecached import Nodecached
 from kvref.targets.plugin import MySQLPlugin, config_script
@@ -39,6 +39,7 @@ _RECIPES: tuple[Recipe, ...] = (
     KvrefInnoDB("kvref-mariadb", "kvref over MariaDB", _MARIADB),
     KvrefInnoDB("kvref-mysql-8.0", "kvref over MySQL 8.0.33 without the plugin", _MYSQL_8_0),
     KvrefInnoDB("kvref-mysql-9.7", "kvref over MySQL 9.7", _MYSQL_9_7),
+    KvrefHandlerSocket("kvref-mariadb-hs", "kvref over MariaDB, reading through HandlerSocket", _MARIADB),
     _MARIADB,
     _MYSQL_8_0,
     _MYSQL_9_7,
@@ -69,4 +70,4 @@ def profile_of(name: str) -> str:
 
 def options_for(name: str, profile: str) -> tuple[str, ...]:
     """Give the options with which a target answers as a profile: kvref chooses; others are what they are."""
-    return ("--profile", profile) if isinstance(recipe(name), KvrefSQLite | KvrefInnoDB) else ()
+    return ("--profile", profile) if isinstance(recipe(name), KvrefSQLite | KvrefInnoDB | KvrefHandlerSocket) else ()

@@ -5,13 +5,19 @@ Nothing of the server is imported here, so that it is judged exactly as the othe
 
 from __future__ import annotations
 
+import secrets
 import shlex
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pymysql
 
 from kvref.errors import TargetError
+from kvref.targets import handlersocket
 from kvref.targets.ports import LOOPBACK, ask_version, free_port
 from kvref.targets.target import Endpoint
 
@@ -94,16 +100,50 @@ class KvrefInnoDB:
         options: of `kvref serve`, and behind OF_DATABASE of the SQL server (`--database=--max_connections=500`).
         Raises TargetError when one of them ends, with what it printed.
         """
-        behind = [each.removeprefix(OF_DATABASE) for each in options if each.startswith(OF_DATABASE)]
-        options = [each for each in options if not each.startswith(OF_DATABASE)]
+        behind, options = _parted(options)
         store = self.database.boot(run, behind, progress)
         assert store.sql is not None, "a SQL server has a DSN"
-        command = [sys.executable, "-m", "kvref", "init", "--store", store.sql]
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
-        if made.returncode:
-            raise TargetError(f"kvref init ended with {made.returncode}: {made.stderr.strip()}")
-        served = _serve(run, store.sql, options)
-        return replace(served, sql=store.sql, socket=store.socket)
+        return _over(run, store, store.sql, options)
+
+
+@dataclass(frozen=True, slots=True)
+class KvrefHandlerSocket:
+    """As KvrefInnoDB, over a MariaDB whose HandlerSocket is used for reading."""
+
+    name: str
+    summary: str
+    database: SQLOnly
+    profile: str = "kvref"
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the SQL server, `kvref init` and `kvref serve`; options and errors as of KvrefInnoDB."""
+        behind, options = _parted(options)
+        port, secret = free_port(), secrets.token_hex()
+        file = run.folder / "secret"
+        file.touch(0o600)
+        file.write_text(secret)
+        store = self.database.boot(run, [*handlersocket.options(port, secret, progress), *behind], progress)
+        assert store.sql is not None, "a SQL server has a DSN"
+        assert store.socket is not None, "and a socket"
+        with closing(pymysql.connect(unix_socket=str(store.socket), user="root")) as connection:
+            connection.query(handlersocket.AS_USUAL)
+        of_threads = f"handlersocket_level={handlersocket.LEVEL}&handlersocket_secret_file={quote(str(file))}"
+        return _over(run, store, f"{store.sql}?handlersocket={port}&{of_threads}", options)
+
+
+def _parted(options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part the options of the SQL server from those of `kvref serve`."""
+    behind = [each.removeprefix(OF_DATABASE) for each in options if each.startswith(OF_DATABASE)]
+    return behind, [each for each in options if not each.startswith(OF_DATABASE)]
+
+
+def _over(run: Run, store: Endpoint, dsn: str, options: Sequence[str]) -> Endpoint:
+    assert store.sql is not None, "a SQL server has a DSN"
+    command = [sys.executable, "-m", "kvref", "init", "--store", store.sql]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode:
+        raise TargetError(f"kvref init ended with {made.returncode}: {made.stderr.strip()}")
+    return replace(_serve(run, dsn, options), sql=store.sql, socket=store.socket)
 
 
 def _serve(run: Run, store: str, options: Sequence[str], program: Sequence[str] = ("kvref",)) -> Endpoint:

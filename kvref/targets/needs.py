@@ -23,6 +23,8 @@ _TOOLS = {
     "mariadbd": "mariadb-server-core",
     "debootstrap": "debootstrap",
     "apt-get": "apt",
+    "dpkg-deb": "dpkg",
+    "dpkg-query": "dpkg",
     "chroot": "coreutils",
     "mount": "mount",
     "unshare": "util-linux",
