@@ -101,24 +101,38 @@ def done(reply: bytes) -> None:
         raise RefusedError(_reason(reply))
 
 
-def row(reply: bytes, width: int) -> list[Field] | None:
+def row(reply: bytes, head: bytes, width: int) -> list[Field] | None:
     """Read the answer to a question; None where there is no row.
 
     Args:
         reply: without the line's end.
+        head: what `no_row` returns for the width.
         width: how many cells a row has.
 
     Raises:
         RefusedError: it was refused.
     """
-    code, *fields = reply.split(b"\t")
-    if code != _DONE or not fields or fields[0] != b"%d" % width or len(fields) not in (1, width + 1):
+    if reply == head:
+        return None
+    fields = reply.split(b"\t")
+    if len(fields) != width + 2 or fields[:2] != head.split(b"\t"):
         raise RefusedError(_reason(reply))
-    return [plain(each) for each in fields[1:]] if len(fields) > 1 else None
+    if _ESCAPE in reply or _NULL in reply:
+        return [plain(each) for each in fields[2:]]
+    return [*fields[2:]]
+
+
+def no_row(width: int) -> bytes:
+    """Return the answer to a question where there is no row.
+
+    Args:
+        width: how many cells a row would have.
+    """
+    return b"0\t%d" % width
 
 
 def _reason(reply: bytes) -> str:
     code, *fields = reply.split(b"\t")
-    if code == _DONE:
+    if code in (_DONE, b""):
         return "an answer to another question"
     return f"{code[:20].decode('ascii', 'replace')} {b' '.join(fields[1:])[:80].decode('utf-8', 'replace')}".strip()

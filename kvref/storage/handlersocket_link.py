@@ -81,7 +81,11 @@ class HandlerLink:
             RefusedError: the server cannot read.
         """
         replies = self._ask(handlersocket.questions(number, keys), len(keys))
-        return [handlersocket.row(each, width) for each in replies]
+        head = handlersocket.no_row(width)
+        try:
+            return [handlersocket.row(each, head, width) for each in replies]
+        except RefusedError as error:
+            raise RefusedError(f"{self._where}: {error}") from error
 
     def close(self) -> None:
         """Close it, and with it all tables."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,12 +20,11 @@ from kvref.collations.charsets import CHARSETS
 from kvref.semantics import ports
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.storage.containers import Container, table_name
-from kvref.storage.handlersocket import Field, HandlerError, RefusedNameError
+from kvref.storage.handlersocket import HandlerError, RefusedNameError
 from kvref.storage.handlersocket_link import HandlerLink
-from kvref.storage.handlersocket_server import Threads, threads
+from kvref.storage.handlersocket_server import DIRTY, Threads, threads
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_places import Spelling
-from kvref.storage.mysql_statements import Statements
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -40,8 +39,9 @@ PAUSES: Final = (1.0, 60.0)  # seconds without it after a failure: the first one
 @dataclass(frozen=True, slots=True)
 class _Opened:
     number: int
-    columns: tuple[Column, ...]
-    sql: Statements
+    width: int
+    integers: tuple[int, ...]
+    row: Callable[[tuple[ports.Cell, ...]], ports.Row]
 
 
 class HandlerReads:
@@ -80,6 +80,7 @@ class HandlerReads:
             self.close()
             self._threads = threads(link, self._store.login)
             self._asked = link
+            self._warn(uncommitted=uncommitted)
         if now < self._not_before or self._threads.uncommitted is not uncommitted:
             return None
         if now - self._since > HELD:
@@ -104,6 +105,21 @@ class HandlerReads:
             self._link.close()
             self._link = None
 
+    def _warn(self, *, uncommitted: bool) -> None:
+        if self._threads.uncommitted is None:
+            _log.warning(
+                "SQL answers: at which level HandlerSocket reads cannot be told, since SET GLOBAL has changed what it"
+                " was at the server's start: add that to the DSN, handlersocket_level=%s or another",
+                DIRTY,
+            )
+        elif self._threads.uncommitted is not uncommitted:
+            _log.warning(
+                "SQL answers: HandlerSocket reads what is %scommitted, innodb_api_trx_level wants otherwise: start the"
+                " server with --transaction-isolation=%s for level 0, with another one for levels 1 and 2",
+                "un" if self._threads.uncommitted else "",
+                DIRTY,
+            )
+
     def _rows(
         self, link: Link, mapping: Mapping, keys: Sequence[Spelling], said: list[bytes]
     ) -> dict[Spelling, ports.Row] | None:
@@ -112,13 +128,17 @@ class HandlerReads:
         opened = self._opened[mapping]
         if opened is None or self._link is None:
             return None
-        found = self._link.look_up(opened.number, said, len(opened.columns))
+        found = self._link.look_up(opened.number, said, opened.width)
         self._pause = PAUSES[0]
-        return {
-            key: opened.sql.row(tuple(map(_cell, opened.columns, fields)))
-            for key, fields in zip(keys, found, strict=True)
-            if fields is not None
-        }
+        rows: dict[Spelling, ports.Row] = {}
+        for key, fields in zip(keys, found, strict=True):
+            if fields is not None:
+                cells: list[ports.Cell] = [*fields]
+                for at in opened.integers:
+                    number = fields[at]
+                    cells[at] = None if number is None else int(number)
+                rows[key] = opened.row(tuple(cells))
+        return rows
 
     def _open(self, link: Link, mapping: Mapping, key: Spelling) -> _Opened | None:
         """Open a table that is as its mapping says; None for one that SQL reads."""
@@ -140,7 +160,8 @@ class HandlerReads:
             return None
         finally:
             link.roll_back()
-        return _Opened(number, sql.columns, sql)
+        integers = tuple(at for at, column in enumerate(sql.columns) if column.kind is Kind.INTEGER)
+        return _Opened(number, len(sql.columns), integers, sql.row)
 
     def _shows(self, column: Column) -> bool:
         """Tell whether a cell is what SQL shows as the bytes of a text, as bytes, or as a number."""
@@ -184,7 +205,3 @@ def _said(column: Column, keys: Sequence[Spelling]) -> list[bytes] | None:
         elif charset.malformed_at(key) is not None or len(charset.decode(key)) > column.width // (charset.unit or 1):
             return None
     return said
-
-
-def _cell(column: Column, field: Field) -> ports.Cell:
-    return int(field) if field is not None and column.kind is Kind.INTEGER else field

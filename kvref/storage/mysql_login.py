@@ -164,18 +164,21 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         port = parts.port or PORT
     except ValueError as error:
         raise ConfigError(f"store {shown!r}: {error}: {_FORM}") from error
+    handlersocket = _handlersocket(dsn, given, environment)
     together = _number(dsn, given, "coalesce", 1000, least=0) if "coalesce" in given else MOST_TOGETHER
     return Login(
         parts.hostname or "", port, unquote(parts.username),
         _secret(dsn, given, environment, "password_file", PASSWORD), socket,
         _tls(dsn, given), _number(dsn, given, "connections", 1000) if "connections" in given else None,
         _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn, together,
-        *_handlersocket(dsn, given, environment),
+        *handlersocket,
     )  # fmt: skip
 
 
 def _handlersocket(dsn: str, given: dict[str, str], environment: Mapping[str, str]) -> tuple[int, str, str]:
     if "handlersocket" not in given:
+        if without := [name for name in given if name.startswith("handlersocket_")]:
+            raise ConfigError(f"store {dsn!r}: {', '.join(without)}: name the port too, handlersocket=PORT")
         return 0, "", ""
     if "ssl_ca" in given:
         raise ConfigError(f"store {dsn!r}: HandlerSocket has no TLS: leave handlersocket or ssl_ca out")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvref.errors import ConfigError
-from kvref.storage.mysql_login import PASSWORD, parse
+from kvref.storage.mysql_login import PASSWORD, SECRET, parse
 
 
 def test_tcp() -> None:
@@ -75,3 +75,33 @@ def test_bad_ones(dsn: str, text: str) -> None:
     with pytest.raises(ConfigError, match=text) as raised:
         parse(dsn, {})
     assert "hidden" not in str(raised.value)
+
+
+def test_handlersocket(tmp_path: Path) -> None:
+    assert (parse("mysql://root@db/", {SECRET: "s3cret"}).handlersocket, parse("mysql://root@db/", {}).secret) == (
+        0,
+        "",
+    )
+    login = parse("mysql://root@db/?handlersocket=9998&handlersocket_level=read-uncommitted", {SECRET: "s3cret"})
+    assert (login.handlersocket, login.handlersocket_level, login.secret) == (9998, "READ-UNCOMMITTED", "s3cret")
+    assert "s3cret" not in repr(login) + login.text
+    file = tmp_path / "secret"
+    file.touch(0o600)
+    file.write_text("of a file\n")
+    assert parse(f"mysql://root@db/?handlersocket=1&handlersocket_secret_file={file}", {}).secret == "of a file"
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("handlersocket=0", "handlersocket=0: from 1 to 65535"),
+        ("handlersocket=9998,9999", "handlersocket=9998,9999: from 1 to 65535"),
+        ("handlersocket=1&handlersocket_level=dirty", "handlersocket_level=DIRTY: one of READ-UNCOMMITTED, READ-COMM"),
+        ("handlersocket=1&ssl_ca=/ca.pem", "HandlerSocket has no TLS: leave handlersocket or ssl_ca out"),
+        ("handlersocket=1&handlersocket_secret_file=/no/such", "handlersocket_secret_file: .Errno 2. No such file"),
+        ("handlersocket_level=READ-COMMITTED", "handlersocket_level: name the port too, handlersocket=PORT"),
+    ],
+)
+def test_bad_options_of_handlersocket(query: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        parse(f"mysql://root@db/?{query}", {})
