@@ -13,6 +13,12 @@ from server.at_once import Crowd
 from server.handlersocket_base import AA, SECRET, VARIABLE, Base, base
 from serving import Served, ask, serving
 
+from kvref import profiles
+from kvref.semantics.ports import LoadMapping
+from kvref.storage.dsn import open_store
+from kvref.storage.handlersocket_reads import HandlerReads
+from kvref.storage.mysql import MySQLStore
+from kvref.storage.mysql_places import Spelling
 from kvref.targets import handlersocket
 from kvref.targets.ports import free_port
 
@@ -107,6 +113,32 @@ def test_the_answers_are_those_of_sql(many_kinds: Base, name: str) -> None:
         for key in keys:
             assert crowd.ask([b"get %s\r\n" % key]) == [wanted[key].replace(b"@@%s." % name.encode(), b"")]
         assert many_kinds.rounds() > before + 10
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("k_general", [b"abcde", b"zz", "ééééé".encode()], [b"abcdef", b"ab\xff", "éééééé".encode()]),
+        ("k_mb3", [b"ab"], ["ab\U00010400".encode()]),
+        ("k_latin1", [b"ab", b"\xe9"], [b"abcdef"]),
+        ("k_ascii", [b"ab"], [b"ab\xe9"]),
+        ("k_small", [127, -128], [128, -129]),
+        ("k_large", [(1 << 64) - 1], [1 << 64, -1]),
+    ],
+)
+def test_keys_that_it_would_take_for_others(
+    many_kinds: Base, name: str, good: list[Spelling], bad: list[Spelling]
+) -> None:
+    store = open_store(many_kinds.dsn, profiles.load("kvref"), 5)
+    assert isinstance(store, MySQLStore)
+    with closing(store.link()) as link, closing(HandlerReads(store)) as reads:
+        store.read_directory()
+        mapping = link.execute(LoadMapping(name))
+        found = reads.look_up(link, mapping, good, uncommitted=True)
+        assert found is not None
+        assert sorted(map(repr, found)) == sorted(repr(key) for key in good if key != b"zz")
+        for key in bad:
+            assert reads.look_up(link, mapping, [good[0], key], uncommitted=True) is None, key
 
 
 def test_random_conversations(database: Base, served: Served) -> None:
@@ -234,6 +266,7 @@ def test_a_server_that_shows_padding() -> None:
         sql(padding.server, "INSERT INTO test.padded VALUES ('k', 'v')")
         with serving(padding.dsn) as served, served.connect() as client:
             assert ask(client, b"get @@padded.k\r\n") == b"VALUE @@padded.k 0 1\r\nv\r\nEND\r\n"
+            assert ask(client, b"get k\r\n" * 2) == b"VALUE k 0 1\r\nv\r\nEND\r\n" * 2
 
 
 def test_mysql_has_none() -> None:

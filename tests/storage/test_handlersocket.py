@@ -34,6 +34,7 @@ def test_rows() -> None:
     head = no_row(3)
     assert row(b"0\t3", head, 3) is None
     assert row(b"0\t3\tk\t\t5", head, 3) == [b"k", b"", b"5"]
+    assert row(b"0\t3\tk\t\0\t5", head, 3) == [b"k", None, b"5"]
     assert row(b"0\t3\tk\x01I\t\0\t5", head, 3) == [b"k\t", None, b"5"]
 
 
