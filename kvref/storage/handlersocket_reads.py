@@ -25,6 +25,7 @@ from kvref.storage.handlersocket_link import HandlerLink
 from kvref.storage.handlersocket_server import DIRTY, Threads, threads
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_places import Spelling
+from kvref.storage.mysql_statements import Statements
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -39,6 +40,7 @@ PAUSES: Final = (1.0, 60.0)  # seconds without it after a failure: the first one
 @dataclass(frozen=True, slots=True)
 class _Opened:
     number: int
+    key: Column
     width: int
     integers: tuple[int, ...]
     row: Callable[[tuple[ports.Cell, ...]], ports.Row]
@@ -86,17 +88,13 @@ class HandlerReads:
         if now - self._since > HELD:
             self.close()
             self._since = now
-        said = _said(mapping.key, keys)
-        if said is None:
-            return None
         try:
-            rows = self._rows(link, mapping, keys, said)
+            return self._rows(link, mapping, keys)
         except HandlerError as error:
             _log.warning("%s: SQL answers for %g s", error, self._pause)
             self.close()
             self._not_before, self._pause = now + self._pause, min(2 * self._pause, PAUSES[1])
             return None
-        return rows
 
     def close(self) -> None:
         """Let go of every table."""
@@ -120,13 +118,12 @@ class HandlerReads:
                 DIRTY,
             )
 
-    def _rows(
-        self, link: Link, mapping: Mapping, keys: Sequence[Spelling], said: list[bytes]
-    ) -> dict[Spelling, ports.Row] | None:
+    def _rows(self, link: Link, mapping: Mapping, keys: Sequence[Spelling]) -> dict[Spelling, ports.Row] | None:
         if mapping not in self._opened:
             self._opened[mapping] = self._open(link, mapping, keys[0])
         opened = self._opened[mapping]
-        if opened is None or self._link is None:
+        said = None if opened is None else _said(opened.key, keys)
+        if opened is None or said is None or self._link is None:
             return None
         found = self._link.look_up(opened.number, said, opened.width)
         self._pause = PAUSES[0]
@@ -151,7 +148,7 @@ class HandlerReads:
             # Nobody alters the table until this transaction is over, and then the open index is in the way.
             link.look_up_all(mapping, [key])
             ((_, found),) = link.look([mapping])
-            if not isinstance(found, Mapping) or not _same(found, mapping):
+            if not isinstance(found, Mapping) or not _same(found, sql):
                 return None
             self._link = self._link or HandlerLink(self._store.login, PATIENCE)
             number = self._link.open(where, [column.name for column in sql.columns])
@@ -161,7 +158,7 @@ class HandlerReads:
         finally:
             link.roll_back()
         integers = tuple(at for at, column in enumerate(sql.columns) if column.kind is Kind.INTEGER)
-        return _Opened(number, len(sql.columns), integers, sql.row)
+        return _Opened(number, sql.columns[0], len(sql.columns), integers, sql.row)
 
     def _shows(self, column: Column) -> bool:
         """Tell whether a cell is what SQL shows as the bytes of a text, as bytes, or as a number."""
@@ -180,9 +177,10 @@ def _where(mapping: Mapping, store: MySQLStore) -> tuple[str, str, str] | None:
     return None if name is None or not index else (*name, index)
 
 
-def _same(found: Mapping, mapping: Mapping) -> bool:
-    names = ("source", "key", "values", "flags", "cas", "expiry", "blind", "beginning")
-    return all(getattr(found, name) == getattr(mapping, name) for name in names)
+def _same(found: Mapping, sql: Statements) -> bool:
+    """Tell whether a table is what statements were made for; the mapping may have changed since, in another thread."""
+    options = (each for each in (found.flags, found.cas, found.expiry) if each is not None)
+    return (found.key, *found.values, *options) == sql.columns
 
 
 def _said(column: Column, keys: Sequence[Spelling]) -> list[bytes] | None:

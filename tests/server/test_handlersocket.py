@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import socket
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 from database import kvref, map_table, sql
-from live import sql_server_or_skip
+from live import sql_server_or_skip, target_or_skip
 from server.at_once import Crowd
 from server.handlersocket_base import AA, SECRET, VARIABLE, Base, base
 from serving import Served, ask, serving
@@ -267,6 +268,15 @@ def test_a_server_that_shows_padding() -> None:
         with serving(padding.dsn) as served, served.connect() as client:
             assert ask(client, b"get @@padded.k\r\n") == b"VALUE @@padded.k 0 1\r\nv\r\nEND\r\n"
             assert ask(client, b"get k\r\n" * 2) == b"VALUE k 0 1\r\nv\r\nEND\r\n" * 2
+
+
+def test_the_target() -> None:
+    with target_or_skip("kvref-mariadb-hs") as target:
+        assert target.store is not None
+        assert "secret_file=" in target.store
+        with socket.create_connection((target.host, target.port), timeout=10) as client:
+            assert ask(client, b"get AA\r\n" * 3) == AA * 3
+        assert "SQL answers" not in target.log.read_text()
 
 
 def test_mysql_has_none() -> None:
