@@ -20,8 +20,9 @@ Reading path: `lifecycle.py` (up, down, status), `catalogue.py` (which targets t
 (`plugin.py` and `sql_only.py` over `mysqld.py` and `builds.py`, `memcached.py`, `twemproxy.py`, `yrmcds.py`,
 `nodecached.py`, `kvref_serve.py` with `handlersocket.py`), `plugin_server.py` and `sql_server.py` over `instance.py`
 (servers that are stopped, started and killed), `run.py` over `process.py` (what runs), `program.py` with
-`artifacts.py` and `unpack.py`, and `debian_root.py` (where the builds come from). Errors are `kvref.errors.TargetError`; its kind `MissingError` says that
-the machine lacks a tool, a library or an artifact, or its user a right.
+`artifacts.py` and `unpack.py`, and `debian_root.py` (where the builds come from). Errors are
+`kvref.errors.TargetError`; its kind `MissingError` says that the machine lacks a tool, a library or an artifact,
+or its user a right.
 """
 
 from __future__ import annotations
