@@ -12,6 +12,7 @@ from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
 from kvref.server.carried import Command
 from kvref.server.coalescing_driver import CoalescingDriver, Found
+from kvref.server.plain_get import PlainGet
 from kvref.storage.handlersocket_reads import HELD, HandlerReads
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import MySQLStore
@@ -38,7 +39,7 @@ class HandlerSocketDriver(CoalescingDriver):
         await super().close()
         self._handler.close()
 
-    async def _look_up(self, mapping: Mapping, asked: dict[Spelling, Command]) -> Found:
+    async def _look_up(self, mapping: Mapping, asked: dict[Spelling, Command | PlainGet]) -> Found:
         look_up = partial(self._handler.look_up, uncommitted=self._isolation.reads_uncommitted)
         found: dict[Spelling, ports.Row] | None = await self._reader.call(look_up, mapping, list(asked))
         if self._letting_go is None:

@@ -11,7 +11,7 @@ from kvref_bench.load.drivers.memcaslap import KEY_LENGTH
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.scenario.records import Table
 
-ServerName = Literal["kvref-sqlite", "kvref-mysql", "plugin", "mysql", "memcached"]
+ServerName = Literal["kvref-sqlite", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached"]
 COUNT: Final = 100_000
 VALUE: Final = 100  # bytes
 KEYS: Final = Keys(COUNT, length=KEY_LENGTH)
@@ -129,6 +129,14 @@ def _over_mysql() -> tuple[Row, ...]:
             "mysql-set-sproc", set_work, _mysql(write),
             Side("mysql", procedure, "prepared stored procedure"), 5.0, durable=True,
         ),
+        Row(
+            "handlersocket-get", "get over MariaDB's HandlerSocket, 128 connections", _handlersocket(get),
+            _plugin(get), 0.8,
+        ),
+        Row(
+            "handlersocket-set", "set over that MariaDB, which goes by SQL, 128 connections", _handlersocket(write),
+            _plugin(write), 4.0, durable=True,
+        ),
     )  # fmt: skip
 
 
@@ -145,6 +153,10 @@ def _both(
 
 def _sqlite(load: Load) -> Side:
     return Side("kvref-sqlite", load, "kvref over SQLite")
+
+
+def _handlersocket(load: Load) -> Side:
+    return Side("kvref-handlersocket", load, "kvref over MariaDB")
 
 
 def _mysql(load: Load) -> Side:

@@ -80,6 +80,7 @@ class Servers:
             "plugin": self._plugin,
             "mysql": self._mysql,
             "memcached": self._memcached,
+            "kvref-handlersocket": self._kvref_handlersocket,
         }
 
     def get(self, name: ServerName) -> Server:
@@ -136,6 +137,18 @@ class Servers:
         address = "{}:{}".format(*kvref.address)
         pids = _listening(kvref=address) | dict(behind.pids)
         return Server("kvref-mysql", address, behind.sql, pids, dict(behind.facts) | _facts(address))
+
+    def _kvref_handlersocket(self) -> Server:
+        peer = self._filled("kvref-mariadb-hs", (*self._options, *(f"--database={each}" for each in OPTIONS)))
+        address = _address(peer)
+        assert peer.sql_dsn is not None, "MariaDB speaks SQL"
+        sql = login.parse(peer.sql_dsn)
+        variables = MySQLTables(sql).variables()
+        facts = {name: variables[name] for name in DURABLE} | _facts(address)
+        port = MySQLTables(sql).query("SELECT @@handlersocket_port")[0][0]
+        return Server(
+            "kvref-handlersocket", address, sql, _listening(kvref=address, mariadbd=f"127.0.0.1:{port}"), facts
+        )
 
 
 def boot(
