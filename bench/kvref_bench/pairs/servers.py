@@ -139,7 +139,7 @@ class Servers:
         return Server("kvref-mysql", address, behind.sql, pids, dict(behind.facts) | _facts(address))
 
     def _kvref_handlersocket(self) -> Server:
-        peer = self._filled("kvref-mariadb-hs", (*self._options, *(f"--database={each}" for each in OPTIONS)))
+        peer = self._filled("kvref-mariadb-hs", self._options)
         address = _address(peer)
         assert peer.sql_dsn is not None, "MariaDB speaks SQL"
         sql = login.parse(peer.sql_dsn)

@@ -68,10 +68,10 @@ def _options(name: str) -> tuple[tuple[str, ...], str | None]:
         user = " -uroot" if os.geteuid() == 0 else ""
         engine = f"--daemon_memcached_option=-p{{mc_port}} -l{LOOPBACK} -U0 -t4 -c4096{user}"
         return (*MYSQL, *network, engine), f"mysql://root@{LOOPBACK}:{port}/"
-    if name in targets.over_sql():
-        return tuple(f"{OF_DATABASE}{each}" for each in MYSQL), None
-    if name == "kvref-sqlite":
+    if name.startswith("kvref-sqlite"):
         return (), None
+    if name.startswith("kvref-"):
+        return tuple(f"{OF_DATABASE}{each}" for each in MYSQL), None
     return (MEMCACHED if name == "memcached" else MYSQL), None
 
 
