@@ -5,6 +5,7 @@ Whatever is not plain is answered with None and left to the verbs; nothing is wr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -21,7 +22,10 @@ from kvref.storage.sqlite_statements import ROWID
 
 LARGEST_FLAGS: Final = 999_999_999  # that a plain set may have
 LARGEST_VALUE: Final = 64 << 10  # longer ones cost so much that the way makes no difference
-# A column without TEXT affinity may keep text that begins so as a number.
+# Declared types of columns that keep any text as it is (TEXT affinity, sqlite.org/datatype3.html, 3.1).
+_TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOTALL)
+_DECLARED: Final = "SELECT type FROM pragma_table_xinfo(?) WHERE name = ?"
+# In others text that begins so may be kept as a number.
 _LIKE_NUMBERS: Final = frozenset(b"0123456789+-. \t\n\v\f\r")
 NOTHING: Final = (b"", 0)  # there is no row
 
@@ -55,8 +59,11 @@ class PlainRows:
         self._mapping = mapping = table.mapping
         self._longest_key = LARGEST_VALUE if mapping.key.width is None else mapping.key.width
         self._form = mapping.key.form
-        self._is_text = mapping.values[0].kind is Kind.TEXT
-        width = mapping.values[0].width
+        value = mapping.values[0]
+        self._is_text = value.kind is Kind.TEXT
+        declared = store.ask(_DECLARED, [mapping.source, value.name]).fetchone()
+        self._may_change = self._is_text and not (declared and _TEXT.match(declared[0]))
+        width = value.width
         self.longest_value = min(LARGEST_VALUE if width is None else width, LARGEST_VALUE)
         self._has_flags, self._has_cas, self._has_expiry = (
             column is not None for column in (mapping.flags, mapping.cas, mapping.expiry)
@@ -110,48 +117,48 @@ class PlainRows:
         kept = table.items.get(word) or table.changed.get(word) or table.syncing.get(word)
         try:
             cells: list[Cell] = [data.decode("ascii") if self._is_text else data]
-            key = self._key(word)
-            if key is None:
-                return False
-            if not kept and self._is_otherwise(word, key):
-                return False
-            self._add_options(cells, flags)  # a cas number with them, which no other way may take again
-            row = self._overwrite(kept[1], key, cells) if kept else self._put(word, key, cells)
+            row = self._put(word, flags, cells) if kept is None else self._overwrite(kept[1], word, flags, cells)
         except (KvrefError, RefusedError, UnicodeDecodeError):
             return False  # the verb says why, or can do it
         if row is None:
             return False
         stored, rowid = row
         item = None
-        if stored == key and not (self._is_text and data and data[0] in _LIKE_NUMBERS):
+        if stored == word and not (self._may_change and data and data[0] in _LIKE_NUMBERS):
             shown = b"VALUE %b %d %d\r\n%b\r\n" % (word, flags if self._has_flags else 0, len(data), data)
             item = shown, rowid
-        elif stored != key:
-            word = to_bytes(stored if self._form is None else self._form.from_sql(stored))
-        self._store.cache.change(self._mapping, word, item)
+        self._store.cache.change(self._mapping, stored, item)
         return True
 
-    def _overwrite(self, rowid: int, key: str, cells: list[Cell]) -> tuple[str, int] | None:
-        """Write over a row that is there; returns its key and rowid, None where it was not found by this key."""
-        text, parameter = (self._by_rowid, rowid) if rowid else (self._by_key, key)
-        return (key, rowid) if self._store.ask(text, [*cells, parameter]).rowcount == 1 else None
+    def _overwrite(self, rowid: int, word: bytes, flags: int, cells: list[Cell]) -> tuple[bytes, int] | None:
+        """Write over a row that is there; returns its key and rowid, None where it was not found."""
+        parameter: Cell = rowid or self._key(word)
+        if parameter is None:
+            return None
+        self._add_options(cells, flags)  # a cas number with them, which no other way may take again
+        text = self._by_rowid if rowid else self._by_key
+        return (word, rowid) if self._store.ask(text, [*cells, parameter]).rowcount == 1 else None
 
-    def _is_otherwise(self, word: bytes, key: str) -> bool:
-        """Tell whether there is a row of this key that the statements here do not find, or must not write."""
+    def _put(self, word: bytes, flags: int, cells: list[Cell]) -> tuple[bytes, int] | None:
+        """Write a row that may be there or not; returns its key and rowid there, None where nothing is written."""
+        key = self._key(word)
+        if key is None:
+            return None
         if self._upsert:
-            return self._store.ask(self._present, [word]).fetchone() is not None  # its key is a BLOB
-        row = self._store.lookup(self._mapping, word if self._form else key)
-        return row is not None and to_bytes(row.key) != word
-
-    def _put(self, word: bytes, key: str, cells: list[Cell]) -> tuple[str, int] | None:
-        """Write a row that may be there or not; returns key and rowid as the file has them, None where nothing is."""
-        if self._upsert:
+            if self._store.ask(self._present, [word]).fetchone():
+                return None  # a program has written its key as a BLOB
+            self._add_options(cells, flags)
             ((stored, rowid),) = self._store.ask(self._upsert, [key, *cells]).fetchall()
-            return stored, rowid
-        if self._store.lookup(self._mapping, word if self._form else key) is not None:
-            return self._overwrite(0, key, cells)
+            return word if stored == key else self._word(stored), rowid
+        found = self._store.lookup(self._mapping, word if self._form else key)
+        if found is not None:
+            return self._overwrite(0, word, flags, cells) if to_bytes(found.key) == word else None
+        self._add_options(cells, flags)
         self._store.ask(self._insert, [key, *cells])
-        return key, 0
+        return word, 0
+
+    def _word(self, stored: str) -> bytes:
+        return to_bytes(stored if self._form is None else self._form.from_sql(stored))
 
     def _add_options(self, cells: list[Cell], flags: int) -> None:
         if self._has_flags:
