@@ -112,7 +112,7 @@ class Shortcut:
 
     def _get(self, words: bytes) -> tuple[bytes | None, bool]:
         """Return the reply to a get, None where it is not plain, and whether it must wait."""
-        items, waits, table = [], False, self._table
+        items, waits, size, table = [], False, 0, self._table
         for word in words.split(b" "):
             kept = self._items.get(word)
             if kept is None:
@@ -124,6 +124,9 @@ class Shortcut:
                 if kept is None:
                     return None, False
             items.append(kept[0])
+            size += len(kept[0])
+            if size > ANSWER_BYTES:
+                return None, False
         hits = len(items) - items.count(b"")
         counters = self._counters
         counters.cmd_get += len(items)
