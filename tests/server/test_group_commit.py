@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
-from tests.server.in_process import InProcess
+from server.in_process import InProcess
 
 SET = b"set %b 0 0 1\r\n%b\r\n"
 SHOWN = b"VALUE %b 0 1\r\n%b\r\nEND\r\n"

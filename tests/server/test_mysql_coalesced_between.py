@@ -28,13 +28,6 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
         yield server
 
 
-@pytest.fixture
-def served(database: SQLServer) -> Iterator[Served]:
-    with serving(database.dsn) as running:
-        yield running
-    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
-
-
 @pytest.fixture(scope="module")
 def tables(database: SQLServer) -> SQLServer:
     """Map tables of their own to this module's tests, read by `@@NAME`."""

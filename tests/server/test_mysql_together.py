@@ -11,7 +11,7 @@ import pymysql
 import pytest
 from database import database_or_skip, sql
 from pymysql.constants import ER
-from serving import Served, ask, serving
+from serving import Served, ask
 
 from kvref.targets import SQLServer
 
@@ -23,13 +23,6 @@ ROUNDS = 30
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         yield server
-
-
-@pytest.fixture
-def served(database: SQLServer) -> Iterator[Served]:
-    with serving(database.dsn) as running:
-        yield running
-    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
 
 
 def all_at_once(*tasks: Callable[[], int]) -> list[int]:

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from serving import Served, serving
 
 from kvref import collations, profiles
 from kvref.storage.sqlite import SQLiteStore
-from tests.serving import Served, serving
 
 TABLES = (
     "CREATE TABLE names (k VARCHAR(8) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(12), f INT, c BIGINT UNSIGNED, e INT)",

@@ -1,0 +1,19 @@
+"""What several files of tests over a database server begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from database import sql
+from serving import Served, serving
+
+from kvref.targets import SQLServer
+
+
+@pytest.fixture
+def served(database: SQLServer) -> Iterator[Served]:
+    """Serve the tables of a module's own fixture `database`; the demo table then has its first row only."""
+    with serving(database.dsn) as running:
+        yield running
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
