@@ -99,3 +99,26 @@ def test_writes_of_the_time_that_the_disk_takes_share_one_commit(tmp_path: Path)
             assert len(commits) == 2
 
     asyncio.run(play())
+
+
+def test_what_sql_writes_over_a_row_on_its_way_to_the_disk_is_shown(tmp_path: Path) -> None:
+    async def play() -> None:
+        process = InProcess(tmp_path / "file")
+        async with process.clients(2) as (writer, reader):
+            for client in (writer, reader):
+                await client.ask(SET % (b"a", b"v") + b"get a\r\n", 4)
+            process.disk.clear()
+            await writer.send(SET % (b"a", b"w"))
+            await writer.nothing()
+            with sqlite3.connect(tmp_path / "file") as outside:
+                outside.execute("UPDATE demo_test SET c2 = 's' WHERE c1 = 'a'")
+            outside.close()
+            await reader.send(b"get a\r\n")  # takes note of it
+            await reader.nothing()
+            process.disk.set()
+            assert await writer.heard(1) == b"STORED\r\n"
+            assert await reader.heard(3) == SHOWN % (b"a", b"s")
+            assert await reader.ask(b"get a\r\n", 3) == SHOWN % (b"a", b"s")
+            assert await writer.ask(b"get a\r\n", 3) == SHOWN % (b"a", b"s")
+
+    asyncio.run(play())

@@ -161,3 +161,36 @@ def test_the_short_way_answers_as_the_long_one(tmp_path: Path, profile: str, see
             assert len(rows) == 1
         long_counters, *others = [peer.counters() for peer in peers]
         assert others == [long_counters] * 2
+
+
+def test_what_sql_commits_is_shown_by_the_next_get(tmp_path: Path) -> None:
+    with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.ask(0, b"bind names\r\nset a 0 0 1\r\nv\r\nget a\r\n", [])
+        for number in range(50):
+            peer.run(f"UPDATE names SET v = 'n{number}' WHERE k = 'a'")
+            value = b"n%d" % number
+            shown = b"VALUE a 0 %d\r\n%b\r\nEND\r\n" % (len(value), value)
+            assert peer.ask(0, b"get a\r\n", []).startswith(shown)
+            assert peer.ask(0, b"get a\r\nget a\r\n", []).startswith(shown * 2)
+        peer.run("DELETE FROM names")
+        assert peer.ask(0, b"get a\r\n", []).startswith(b"END\r\n")
+
+
+def test_a_set_of_another_spelling_is_seen_under_both(tmp_path: Path) -> None:
+    with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.ask(0, b"bind names\r\nset A 0 0 1\r\nv\r\n", [])
+        assert b"\r\nv\r\n" in peer.ask(0, b"get A\r\n", [])
+        peer.ask(0, b"set a 0 0 1\r\nw\r\n", [])
+        for word in (b"A", b"a"):
+            assert peer.ask(0, b"get %b\r\n" % word, []).startswith(b"VALUE %b 0 1\r\nw\r\nEND\r\n" % word)
+
+
+def test_what_a_trigger_writes_elsewhere_is_shown(tmp_path: Path) -> None:
+    with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.ask(0, b"bind plain\r\nset a 0 0 1\r\nv\r\n", [])
+        assert b"\r\nv\r\n" in peer.ask(0, b"get a\r\n", [])
+        peer.ask(1, b"bind ruled\r\nset a 0 0 1\r\n1\r\nset a 0 0 1\r\n2\r\n", [])
+        assert b"\r\nby trigger\r\n" in peer.ask(0, b"get a\r\n", [])
