@@ -1,0 +1,68 @@
+"""Gets of one key over a database server, gathered without parser and verbs: never otherwise than the long way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from database import database_or_skip, map_table, sql
+from serving import Served, ask
+
+from kvref.targets import SQLServer
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param) as server:
+        yield server
+
+
+def test_a_row_that_is_over_is_none(database: SQLServer, served: Served) -> None:
+    sql(database, "INSERT INTO test.demo_test VALUES ('over', 'v', 0, 0, 1), ('on', 'v', 7, 0, 2000000000)")
+    with served.connect() as client:
+        for _ in range(3):
+            assert ask(client, b"get over\r\n") == b"END\r\n"
+            assert ask(client, b"get on\r\n") == b"VALUE on 7 1\r\nv\r\nEND\r\n"
+
+
+def test_each_get_is_counted(served: Served) -> None:
+    with served.connect() as client:
+        ask(client, b"get AA\r\n")
+        before = ask(client, b"stats\r\n")
+        for _ in range(5):
+            ask(client, b"get AA\r\n")
+            ask(client, b"get nothing\r\n")
+        after = ask(client, b"stats\r\n")
+    for name, more in ((b"cmd_get", 10), (b"get_hits", 5), (b"get_misses", 5)):
+        counts = [int(said.split(b"STAT " + name + b" ")[1].split()[0]) for said in (before, after)]
+        assert counts[1] - counts[0] == more, name
+
+
+def test_what_the_common_statement_cannot_tell_goes_the_long_way(database: SQLServer, served: Served) -> None:
+    name = "spelled"
+    map_table(database, name, "v", "k VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_bin PRIMARY KEY", "v VARCHAR(9)")
+    sql(database, f"INSERT INTO test.{name} (k, v) VALUES ('a', 'v')")
+    with served.connect() as client:
+        ask(client, b"bind spelled\r\n")
+        for _ in range(3):
+            assert ask(client, b"get A\r\n") == b"END\r\n"
+        sql(
+            database,
+            f"ALTER TABLE test.{name} MODIFY k VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci NOT NULL",
+        )
+        # The server finds the row by this key now, which nobody has looked at the table for.
+        assert ask(client, b"get A\r\n") == b"VALUE A 0 1\r\nv\r\nEND\r\n"
+
+
+def test_a_lost_connection_is_made_anew_for_them(database: SQLServer, served: Served) -> None:
+    with served.connect() as client:
+        for _ in range(3):
+            assert b"HELLO, HELLO" in ask(client, b"get AA\r\n")
+        others = sql(
+            database, "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND user = 'root'"
+        )
+        for (number,) in others:
+            sql(database, f"KILL {number}")
+        assert b"HELLO, HELLO" in ask(client, b"get AA\r\n")
