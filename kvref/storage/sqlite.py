@@ -23,7 +23,7 @@ from kvref.storage import catalog
 from kvref.storage.containers import check_again
 from kvref.storage.row_cache import RowCache
 from kvref.storage.rows import PerMapping
-from kvref.storage.sqlite_counter import reserved_numbers
+from kvref.storage.sqlite_counter import ReservedNumbers
 from kvref.storage.sqlite_errors import BusyError, StatementError, translating
 from kvref.storage.sqlite_file import OPEN_WAIT, opened
 from kvref.storage.sqlite_rows import Rows
@@ -146,7 +146,7 @@ class SQLiteStore:
         """Return the counter of cas numbers: from 1 as the plugin has it, or from a block never used before."""
         if self.profile["cas.start"] == "one":
             return itertools.count(1)
-        return reserved_numbers(self._connection, lambda: self._failures)
+        return ReservedNumbers(self._connection, lambda: self._failures)
 
     @translating
     def execute(self, operation: ports.Operation) -> Any:

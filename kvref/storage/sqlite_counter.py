@@ -11,24 +11,39 @@ from kvref.errors import StoreError
 CAS_BLOCK: Final = 1_000_000  # numbers reserved at once: those of a block that a crash leaves are not used again
 
 
-def reserved_numbers(connection: sqlite3.Connection, failures: Callable[[], int]) -> Iterator[int]:
-    """Yield numbers that no other server of the file yields.
+class ReservedNumbers:
+    """Numbers that no other server of the file yields.
 
     Each is asked for by a write, which has the write lock: a block is reserved by the commit that first uses it.
 
     Args:
         connection: of the file.
         failures: how many commits failed so far; a reservation may have been lost with one.
-
-    Raises:
-        StoreError: a block cannot be reserved.
     """
-    while True:
-        before = failures()
-        for number in _reserve_block(connection):
-            yield number
-            if failures() != before:
-                break  # others could get these numbers too
+
+    def __init__(self, connection: sqlite3.Connection, failures: Callable[[], int]) -> None:
+        self._connection = connection
+        self._failures = failures
+        self._before = 0
+        self._block = iter(range(0))
+
+    def __iter__(self) -> Iterator[int]:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> int:
+        """Return the next number.
+
+        Raises:
+            StoreError: a block cannot be reserved; the next call tries again.
+        """
+        failures = self._failures()
+        number = next(self._block, None) if failures == self._before else None  # others could get these numbers too
+        if number is None:
+            self._block = iter(_reserve_block(self._connection))
+            self._before = failures
+            number = next(self._block)
+        return number
 
 
 def _reserve_block(connection: sqlite3.Connection) -> range:

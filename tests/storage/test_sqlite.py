@@ -12,7 +12,7 @@ from kvref import collations, profiles
 from kvref.errors import ConfigError, StoreError
 from kvref.semantics.ports import Clear, Insert, Lookup, Remove, Row, Update
 from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_counter import CAS_BLOCK
+from kvref.storage.sqlite_counter import CAS_BLOCK, ReservedNumbers
 from kvref.storage.sqlite_errors import BusyError
 from kvref.storage.sqlite_file import path_of
 from kvref.storage.sqlite_rows import IGNORED
@@ -217,3 +217,15 @@ def test_cas_numbers_of_a_lost_tick_are_reserved_again(store: SQLiteStore) -> No
     # Another server on the file is given the block; this one must not go on in it.
     elsewhere = next(store.cas_numbers())
     assert next(numbers) == elsewhere + CAS_BLOCK
+
+
+def test_cas_numbers_go_on_where_a_block_could_not_be_reserved(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "file", isolation_level=None)
+    numbers = ReservedNumbers(connection, lambda: 0)
+    connection.execute("PRAGMA query_only = ON")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="cannot reserve cas numbers"):
+            next(numbers)
+    connection.execute("PRAGMA query_only = OFF")
+    assert [next(numbers), next(numbers)] == [1, 2]
+    connection.close()
