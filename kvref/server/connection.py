@@ -79,7 +79,7 @@ class Connection(asyncio.Protocol):
         shared = self._host.shared
         shared.counters.bytes_read += len(data)
         shortcut = self._shortcut
-        if shortcut is not None and shortcut.live and self._host.driver.look():
+        if shortcut is not None and self._host.driver.look() and shortcut.live:
             reply = None if self._out else shortcut.hit(data)
             if reply is not None:
                 self._write(reply)
