@@ -5,22 +5,19 @@ Whatever is not plain is left to those, and so is what the common SELECT cannot 
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kvref.semantics.ports import Cell, Row
 from kvref.semantics.session import Session
 from kvref.semantics.values import RefusedError
+from kvref.wire.plain import END, GET, shown
 
 if TYPE_CHECKING:
     from kvref.semantics.mapping import Mapping
     from kvref.storage.mysql_places import Spelling
-
-END: Final = b"END\r\n"
-_GET: Final = re.compile(rb"get ([^@ \r\n\0][^ \r\n\0]{0,249})\r\n")
 
 # Takes the reply; None: the bytes that asked have to go the long way.
 Done = Callable[[bytes | None], None]
@@ -82,7 +79,7 @@ class PlainGets:
             data: what arrived, at the beginning of a command.
             done: takes the reply.
         """
-        asked = _GET.fullmatch(data)
+        asked = GET.fullmatch(data)
         if asked is None or not self.live:
             return False
         word = asked[1]
@@ -100,4 +97,4 @@ class PlainGets:
             return END
         self._counters.get_hits += 1
         item = self._session.item(word, row)
-        return b"VALUE %b %d %d\r\n%b\r\nEND\r\n" % (word, item.flags, len(item.data), item.data)
+        return shown(word, item.flags, item.data) + END

@@ -7,24 +7,19 @@ what of a table and its rows in `sqlite_plain.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
 from kvref.errors import KvrefError
-from kvref.semantics.ports import Row
 from kvref.semantics.session import Session
 from kvref.storage.row_cache import CachedTable
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_plain import PlainRows
 from kvref.wire.lines import MAX_KEY
+from kvref.wire.plain import END, SET, WORD
+from kvref.wire.replies import Status
 from kvref.wire.rules import WireRules
 
-END: Final = b"END\r\n"
-STORED: Final = b"STORED\r\n"
-# Words that begin with @ switch or are ranges; a NUL ends a line in some profiles.
-_SET: Final = re.compile(rb"set ([^@ \r\n\0][^ \r\n\0]{0,249}) ([0-9]{1,9}) 0 ([0-9]{1,7})\r\n")
-_WORD: Final = re.compile(rb"[^@ \r\n\0][^ \r\n\0]{0,249}")
 ANSWER_BYTES: Final = 256 << 10  # what is left of the input then goes the long way, where others have their turn
 
 
@@ -49,12 +44,7 @@ class Shortcut:
     ) -> None:
         shared = session.shared
         own = Session(shared)  # the other one ends with its connection
-
-        def shown(word: bytes, row: Row) -> bytes:
-            item = own.item(word, row)
-            return b"VALUE %b %d %d\r\n%b\r\n" % (word, item.flags, len(item.data), item.data)
-
-        self._rows = PlainRows(store, table, own.looked_up, shown, shared.cas, own.rules)
+        self._rows = PlainRows(store, table, own.looked_up, own.item, shared.cas, own.rules)
         self._table = table
         self._items = table.items
         self._store = store
@@ -96,7 +86,7 @@ class Shortcut:
                 end = data.find(b"\r\n", at) + 2
                 reply, late = self._get(data[at + 4 : end - 2]) if end > 1 else (None, False)
             else:
-                head = _SET.match(data, at) if self._rows.writable else None
+                head = SET.match(data, at) if self._rows.writable else None
                 if head is None:
                     break
                 start = head.end()
@@ -119,7 +109,7 @@ class Shortcut:
                 written = table.changed if word in table.changed else table.syncing
                 if word in written:
                     kept, waits = written[word], True
-                elif _WORD.fullmatch(word):
+                elif WORD.fullmatch(word):
                     kept = self._rows.read(word)
                 if kept is None:
                     return None, False
@@ -149,4 +139,4 @@ class Shortcut:
         if not self._rows.write(word, int(flags), data):
             return None
         self._counters.cmd_set += 1
-        return STORED
+        return Status.STORED.value

@@ -47,11 +47,6 @@ class RowCache:
         self.size = 0
         self._tables: dict[Mapping, CachedTable] = {}
 
-    @property
-    def rows(self) -> int:
-        """Return how many rows are kept."""
-        return sum(len(table.items) for table in self._tables.values())
-
     def table(self, mapping: Mapping, *, dirty: bool) -> CachedTable:
         """Return what is kept of a mapping's rows.
 

@@ -19,8 +19,9 @@ from kvref.storage.row_cache import CachedTable, Kept
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_errors import StatementError
 from kvref.storage.sqlite_statements import ROWID
+from kvref.wire.plain import LARGEST_FLAGS, shown
+from kvref.wire.replies import Item
 
-LARGEST_FLAGS: Final = 999_999_999  # that a plain set may have
 LARGEST_VALUE: Final = 64 << 10  # longer ones cost so much that the way makes no difference
 # Declared types of columns that keep any text as it is (TEXT affinity, sqlite.org/datatype3.html, 3.1).
 _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOTALL)
@@ -37,7 +38,7 @@ class PlainRows:
         store: the file.
         table: what is kept of the mapping's rows.
         looked_up: returns the key column's content to look for, None where no row can be found by a key.
-        shown: returns a row as a get shows it.
+        item: returns a row as a get answers it under a client's word.
         cas: next cas numbers.
         rules: facts in force.
     """
@@ -47,14 +48,14 @@ class PlainRows:
         store: SQLiteStore,
         table: CachedTable,
         looked_up: Callable[[Mapping, bytes], Cell],
-        shown: Callable[[bytes, Row], bytes],
+        item: Callable[[bytes, Row], Item],
         cas: Iterator[int],
         rules: Rules,
     ) -> None:
         self.table = table
         self._store = store
         self._looked_up = looked_up
-        self._shown = shown
+        self._item = item
         self._cas = cas
         self._mapping = mapping = table.mapping
         self._longest_key = LARGEST_VALUE if mapping.key.width is None else mapping.key.width
@@ -98,7 +99,8 @@ class PlainRows:
             if row.expiry or key in table.changed or key in table.syncing:
                 return None
             spelled = row.key == cell and key == word
-            kept = self._shown(word, row), self._rowid_of(row.key) if spelled and self.writable else 0
+            item = self._item(word, row)
+            kept = shown(word, item.flags, item.data), self._rowid_of(row.key) if spelled and self.writable else 0
         except (KvrefError, RefusedError):
             return None  # the verb says why
         if spelled:
@@ -125,8 +127,7 @@ class PlainRows:
         stored, rowid = row
         item = None
         if stored == word and not (self._may_change and data and data[0] in _LIKE_NUMBERS):
-            shown = b"VALUE %b %d %d\r\n%b\r\n" % (word, flags if self._has_flags else 0, len(data), data)
-            item = shown, rowid
+            item = shown(word, flags if self._has_flags else 0, data), rowid
         self._store.cache.change(self._mapping, stored, item)
         return True
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ import platformdirs
 from kvref.errors import TargetError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from kvref.targets.progress import Progress
 
@@ -80,3 +81,16 @@ def build_once(folder: Path, build: Callable[[Path], None], progress: Progress) 
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     return folder
+
+
+def run_in(folder: Path, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder to its end, whatever that is; `stdout` has all that it printed."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )

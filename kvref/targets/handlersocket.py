@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kvref.targets.folders import build_once, cache_root
+from kvref.targets.folders import build_once, cache_root, run_in
 from kvref.targets.needs import MissingError, tool
 from kvref.targets.ports import LOOPBACK
 
@@ -62,15 +62,7 @@ def _fetch(version: str, folder: Path, progress: Progress) -> None:
     package = f"mariadb-server={version}"
     progress.step(f"fetching {package} for {_FILE} (once, 4 MB)")
     fetch = [tool("apt-get"), "download", "-q", package]
-    done = subprocess.run(
-        fetch,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    done = run_in(folder, fetch)
     packages = list(folder.glob("*.deb"))
     if done.returncode or not packages:
         raise MissingError(

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kvref.targets.folders import build_once, cache_root
+from kvref.targets.folders import build_once, cache_root, run_in
 from kvref.targets.needs import MissingError, tool
 from kvref.targets.plain import started
 from kvref.targets.ports import LOOPBACK, free_port
@@ -60,15 +59,7 @@ def _installed(progress: Progress) -> Path:
         # What a package wants to run while it is installed is not run: none of these needs it.
         command = [tool("npm"), "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
         progress.step("installing nodecached with npm (once)")
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+        done = run_in(folder, command)
         if done.returncode:
             last = "\n".join(done.stdout.splitlines()[-_LAST_LINES:])
             raise MissingError(f"npm could not install nodecached (status {done.returncode}):\n{last}")

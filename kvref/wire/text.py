@@ -14,6 +14,7 @@ from kvref.wire import replies as r
 from kvref.wire.grammar import parse_line
 from kvref.wire.input import Input
 from kvref.wire.lines import TOO_LARGE, Block, Discard
+from kvref.wire.plain import END, shown
 from kvref.wire.rules import WireRules
 
 # memcached.c try_read_command: a line of more than 1024 bytes without an end is only waited for when it is a get.
@@ -140,7 +141,7 @@ def encode(command: c.Command, reply: r.Reply) -> bytes:
         case r.ServerError():
             return f"SERVER_ERROR {_one_line(reply.text)}\r\n".encode()
         case r.StatRows():
-            return "".join(f"STAT {name} {value}\r\n" for name, value in reply.rows).encode() + b"END\r\n"
+            return "".join(f"STAT {name} {value}\r\n" for name, value in reply.rows).encode() + END
         case r.Release():
             return f"VERSION {reply.text}\r\n".encode()
         case r.Closed():
@@ -156,10 +157,10 @@ def _items(reply: r.Items) -> bytes:
     for item in reply.items:
         if reply.with_cas:
             parts.append(b"VALUE %b %d %d %d\r\n" % (item.word, item.flags, len(item.data), item.cas))
+            parts += (item.data, b"\r\n")
         else:
-            parts.append(b"VALUE %b %d %d\r\n" % (item.word, item.flags, len(item.data)))
-        parts += (item.data, b"\r\n")
-    parts.append(b"END\r\n")
+            parts.append(shown(item.word, item.flags, item.data))
+    parts.append(END)
     return b"".join(parts)
 
 
