@@ -1,4 +1,4 @@
-"""Plain text commands, `get WORD` and `set WORD FLAGS 0 LENGTH` of words that cannot switch, and a hit as it is shown."""
+"""Plain text commands: `get WORD` and `set WORD FLAGS 0 LENGTH` of words that cannot switch; how a hit is shown."""
 
 from __future__ import annotations
 
