@@ -9,13 +9,13 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import uvloop
 
 from kvref import profiles
-from kvref.addresses import parse_address
+from kvref.cli.listener_options import listener_options, listeners
 from kvref.errors import KvrefError
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import SETTINGS, parse
@@ -46,9 +46,7 @@ Settings for --set, with their defaults:
 
 
 @click.command(help=_HELP)
-@click.option(
-    "--listen", default="127.0.0.1:11211", show_default=True, metavar="HOST:PORT", help="Port 0: any free one."
-)
+@listener_options
 @click.option(
     "--store",
     "dsn",
@@ -61,7 +59,7 @@ Settings for --set, with their defaults:
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="TOML with settings under [settings]; --set comes before it. Read again at SIGHUP.",
+    help="TOML with settings under [settings], which --set comes before and SIGHUP reads again, and [[listener]].",
 )
 @click.option(
     "--workers",
@@ -72,11 +70,11 @@ Settings for --set, with their defaults:
     help="Processes that serve the port together; what they cannot serve is refused.",
 )
 def command(
-    listen: str, dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, workers: int
+    listen: dict[str, Any], dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, workers: int
 ) -> None:
     """Start the server; options are checked before anything is opened."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="kvref: %(message)s")
-    address = parse_address(listen)
+    where = listeners(listen, config)
     facts = profiles.load(profile)
     read_settings = partial(parse, list(pairs), config, facts)
     settings = read_settings()
@@ -89,13 +87,13 @@ def command(
     try:
         _initialise(store, new=new)
         if workers == 1:
-            server = Server(store, facts, read_settings)
+            server = Server(store, facts, read_settings, where)
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(server.run(address))
+                runner.run(server.run())
     finally:
         store.close()
     if workers > 1:
-        Parent(Plan(dsn, facts, workers, read_settings, settings, os.getpid()), address).run()
+        Parent(Plan(dsn, facts, workers, read_settings, settings, where, os.getpid())).run()
 
 
 def _new_file() -> str:

@@ -46,13 +46,13 @@ HIGH = 0x80
 @breaks("KV-BINFRAME-006")
 def reads_opaques_as_signed() -> None:
     """An opaque from 2^31 on comes back as 0."""
-    whole = binary._bytes
+    whole = binary.reply_frame
 
     def signed(frame: Any, *args: Any, **fields: Any) -> bytes:
         kept = frame if frame.opaque[0] < HIGH else replace(frame, opaque=bytes(4))
         return whole(kept, *args, **fields)
 
-    put(binary, "_bytes", signed)
+    put(binary, "reply_frame", signed)
 
 
 @breaks("KV-BINSTORE-001")

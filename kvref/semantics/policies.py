@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 
 from kvref.wire import commands as c
@@ -30,6 +30,12 @@ class Policies:
     def fills_cache(self) -> bool:
         """Tell whether what is stored goes into the memory cache."""
         return self.set in (Policy.CACHE, Policy.BOTH)
+
+    @property
+    def in_memory(self) -> tuple[str, Policy] | None:
+        """Return the first kind of command that meets the memory cache, None where none does."""
+        kinds = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return next(((kind, policy) for kind, policy in kinds if policy in (Policy.CACHE, Policy.BOTH)), None)
 
     def of(self, command: c.Command) -> Policy:
         """Return the policy of a command; what is no matter of items goes its usual way."""

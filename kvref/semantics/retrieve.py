@@ -92,8 +92,8 @@ def _key(session: Session, word: bytes) -> Steps:
 
 def switch_item(session: Session, word: bytes, mapping: Mapping) -> r.Item:
     """Return what a word that only switches to a mapping is answered."""
-    named = mapping if session.rules.names_bound_table else session.shared.directory.default
-    return r.Item(word, 0, named.label, 0)
+    named = mapping if session.rules.names_bound_table else session.default
+    return r.Item(word, 0, (named or mapping).label, 0)
 
 
 def _usable(session: Session) -> Steps:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvref.errors import StoreError
+from kvref.semantics.access import UNLIMITED, Access
 from kvref.semantics.batch import Batch, Limits
 from kvref.semantics.cache import Cache
 from kvref.semantics.keys import Switch, mapping_name, split_word
@@ -73,18 +74,25 @@ class Shared:
 
 
 class Session:
-    """The state of one connection: the mapping it is bound to, None while it uses the default one."""
+    """The state of one connection.
+
+    Args:
+        shared: with all others.
+        access: what it may do.
+    """
 
     __slots__ = (
-        "_bound", "_generation", "_started", "batch", "flushed", "pending", "rules", "shared", "stuck", "written_cas",
+        "_bound", "_generation", "_started", "access", "batch", "flushed", "pending", "rules", "shared", "stuck",
+        "written_cas",
     )  # fmt: skip
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, access: Access = UNLIMITED) -> None:
         self.shared = shared
+        self.access = access
         self.rules = shared.rules
         self.pending = Pending(shared.cache)
         self.batch = Batch(shared.limits, shared.rules, self.pending)
-        self._bound: Mapping | None = None
+        self._bound: Mapping | None = None  # the default mapping is in force
         self._started = False  # a command has needed a mapping: from then on the one in force answers to its name
         # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts
         # mappings off words, known or not (mget-002..004; multi_get in innodb_engine.cc outlives the command).
@@ -117,6 +125,8 @@ class Session:
             if mapping is None:
                 return None
             directory.remember(mapping)
+        if not self.access.shows(mapping, directory.naming):
+            return None
         if mapping is not current:
             reason = yield from self.batch.switched()
             if reason is not None:
@@ -137,7 +147,8 @@ class Session:
         """
         self.start()
         if self._bound is None:
-            return self.shared.directory.default
+            default = self.default
+            return default if default is not None else (yield from self._first_shown())
         if self._generation != self.shared.directory.generation:
             name = self._bound.name
             if (yield from self._switch(name)) is None:
@@ -145,12 +156,25 @@ class Session:
         return self._bound
 
     @property
+    def default(self) -> Mapping | None:
+        """Return the default mapping, None where its listener does not have it."""
+        directory = self.shared.directory
+        return directory.default if self.access.shows(directory.default, directory.naming) else None
+
+    def _first_shown(self) -> Generator[Operation, Any, Mapping]:
+        name = self.access.mappings[0]
+        mapping = yield from self._switch(name)
+        if mapping is None:
+            raise RefusedError(ServerError(f"mapping {name} is not in containers: this listener is limited to it"))
+        return mapping
+
+    @property
     def plain_mapping(self) -> Mapping | None:
         """Return the mapping in force, None where it takes more than a look to tell, or a word may mean more."""
         if not self._started or self.stuck:
             return None
         if self._bound is None:
-            return self.shared.directory.default
+            return self.default
         return self._bound if self._generation == self.shared.directory.generation else None
 
     def resolve(self, word: bytes, *, switches: bool) -> Generator[Operation, Any, tuple[Mapping, bytes] | Status]:

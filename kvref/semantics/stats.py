@@ -38,6 +38,8 @@ class Counters:
     bytes_read: int = 0
     bytes_written: int = 0
     total_connections: int = 0
+    auth_cmds: int = 0
+    auth_errors: int = 0
     prefixes: Prefixes = field(default_factory=Prefixes)
 
     def got(self, word: bytes, *, hits: int, misses: int) -> None:

@@ -33,7 +33,7 @@ def store(session: Session, command: c.Store, now: int) -> Steps:
     Raises:
         RefusedError: key, value or time do not fit and the profile refuses rather than cuts.
     """
-    if session.rules.first_store_opens_default and session.start() and session.shared.directory.default.fault:
+    if session.rules.first_store_opens_default and session.start() and session.default and session.default.fault:
         return ServerError("out of memory storing object")  # innodb_allocate opens a mapping before `@@` is read
     target = yield from session.resolve(command.word, switches=True)
     if isinstance(target, Status):

@@ -6,6 +6,7 @@ from typing import Final
 
 from kvref.errors import StoreError
 from kvref.semantics import arithmetic, change, meta, retrieve, store, touch
+from kvref.semantics.access import UNLIMITED
 from kvref.semantics.policies import Policy
 from kvref.semantics.ports import DeadlockError, LockWaitError, RollBack, Steps, TransactionLostError
 from kvref.semantics.session import LOCK_WAIT, Session, UnfitError
@@ -40,6 +41,11 @@ def execute(session: Session, command: c.Command, now: int) -> Steps:
         now: UNIX time in whole seconds.
     """
     session.written_cas = 0
+    if session.access is not UNLIMITED:
+        refusal = session.access.refusal(command)
+        if refusal is not None:
+            return refusal
+        command = session.access.cleared(command)
     verb = _VERBS.get(type(command))
     if verb is None:
         return _without_rows(session, command)

@@ -10,6 +10,8 @@ from typing import Final, cast
 
 from kvref.semantics.session import Session
 from kvref.semantics.verbs import execute
+from kvref.server.access.gate import Gate
+from kvref.server.access.listener import Listener
 from kvref.server.host import Host
 from kvref.server.outbox import Outbox
 from kvref.server.plain_get import PlainGets
@@ -34,13 +36,16 @@ class Connection(asyncio.Protocol):
 
     Args:
         host: the server.
+        listener: where it was accepted.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, listener: Listener) -> None:
         self._host = host
+        users = listener.users
+        self._gate = None if users is None else Gate(users, host.shared.rules.release, host.attempts)
         self._parser: Parser = TextParser(host.wire_rules)
         self._heard = False  # the client has said something
-        self._session = Session(host.shared)
+        self._session = Session(host.shared, listener.access)
         self._transaction = host.driver.begin()
         self._loop = asyncio.get_running_loop()
         self.quiet_since = self._loop.time()
@@ -63,6 +68,8 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start a session."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
+        if self._gate is not None:
+            self._gate.peer = transport.get_extra_info("peername")
         self._host.connections.add(self)
         self._host.most_connections = max(self._host.most_connections, len(self._host.connections))
         self._host.shared.counters.total_connections += 1
@@ -93,12 +100,27 @@ class Connection(asyncio.Protocol):
             return
         if shared.rules.reload_silences and self._generation != shared.directory.generation:
             return
+        if self._gate is not None:
+            data = self._pass(self._gate, data)
+            if not data:
+                return
         if not self._heard:
             self._heard = True
             self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
         self._run()
         self._throttle()
+
+    def _pass(self, gate: Gate, data: bytes) -> bytes:
+        """Answer a client that is not known yet; returns what it said after it was."""
+        reply, rest = gate.hear(data)
+        self._write(reply)
+        if gate.passed:
+            self._gate, self._heard = None, True
+            self._parser = parser(gate.first, self._host.wire_rules)
+        elif gate.closes:
+            self.end()
+        return rest
 
     def _take(self, shortcut: Shortcut, data: bytes) -> bytes:
         """Answer the plain commands at the beginning of some input; returns the rest of it."""
@@ -212,7 +234,7 @@ class Connection(asyncio.Protocol):
         self._shortcut = self._gets = None
         self._carry_out()
         waits = self._scheduled or self._committing or self._paused or self._ending or self._command is not None
-        if not waits and not self._lost and self._parser.between_commands:
+        if not waits and not self._lost and self._gate is None and self._parser.between_commands:
             self._shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
             self._gets = self._host.driver.plain_gets(self._session)
 

@@ -78,7 +78,7 @@ class TickDriver:
         self._looked = False  # this tick has looked at what others did to the file
         self._valid = False  # and nothing is kept that they changed
         self._commands = 0  # so far
-        self._shortcuts: dict[CachedTable, Shortcut] = {}
+        self._shortcuts: dict[tuple[CachedTable, bool], Shortcut] = {}
         self._down = ""  # why nothing can be answered from the store
 
     @property
@@ -117,12 +117,11 @@ class TickDriver:
         if mapping is None:
             return None
         table = self.store.cache.table(mapping, dirty=self.store.dirty)
-        found = self._shortcuts.get(table)
+        kind = table, session.access.read_only
+        found = self._shortcuts.get(kind)
         if found is None:
-            self._shortcuts = {each: way for each, way in self._shortcuts.items() if each.live}
-            found = self._shortcuts[table] = Shortcut(
-                self.store, table, session, wire_rules, lambda: bool(self._parked)
-            )
+            self._shortcuts = {each: way for each, way in self._shortcuts.items() if way.live}
+            found = self._shortcuts[kind] = Shortcut(self.store, table, session, wire_rules, lambda: bool(self._parked))
         return found
 
     def plain_gets(self, session: Session) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from kvref.semantics.session import Shared
+    from kvref.server.access.attempts import Attempts
     from kvref.server.connection import Connection
     from kvref.server.drivers import Driver
     from kvref.wire.rules import WireRules
@@ -19,6 +20,7 @@ class Host(Protocol):
     wire_rules: WireRules
     connections: set[Connection]
     most_connections: int
+    attempts: Attempts
 
     def publish(self) -> None:
         """Show other processes of the port what was counted."""

@@ -7,14 +7,12 @@ import logging
 import os
 import resource
 import signal
-import socket
 import time
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-from kvref.addresses import Address
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.batch import Limits
@@ -22,6 +20,10 @@ from kvref.semantics.cache import Cache
 from kvref.semantics.mapping import Directory
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
+from kvref.server.access.attempts import Attempts
+from kvref.server.access.configured import refuse_shared_cache
+from kvref.server.access.listener import Listener
+from kvref.server.access.sockets import BACKLOG, listen
 from kvref.server.connection import Connection
 from kvref.server.drivers import Driver, driver_for
 from kvref.server.idle import IdleCommit, Rule
@@ -32,11 +34,13 @@ from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.rules import WireRules, wire_rules
 
 if TYPE_CHECKING:
+    import socket
+
+    from kvref.server.access.users import Users
     from kvref.storage.mysql import MySQLStore
 
 _log = logging.getLogger("kvref.server")
 
-BACKLOG: Final = 1024
 UVLOOP: Final = f"uvloop {version('uvloop')}"
 IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the setting does not count
 DRAIN_SECONDS: Final = 5.0
@@ -45,14 +49,6 @@ DRAIN_SECONDS: Final = 5.0
 def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
     """Return how long a write waits for another writer, in seconds."""
     return settings["innodb_lock_wait_timeout"] if profile["lock.wait"] == "setting" else IMPATIENT
-
-
-def cannot_listen(address: Address, error: OSError | UnicodeError) -> ConfigError:
-    """Return the error of an address that cannot be listened on."""
-    # asyncio wraps a refused bind in words of its own; a name that is not found has only its own text.
-    known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
-    cause = os.strerror(known) if known else str(error)
-    return ConfigError(f"cannot listen on {address.host}:{address.port}: {cause}: choose another --listen")
 
 
 def report(profile: Profile, directory: Directory, problems: list[str]) -> None:
@@ -68,6 +64,12 @@ def report(profile: Profile, directory: Directory, problems: list[str]) -> None:
     )
 
 
+def log_listening(listener: Listener, place: socket.socket, also: str = "") -> None:
+    """Log an address that is listened on, and what is to be said of it."""
+    host, port = place.getsockname()[:2]
+    _log.info("listening on %s:%d%s%s", host, port, also, listener.says())
+
+
 class Server:
     """Serve mapped tables of one store.
 
@@ -75,6 +77,7 @@ class Server:
         store: an opened store.
         profile: whose answers to give.
         read_settings: gives values by name, see `settings.parse`; asked again at each reload.
+        listeners: where, for whom.
         scope: what it shares with other processes of the port; None: it is the only one.
         directory: the configuration in force; None: it is read.
 
@@ -87,18 +90,21 @@ class Server:
         store: SQLiteStore | MySQLStore,
         profile: Profile,
         read_settings: Callable[[], dict[str, int]],
+        listeners: list[Listener],
         scope: Scope | None = None,
         directory: Directory | None = None,
     ) -> None:
         self.store = store
         self.scope = scope = scope or Alone()
         self.profile = profile
+        self.listeners = listeners
         self._read_settings = read_settings
         self.settings = settings = read_settings()
         self.isolation = isolation(profile, settings)
         self.started = time.time()
         self.connections: set[Connection] = set()
         self.most_connections = 0
+        self.attempts = Attempts(scope.counters)
         numbers = scope.cas_numbers(store)
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
         self.shared = Shared(
@@ -107,16 +113,17 @@ class Server:
             Limits(settings["daemon_memcached_r_batch_size"], settings["daemon_memcached_w_batch_size"]),
             cache, scope.vbuckets, scope.marks,
         )  # fmt: skip
+        refuse_shared_cache(listeners, self.shared.directory)
         self.wire_rules = self._grammar()
         self._bound_cache()
         self.driver: Driver
         self._reloading: asyncio.Task[None] | None = None
 
-    async def run(self, address: Address) -> None:
+    async def run(self) -> None:
         """Listen and serve until SIGTERM or SIGINT.
 
         Raises:
-            ConfigError: the address cannot be listened on.
+            ConfigError: an address cannot be listened on.
         """
         loop = asyncio.get_running_loop()
         self.open()
@@ -124,16 +131,17 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         loop.add_signal_handler(signal.SIGHUP, self.reload)
-        try:
-            listener = await loop.create_server(partial(Connection, self), address.host, address.port, backlog=BACKLOG)
-        except (OSError, UnicodeError) as error:
-            raise cannot_listen(address, error) from error
-        host, port = listener.sockets[0].getsockname()[:2]
+        places = [(listener, each) for listener in self.listeners for each in listen(listener.address)]
         report(self.profile, self.shared.directory, self.store.problems)
-        _log.info("listening on %s:%d", host, port)
+        servers = []
+        for listener, place in places:
+            make = partial(Connection, self, listener)
+            servers.append(await loop.create_server(make, sock=place, backlog=BACKLOG, ssl=listener.tls))
+            log_listening(listener, place)
         await self.until(stop)
         _log.info("stopping")
-        listener.close()
+        for each in servers:
+            each.close()
         await self.drain()
 
     def open(self) -> None:
@@ -167,7 +175,10 @@ class Server:
     async def _reload(self) -> None:
         try:
             settings = self._read_settings()
-            self.take(settings, await self.driver.read_directory())
+            users = self.read_users()
+            directory = await self.driver.read_directory()
+            refuse_shared_cache(self.listeners, directory)
+            self.take(settings, directory, users)
         except (ConfigError, StoreError) as error:
             _log.error("configuration not reloaded, the old one stays in force: %s", error)
             return
@@ -175,13 +186,22 @@ class Server:
         report(self.profile, self.shared.directory, self.store.problems)
         _log.info("configuration reloaded")
 
-    def take(self, settings: dict[str, int], directory: Directory) -> None:
+    def read_users(self) -> list[Users | None]:
+        """Read the users of each listener again; raises ConfigError, also where a certificate is of no use."""
+        for each in self.listeners:
+            each.check_certificates()
+        return [each.read_users() for each in self.listeners]
+
+    def take(self, settings: dict[str, int], directory: Directory, users: list[Users | None]) -> None:
         """Put a configuration that was read in force.
 
         Args:
             settings: values by name; those that wait for the next start do not count.
             directory: the mappings.
+            users: of each listener.
         """
+        for listener, known in zip(self.listeners, users, strict=True):
+            listener.renew(known)
         self.shared.directory.replace(directory)
         self.settings = changed(self.settings, settings)
         self.isolation.level = self.settings["innodb_api_trx_level"]
@@ -233,7 +253,7 @@ class Server:
             "num_threads": str(self.profile["stats.threads"]),
             "cas_enabled": "yes",
             "binding_protocol": "auto-negotiate",
-            "auth_enabled_sasl": "no",
+            "auth_enabled_sasl": "yes" if any(each.users for each in self.listeners) else "no",
             "item_size_max": str(self.settings["item_size_max"]),
             "tcp_backlog": str(BACKLOG),
             **self.shared.cache.rows(),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
+from kvref.server.config_file import read_file
 
 _log = logging.getLogger("kvref.server")
 
@@ -88,7 +88,7 @@ def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, in
         ConfigError: unknown name, no number, or out of range; the text names the value and what is taken.
     """
     values = {setting.name: setting.default for setting in SETTINGS.values()}
-    for name, value in {**_read(file), **_split(pairs)}.items():
+    for name, value in {**read_file(file)[0], **_split(pairs)}.items():
         setting = SETTINGS.get(name)
         if setting is None:
             raise ConfigError(f"no setting {name!r}: choose one of {', '.join(SETTINGS)}")
@@ -121,20 +121,6 @@ def _split(pairs: list[str]) -> dict[str, str]:
             raise ConfigError(f"setting {pair!r}: write NAME=VALUE")
         named[name] = text
     return named
-
-
-def _read(file: Path | None) -> dict[str, str]:
-    if file is None:
-        return {}
-    try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"configuration file {file}: {error}") from error
-    settings = found.pop("settings", {})
-    if found or not isinstance(settings, dict):
-        raise ConfigError(f"configuration file {file}: write one table, [settings], with NAME = VALUE")
-    # true and false are how TOML writes the switches.
-    return {name: str(int(value) if isinstance(value, bool) else value) for name, value in settings.items()}
 
 
 def _number(setting: Setting, text: str, out_of_range: str) -> int:

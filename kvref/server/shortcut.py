@@ -29,7 +29,7 @@ class Shortcut:
     Args:
         store: the file.
         table: what is kept of the mapping's rows.
-        session: of any connection, for what all share.
+        session: of any connection that may do the same, for what all share.
         wire_rules: the grammar facts in force.
         queued: tells whether other writes wait for the file, which come first.
     """
@@ -44,6 +44,7 @@ class Shortcut:
     ) -> None:
         shared = session.shared
         own = Session(shared)  # the other one ends with its connection
+        self._read_only = session.access.read_only
         self._rows = PlainRows(store, table, own.looked_up, own.item, shared.cas, own.rules)
         self._table = table
         self._items = table.items
@@ -86,7 +87,7 @@ class Shortcut:
                 end = data.find(b"\r\n", at) + 2
                 reply, late = self._get(data[at + 4 : end - 2]) if end > 1 else (None, False)
             else:
-                head = SET.match(data, at) if self._rows.writable else None
+                head = SET.match(data, at) if self._rows.writable and not self._read_only else None
                 if head is None:
                     break
                 start = head.end()

@@ -212,22 +212,23 @@ def encode(command: c.Command, frame: c.Frame, reply: r.Reply, cas: int) -> byte
         case r.Items():
             return _item(frame, reply)
         case r.Number():
-            return b"" if frame.quiet else _bytes(frame, data=_UINT64.pack(reply.value), cas=cas)
+            return b"" if frame.quiet else reply_frame(frame, data=_UINT64.pack(reply.value), cas=cas)
         case r.Status() if isinstance(command, c.Stats):
-            return _bytes(frame) if reply is not r.Status.ERROR else _error(frame, NOT_FOUND)
+            return reply_frame(frame) if reply is not r.Status.ERROR else _error(frame, NOT_FOUND)
         case r.Status():
             status = _status(command, reply)
             if status:
                 return _error(frame, status)
-            return b"" if frame.quiet else _bytes(frame, cas=cas if reply is r.Status.STORED else 0)
+            return b"" if frame.quiet else reply_frame(frame, cas=cas if reply is r.Status.STORED else 0)
         case r.StatRows():
-            return b"".join(_bytes(frame, key=k.encode(), data=v.encode()) for k, v in reply.rows) + _bytes(frame)
+            rows = [reply_frame(frame, key=k.encode(), data=v.encode()) for k, v in reply.rows]
+            return b"".join([*rows, reply_frame(frame)])
         case r.Release():
-            return _bytes(frame, data=reply.text.encode())
+            return reply_frame(frame, data=reply.text.encode())
         case r.Line():
             return _line(command, frame, reply)
         case r.Closed():
-            return b"" if frame.quiet else _bytes(frame)
+            return b"" if frame.quiet else reply_frame(frame)
         case r.ClientError() | r.ServerError():
             return _failed(command, frame, reply, cas)
         case r.Meta() | r.MetaDebug():
@@ -253,20 +254,20 @@ def _item(frame: c.Frame, reply: r.Items) -> bytes:
         if frame.quiet:
             return b""
         # A miss has the key in the place of the text (get-003).
-        return _bytes(frame, NOT_FOUND, key=frame.key) if frame.with_key else _error(frame, NOT_FOUND)
+        return reply_frame(frame, NOT_FOUND, key=frame.key) if frame.with_key else _error(frame, NOT_FOUND)
     item = reply.items[0]
     key = item.word if frame.with_key else b""
     data = b"" if frame.opcode == TOUCH else item.data
-    return _bytes(frame, extras=_UINT32.pack(item.flags), key=key, data=data, cas=item.cas)
+    return reply_frame(frame, extras=_UINT32.pack(item.flags), key=key, data=data, cas=item.cas)
 
 
 def _line(command: c.Command, frame: c.Frame, reply: r.Line) -> bytes:
     if isinstance(command, c.Refused):
-        return _bytes(frame, command.status, data=reply.line)
+        return reply_frame(frame, command.status, data=reply.line)
     if isinstance(command, c.VBucket):
-        return _bytes(frame, data=reply.line)
+        return reply_frame(frame, data=reply.line)
     if isinstance(command, c.Stats):
-        return _bytes(frame, key=b"detailed", data=reply.line + b"\r\n") + _bytes(frame)
+        return reply_frame(frame, key=b"detailed", data=reply.line + b"\r\n") + reply_frame(frame)
     return _error(frame, INVALID)
 
 
@@ -277,20 +278,21 @@ def _failed(command: c.Command, frame: c.Frame, reply: r.ClientError | r.ServerE
     if status is None:
         fault = TEMPORARY if reply.text.startswith(_RETRY) else INTERNAL
         status = INVALID if isinstance(reply, r.ClientError) else fault
-        return _bytes(frame, status, data=reply.text.encode())
+        return reply_frame(frame, status, data=reply.text.encode())
     if status == NOT_STORED and isinstance(command, c.Arithmetic):
-        return _bytes(frame, status, data=TEXTS[status], cas=cas)  # the number was taken before (more:bin-206)
+        return reply_frame(frame, status, data=TEXTS[status], cas=cas)  # the number was taken before (more:bin-206)
     # process_bin_delete knows nothing of a temporary failure.
     return _error(frame, INVALID if status == TEMPORARY and isinstance(command, c.Delete) else status)
 
 
 def _error(frame: c.Frame, status: int) -> bytes:
-    return _bytes(frame, status, data=TEXTS[status])
+    return reply_frame(frame, status, data=TEXTS[status])
 
 
-def _bytes(
+def reply_frame(
     frame: c.Frame, status: int = OK, *, extras: bytes = b"", key: bytes = b"", data: bytes = b"", cas: int = 0
 ) -> bytes:
+    """Return the bytes of a reply to a frame."""
     length = len(extras) + len(key) + len(data)
     return (
         _REPLY.pack(_MAGIC, frame.opcode, len(key), len(extras), status, length, frame.opaque, cas)

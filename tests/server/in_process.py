@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from kvref import profiles
+from kvref.addresses import Address
 from kvref.errors import StoreError
+from kvref.server.access.listener import Listener
 from kvref.server.connection import Connection
 from kvref.server.drivers import driver_for
 from kvref.server.server import Server
@@ -55,6 +57,9 @@ class Client:
                 raise AssertionError(await asyncio.get_running_loop().sock_recv(self._socket, 100))
 
 
+HERE = Listener(Address("127.0.0.1", 0))
+
+
 class InProcess:
     """A server on a SQLite file with the demo rows.
 
@@ -65,7 +70,7 @@ class InProcess:
     def __init__(self, path: Path) -> None:
         self.store = SQLiteStore(path, profiles.load("kvref"))
         self.store.initialise()
-        self.server = Server(self.store, self.store.profile, lambda: parse([], None, self.store.profile))
+        self.server = Server(self.store, self.store.profile, lambda: parse([], None, self.store.profile), [HERE])
         self.disk = threading.Event()  # not set: it takes its time
         self.disk.set()
         self.failure = ""  # what it says instead
@@ -83,7 +88,7 @@ class InProcess:
         """Listen, and give so many clients for the block."""
         self.server.driver = driver_for(self.store, self.server.isolation, 1)
         loop = asyncio.get_running_loop()
-        listener = await loop.create_server(partial(Connection, self.server), "127.0.0.1", 0)
+        listener = await loop.create_server(partial(Connection, self.server, HERE), "127.0.0.1", 0)
         with ExitStack() as stack:
             stack.callback(self.store.close)
             port = listener.sockets[0].getsockname()[1]

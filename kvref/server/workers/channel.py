@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from dataclasses import dataclass
 from typing import Any, Final
 
 _LONGEST: Final = 1 << 17  # bytes of a message; the text of an error is cut
@@ -11,6 +12,14 @@ _LONGEST_TEXT: Final = 1 << 14
 _CONNECTION: Final = b"c"
 SEND_SECONDS: Final = 5.0
 LOST: Final = "lost"  # what is heard of a connection for which this process has no descriptor
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A connection that is handed on, and the number of its listener."""
+
+    connection: socket.socket
+    listener: int
 
 
 class Channel:
@@ -44,15 +53,19 @@ class Channel:
         finally:
             self._end.settimeout(0)
 
-    def hand_on(self, connection: socket.socket) -> None:
+    def hand_on(self, connection: socket.socket, listener: int) -> None:
         """Send a connection, which the caller still has to close.
+
+        Args:
+            connection: just accepted.
+            listener: number of the one that did, below 256.
 
         Raises:
             OSError: the other end is gone, or is behind.
         """
-        socket.send_fds(self._end, [_CONNECTION], [connection.fileno()])
+        socket.send_fds(self._end, [_CONNECTION + bytes([listener])], [connection.fileno()])
 
-    def hear(self) -> tuple[str, str, dict[str, int]] | socket.socket | None:
+    def hear(self) -> tuple[str, str, dict[str, int]] | Handed | None:
         """Return what the other end has sent: what it is about, a text and settings; or a connection; None: nothing.
 
         Raises:
@@ -65,8 +78,8 @@ class Channel:
         except ConnectionResetError as error:  # it ended with something unread
             raise EOFError from error
         if descriptors:
-            return socket.socket(fileno=descriptors[0])
-        if data == _CONNECTION:
+            return Handed(socket.socket(fileno=descriptors[0]), data[1])
+        if data[:1] == _CONNECTION:
             return LOST, "", {}  # recvmsg(2) leaves out what there is no descriptor for
         if not data:
             raise EOFError

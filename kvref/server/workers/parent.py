@@ -18,12 +18,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kvref.addresses import Address
 from kvref.errors import ConfigError, StoreError
-from kvref.server.server import report
+from kvref.server.access.sockets import listen
+from kvref.server.server import log_listening, report
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.workers.channel import Channel, pair
-from kvref.server.workers.listeners import listen
 from kvref.server.workers.memory import Seat
 from kvref.server.workers.plan import Plan, print_of
 from kvref.server.workers.signals import Signals, ignore
@@ -68,16 +67,17 @@ class Parent:
     """Serve a plan with several processes.
 
     Args:
-        plan: what is served.
-        address: where; port 0 is any free one.
+        plan: what is served, and where.
 
     Raises:
-        ConfigError: the address cannot be listened on.
+        ConfigError: an address cannot be listened on.
     """
 
-    def __init__(self, plan: Plan, address: Address) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._listeners = listen(address)
+        self._listeners = {
+            place: number for number, each in enumerate(plan.listeners) for place in listen(each.address)
+        }
         self._accepting = False
         self._children: dict[int, _Child] = {}
         self._selector = selectors.DefaultSelector()
@@ -97,9 +97,9 @@ class Parent:
             try:
                 self._start_all()
                 report(self._plan.profile, self._plan.directory, self._plan.problems)
-                host, port = self._listeners[0].getsockname()[:2]
                 self._accept_from_now_on()
-                _log.info("listening on %s:%d with %d workers", host, port, self._plan.workers)
+                for place, number in self._listeners.items():
+                    log_listening(self._plan.listeners[number], place, f" with {self._plan.workers} workers")
                 while not self._stopping:
                     self._turn(self._next_due())
                     self._do_due()
@@ -229,15 +229,15 @@ class Parent:
                     return
                 continue  # that client is gone again: accept(2)
             with connection:
-                self._hand_on(connection)
+                self._hand_on(connection, self._listeners[listener])
 
-    def _hand_on(self, connection: socket.socket) -> None:
+    def _hand_on(self, connection: socket.socket, listener: int) -> None:
         memory = self._plan.memory
         seats = {child: memory.seat(child.number) for child in self._children.values() if child.ready}
         loads = {child: seat[Seat.GIVEN] - seat[Seat.CLOSED] for child, seat in seats.items()}
         for child in sorted(loads, key=lambda child: (loads[child], child.given)):
             try:
-                child.channel.hand_on(connection)
+                child.channel.hand_on(connection, listener)
             except OSError:
                 continue  # it is gone, of which its channel will tell, or it is far behind
             self._given += 1

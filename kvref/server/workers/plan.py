@@ -11,6 +11,8 @@ from kvref.errors import StoreError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Directory
 from kvref.semantics.vbuckets import VBuckets
+from kvref.server.access.configured import refuse_shared_cache
+from kvref.server.access.listener import Listener
 from kvref.server.server import lock_wait
 from kvref.server.workers.counters import SharedPrefixes
 from kvref.server.workers.kept_mappings import KeptMappings
@@ -36,6 +38,7 @@ class Plan:
         workers: how many, 2 or more.
         read_settings: gives values by name, see `settings.parse`.
         settings: in force.
+        listeners: where, for whom.
         pid: of the parent.
         started: UNIX time of the start.
     """
@@ -45,6 +48,7 @@ class Plan:
     workers: int
     read_settings: Callable[[], dict[str, int]]
     settings: dict[str, int]
+    listeners: list[Listener]
     pid: int
     started: float = field(default_factory=time.time)
 
@@ -79,6 +83,7 @@ class Plan:
         try:
             directory = store.read_directory()
             refuse_policies(self.workers, directory)
+            refuse_shared_cache(self.listeners, directory)
             return directory, store.problems
         finally:
             store.close()

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Directory
 from kvref.semantics.policies import Policy
-
-_IN_MEMORY: Final = (Policy.CACHE, Policy.BOTH)
-_KINDS: Final = ("get", "set", "delete", "flush")
 
 
 def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], *, database: bool) -> None:
@@ -44,11 +39,9 @@ def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], *,
 
 def refuse_policies(workers: int, directory: Directory) -> None:
     """Refuse cache policies with a memory cache; raises ConfigError."""
-    policies = directory.policies
-    for kind in _KINDS:
-        policy: Policy = getattr(policies, kind)
-        if workers > 1 and policy in _IN_MEMORY:
-            raise ConfigError(
-                f"--workers {workers} and cache_policies: {kind} is {policy.value!r}: the memory cache belongs to one"
-                f" process: choose --workers 1, or write {Policy.TABLE.value!r} or {Policy.OFF.value!r}"
-            )
+    cached = directory.policies.in_memory
+    if workers > 1 and cached is not None:
+        raise ConfigError(
+            f"--workers {workers} and cache_policies: {cached[0]} is {cached[1].value!r}: the memory cache belongs to"
+            f" one process: choose --workers 1, or write {Policy.TABLE.value!r} or {Policy.OFF.value!r}"
+        )

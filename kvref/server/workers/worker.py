@@ -9,7 +9,6 @@ import asyncio
 import logging
 import os
 import resource
-import socket
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,7 +22,7 @@ from kvref.semantics.mapping import Directory
 from kvref.semantics.vbuckets import VBuckets
 from kvref.server.connection import Connection
 from kvref.server.server import Server
-from kvref.server.workers.channel import LOST, Channel
+from kvref.server.workers.channel import LOST, Channel, Handed
 from kvref.server.workers.counters import WorkerCounters, WorkerPrefixes
 from kvref.server.workers.marks import WorkerMarks
 from kvref.server.workers.memory import Seat
@@ -31,6 +30,7 @@ from kvref.server.workers.plan import Plan, print_of
 from kvref.storage.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
+    from kvref.server.access.users import Users
     from kvref.storage.mysql import MySQLStore
 
 _log = logging.getLogger("kvref.server")
@@ -100,7 +100,7 @@ class Worker:
         self._stop = asyncio.Event()
         self._full = False  # the last connection found no descriptor
         self._running: set[asyncio.Task[None]] = set()
-        self._read: tuple[dict[str, int], Directory] | None = None
+        self._read: tuple[dict[str, int], Directory, list[Users | None]] | None = None
 
     async def run(self) -> None:
         """Serve; raises ConfigError where the store cannot be served with these settings."""
@@ -121,7 +121,7 @@ class Worker:
                 os._exit(FAILED)
             if heard is None:
                 return
-            if isinstance(heard, socket.socket):
+            if isinstance(heard, Handed):
                 self._start(self._take(heard))
                 continue
             what, _, settings = heard
@@ -148,13 +148,14 @@ class Worker:
         self._scope.taken += 1
         self._server.publish()
 
-    async def _take(self, connection: socket.socket) -> None:
+    async def _take(self, handed: Handed) -> None:
+        connection, listener = handed.connection, self._server.listeners[handed.listener]
         connection.settimeout(0)
         self._full = False
         self._scope.taken += 1
-        make = partial(Connection, self._server)
+        make = partial(Connection, self._server, listener)
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(make, connection)
+            await asyncio.get_running_loop().connect_accepted_socket(make, connection, ssl=listener.tls)
         except OSError as error:
             connection.close()
             _log.warning("a connection was lost before it was taken: %s", error)
@@ -162,7 +163,7 @@ class Worker:
 
     async def _read_again(self, settings: dict[str, int]) -> None:
         try:
-            self._read = settings, await self._server.driver.read_directory()
+            self._read = settings, await self._server.driver.read_directory(), self._server.read_users()
         except (ConfigError, StoreError) as error:
             self._channel.say("refused", str(error))
         else:
@@ -191,7 +192,7 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         store.kept = plan.kept
         store.adopt(plan.directory)
         scope = OneOfSeveral(plan, number)
-        server = Server(store, plan.profile, lambda: plan.settings, scope, plan.directory)
+        server = Server(store, plan.profile, lambda: plan.settings, plan.listeners, scope, plan.directory)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(server, scope, channel))
         store.close()

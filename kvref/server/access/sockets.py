@@ -1,11 +1,23 @@
-"""Sockets that a parent listens on: one for each address of the host, as asyncio has them."""
+"""Sockets that are listened on: one for each address of a host, as asyncio has them."""
 
 from __future__ import annotations
 
+import os
 import socket
+from typing import Final
 
 from kvref.addresses import Address
-from kvref.server.server import BACKLOG, cannot_listen
+from kvref.errors import ConfigError
+
+BACKLOG: Final = 1024
+
+
+def cannot_listen(address: Address, error: OSError | UnicodeError) -> ConfigError:
+    """Return the error of an address that cannot be listened on."""
+    # A name that is not found has only its own text.
+    known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
+    cause = os.strerror(known) if known else str(error)
+    return ConfigError(f"cannot listen on {address.host}:{address.port}: {cause}: choose another --listen")
 
 
 def listen(address: Address) -> list[socket.socket]:

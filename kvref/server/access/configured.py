@@ -1,0 +1,90 @@
+"""Listeners as the tables `[[listener]]` of a configuration file name them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kvref.addresses import parse_address
+from kvref.errors import ConfigError
+from kvref.semantics.access import Access
+from kvref.semantics.mapping import Directory
+from kvref.semantics.policies import Policy
+from kvref.server.access.listener import Listener
+from kvref.server.access.tls import Certificates
+
+# What each name takes, as TOML calls it.
+NAMES: Final[dict[str, tuple[type, str]]] = {
+    "address": (str, "HOST:PORT"),
+    "auth_file": (str, "the path of a file of user:password lines"),
+    "tls_cert": (str, "the path of a PEM file"),
+    "tls_key": (str, "the path of a PEM file"),
+    "tls_client_ca": (str, "the path of a PEM file"),
+    "mappings": (list, 'names of containers, ["a", "b"]'),
+    "read_only": (bool, "true or false"),
+    "flush_all": (bool, "true or false"),
+    "open": (bool, "true or false"),
+}
+
+
+def listener(table: Mapping[str, Any]) -> Listener:
+    """Return the listener that a table names.
+
+    Args:
+        table: values by name, see NAMES; only `address` must be there.
+
+    Raises:
+        ConfigError: an unknown name, a value of another kind, or as `Listener`.
+    """
+    for name, value in table.items():
+        if name not in NAMES:
+            raise ConfigError(f"listener: no {name!r}: the names are {', '.join(NAMES)}")
+        kind, form = NAMES[name]
+        if not isinstance(value, kind):
+            raise ConfigError(f"listener: {name} = {value!r}: write {form}")
+    if "address" not in table:
+        raise ConfigError('listener without an address: write address = "HOST:PORT"')
+    mappings = table.get("mappings", [])
+    if "mappings" in table and not (mappings and all(isinstance(each, str) and each for each in mappings)):
+        raise ConfigError(f"listener: mappings = {mappings!r}: write {NAMES['mappings'][1]}")
+    return Listener(
+        parse_address(table["address"]),
+        Access(tuple(mappings), read_only=table.get("read_only", False), flush=table.get("flush_all", True)),
+        _path(table, "auth_file"),
+        _certificates(table),
+        open=table.get("open", False),
+    )
+
+
+def _certificates(table: Mapping[str, Any]) -> Certificates | None:
+    chain, key, clients = (_path(table, name) for name in ("tls_cert", "tls_key", "tls_client_ca"))
+    if chain is not None:
+        return Certificates(chain, key, clients)
+    if key is not None or clients is not None:
+        raise ConfigError("listener: tls_key or tls_client_ca without tls_cert: name the server's certificate")
+    return None
+
+
+def _path(table: Mapping[str, Any], name: str) -> Path | None:
+    return Path(table[name]) if name in table else None
+
+
+def refuse_shared_cache(listeners: list[Listener], directory: Directory) -> None:
+    """Refuse a listener of some mappings where a memory cache holds items of all.
+
+    Args:
+        listeners: of the server.
+        directory: its configuration, also one that is about to be taken.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    cached = directory.policies.in_memory
+    limited = next((each for each in listeners if each.access.mappings), None)
+    if cached is not None and limited is not None:
+        kind, policy = cached
+        raise ConfigError(
+            f"listener {limited} is limited to mappings, and cache_policies says {kind} is {policy.value!r}: the memory"
+            f" cache is one for all mappings: write {Policy.TABLE.value!r} there, or leave mappings out"
+        )

@@ -1,0 +1,155 @@
+"""What is answered to a client before it has proven who it is: memcached's two ways, each in its protocol.
+
+Text, as memcached 1.6.18 -Y does: the data of a `set` of any key is `USER PASSWORD`. Binary, as memcached -S does: SASL
+with the mechanism PLAIN (RFC 4616). What is kept of such a client is one line, or one frame, of bounded length.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kvref.server.access.attempts import Attempts
+from kvref.server.access.users import LONGEST, Users
+from kvref.wire import commands as c
+from kvref.wire.binary import reply_frame
+from kvref.wire.opcodes import HEADER_SIZE, REQUEST, Header, header_at
+
+_LINE: Final = 2048  # bytes of a line, as memcached reads before it hangs up
+_SET: Final = re.compile(rb"set +[^ ]+ +[^ ]+ +[^ ]+ +([0-9]{1,9})(?: +noreply)? *", re.DOTALL)
+_UNKNOWN: Final = b"CLIENT_ERROR unauthenticated\r\n"
+_WRONG: Final = b"CLIENT_ERROR authentication failure\r\n"
+_NO_TOKEN: Final = b"CLIENT_ERROR bad authentication token format\r\n"
+_NO_END: Final = b"CLIENT_ERROR bad command line termination\r\n"
+_VERSION: Final = 0x0B
+_LIST: Final = 0x20
+_AUTH: Final = 0x21
+_STEP: Final = 0x22
+_BAD: Final = 0x04
+_REFUSED: Final = 0x20
+_CONTINUE: Final = 0x21
+
+
+class Gate:
+    """Hear one client until it is known.
+
+    Args:
+        users: who may come.
+        release: the answer to a binary `version`, which memcached gives to everybody.
+        attempts: takes note of what was tried.
+    """
+
+    def __init__(self, users: Users, release: str, attempts: Attempts) -> None:
+        self._users = users
+        self._release = release.encode()
+        self._attempts = attempts
+        self._kept = bytearray()
+        self._skips = 0  # bytes of a token that is too long
+        self._heard = self._binary = False
+        self.peer: object = None  # the client's address
+        self.passed = False
+        self.closes = False  # nothing more is heard
+
+    @property
+    def first(self) -> bytes:
+        """Return the first byte of the protocol that the client spoke."""
+        return bytes([REQUEST]) if self._binary else b"s"
+
+    def hear(self, data: bytes) -> tuple[bytes, bytes]:
+        """Take bytes from the client.
+
+        Returns:
+            What to answer, and what it said after it had become known.
+        """
+        if not self._heard:
+            self._heard, self._binary = True, data[0] == REQUEST
+        self._kept += data
+        answers: list[bytes] = []
+        while not (self.passed or self.closes):
+            answer = self._next_frame() if self._binary else self._next_line()
+            if answer is None:
+                return b"".join(answers), b""
+            answers.append(answer)
+        rest, self._kept = bytes(self._kept), bytearray()
+        return b"".join(answers), rest
+
+    def _next_line(self) -> bytes | None:
+        """Answer the first line, with its data; None: more is needed."""
+        if self._skips:
+            gone = self._take(self._skips)
+            self._skips -= len(gone)
+            return None if self._skips else _NO_TOKEN
+        end = self._kept.find(b"\n")
+        if end < 0:
+            self.closes = len(self._kept) > _LINE
+            return b"" if self.closes else None
+        asked = _SET.fullmatch(bytes(self._kept[:end]).removesuffix(b"\r"))
+        if asked is None:
+            self._take(end + 1)
+            return _UNKNOWN
+        length = int(asked[1])
+        if length > LONGEST:
+            self._take(end + 1)
+            self._skips = length + 2
+            return b""
+        if len(self._kept) < end + 1 + length + 2:
+            return None
+        self._take(end + 1)
+        if self._kept[length : length + 2] != b"\r\n":
+            after = self._kept.find(b"\n")
+            self._take(after + 1 or len(self._kept))
+            return _NO_END
+        user, blank, password = self._take(length + 2)[:-2].partition(b" ")
+        if not blank:
+            return _NO_TOKEN
+        return b"STORED\r\n" if self._try(user, password) else _WRONG
+
+    def _next_frame(self) -> bytes | None:
+        """Answer the first frame; None: more is needed."""
+        if len(self._kept) < HEADER_SIZE:
+            return None
+        header = header_at(self._kept, 0)
+        if header.magic != REQUEST:
+            self.closes = True
+            return b""
+        if header.opcode not in (_VERSION, _LIST, _AUTH, _STEP) or header.body_length > LONGEST:
+            return self._refuses(header, _REFUSED, b"Auth failure.")
+        if len(self._kept) < HEADER_SIZE + header.body_length:
+            return None
+        body = self._take(HEADER_SIZE + header.body_length)[HEADER_SIZE:]
+        if header.opcode in (_VERSION, _LIST):
+            if body:
+                return self._refuses(header, _BAD, b"Invalid arguments")
+            return _reply(header, 0, self._release if header.opcode == _VERSION else b"PLAIN")
+        if header.extras_length or not 0 < header.key_length <= len(body):
+            return self._refuses(header, _BAD, b"Invalid arguments")
+        mechanism, message = body[: header.key_length], body[header.key_length :]
+        if header.opcode == _AUTH and not message:
+            return _reply(header, _CONTINUE, b"")  # the message comes in a step (RFC 4422, 3.3)
+        if mechanism.upper() == b"PLAIN" and self._plain(message):
+            return _reply(header, 0, b"Authenticated")
+        return _reply(header, _REFUSED, b"Auth failure.")
+
+    def _plain(self, message: bytes) -> bool:
+        """Tell whether `[identity] NUL user NUL password` is right; nobody may act as somebody else."""
+        identity, _, rest = message.partition(b"\0")
+        user, nul, password = rest.partition(b"\0")
+        return bool(nul) and identity in (b"", user) and self._try(user, password)
+
+    def _try(self, user: bytes, password: bytes) -> bool:
+        self.passed = self._users.knows(user, password)
+        self._attempts.note(user, self.peer, known=self.passed)
+        return self.passed
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._kept[:size])
+        del self._kept[:size]
+        return taken
+
+    def _refuses(self, header: Header, status: int, text: bytes) -> bytes:
+        self.closes = True
+        return _reply(header, status, text)
+
+
+def _reply(header: Header, status: int, text: bytes) -> bytes:
+    return reply_frame(c.Frame(header.opcode, header.opaque), status, data=text)

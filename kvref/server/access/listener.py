@@ -1,0 +1,96 @@
+"""A listener: where it is, who may come, and what they may do."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kvref.addresses import Address
+from kvref.errors import ConfigError
+from kvref.semantics.access import UNLIMITED, Access
+from kvref.server.access.tls import Certificates
+from kvref.server.access.users import Users, read_users
+
+_log = logging.getLogger("kvref.server")
+
+
+@dataclass(eq=False)
+class Listener:
+    """One address that is listened on.
+
+    Args:
+        address: port 0 is any free one.
+        access: what its connections may do.
+        auth_file: of users who may come, see `users.py`; None: everybody.
+        certificates: for TLS, None: it is not spoken.
+        open: it may be reached from elsewhere though anybody who does may come.
+
+    Raises:
+        ConfigError: a file is of no use, or the listener is one that must be opened on purpose.
+    """
+
+    address: Address
+    access: Access = UNLIMITED
+    auth_file: Path | None = None
+    certificates: Certificates | None = None
+    open: bool = False
+    users: Users | None = field(default=None, init=False)
+    tls: ssl.SSLContext | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.users = self.read_users()
+        self.tls = None if self.certificates is None else self.certificates.context()
+        if self._local:
+            return
+        asks = self.auth_file is not None or (self.certificates is not None and self.certificates.clients is not None)
+        if not (asks or self.open):
+            raise ConfigError(
+                f"address {self}: it can be reached from elsewhere and asks nobody who they are: give auth_file (or"
+                " tls_client_ca), listen on 127.0.0.1, or say open (--open) where that is meant"
+            )
+        if self.auth_file is not None and self.tls is None:
+            _log.warning("address %s: passwords cross the network in clear: give tls_cert", self)
+
+    def __str__(self) -> str:
+        host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
+        return f"{host}:{self.address.port}"
+
+    def read_users(self) -> Users | None:
+        """Read the users that the file names now; raises ConfigError."""
+        return None if self.auth_file is None else read_users(self.auth_file)
+
+    def check_certificates(self) -> None:
+        """Raise ConfigError where the files of the certificate are of no use now."""
+        if self.certificates is not None:
+            self.certificates.context()
+
+    def renew(self, users: Users | None) -> None:
+        """Put users that were read, and the certificate that the files have now, in force for new connections."""
+        self.users = users
+        if self.certificates is not None and self.tls is not None:
+            self.certificates.load(self.tls)
+
+    def says(self) -> str:
+        """Return what stands behind its address at the start."""
+        said = [
+            "TLS" if self.tls is not None else "",
+            "client certificates" if self.certificates is not None and self.certificates.clients is not None else "",
+            f"users of {self.auth_file}" if self.auth_file is not None else "",
+            f"mappings {', '.join(self.access.mappings)}" if self.access.mappings else "",
+            "read-only" if self.access.read_only else "",
+            "" if self.access.flush else "no flush_all",
+        ]
+        words = "; ".join(filter(None, said))
+        return f" ({words})" if words else ""
+
+    @property
+    def _local(self) -> bool:
+        try:
+            places = socket.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            return False  # who listens says why it cannot
+        return all(ipaddress.ip_address(str(place[4][0]).partition("%")[0]).is_loopback for place in places)

@@ -1,0 +1,52 @@
+"""TLS of a listener, by the standard library."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvref.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """Files in PEM.
+
+    Args:
+        chain: the server's certificate and those between it and a known authority.
+        key: its private key without a passphrase; None: it is in `chain`.
+        clients: authorities of client certificates, of which each client must then show one; None: none is asked for.
+    """
+
+    chain: Path
+    key: Path | None = None
+    clients: Path | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """Return a context for TLS 1.2 and later; raises ConfigError where a file is of no use."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self.load(context)
+        if self.clients is not None:
+            try:
+                context.load_verify_locations(self.clients)
+            except OSError as error:
+                raise ConfigError(f"tls_client_ca={self.clients}: {_why(error)}: name a PEM file") from error
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def load(self, context: ssl.SSLContext) -> None:
+        """Give a context, also one in use, the certificate that the files have now; raises ConfigError."""
+        try:
+            context.load_cert_chain(self.chain, self.key, _no_passphrase)
+        except OSError as error:
+            key = "" if self.key is None else f", tls_key={self.key}"
+            raise ConfigError(f"tls_cert={self.chain}{key}: {_why(error)}: name PEM files that fit") from error
+
+
+def _no_passphrase() -> str:
+    raise ConfigError("tls_key: it has a passphrase, for which a server cannot ask: name a key without one")
+
+
+def _why(error: OSError) -> str:
+    return error.reason.replace("_", " ").lower() if isinstance(error, ssl.SSLError) else str(error.strerror)

@@ -1,0 +1,64 @@
+"""Users of a listener: memcached's file of `user:password` lines (memcached -Y)."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import stat
+from pathlib import Path
+from typing import Final
+
+from kvref.errors import ConfigError
+
+_log = logging.getLogger("kvref.server")
+
+LONGEST: Final = 2048  # bytes of `user password`
+_NOBODY: Final = b"\0"
+
+
+class Users:
+    """Passwords by user.
+
+    Args:
+        passwords: of each user, not empty.
+    """
+
+    def __init__(self, passwords: dict[bytes, bytes]) -> None:
+        self._passwords = passwords
+
+    def knows(self, user: bytes, password: bytes) -> bool:
+        """Tell whether this is the password of that user, in a time that says nothing of either."""
+        right = self._passwords.get(user)
+        same = hmac.compare_digest(_NOBODY if right is None else right, password)
+        return same and right is not None
+
+
+def read_users(path: Path) -> Users:
+    """Read a file of users; warns where others of the machine can read it too.
+
+    Args:
+        path: one `user:password` in each line, at most LONGEST bytes; no blank in a user, no NUL in either.
+
+    Raises:
+        ConfigError: it cannot be read, has no user, a line of another form or a user twice; the text holds no password.
+    """
+    try:
+        text, mode = path.read_bytes(), path.stat().st_mode
+    except OSError as error:
+        raise ConfigError(f"auth_file {path}: {error.strerror}: name a readable file of user:password lines") from error
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        _log.warning("auth_file %s: other users of this machine may read it: chmod 600 it", path)
+    passwords: dict[bytes, bytes] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line:
+            continue
+        user, _, password = line.partition(b":")
+        if not (user and password) or b" " in user or b"\0" in line or len(line) > LONGEST:
+            form = f"write user:password, no blank in the user, no NUL, at most {LONGEST} bytes"
+            raise ConfigError(f"auth_file {path}, line {number}: {form}")
+        if user in passwords:
+            raise ConfigError(f"auth_file {path}, line {number}: the user is there already: leave one line")
+        passwords[user] = password
+    if not passwords:
+        raise ConfigError(f"auth_file {path}: no user: write user:password lines")
+    return Users(passwords)
