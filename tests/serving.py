@@ -39,6 +39,16 @@ class Served:
             time.sleep(0.01)
         raise AssertionError(f"no {text!r} in the log:\n{''.join(self.log)}")
 
+    def ports(self, count: int) -> list[int]:
+        """Return the ports of so many listeners, in their order."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            found = LISTENING.findall("".join(self.log))
+            if len(found) == count:
+                return [int(port) for port in found]
+            time.sleep(0.01)
+        raise AssertionError(f"not {count} listeners in the log:\n{''.join(self.log)}")
+
     def reload(self) -> None:
         """Send SIGHUP and wait until the configuration was read again, or refused."""
         self.log.clear()
@@ -51,15 +61,14 @@ class Served:
 
 
 @contextmanager
-def serving(store: Path | str, *options: str) -> Iterator[Served]:
-    """Serve a SQLite file, or what a DSN names, on a free port for the block."""
+def serving(store: Path | str, *options: str, listen: str | None = "127.0.0.1:0") -> Iterator[Served]:
+    """Serve a SQLite file, or what a DSN names, for the block; on a free port where nothing else is asked for."""
     command = [
         sys.executable,
         "-m",
         "kvref",
         "serve",
-        "--listen",
-        "127.0.0.1:0",
+        *(["--listen", listen] if listen else []),
         "--store",
         store if isinstance(store, str) else f"sqlite:///{store}",
         *options,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kvref.targets.needs import tool
 from kvref.targets.plain import started
-from kvref.targets.ports import LOOPBACK, free_port
+from kvref.targets.ports import LOOPBACK, ask_version, free_port, reach
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kvref.targets.progress import Progress
     from kvref.targets.run import Run
     from kvref.targets.target import Endpoint
+
+_USERS = ("-Y", "--auth-file", "-S", "--enable-sasl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +39,6 @@ class Memcached:
         user = ["-u", "root"] if os.geteuid() == 0 else []
         mine = [each.replace("{mc_port}", str(port)) for each in options]
         words = [tool("memcached"), *user, "-l", LOOPBACK, "-p", str(port), "-U", "0", *mine]
-        return started(run, "memcached", words, f"{LOOPBACK}:{port}")
+        asks_users = any(each.startswith(_USERS) for each in mine)
+        ask = reach if asks_users else ask_version
+        return started(run, "memcached", words, f"{LOOPBACK}:{port}", ask)

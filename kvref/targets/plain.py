@@ -9,26 +9,29 @@ from kvref.targets.ports import ask_version
 from kvref.targets.target import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kvref.targets.run import Run
 
 _START_SECONDS = 10.0
 
 
-def started(run: Run, name: str, argv: Sequence[str], address: str) -> Endpoint:
-    """Start the main process of a target and wait until it answers `version`.
+def started(
+    run: Run, name: str, argv: Sequence[str], address: str, ask: Callable[[int], str] = ask_version
+) -> Endpoint:
+    """Start the main process of a target and wait until it answers.
 
     name: of the process.
     argv: its words.
     address: HOST:PORT where it listens.
+    ask: gives the version of what listens on a port, or raises NotYetError.
     Raises TargetError when it ends, with what it printed.
     """
     port = int(address.rpartition(":")[2])
 
     def start() -> str:
         run.start(name, argv)
-        return run.wait_for(f"{name} at {address}", lambda: ask_version(port), _START_SECONDS)
+        return run.wait_for(f"{name} at {address}", lambda: ask(port), _START_SECONDS)
 
     def restart(settings: Mapping[str, int]) -> None:
         if settings:

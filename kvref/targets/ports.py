@@ -43,6 +43,18 @@ def free_ports(count: int) -> list[int]:
     return list(found)
 
 
+def reach(port: int, seconds: float = 2.0) -> str:
+    """Connect to what answers nobody whom it does not know; returns no version.
+
+    seconds: how long that may take. Raises NotYetError when nobody listens.
+    """
+    try:
+        socket.create_connection((LOOPBACK, port), timeout=seconds).close()
+    except OSError as error:
+        raise NotYetError(f"connecting to {LOOPBACK}:{port}: {error}") from error
+    return ""
+
+
 def ask_version(port: int, seconds: float = 2.0) -> str:
     """Ask `version` in the memcached text protocol.
 

@@ -124,9 +124,10 @@ class Gate:
         if header.extras_length or not 0 < header.key_length <= len(body):
             return self._refuses(header, _BAD, b"Invalid arguments")
         mechanism, message = body[: header.key_length], body[header.key_length :]
-        if header.opcode == _AUTH and not message:
+        plain = mechanism.upper() == b"PLAIN"
+        if plain and header.opcode == _AUTH and not message:
             return _reply(header, _CONTINUE, b"")  # the message comes in a step (RFC 4422, 3.3)
-        if mechanism.upper() == b"PLAIN" and self._plain(message):
+        if plain and self._plain(message):
             return _reply(header, 0, b"Authenticated")
         return _reply(header, _REFUSED, b"Auth failure.")
 
