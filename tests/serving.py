@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 START_SECONDS = 20.0
-LISTENING = re.compile(r"listening on 127\.0\.0\.1:(\d+)")
+LISTENING = re.compile(r"listening on [0-9.]+:(\d+)")
 
 
 @dataclass

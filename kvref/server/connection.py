@@ -41,6 +41,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, host: Host, listener: Listener) -> None:
         self._host = host
+        self._half_open = listener.tls is None  # TLS has no half that could stay open
         users = listener.users
         self._gate = None if users is None else Gate(users, host.shared.rules.release, host.attempts)
         self._parser: Parser = TextParser(host.wire_rules)
@@ -163,7 +164,7 @@ class Connection(asyncio.Protocol):
         """Close when the client has no more to say, once everything it asked is answered."""
         self._eof = True
         self._run()
-        return True  # the sending side stays open until `_send` closes it
+        return self._half_open  # the sending side stays open until `_send` closes it
 
     def pause_writing(self) -> None:
         """Stop reading while the client does not: replies must not pile up."""

@@ -7,7 +7,7 @@ import ssl
 import struct
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 SILENCE = 0.1  # seconds without an answer after which the next bytes are sent
@@ -21,8 +21,10 @@ def held(port: int, chunks: Sequence[bytes], tls: ssl.SSLContext | None = None) 
     On a slow machine an answer may be found behind a later chunk: joined, they are what was said.
     """
     heard = []
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
-        client = plain if tls is None else tls.wrap_socket(plain, server_hostname="localhost")
+    with ExitStack() as stack:
+        client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+        if tls is not None:
+            client = stack.enter_context(tls.wrap_socket(client, server_hostname="localhost"))
         for left, chunk in reversed(list(enumerate(reversed(chunks)))):
             client.settimeout(SILENCE if left else LAST_SILENCE)
             client.sendall(chunk)

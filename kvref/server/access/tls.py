@@ -49,4 +49,6 @@ def _no_passphrase() -> str:
 
 
 def _why(error: OSError) -> str:
-    return error.reason.replace("_", " ").lower() if isinstance(error, ssl.SSLError) else str(error.strerror)
+    if not isinstance(error, ssl.SSLError):
+        return str(error.strerror)
+    return error.reason.replace("_", " ").lower() if error.reason else "there is no such thing in PEM in it"

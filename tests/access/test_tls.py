@@ -1,0 +1,183 @@
+"""TLS of a listener: real clients with real certificates, one process and two workers."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from access.talk import ENDED, authority, frame, held, trusting
+from cli.test_serve import kvref
+from pymemcache.client.base import Client
+from serving import Served, ask, serving
+
+pytestmark = pytest.mark.live
+
+Files = tuple[Path, Path]
+USER = b"set x 0 0 12\r\nalice secret\r\n"
+ROW = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return authority(tmp_path_factory.mktemp("own"))
+
+
+@pytest.fixture(scope="module", params=["1", "2"])
+def secured(request: pytest.FixtureRequest, own: Files, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("secured")
+    (folder / "auth").write_text("alice:secret\n")
+    options = ["--tls-cert", str(own[0]), "--tls-key", str(own[1]), "--auth-file", str(folder / "auth")]
+    with serving(folder / "x.sqlite", *options, "--workers", request.param) as served:
+        yield served
+
+
+def test_both_protocols(secured: Served, own: Files) -> None:
+    tls = trusting(own[0])
+    assert held(secured.port, [b"get AA\r\n", USER, b"get AA\r\n"], tls) == [
+        b"CLIENT_ERROR unauthenticated\r\n", b"STORED\r\n", ROW,
+    ]  # fmt: skip
+    said = held(secured.port, [frame(0x21, b"PLAIN", b"\0alice\0secret"), frame(0x00, b"AA")], tls)
+    assert said[1].endswith(b"HELLO, HELLO")
+
+
+def test_large_values_and_pipelines(secured: Served, own: Files) -> None:
+    value = b"0123456789" * 90
+    with (
+        secured.connect() as plain,
+        trusting(own[0]).wrap_socket(plain, server_hostname="localhost") as client,
+    ):
+        client.sendall(USER)
+        assert client.recv(100) == b"STORED\r\n"
+        stores = b"".join(b"set t%d 0 0 900\r\n%s\r\n" % (number, value) for number in range(200))
+        assert ask(client, stores) == b"STORED\r\n" * 200
+        found = ask(client, b"get " + b" ".join(b"t%d" % number for number in range(200)) + b"\r\n")
+        assert found.count(value) == 200
+        client.sendall(b"get AA\r\nquit\r\n")
+        assert client.recv(100) == ROW
+        client.unwrap().close()
+
+
+def test_the_end_of_tls_is_no_matter_for_the_log(secured: Served, own: Files) -> None:
+    for _ in range(2):
+        with secured.connect() as plain, trusting(own[0]).wrap_socket(plain, server_hostname="localhost") as client:
+            client.sendall(USER)
+            assert client.recv(100) == b"STORED\r\n"
+            client.unwrap().close()
+    assert held(secured.port, [USER], trusting(own[0])) == [b"STORED\r\n"]
+    assert "eof_received" not in "".join(secured.log)
+
+
+def test_pymemcache(secured: Served, own: Files) -> None:
+    client = Client(("localhost", secured.port), tls_context=trusting(own[0]), timeout=10)
+    try:
+        client.set(b"anything", b"alice secret", noreply=False)
+        assert client.get(b"AA") == b"HELLO, HELLO"
+    finally:
+        client.close()
+
+
+def test_a_client_without_tls(secured: Served, own: Files) -> None:
+    assert b"STORED" not in b"".join(held(secured.port, [USER]))
+    assert held(secured.port, [USER, b"get AA\r\n"], trusting(own[0]))[1] == ROW
+
+
+def test_an_old_protocol(secured: Served, own: Files) -> None:
+    old = trusting(own[0])
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+        old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises(ssl.SSLError):
+        held(secured.port, [USER], old)
+
+
+def test_client_certificates(tmp_path: Path, own: Files) -> None:
+    theirs, strange = authority(tmp_path, "client"), authority(tmp_path, "stranger")
+    options = ["--tls-cert", str(own[0]), "--tls-key", str(own[1]), "--tls-client-ca", str(theirs[0])]
+    with serving(tmp_path / "x.sqlite", *options) as served:
+        served.wait_for("(TLS; client certificates)")
+        assert held(served.port, [b"get AA\r\n"], trusting(own[0], theirs)) == [ROW]
+        for shown in (None, strange):
+            try:
+                said = held(served.port, [b"get AA\r\n"], trusting(own[0], shown))
+            except (ssl.SSLError, ConnectionError):
+                said = [ENDED]  # TLS 1.3 tells it with the first answer, or the connection is gone by then
+            assert said == [ENDED]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
+    old, new = authority(tmp_path, "localhost"), authority(tmp_path, "later")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+
+    def install(files: Files) -> None:
+        cert.write_bytes(files[0].read_bytes())
+        key.write_bytes(files[1].read_bytes())
+
+    install(old)
+    with serving(tmp_path / "x.sqlite", "--tls-cert", str(cert), "--tls-key", str(key), "--workers", workers) as served:
+        assert held(served.port, [b"get AA\r\n"], trusting(old[0])) == [ROW]
+        key.write_bytes(new[1].read_bytes())
+        served.reload()
+        served.wait_for("not reloaded, the old one stays in force: tls_cert=")
+        assert held(served.port, [b"get AA\r\n"], trusting(old[0])) == [ROW]
+        install(new)
+        served.reload()
+        assert ssl.get_server_certificate(("127.0.0.1", served.port)) == new[0].read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--tls-cert", "{cert}", "--tls-key", "{other}"], "key values mismatch: name PEM files that fit"),
+        (["--tls-cert", "no.pem"], "tls_cert=no.pem: No such file or directory"),
+        (["--tls-cert", "{text}"], "no such thing in PEM in it: name PEM files that fit"),
+        (["--tls-key", "{key}"], "tls_key or tls_client_ca without tls_cert"),
+        (["--tls-cert", "{cert}", "--tls-key", "{key}", "--tls-client-ca", "{text}"], "tls_client_ca="),
+        (["--tls-cert", "{cert}", "--tls-key", "{locked}"], "it has a passphrase"),
+        (["--auth-file", "no"], "auth_file no: No such file or directory"),
+        (["--auth-file", "{text}"], "line 1: write user:password"),
+        (["--auth-file", "{empty}"], "no user: write user:password lines"),
+        (["--auth-file", "{twice}"], "line 2: the user is there already"),
+        (["--listen", "0.0.0.0:0"], "address 0.0.0.0:0: it can be reached from elsewhere and asks nobody who they are"),
+        (["--listen", "[::]:0"], "address [::]:0: it can be reached from elsewhere"),
+        (["--listen", "0.0.0.0:0", "--tls-cert", "{cert}", "--tls-key", "{key}"], "reached from elsewhere"),
+        (["--config", "{listeners}", "--read-only"], "has [[listener]]: name listeners there, or by options"),
+        (["--config", "{unknown}"], "listener: no 'adress': the names are address, auth_file"),
+        (["--config", "{kind}"], "listener: read_only = 'yes': write true or false"),
+        (["--config", "{nowhere}"], 'listener without an address: write address = "HOST:PORT"'),
+        (["--config", "{nothing}"], "listener: mappings = []: write names of containers"),
+    ],
+)
+def test_what_is_refused(options: list[str], text: str, tmp_path: Path, own: Files) -> None:
+    other = authority(tmp_path, "other")
+    (tmp_path / "text").write_text("a secret line\n")
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "twice").write_text("a:secret\na:secret\n")
+    (tmp_path / "listeners").write_text('[[listener]]\naddress = "127.0.0.1:0"\n')
+    (tmp_path / "unknown").write_text('[[listener]]\nadress = "127.0.0.1:0"\n')
+    (tmp_path / "kind").write_text('[[listener]]\naddress = "127.0.0.1:0"\nread_only = "yes"\n')
+    (tmp_path / "nowhere").write_text("[[listener]]\nread_only = true\n")
+    (tmp_path / "nothing").write_text('[[listener]]\naddress = "127.0.0.1:0"\nmappings = []\n')
+    locked = tmp_path / "locked"
+    lock = ["openssl", "ec", "-aes128", "-passout", "pass:secret", "-in", str(own[1]), "-out", str(locked)]
+    subprocess.run(lock, check=True, capture_output=True)
+    places = {path.name: path for path in tmp_path.iterdir()} | {"cert": own[0], "key": own[1], "other": other[1]}
+    arguments = [each.format_map(places) for each in options]
+    result = kvref("serve", *arguments, "--store", f"sqlite:///{tmp_path}/x.sqlite")
+    assert result.returncode == 2
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "secret" not in result.stderr
+    assert not (tmp_path / "x.sqlite").exists()
+
+
+@pytest.mark.parametrize("options", [["--open"], ["--auth-file", "{auth}"]])
+def test_what_is_opened_on_purpose(options: list[str], tmp_path: Path) -> None:
+    (tmp_path / "auth").write_text("alice:secret\n")
+    arguments = [each.format(auth=tmp_path / "auth") for each in options]
+    with serving(tmp_path / "x.sqlite", *arguments, listen="0.0.0.0:0") as served:
+        assert (b"HELLO" in held(served.port, [b"get AA\r\n"])[0]) == (options == ["--open"])
+        assert ("passwords cross the network in clear: give tls_cert" in "".join(served.log)) != (options == ["--open"])
