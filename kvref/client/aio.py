@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Sequence
 from typing import Self
 
@@ -10,6 +11,7 @@ from kvref.client.aio_line import Line
 from kvref.client.aio_view import AsyncMappedView, Lines
 from kvref.client.columns import Columns, as_columns
 from kvref.client.errors import CallError
+from kvref.client.greeting import greeting
 from kvref.client.words import check_name
 from kvref.errors import ConfigError
 
@@ -32,12 +34,14 @@ class AsyncMappedClient(AsyncMappedView):
         delimiter: between mapping and key, as the server's `table_map_delimiter`.
         connect_timeout: for connection and bind, in seconds.
         timeout: for each answer, in seconds; longer than a server waits for a lock (50 by default).
+        credentials: user and password where the server asks who one is, as memcached -Y does.
+        tls: how the server proves who it is; None: without TLS.
 
     Raises:
-        CallError: the address or the mapping's name is none.
+        CallError: the address or the mapping's name is none, or credentials that no server takes.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options by name, as of any client
         self,
         server: str,
         *,
@@ -46,12 +50,17 @@ class AsyncMappedClient(AsyncMappedView):
         delimiter: str = ".",
         connect_timeout: float = 10.0,
         timeout: float = 60.0,
+        credentials: tuple[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         try:
             address = parse_address(server)
         except ConfigError as error:
             raise CallError(str(error)) from error
-        lines = Lines(lambda name: Line(address.host, address.port, name, connect_timeout, timeout), delimiter)
+        first = greeting(None, credentials)
+        lines = Lines(
+            lambda name: Line(address, first._replace(mapping=name), tls, connect_timeout, timeout), delimiter
+        )
         super().__init__(lines, None if mapping is None else check_name(mapping), columns)
 
     async def __aenter__(self) -> Self:

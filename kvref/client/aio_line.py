@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 
+from kvref.addresses import Address
 from kvref.client.aio_link import Link
 from kvref.client.errors import LinkError, UnknownMappingError, UnsupportedError, refusal, unreadable
+from kvref.client.greeting import AUTHENTICATE, Greeting
 from kvref.client.replies import Answer
 from kvref.client.words import check_ranges
 
@@ -14,16 +17,25 @@ class Line:
     """Requests to one server about one mapping.
 
     Args:
-        host: name or address; port: 1 to 65535.
-        mapping: bound before anything else is asked; None: the server's default mapping.
-        connect_timeout: for connection and bind, in seconds.
+        address: where; port: 1 to 65535.
+        greeting: what is said before anything else is asked.
+        tls: how the server proves who it is; None: without TLS.
+        connect_timeout: for connection and greeting, in seconds.
         timeout: for each answer, in seconds.
     """
 
-    def __init__(self, host: str, port: int, mapping: str | None, connect_timeout: float, timeout: float) -> None:
-        self._host, self._port = host, port
-        self._name = f"{host}:{port}"
-        self._mapping = mapping
+    def __init__(
+        self,
+        address: Address,
+        greeting: Greeting,
+        tls: ssl.SSLContext | None,
+        connect_timeout: float,
+        timeout: float,
+    ) -> None:
+        self._address = address
+        self._name = f"{address.host}:{address.port}"
+        self._greeting = greeting
+        self._tls = tls
         self._connect_timeout = connect_timeout
         self._timeout = timeout
         self._link: Link | None = None
@@ -116,8 +128,9 @@ class Line:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._connect_timeout):
-                _, link = await loop.create_connection(lambda: Link(self._name), self._host, self._port)
-                await self._bind(link)
+                where = self._address.host, self._address.port
+                _, link = await loop.create_connection(lambda: Link(self._name), *where, ssl=self._tls)
+                await self._greet(link)
         except TimeoutError as error:
             raise LinkError(f"{self._name}: no connection within {self._connect_timeout} s") from error
         except LinkError:
@@ -127,21 +140,30 @@ class Line:
         self._link = link
         return link
 
-    async def _bind(self, link: Link) -> None:
-        if self._mapping is None:
+    async def _greet(self, link: Link) -> None:
+        authentication, binding = self._greeting.authentication, self._greeting.binding
+        if authentication is not None:
+            line = await self._say(link, authentication)
+            if line != b"STORED":
+                link.end(LinkError(f"{self._name}: not known there"))
+                raise refusal(line, AUTHENTICATE, self._name) or unreadable(line, AUTHENTICATE)
+        if binding is None:
             return
-        future = link.ask(b"bind " + self._mapping.encode("utf-8", "surrogateescape") + b"\r\n", rows=False)
-        assert future is not None
-        try:
-            line = (await future).line
-        except BaseException:
-            link.end(LinkError(f"{self._name}: given up before it was bound"))
-            raise
+        line = await self._say(link, binding)
         if line == b"SUCCEED":
             return
         link.end(LinkError(f"{self._name}: not bound"))
         if line == b"NOT_FOUND":
-            raise UnknownMappingError(f"{self._name} has no usable mapping {self._mapping!r} in containers")
+            raise UnknownMappingError(f"{self._name} has no usable mapping {self._greeting.mapping!r} in containers")
         if line == b"ERROR":
             raise UnsupportedError(f"{self._name} has no mappings")
         raise refusal(line, "bind", self._name) or unreadable(line, "bind")
+
+    async def _say(self, link: Link, request: bytes) -> bytes:
+        future = link.ask(request, rows=False)
+        assert future is not None
+        try:
+            return (await future).line
+        except BaseException:
+            link.end(LinkError(f"{self._name}: given up before it was bound"))
+            raise

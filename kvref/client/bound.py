@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from kvref.client.errors import CallError, LinkError, MappedError, ServerError, UnknownMappingError, UnsupportedError
+from kvref.client.greeting import AUTHENTICATE, Greeting
 from kvref.client.words import check_ranges
 
 try:
@@ -43,13 +44,13 @@ class BoundClient(Client):  # type: ignore[misc]
 
     Args:
         server: as for pymemcache: (host, port), HOST:PORT or the path of a socket.
-        mapping: bound before anything else is asked; None: the server's default mapping.
+        greeting: what it says before anything else is asked.
         options: of pymemcache's `Client`.
     """
 
-    def __init__(self, server: Server, *, mapping: str | None = None, **options: Any) -> None:
+    def __init__(self, server: Server, *, greeting: Greeting, **options: Any) -> None:
         super().__init__(server, **options)
-        self._mapping = mapping
+        self._greeting = greeting
         self._version: str | None = None
         self._in_range = False
 
@@ -72,16 +73,22 @@ class BoundClient(Client):  # type: ignore[misc]
     def _connect(self) -> None:
         super()._connect()
         self._version = None
-        if self._mapping is None:
+        authentication, binding = self._greeting.authentication, self._greeting.binding
+        try:
+            if authentication is not None:
+                self._misc_cmd([authentication], AUTHENTICATE.encode(), noreply=False)
+        except MappedError:
+            self.close()
+            raise
+        if binding is None:
             return
         try:
-            request = b"bind %s\r\n" % self._mapping.encode("utf-8", "surrogateescape")
-            answer = self._misc_cmd([request], b"bind", noreply=False)[0]
+            answer = self._misc_cmd([binding], b"bind", noreply=False)[0]
         except UnsupportedError as error:
             raise UnsupportedError(f"{self._name()} has no mappings") from error
         if answer != b"SUCCEED":
             self.close()
-            raise UnknownMappingError(f"{self._name()} has no usable mapping {self._mapping!r} in containers")
+            raise UnknownMappingError(f"{self._name()} has no usable mapping {self._greeting.mapping!r} in containers")
 
     def _fetch_cmd(self, name: bytes, *arguments: Any, **named: Any) -> Any:
         with self._faults(name):
@@ -144,13 +151,13 @@ class BoundPool(PooledClient):  # type: ignore[misc]
 
     Args:
         server: as of `BoundClient`.
-        mapping: as of `BoundClient`.
+        greeting: as of `BoundClient`.
         options: of pymemcache's `PooledClient`.
     """
 
-    def __init__(self, server: Server, *, mapping: str | None, **options: Any) -> None:
+    def __init__(self, server: Server, *, greeting: Greeting, **options: Any) -> None:
         super().__init__(server, **options)
-        self.client_class = partial(BoundClient, mapping=mapping)
+        self.client_class = partial(BoundClient, greeting=greeting)
         self.client_pool = _Pool(
             self._create_client, after_remove=lambda client: client.close(), max_size=options["max_pool_size"]
         )
@@ -173,13 +180,13 @@ class BoundHash(HashClient):  # type: ignore[misc]
 
     Args:
         servers: as of `BoundClient`.
-        mapping: as of `BoundClient`.
+        greeting: as of `BoundClient`.
         options: of pymemcache's `HashClient`.
     """
 
-    def __init__(self, servers: Sequence[Server], *, mapping: str | None, **options: Any) -> None:
-        self._mapping = mapping
-        self.client_class = partial(BoundClient, mapping=mapping)
+    def __init__(self, servers: Sequence[Server], *, greeting: Greeting, **options: Any) -> None:
+        self._greeting = greeting
+        self.client_class = partial(BoundClient, greeting=greeting)
         super().__init__(servers, **options)
 
     def add_server(self, server: Server, port: int | None = None) -> None:
@@ -187,7 +194,7 @@ class BoundHash(HashClient):  # type: ignore[misc]
         super().add_server(server, port)
         if self.use_pooling:
             where = self._make_client_key(server)
-            self.clients[where] = BoundPool(server, mapping=self._mapping, **self.default_kwargs)
+            self.clients[where] = BoundPool(server, greeting=self._greeting, **self.default_kwargs)
 
     def _safely_run_func(self, _client: Any, func: Any, _missed: Any, *arguments: Any, **named: Any) -> Any:
         return func(*arguments, **named)
@@ -246,21 +253,21 @@ def addresses(servers: Server | list[Server]) -> list[Server]:
     return found
 
 
-def connected(servers: Sequence[Server], mapping: str | None, pool_size: int | None, **options: Any) -> Any:
-    """Make the pymemcache client for these servers, all of whose connections are bound to the mapping.
+def connected(servers: Sequence[Server], greeting: Greeting, pool_size: int | None, **options: Any) -> Any:
+    """Make the pymemcache client for these servers, all of whose connections begin with the same words.
 
     Args:
         servers: one or more.
-        mapping: as of `BoundClient`.
+        greeting: as of `BoundClient`.
         pool_size: connections for each server at most, for threads; None: one, for one thread.
         options: as of `BoundClient`.
     """
     if len(servers) > 1:
         pool = {} if pool_size is None else {"use_pooling": True, "max_pool_size": pool_size}
-        return BoundHash(servers, mapping=mapping, **pool, **options)
+        return BoundHash(servers, greeting=greeting, **pool, **options)
     if pool_size is None:
-        return BoundClient(servers[0], mapping=mapping, **options)
-    return BoundPool(servers[0], mapping=mapping, max_pool_size=pool_size, **options)
+        return BoundClient(servers[0], greeting=greeting, **options)
+    return BoundPool(servers[0], greeting=greeting, max_pool_size=pool_size, **options)
 
 
 def each_server(client: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 from kvref.client.bound import Clients, Server, addresses, connected
 from kvref.client.columns import Columns, as_columns
 from kvref.client.errors import CallError
+from kvref.client.greeting import greeting
 from kvref.client.view import MappedView
 from kvref.client.words import check_name
 
@@ -44,11 +45,12 @@ class MappedClient(MappedView):
         columns: the names of its value columns, or `Columns`; None: values are bytes.
         pool_size: connections at most for each server and mapping, for use by several threads; None: one thread.
         delimiter: between mapping and key, as the server's `table_map_delimiter`.
+        credentials: user and password where the server asks who one is, as memcached -Y does.
         options: of pymemcache's clients, such as `timeout` (60 s here: longer than a server waits for a lock),
             `connect_timeout` (10 s), `tls_context`, `serde` for values that are no columns.
 
     Raises:
-        CallError: an option that makes no sense here.
+        CallError: an option that makes no sense here, or credentials that no server takes.
     """
 
     def __init__(
@@ -59,13 +61,19 @@ class MappedClient(MappedView):
         columns: Columns | Sequence[str] | None = None,
         pool_size: int | None = None,
         delimiter: str = ".",
+        credentials: tuple[str, str] | None = None,
         **options: Any,
     ) -> None:
         if "key_prefix" in options:
             raise CallError("key_prefix: the keys of a table are whole; use a mapping of its own")
         where = addresses(servers)
         used = {**_DEFAULTS, **options}
-        clients = Clients(lambda name: connected(where, name, pool_size, **used), delimiter, "serde" in options)
+        first = greeting(None, credentials)
+        clients = Clients(
+            lambda name: connected(where, first._replace(mapping=name), pool_size, **used),
+            delimiter,
+            "serde" in options,
+        )
         super().__init__(clients, None if mapping is None else check_name(mapping), columns)
 
     def __enter__(self) -> Self:
