@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,9 +61,15 @@ class Served:
 
 
 @contextmanager
-def serving(store: Path | str, *options: str, listen: str | None = "127.0.0.1:0") -> Iterator[Served]:
-    """Serve a SQLite file, or what a DSN names, for the block; on a free port where nothing else is asked for."""
+def serving(
+    store: Path | str, *options: str, listen: str | None = "127.0.0.1:0", first: Sequence[str] = ()
+) -> Iterator[Served]:
+    """Serve a SQLite file, or what a DSN names, for the block; on a free port where nothing else is asked for.
+
+    first: words in front of the command.
+    """
     command = [
+        *first,
         sys.executable,
         "-m",
         "kvref",

@@ -10,9 +10,9 @@ from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row, Scan, Steps
 from kvref.semantics.session import Session
 from kvref.semantics.values import RefusedError, decoded, key_cell, stored_integer, to_bytes, to_number
-from kvref.wire.lines import MAX_KEY
 from kvref.wire.numbers import signed
 from kvref.wire.replies import Item, Status
+from kvref.wire.rules import MAX_KEY
 
 PAGE: Final = 500  # rows read at once, so that a long range never holds up the other connections
 _UNSENDABLE: Final = re.compile(rb"[\0\r\n ]")

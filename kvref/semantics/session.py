@@ -59,6 +59,7 @@ class Shared:
         cache: the memory cache.
         vbuckets: their states.
         marks: what meta commands remember of rows.
+        reply_size_max: bytes of items that one get may answer.
     """
 
     rules: Rules
@@ -71,6 +72,7 @@ class Shared:
     cache: Cache = field(default_factory=Cache)
     vbuckets: VBuckets = field(default_factory=VBuckets)
     marks: Marks = field(default_factory=Marks)
+    reply_size_max: int = MAX_REPLY
 
 
 class Session:
@@ -269,10 +271,10 @@ class Session:
             size: bytes of the items found so far.
 
         Raises:
-            RefusedError: more than MAX_REPLY bytes.
+            RefusedError: more than `reply_size_max` bytes.
         """
-        if size > MAX_REPLY:
-            raise RefusedError(ServerError(f"out of memory writing get response: more than {MAX_REPLY} bytes"))
+        if size > (most := self.shared.reply_size_max):
+            raise RefusedError(ServerError(f"out of memory writing get response: more than {most} bytes"))
 
     def expired(self, row: Row, now: int) -> bool:
         """Tell whether a row is over; 0, NULL and negative times never are (exp-006, exp-019)."""

@@ -40,6 +40,8 @@ class Counters:
     total_connections: int = 0
     auth_cmds: int = 0
     auth_errors: int = 0
+    rejected_conns: int = 0
+    idle_kicks: int = 0
     prefixes: Prefixes = field(default_factory=Prefixes)
 
     def got(self, word: bytes, *, hits: int, misses: int) -> None:
@@ -118,6 +120,8 @@ GENERAL: Final = (
 ).split()
 # Behind which of them the counters of touch stand, as memcached 1.6 has them.
 TOUCHES: Final = {"cmd_flush": ["cmd_touch"], "cas_badval": ["touch_hits", "touch_misses"]}
+# Where memcached has it, which shows it too only where idle_timeout is set.
+IDLE: Final = {"connection_structures": ["idle_kicks"]}
 BAD_LINE: Final = b"CLIENT_ERROR bad command line"
 SLABS: Final = 200
 ENGINE: Final = "evictions curr_items total_items bytes reclaimed engine_maxbytes".split()
@@ -125,7 +129,7 @@ SETTINGS: Final = (
     "maxbytes maxconns tcpport udpport inter verbosity oldest evictions domain_socket umask growth_factor chunk_size "
     "num_threads num_threads_per_udp stat_key_prefix detail_enabled allow_detailed reqs_per_event reqs_per_tap_event "
     "cas_enabled tcp_backlog binding_protocol auth_enabled_sasl auth_sasl_engine auth_required_sasl item_size_max "
-    "topkeys logger"
+    "topkeys logger idle_timeout"
 ).split()
 
 
@@ -159,10 +163,12 @@ def report(
     """
     match words:
         case []:
-            general = _general(touches=touches)
-            return _rows(ENGINE + general if engine_first else general + ENGINE, counters, process())
+            own = process()
+            general = _general(own, touches=touches)
+            return _rows(ENGINE + general if engine_first else general + ENGINE, counters, own)
         case [b"aggregate", *_]:
-            return _rows(_general(touches=touches), counters, process())
+            own = process()
+            return _rows(_general(own, touches=touches), counters, own)
         case [b"settings", *_]:
             own = process()
             return _rows([name for name in SETTINGS if name in own], counters, own)
@@ -184,8 +190,11 @@ def report(
             return next((StatRows(rows) for name, rows in FIXED.items() if words[0].startswith(name)), Status.ERROR)
 
 
-def _general(*, touches: bool) -> list[str]:
-    return [each for name in GENERAL for each in (name, *(TOUCHES.get(name, ()) if touches else ()))]
+def _general(own: dict[str, str], *, touches: bool) -> list[str]:
+    behind = TOUCHES if touches else {}
+    if int(own.get("idle_timeout", 0)):
+        behind = behind | IDLE
+    return [each for name in GENERAL for each in (name, *behind.get(name, ()))]
 
 
 def _cachedump(limits: list[bytes]) -> Reply:

@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from kvref.semantics.session import Session
 from kvref.semantics.verbs import execute
+from kvref.server import limits
 from kvref.server.access.gate import Gate
 from kvref.server.access.listener import Listener
 from kvref.server.host import Host
@@ -26,7 +27,6 @@ _log = logging.getLogger("kvref.server")
 # One connection's turn: after either the replies go out and the other connections come first.
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.01
-MOST_PENDING: Final = 256 << 10  # bytes of input that may wait for their turn
 _PLAIN: Final = c.Get([], with_cas=False)  # stands for what the shortcut answered
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
@@ -46,6 +46,7 @@ class Connection(asyncio.Protocol):
         self._gate = None if users is None else Gate(users, host.shared.rules.release, host.attempts)
         self._parser: Parser = TextParser(host.wire_rules)
         self._heard = False  # the client has said something
+        self.active = True  # and that since this was last taken back
         self._session = Session(host.shared, listener.access)
         self._transaction = host.driver.begin()
         self._loop = asyncio.get_running_loop()
@@ -67,8 +68,12 @@ class Connection(asyncio.Protocol):
         self._gets: PlainGets | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start a session."""
+        """Start a session, unless there are too many."""
+        host = self._host
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
+        self._ending = limits.refused(self._transport, len(host.connections), host.settings, host.shared)
+        if self._ending:
+            return
         if self._gate is not None:
             self._gate.peer = transport.get_extra_info("peername")
         self._host.connections.add(self)
@@ -84,6 +89,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived and answer every complete command."""
+        self.active = True
         shared = self._host.shared
         shared.counters.bytes_read += len(data)
         shortcut = self._shortcut
@@ -184,6 +190,15 @@ class Connection(asyncio.Protocol):
         self._shortcut = self._gets = None
         self._out.flush()
 
+    def waited_for(self) -> tuple[asyncio.Transport, Parser, bool] | None:
+        """Return its transport, its parser and whether there is work for the server; None where the client is gone."""
+        transport = self._transport
+        return None if transport is None else (transport, self._parser, self._behind or self._ending)
+
+    @property
+    def _behind(self) -> bool:
+        return self._scheduled or self._out.waits or self._committing or self._command is not None
+
     @property
     def batch_since(self) -> float | None:
         """Tell since when its batch is open (loop time); None where it has none."""
@@ -235,7 +250,8 @@ class Connection(asyncio.Protocol):
         self._shortcut = self._gets = None
         self._carry_out()
         waits = self._scheduled or self._committing or self._paused or self._ending or self._command is not None
-        if not waits and not self._lost and self._gate is None and self._parser.between_commands:
+        waits = waits or bool(self._lost) or self._gate is not None or not self._host.wire_rules.plain_ways
+        if not waits and self._parser.between_commands:
             self._shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
             self._gets = self._host.driver.plain_gets(self._session)
 
@@ -319,8 +335,8 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             return
         # Input that waits for the connection's turn is bounded; a data block that is still coming must be read.
-        behind = self._scheduled or self._out.waits or self._committing or self._command is not None
-        reading = not self._paused and not (behind and self._parser.pending > MOST_PENDING)
+        most = self._host.settings["pipelined_size_max"]
+        reading = not self._paused and not (self._parser.pending > most and self._behind)
         if reading != self._reading:
             self._reading = reading
             (self._transport.resume_reading if reading else self._transport.pause_reading)()

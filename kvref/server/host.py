@@ -21,6 +21,7 @@ class Host(Protocol):
     connections: set[Connection]
     most_connections: int
     attempts: Attempts
+    settings: dict[str, int]
 
     def publish(self) -> None:
         """Show other processes of the port what was counted."""

@@ -27,6 +27,8 @@ from kvref.server.access.sockets import BACKLOG, listen
 from kvref.server.connection import Connection
 from kvref.server.drivers import Driver, driver_for
 from kvref.server.idle import IdleCommit, Rule
+from kvref.server.limits import held, say_held
+from kvref.server.overstay import Overstay
 from kvref.server.scope import Alone, Scope
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.storage.isolation import isolation
@@ -115,7 +117,7 @@ class Server:
         )  # fmt: skip
         refuse_shared_cache(listeners, self.shared.directory)
         self.wire_rules = self._grammar()
-        self._bound_cache()
+        self._bound()
         self.driver: Driver
         self._reloading: asyncio.Task[None] | None = None
 
@@ -138,6 +140,7 @@ class Server:
             make = partial(Connection, self, listener)
             servers.append(await loop.create_server(make, sock=place, backlog=BACKLOG, ssl=listener.tls))
             log_listening(listener, place)
+        say_held(self._read_settings()["maxconns"])
         await self.until(stop)
         _log.info("stopping")
         for each in servers:
@@ -156,8 +159,10 @@ class Server:
         """Commit idle batches until it is time to stop."""
         rule = Rule(str(self.profile["idle.commits"]))
         idle = IdleCommit(rule, lambda: list(self.connections), lambda: self.settings["innodb_api_bk_commit_interval"])
+        slow = Overstay(lambda: list(self.connections), lambda: self.settings, self.shared.counters)
         await stop.wait()
         idle.stop()
+        slow.stop()
 
     def publish(self) -> None:
         """Show other processes of the port what was counted; called before replies leave."""
@@ -207,13 +212,21 @@ class Server:
         self.isolation.level = self.settings["innodb_api_trx_level"]
         self.shared.cache.restart(int(time.time()))
         self.wire_rules = self._grammar()
-        self._bound_cache()
+        self._bound()
 
     def _grammar(self) -> WireRules:
         for_cache = self.shared.directory.policies.fills_cache
-        return wire_rules(self.profile, self.settings["item_size_max"], for_cache=for_cache)
+        return wire_rules(
+            self.profile,
+            self.settings["item_size_max"],
+            for_cache=for_cache,
+            key_limit=self.settings["key_size_max"],
+            line_limit=self.settings["line_size_max"],
+        )
 
-    def _bound_cache(self) -> None:
+    def _bound(self) -> None:
+        self.shared.reply_size_max = self.settings["reply_size_max"]
+        self.settings = self.settings | {"maxconns": held(self.settings["maxconns"])}
         if isinstance(self.store, SQLiteStore):
             self.store.cache.retire()
             self.store.cache.limit = self.settings["row_cache_bytes"]
@@ -256,6 +269,11 @@ class Server:
             "auth_enabled_sasl": "yes" if any(each.users for each in self.listeners) else "no",
             "item_size_max": str(self.settings["item_size_max"]),
             "tcp_backlog": str(BACKLOG),
+            **self._limit_rows(),
             **self.shared.cache.rows(),
             **self.scope.rows(),
         }
+
+    def _limit_rows(self) -> dict[str, str]:
+        shown = ("maxconns", "idle_timeout") if self.profile.flag("verbs.beyond_plugin") else ()
+        return {name: str(self.settings[name]) for name in shown}

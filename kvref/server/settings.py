@@ -9,7 +9,9 @@ from typing import Final
 
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
+from kvref.semantics.session import MAX_REPLY
 from kvref.server.config_file import read_file
+from kvref.wire.rules import MAX_KEY, MAX_LINE
 
 _log = logging.getLogger("kvref.server")
 
@@ -64,6 +66,31 @@ SETTINGS: Final = {
         ),
         Setting("innodb_lock_wait_timeout", 50, 1, MOST_SECONDS, "s", "how long a write waits for another writer"),
         Setting("item_size_max", 1 << 20, 1 << 10, 1 << 30, "bytes", "largest value a storage verb takes"),
+        Setting(
+            "maxconns", 10_000, 1, 1 << 20, "connections", "further ones are told so and closed; see also ulimit -n",
+            dynamic=True,
+        ),
+        Setting(
+            "idle_timeout", 0, 0, MOST_SECONDS, "s", "how long a connection may say nothing; 0 for ever", dynamic=True
+        ),
+        Setting(
+            "command_timeout", 300, 0, MOST_SECONDS, "s",
+            "how long the rest of a command may take, its data included; 0 for ever", dynamic=True,
+        ),
+        Setting(
+            "send_timeout", 300, 0, MOST_SECONDS, "s",
+            "how long a client may take nothing of what it asked for; 0 for ever", dynamic=True,
+        ),
+        Setting("key_size_max", MAX_KEY, 1, MAX_KEY, "bytes", "longest key, for new connections", dynamic=True),
+        Setting(
+            "line_size_max", MAX_LINE, 2 << 10, 1 << 30, "bytes", "longest line of a get, for new connections",
+            dynamic=True,
+        ),
+        Setting(
+            "pipelined_size_max", 256 << 10, 4 << 10, 1 << 30, "bytes",
+            "commands of a connection that wait for their turn; then nothing more is read", dynamic=True,
+        ),
+        Setting("reply_size_max", MAX_REPLY, 1 << 20, 1 << 30, "bytes", "values that one get answers", dynamic=True),
         Setting(
             "row_cache_bytes", 64 << 20, 0, 1 << 40, "bytes",
             "rows of a SQLite file kept for gets, where no batches are in force; 0 keeps none", dynamic=True,

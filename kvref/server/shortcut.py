@@ -15,10 +15,9 @@ from kvref.semantics.session import Session
 from kvref.storage.row_cache import CachedTable
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_plain import PlainRows
-from kvref.wire.lines import MAX_KEY
 from kvref.wire.plain import END, SET, WORD
 from kvref.wire.replies import Status
-from kvref.wire.rules import WireRules
+from kvref.wire.rules import MAX_KEY, WireRules
 
 ANSWER_BYTES: Final = 256 << 10  # what is left of the input then goes the long way, where others have their turn
 

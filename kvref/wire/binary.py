@@ -8,7 +8,6 @@ from typing import Final, assert_never
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 from kvref.wire.input import Input
-from kvref.wire.lines import MAX_KEY
 from kvref.wire.opcodes import (
     BEYOND,
     HEADER_SIZE,
@@ -104,6 +103,12 @@ class BinaryParser(Input):
         self._compact()
         return None
 
+    def unfinished(self) -> c.Refused:
+        """Return what stands for the command whose rest does not come."""
+        whole = self.pending >= HEADER_SIZE
+        frame = _frame(header_at(self._buffer, self._position)) if whole else c.Frame(0, bytes(4))
+        return c.Refused(b"", frame=frame)
+
     def _is_request(self, header: Header) -> bool:
         if header.magic == REQUEST:
             return True
@@ -135,7 +140,7 @@ class BinaryParser(Input):
         """Return the status of a frame whose lengths are wrong, which ends the connection; 0 where they are right."""
         if header.value_length < 0 and self._rules.short_body_is_unknown:
             return UNKNOWN
-        if header.key_length > MAX_KEY or (opcode is not None and not opcode.accepts(header)):
+        if header.key_length > self._rules.key_limit or (opcode is not None and not opcode.accepts(header)):
             return INVALID
         return 0
 

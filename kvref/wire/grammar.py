@@ -11,7 +11,7 @@ from typing import Final
 
 from kvref.wire import commands as c
 from kvref.wire import meta, numbers
-from kvref.wire.lines import BAD_FORMAT, MAX_KEY, Parsed, length_read, refused, sized, time_read
+from kvref.wire.lines import BAD_FORMAT, Parsed, length_read, refused, sized, time_read
 from kvref.wire.rules import WireRules
 
 STORING: Final = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
@@ -47,9 +47,9 @@ def _refused(line: bytes, words: list[bytes], rules: WireRules) -> Parsed:
     return refused(c.Refused(line), length, rules)
 
 
-def _get(words: list[bytes], _rules: WireRules) -> Parsed:
+def _get(words: list[bytes], rules: WireRules) -> Parsed:
     for position, word in enumerate(words):
-        if len(word) > MAX_KEY and position:
+        if len(word) > rules.key_limit and position:
             return c.Get(words[1:position], words[0] == b"gets", refused=True)
     return c.Get(words[1:], words[0] == b"gets")
 
@@ -64,7 +64,7 @@ def _store(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def _store_head(words: list[bytes], rules: WireRules, length: int | None) -> tuple[bytes, c.Store | None]:
-    if len(words[1]) > MAX_KEY:
+    if len(words[1]) > rules.key_limit:
         return BAD_FORMAT, None
     flags = numbers.unsigned(words[2])
     exptime = numbers.signed(words[3])
@@ -80,9 +80,9 @@ def _store_head(words: list[bytes], rules: WireRules, length: int | None) -> tup
     return b"", c.Store(words[0].decode(), words[1], flags % (1 << 32), exptime, b"", cas, noreply)
 
 
-def _arithmetic(words: list[bytes], _rules: WireRules) -> Parsed:
+def _arithmetic(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
-    if len(words[1]) > MAX_KEY:
+    if len(words[1]) > rules.key_limit:
         return c.Refused(BAD_FORMAT, noreply)
     delta = numbers.unsigned(words[2])
     if delta is None:
@@ -90,19 +90,19 @@ def _arithmetic(words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Arithmetic(words[0] == b"incr", words[1], delta, noreply)
 
 
-def _delete(words: list[bytes], _rules: WireRules) -> Parsed:
+def _delete(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = len(words) > 2 and words[-1] == b"noreply"
     # Only a time of 0 is taken, alone or in front of noreply.
     if words[2:] not in ([], [b"0"], [b"noreply"], [b"0", b"noreply"]):
         return c.Refused(BAD_DELETE, noreply)
-    if len(words[1]) > MAX_KEY:
+    if len(words[1]) > rules.key_limit:
         return c.Refused(BAD_FORMAT, noreply)
     return c.Delete(words[1], noreply)
 
 
 def _touch(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"  # any other last word is passed over (process_touch_command, proto_text.c)
-    if len(words[1]) > MAX_KEY:
+    if len(words[1]) > rules.key_limit:
         return c.Refused(BAD_FORMAT, noreply)
     exptime, refusal = _time_asked(words[2], rules)
     return c.Refused(refusal, noreply) if refusal else c.Touch(words[1], exptime, noreply)
@@ -112,7 +112,7 @@ def _get_and_touch(words: list[bytes], rules: WireRules) -> Parsed:
     exptime, refusal = _time_asked(words[1], rules)
     if refusal:
         return c.Refused(refusal)
-    if max(map(len, words)) > MAX_KEY:
+    if max(map(len, words)) > rules.key_limit:
         return c.Refused(BAD_FORMAT)  # nothing is touched: memcached touches the words in front of it
     return c.GetAndTouch(words[2:], exptime, words[0] == b"gats")
 
@@ -136,8 +136,8 @@ def _flush_all(words: list[bytes], rules: WireRules) -> Parsed:
     return c.FlushAll(delay, noreply)
 
 
-def _bind(words: list[bytes], _rules: WireRules) -> Parsed:
-    return c.Refused(BAD_FORMAT) if len(words[1]) > MAX_KEY else c.Bind(words[1])
+def _bind(words: list[bytes], rules: WireRules) -> Parsed:
+    return c.Refused(BAD_FORMAT) if len(words[1]) > rules.key_limit else c.Bind(words[1])
 
 
 def _verbosity(words: list[bytes], rules: WireRules) -> Parsed:

@@ -33,6 +33,11 @@ class Input:
         """Tell whether plain text commands may be taken from what arrives before it is fed."""
         return False
 
+    @property
+    def halfway(self) -> bool:
+        """Tell whether the rest of a command has still to come, where all that has come was taken."""
+        return bool(self._buffer or self._discard)
+
     def feed(self, data: bytes) -> None:
         """Append bytes as they arrived."""
         self._buffer += data

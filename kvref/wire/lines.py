@@ -9,7 +9,6 @@ from kvref.wire import commands as c
 from kvref.wire import numbers
 from kvref.wire.rules import WireRules
 
-MAX_KEY: Final = 250
 BAD_FORMAT: Final = b"CLIENT_ERROR bad command line format"
 BAD_EXPTIME: Final = b"CLIENT_ERROR Invalid expire time"
 TOO_LARGE: Final = b"SERVER_ERROR object too large for cache"

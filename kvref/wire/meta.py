@@ -14,7 +14,7 @@ from typing import Final
 from kvref.wire import commands as c
 from kvref.wire import numbers
 from kvref.wire import replies as r
-from kvref.wire.lines import BAD_EXPTIME, BAD_FORMAT, MAX_KEY, Parsed, length_read, refused, sized, time_read
+from kvref.wire.lines import BAD_EXPTIME, BAD_FORMAT, Parsed, length_read, refused, sized, time_read
 from kvref.wire.rules import WireRules
 
 MOST_WORDS: Final = 19  # of a line with flags, its verb included
@@ -83,7 +83,7 @@ def delete(words: list[bytes], rules: WireRules) -> Parsed:
     """Parse md."""
     flags = _head(words, 2, rules)
     if flags.refusal:
-        return c.Refused(_either(words, flags.refusal))
+        return c.Refused(_either(words, flags.refusal, rules))
     named = flags.numbers.get
     return c.MetaDelete(flags.word, flags.options, named(b"C"), named(b"T"), flags.has(b"I"))
 
@@ -95,7 +95,7 @@ def arithmetic(words: list[bytes], rules: WireRules) -> Parsed:
     if increment is None and not _wrong(flags):
         flags.refusal = BAD_COUNTING
     if flags.refusal or increment is None:
-        return c.Refused(_either(words, flags.refusal))
+        return c.Refused(_either(words, flags.refusal, rules))
     named = flags.numbers.get
     initial = named(b"J", 0) if b"N" in flags.numbers else None
     return c.MetaArithmetic(
@@ -103,9 +103,9 @@ def arithmetic(words: list[bytes], rules: WireRules) -> Parsed:
     )
 
 
-def debug(words: list[bytes], _rules: WireRules) -> Parsed:
+def debug(words: list[bytes], rules: WireRules) -> Parsed:
     """Parse me: only the flag b counts, and only as the first."""
-    if len(words) < 2 or len(words[1]) > MAX_KEY:
+    if len(words) < 2 or len(words[1]) > rules.key_limit:
         return c.Refused(BAD_FORMAT)
     options = words[2:3] if words[2:3] == [b"b"] else []
     word = _decoded(words[1]) if options else words[1]
@@ -117,9 +117,9 @@ def noop(_words: list[bytes], _rules: WireRules) -> Parsed:
     return c.MetaNoop()
 
 
-def _either(words: list[bytes], refusal: bytes) -> bytes:
+def _either(words: list[bytes], refusal: bytes, rules: WireRules) -> bytes:
     """Return the words of md and ma for what a flag is refused for."""
-    kept = refusal in (BAD_OPAQUE, TOO_MANY, BAD_EXPTIME, BAD_COUNTING) or len(words[1]) > MAX_KEY
+    kept = refusal in (BAD_OPAQUE, TOO_MANY, BAD_EXPTIME, BAD_COUNTING) or len(words[1]) > rules.key_limit
     return refusal if kept else EITHER
 
 
@@ -137,7 +137,7 @@ def _head(words: list[bytes], start: int, rules: WireRules) -> _Flags:
         rules: the grammar facts in force.
     """
     flags = _Flags(words[1], words[start:])
-    if len(words[1]) > MAX_KEY:
+    if len(words[1]) > rules.key_limit:
         flags.refusal = BAD_FORMAT
     elif len(words) > MOST_WORDS:
         flags.refusal = TOO_MANY

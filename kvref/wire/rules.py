@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from kvref.profiles import Profile
+
+MAX_KEY: Final = 250  # bytes, of the protocol
+MAX_LINE: Final = 1 << 20  # bytes of a get line, which has no limit in the plugin, unless it is set otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,8 @@ class WireRules:
         short_body_is_unknown: a body shorter than key and extras is answered as an unknown opcode is
             (`binary.short_body`).
         answers_reply_magic: a noop with the magic of a reply is answered (`binary.reply_magic`).
+        key_limit: bytes of the longest key.
+        line_limit: bytes of the longest line.
         signed_times: times of binary requests are signed (`binary.time`).
     """
 
@@ -51,15 +57,31 @@ class WireRules:
     short_body_is_unknown: bool
     answers_reply_magic: bool
     signed_times: bool
+    key_limit: int = MAX_KEY
+    line_limit: int = MAX_LINE
+
+    @property
+    def plain_ways(self) -> bool:
+        """Tell whether plain commands may be taken by ways that know the usual limits only."""
+        return self.key_limit == MAX_KEY and self.line_limit >= MAX_LINE
 
 
-def wire_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False) -> WireRules:
+def wire_rules(
+    profile: Profile,
+    item_size_max: int,
+    *,
+    for_cache: bool = False,
+    key_limit: int = MAX_KEY,
+    line_limit: int = MAX_LINE,
+) -> WireRules:
     """Resolve the grammar facts of a profile.
 
     Args:
         profile: whose facts count.
         item_size_max: the server's setting in bytes, used where the profile says `setting`.
         for_cache: what is stored goes into the memory cache, alone or too (more:policy-111, more:policy-167).
+        key_limit: bytes of the longest key, at most the protocol's.
+        line_limit: bytes of the longest line.
     """
     limits: dict[object, int | None] = {
         "none": None,
@@ -88,4 +110,6 @@ def wire_rules(profile: Profile, item_size_max: int, *, for_cache: bool = False)
         short_body_is_unknown=profile["binary.short_body"] == "unknown-command",
         answers_reply_magic=profile["binary.reply_magic"] == "noop-answered",
         signed_times=profile["binary.time"] == "signed",
+        key_limit=key_limit,
+        line_limit=line_limit,
     )

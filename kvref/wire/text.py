@@ -20,13 +20,12 @@ from kvref.wire.rules import WireRules
 # memcached.c try_read_command: a line of more than 1024 bytes without an end is only waited for when it is a get.
 MAX_OPEN_LINE: Final = 1024
 MAX_LEADING_BLANKS: Final = 100
-# A get line has no limit in the plugin; this one bounds what one client can make the server keep.
-MAX_GET_LINE: Final = 1 << 20
 
 _GETS: Final = (b"get ", b"gets ")
 _BEYOND: Final = (b"gat ", b"gats ")  # memcached 1.6 does not wait for these
 
 BAD_CHUNK: Final = b"CLIENT_ERROR bad data chunk"
+LONG_LINE: Final = b"CLIENT_ERROR line of more than %d bytes (line_size_max)"
 
 
 class TextParser(Input):
@@ -40,11 +39,21 @@ class TextParser(Input):
         super().__init__(rules)
         self._scanned = 0  # up to here no line end was found
         self._block: Block | None = None
+        self._too_long = False  # the line passes a limit that no plugin has, which is told
 
     @property
     def between_commands(self) -> bool:
         """Tell whether what arrives is the beginning of a command."""
         return not self._buffer and self._block is None and not self._discard and not self.closed
+
+    @property
+    def halfway(self) -> bool:
+        """See `Input.halfway`."""
+        return self._block is not None or super().halfway
+
+    def unfinished(self) -> c.Refused:
+        """Return what stands for the command whose rest does not come."""
+        return c.Refused(b"")
 
     def feed_first(self, data: bytes) -> None:
         """See `Input.feed_first`."""
@@ -59,6 +68,9 @@ class TextParser(Input):
             if self._block is not None:
                 return self._take_block(self._block)
             line = self._take_line()
+            if self._too_long:
+                self.closed, self._too_long = True, False
+                return c.Refused(LONG_LINE % self._rules.line_limit)
             if line is None:
                 break
             parsed = parse_line(line, self._rules)
@@ -103,6 +115,9 @@ class TextParser(Input):
             self._scanned = len(self._buffer)
             self._check_open_line()
             return None
+        if end - self._position > self._rules.line_limit:
+            self._too_long = True
+            return None
         line = bytes(self._buffer[self._position : end])
         self._position = end + 1
         return line.removesuffix(b"\r")
@@ -115,7 +130,8 @@ class TextParser(Input):
         words = head.lstrip(b" ")
         verbs = _GETS + _BEYOND if self._rules.beyond_plugin else _GETS
         is_get = words.startswith(verbs) and len(head) - len(words) <= MAX_LEADING_BLANKS
-        self.closed = not is_get or length > MAX_GET_LINE
+        self._too_long = is_get and length > self._rules.line_limit
+        self.closed = not is_get
 
 
 def encode(command: c.Command, reply: r.Reply) -> bytes:

@@ -12,7 +12,7 @@ from kvref import profiles
 from kvref.wire import commands as c
 from kvref.wire.replies import ClientError, Item, Items, Number, Release, ServerError, StatRows, Status
 from kvref.wire.rules import WireRules, wire_rules
-from kvref.wire.text import TextParser, encode
+from kvref.wire.text import LONG_LINE, TextParser, encode
 
 LIMIT = 1 << 20
 RULES = {name: wire_rules(profiles.load(name), LIMIT) for name in ("kvref", "mysql-8.0", "mysql-5.6")}
@@ -159,9 +159,12 @@ def test_plugin_answers_before_the_line_end_of_the_data() -> None:
         (b"get " + b"a" * (9 << 20), True),
     ],
 )  # fmt: skip
-def test_an_open_line_is_bounded(data: bytes, *, closed: bool) -> None:
-    parser = TextParser(RULES["kvref"])
+@pytest.mark.parametrize("profile", RULES)
+def test_an_open_line_is_bounded(data: bytes, profile: str, *, closed: bool) -> None:
+    parser = TextParser(RULES[profile])
     parser.feed(data)
+    if len(data) > 1 << 20:
+        assert parser.next_command() == c.Refused(LONG_LINE % (1 << 20))
     assert parser.next_command() is None
     assert parser.closed is closed
 

@@ -170,5 +170,5 @@ class WorkerCounters(Counters):
 
     def _sums(self) -> list[int]:
         self.publish()
-        seats = [self._memory.seat(worker)[_AT:] for worker in range(self._memory.workers)]
+        seats = [self._memory.seat(worker)[_AT:] for worker in range(self._memory.workers + 1)]
         return [sum(numbers) & MASK for numbers in zip(*seats, strict=True)]

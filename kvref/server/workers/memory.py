@@ -57,7 +57,8 @@ class Memory:
 
     def __init__(self, workers: int, first_cas: int) -> None:
         self.workers = workers
-        self._cells = anonymous((_SEATS + workers * _SEAT) * CELL).cast("Q")
+        # Behind those of the workers stands one for what the parent counts.
+        self._cells = anonymous((_SEATS + (workers + 1) * _SEAT) * CELL).cast("Q")
         self._cells[NEXT_CAS] = first_cas
         self.vbuckets = anonymous(VBUCKETS)
         self._locks = os.memfd_create("kvref-locks")
@@ -84,6 +85,11 @@ class Memory:
         """Return how many connections there are."""
         seats = [self.seat(worker) for worker in range(self.workers)]
         return sum(seat[Seat.GIVEN] - seat[Seat.CLOSED] for seat in seats)
+
+    def count_refused(self) -> None:
+        """Count a connection that the parent turned away."""
+        seat = self.seat(self.workers)
+        seat[len(Seat) + COUNTED.index("rejected_conns")] += 1
 
     def cas_numbers(self) -> Iterator[int]:
         """Yield numbers that no worker has had."""

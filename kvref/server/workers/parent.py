@@ -20,6 +20,7 @@ from typing import Final
 
 from kvref.errors import ConfigError, StoreError
 from kvref.server.access.sockets import listen
+from kvref.server.limits import held, say_held, turn_away
 from kvref.server.server import log_listening, report
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.workers.channel import Channel, pair
@@ -100,6 +101,7 @@ class Parent:
                 self._accept_from_now_on()
                 for place, number in self._listeners.items():
                     log_listening(self._plan.listeners[number], place, f" with {self._plan.workers} workers")
+                say_held(self._plan.settings["maxconns"], self._plan.workers)
                 while not self._stopping:
                     self._turn(self._next_due())
                     self._do_due()
@@ -233,6 +235,10 @@ class Parent:
 
     def _hand_on(self, connection: socket.socket, listener: int) -> None:
         memory = self._plan.memory
+        if memory.connections() >= held(self._plan.settings["maxconns"], self._plan.workers):
+            memory.count_refused()
+            turn_away(connection)
+            return
         seats = {child: memory.seat(child.number) for child in self._children.values() if child.ready}
         loads = {child: seat[Seat.GIVEN] - seat[Seat.CLOSED] for child, seat in seats.items()}
         for child in sorted(loads, key=lambda child: (loads[child], child.given)):

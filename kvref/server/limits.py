@@ -1,0 +1,85 @@
+"""How many connections a server takes at once, and what it tells those beyond.
+
+How long one may take over what: `overstay.py`. What of the settings bounds input and replies: `settings.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import resource
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from kvref.semantics.session import Shared
+
+_log = logging.getLogger("kvref.server")
+
+# What memcached 1.6.18 sends with its default, maxconns_fast, whatever protocol a client speaks.
+TOO_MANY: Final = b"ERROR Too many open connections\r\n"
+# Descriptors for anything but clients: up to 64 connections to a database, a file with its log, what it listens on.
+RESERVE: Final = 96
+
+
+class Writer(Protocol):
+    """What is used of a transport."""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes."""
+
+    def close(self) -> None:
+        """End the connection once they are sent."""
+
+
+def held(maxconns: int, workers: int = 1) -> int:
+    """Return how many connections hold, and let the process have as many descriptors, as far as the system allows.
+
+    Args:
+        maxconns: the setting.
+        workers: processes that serve them together.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = maxconns + RESERVE
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY:
+        return maxconns
+    # With few descriptors half of them are for clients: better some than none.
+    return min(maxconns, max(soft - RESERVE, soft // 2) * workers)
+
+
+def say_held(maxconns: int, workers: int = 1) -> None:
+    """Log how many connections hold, see `held`."""
+    most = held(maxconns, workers)
+    if most < maxconns:
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        _log.warning("at most %d connections, not maxconns=%d: `ulimit -n` is %d: raise it", most, maxconns, soft)
+    else:
+        _log.info("at most %d connections (maxconns)", most)
+
+
+def refused(transport: Writer, connections: int, settings: Mapping[str, int], shared: Shared) -> bool:
+    """Turn a connection away where there are as many as may be; returns whether it was.
+
+    Args:
+        transport: its.
+        connections: how many there are without it.
+        settings: in force.
+        shared: counts it.
+    """
+    if connections < settings["maxconns"]:
+        return False
+    shared.counters.rejected_conns += 1
+    transport.write(TOO_MANY)
+    transport.close()
+    return True
+
+
+def turn_away(connection: socket.socket) -> None:
+    """Tell a connection just accepted that there are too many; the caller closes it."""
+    connection.settimeout(0)
+    with suppress(OSError):  # it is gone again
+        connection.send(TOO_MANY)

@@ -1,0 +1,171 @@
+"""Which clients take too long: they say nothing, leave a command half-way, or do not read what they asked for.
+
+Looked at once a second for all connections: a command costs no timer, and a limit is kept to a second or two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import struct
+import termios
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kvref.wire.protocol import encode
+from kvref.wire.replies import ClientError
+
+if TYPE_CHECKING:
+    from kvref.semantics.stats import Counters
+    from kvref.wire.protocol import Parser
+
+_log = logging.getLogger("kvref.server")
+
+LOOK_EVERY: Final = 1.0  # seconds
+
+
+class Stage(Enum):
+    """What a connection waits for; each has a setting of seconds that this may take, 0 for any time."""
+
+    COMMAND = "idle_timeout"
+    REST = "command_timeout"
+    READER = "send_timeout"
+
+
+class Writer(Protocol):
+    """What is used of a transport."""
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes the client has not taken yet."""
+
+    def get_extra_info(self, name: str) -> Any:
+        """Return its socket, for that name."""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes."""
+
+    def abort(self) -> None:
+        """End the connection with whatever is unsent."""
+
+
+class Client(Protocol):
+    """A connection as this module sees it."""
+
+    active: bool
+    quiet_since: float
+
+    def waited_for(self) -> tuple[Writer, Parser, bool] | None:
+        """Return its transport, its parser and whether the server has to do something for it; None: it is gone."""
+
+    def end(self) -> None:
+        """Close once what it is owed is sent."""
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Since when a connection waits for the same: progress changes the mark."""
+
+    stage: Stage
+    mark: float
+    since: float
+
+
+class Overstay:
+    """Look at all connections for as long as the server runs.
+
+    Args:
+        clients: gives them.
+        settings: gives those in force.
+        counters: of those sent away.
+    """
+
+    def __init__(
+        self,
+        clients: Callable[[], Iterable[Client]],
+        settings: Callable[[], Mapping[str, int]],
+        counters: Counters,
+    ) -> None:
+        self._clients = clients
+        self._settings = settings
+        self._counters = counters
+        self._watched: dict[Client, _Watch] = {}
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(LOOK_EVERY, self._tick)
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
+
+    def _tick(self) -> None:
+        self._timer = self._loop.call_later(LOOK_EVERY, self._tick)
+        settings = self._settings()
+        limits = {stage: settings[stage.value] for stage in Stage}
+        self._watched = self.look(limits) if any(limits.values()) else {}
+
+    def look(self, limits: Mapping[Stage, int]) -> dict[Client, _Watch]:
+        """Send away who takes too long, and return since when the others wait.
+
+        Args:
+            limits: seconds, 0 for none.
+        """
+        now, before, watched = self._loop.time(), self._watched, {}
+        for client in self._clients():
+            found = self._found(client)
+            if found is None:
+                continue
+            stage, mark, transport = found
+            watch = before.get(client)
+            if watch is None or watch.stage is not stage or watch.mark != mark:
+                watch = _Watch(stage, mark, now)
+            watched[client] = watch
+            limit = limits[stage]
+            if limit and now - watch.since >= limit:
+                self._send_away(client, transport, stage, limit)
+        return watched
+
+    def _found(self, client: Client) -> tuple[Stage, float, Writer] | None:
+        seen = client.waited_for()
+        if seen is None:
+            return None
+        transport, parser, busy = seen
+        active, client.active = client.active, False
+        unsent = transport.get_write_buffer_size()
+        if unsent:
+            return Stage.READER, unsent + _on_the_way(transport), transport
+        if busy:
+            return None
+        if parser.halfway:
+            # Nothing was answered since: it is the same command.
+            return Stage.REST, client.quiet_since, transport
+        return None if active else (Stage.COMMAND, 0, transport)
+
+    def _send_away(self, client: Client, transport: Writer, stage: Stage, limit: int) -> None:
+        if stage is Stage.READER:
+            _log.warning("a connection is dropped: its client took no reply for %d s (send_timeout)", limit)
+            transport.abort()
+            return
+        if stage is Stage.REST:
+            transport.write(_not_whole(client, limit))
+        else:
+            self._counters.idle_kicks += 1
+        client.end()
+
+
+def _on_the_way(transport: Writer) -> int:
+    """Return how many bytes the system keeps that the client's has not taken: it takes MB before it tells us."""
+    try:
+        answer = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
+    except OSError:
+        return 0  # gone, or no socket that can tell: then only what is unsent counts
+    found: int = struct.unpack("i", answer)[0]
+    return found
+
+
+def _not_whole(client: Client, limit: int) -> bytes:
+    seen = client.waited_for()
+    assert seen is not None
+    command = seen[1].unfinished()
+    return encode(command, ClientError(f"no whole command within {limit} s (command_timeout)"), 0)

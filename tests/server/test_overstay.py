@@ -1,0 +1,151 @@
+"""Who takes too long is sent away: silent clients, half commands, clients that do not read; the others are not."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from database import database_or_skip
+from serving import Served, ask, serving
+
+from kvref.targets import SQLServer
+from kvref.wire.plain import END
+
+NOT_WHOLE = b"CLIENT_ERROR no whole command within 1 s (command_timeout)"
+LATEST = 8.0  # seconds from a limit of one
+BATCH = ("daemon_memcached_w_batch_size=100", "innodb_api_bk_commit_interval=1000")
+Serve = Callable[..., AbstractContextManager[Served]]
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[SQLServer]:
+    """Return a database server for all tests here."""
+    with database_or_skip("mysql-8.0") as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "mysql-8.0", "mysql-8.0, 2 workers"])
+def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Serve:
+    """Return what serves with settings: a file, or a database by one process or two."""
+
+    @contextmanager
+    def started(*pairs: str) -> Iterator[Served]:
+        options = [word for pair in pairs for word in ("--set", pair)]
+        store = tmp_path / "x.sqlite" if request.param == "sqlite" else request.getfixturevalue("database").dsn
+        with serving(store, "--workers", "2" if "2 workers" in request.param else "1", *options) as served:
+            yield served
+
+    return started
+
+
+def rest(client: socket.socket) -> bytes:
+    """Return everything up to the end of a connection, which must come soon."""
+    client.settimeout(LATEST)
+    said = b""
+    while chunk := client.recv(1 << 16):
+        said += chunk
+    return said
+
+
+def test_a_silent_connection_is_closed_and_its_batch_committed(serve: Serve) -> None:
+    with serve("idle_timeout=1", "maxconns=9", *BATCH) as served, served.connect() as busy, served.connect() as writer:
+        assert ask(writer, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
+        with served.connect() as never, served.connect() as binary:
+            binary.sendall(struct.pack(">BBHBBHIIQ", 0x80, 0x0A, 0, 0, 0, 0, 0, 7, 0))
+            ends = time.monotonic() + 4  # of limits of one
+            while time.monotonic() < ends:
+                assert ask(busy, b"get AA\r\n").startswith(b"VALUE")
+                time.sleep(0.2)
+            assert rest(never) == b""
+            assert len(rest(binary)) == 24
+        assert rest(writer) == b""
+        assert b"STAT idle_kicks 3\r\n" in ask(busy, b"stats\r\n")
+        # Another batch's row would have to be waited for.
+        assert ask(busy, b"set k 0 0 1\r\ny\r\n") == b"STORED\r\n"
+
+
+@pytest.mark.parametrize(
+    "half", [b"get", b"set k 0 0 5\r\n", b"set k 0 0 5\r\nabc", b"set k 0 0 9000000\r\nabc", b"get AA\r\nincr A"]
+)
+def test_half_a_command_is_told_and_closed(half: bytes, tmp_path: Path) -> None:
+    options = ("--set", "command_timeout=1")
+    with serving(tmp_path / "x.sqlite", *options) as served, served.connect() as quiet, served.connect() as client:
+        client.sendall(half)
+        answers = rest(client)
+        assert answers.endswith(NOT_WHOLE + b"\r\n")
+        assert answers.count(b"\r\n") == 1 + half.count(b"get AA\r\n") * 3 + half.count(b"9000000")
+        assert ask(quiet, b"get k\r\n") == END  # a whole command was never missing here
+
+
+def test_bytes_that_trickle_do_not_help(serve: Serve) -> None:
+    with serve("command_timeout=1", *BATCH) as served, served.connect() as client, served.connect() as other:
+        assert ask(client, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
+        began, answer = time.monotonic(), b""
+        client.settimeout(0.1)
+        while not answer:
+            assert time.monotonic() - began < LATEST
+            client.sendall(b"x")
+            try:
+                answer = client.recv(1000)
+            except TimeoutError:
+                continue
+        assert answer == NOT_WHOLE + b"\r\n"
+        # Committed, so that nobody has to wait.
+        assert ask(other, b"set k 0 0 1\r\ny\r\n") == b"STORED\r\n"
+
+
+@pytest.mark.parametrize(("half", "opcode", "opaque"), [(24, 1, b"\0\0\0\7"), (30, 1, b"\0\0\0\7"), (10, 0, bytes(4))])
+def test_half_a_frame_is_told_in_a_frame(tmp_path: Path, half: int, opcode: int, opaque: bytes) -> None:
+    frame = struct.pack(">BBHBBHIIQ", 0x80, 1, 1, 8, 0, 0, 19, 7, 0) + bytes(8) + b"k0123456789"
+    with serving(tmp_path / "x.sqlite", "--set", "command_timeout=1") as served, served.connect() as client:
+        client.sendall(frame[:half])
+        answer = rest(client)
+        text = NOT_WHOLE.removeprefix(b"CLIENT_ERROR ")
+        assert answer == struct.pack(">BBHBBHI4sQ", 0x81, opcode, 0, 0, 0, 4, len(text), opaque, 0) + text
+
+
+def test_who_does_not_read_is_dropped_and_his_batch_committed(serve: Serve) -> None:
+    with serve("send_timeout=1", *BATCH) as served, served.connect() as client, served.connect() as other:
+        value = b"x" * 1000
+        assert ask(client, b"set k 0 0 1000\r\n" + value + b"\r\n") == b"STORED\r\n"
+        client.settimeout(LATEST)
+        with pytest.raises(OSError, match=r"reset|Broken pipe|timed out") as ended:
+            while True:
+                client.sendall(b"get k k k k k k k k k k k k k k k k\r\n" * 1000)
+        assert not isinstance(ended.value, TimeoutError)
+        served.wait_for("a connection is dropped: its client took no reply for 1 s (send_timeout)")
+        assert ask(other, b"set k 0 0 1\r\ny\r\n") == b"STORED\r\n"
+
+
+def test_who_reads_slowly_is_not(tmp_path: Path) -> None:
+    with serving(tmp_path / "x.sqlite", "--set", "send_timeout=2") as served, served.connect() as client:
+        value = b"x" * 1000
+        assert ask(client, b"set k 0 0 1000\r\n" + value + b"\r\n") == b"STORED\r\n"
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        client.sendall(b"get k\r\n" * 10_000)
+        size, answer = 10_000 * (len(b"VALUE k 0 1000\r\n" + value + b"\r\n") + len(END)), 0
+        for _ in range(20):
+            answer += len(client.recv(200_000))
+            time.sleep(0.25)
+        while answer < size:
+            chunk = client.recv(1 << 16)
+            assert chunk
+            answer += len(chunk)
+        assert ask(client, b"get none\r\n") == END
+
+
+def test_a_command_that_waits_for_a_lock_is_no_idle_client(tmp_path: Path) -> None:
+    options = [word for pair in ("idle_timeout=1", "innodb_lock_wait_timeout=4", *BATCH) for word in ("--set", pair)]
+    with serving(tmp_path / "x.sqlite", *options) as served, served.connect() as a, served.connect() as b:
+        assert ask(a, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
+        b.sendall(b"set k 0 0 1\r\ny\r\n")
+        ends = time.monotonic() + 6
+        while time.monotonic() < ends:
+            assert ask(a, b"") == b""
+            time.sleep(0.2)
+        assert rest(b) == b"SERVER_ERROR lock wait timeout\r\n"
