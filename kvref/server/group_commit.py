@@ -7,15 +7,12 @@ what needs no commit is answered meanwhile.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from kvref.errors import StoreError
 from kvref.storage.sqlite import SQLiteStore
-
-_log = logging.getLogger("kvref.server")
 
 # How long a commit waits for more writes, in seconds, while commands keep coming: with none it comes at once.
 GATHER: Final = 0.001
@@ -121,7 +118,6 @@ class GroupCommit:
         try:
             self._store.sync()
         except StoreError as error:
-            _log.error("store %s: %s", self._store.path, error)
             return str(error)
         return ""
 

@@ -30,6 +30,7 @@ from kvref.storage.sqlite_rows import Rows
 from kvref.storage.sqlite_schema import SQLiteCatalog, create
 from kvref.storage.sqlite_statements import Statements
 from kvref.storage.sqlite_sync import Log
+from kvref.storage.sqlite_trouble import Trouble
 from kvref.storage.sqlite_watch import Watch
 
 _log = logging.getLogger("kvref.storage")
@@ -59,6 +60,7 @@ class SQLiteStore:
         self._writing = False
         self._failures = 0  # commits that failed
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
+        self._trouble = Trouble(path)
         try:
             self._connection = opened(self.path, self.profile)
             self._log = Log(self._connection)
@@ -93,7 +95,13 @@ class SQLiteStore:
 
     def sync(self) -> None:
         """Bring what is committed to the disk, which may take a while; any thread may. Raises StoreError."""
-        self._log.sync()
+        try:
+            self._log.sync()
+        except StoreError as error:
+            self._trouble.met(str(error))
+            raise
+        if self._trouble.lasts:
+            self._trouble.over()
 
     def read_directory(self) -> Directory:
         """Read the configuration; `problems` then says which rows cannot be used and why.
@@ -267,7 +275,7 @@ class SQLiteStore:
             try:
                 self._connection.execute("COMMIT")
             except sqlite3.Error as error:
-                cause = str(error)
+                cause = self._trouble.explained(error)
                 self._roll_back()
         self.cache.committed(lost=bool(cause))
         if cause:
@@ -302,7 +310,8 @@ class SQLiteStore:
         """Return what an error of SQLite means to a command."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return BusyError(str(error))
+        text = self._trouble.explained(error)
         if self._writing and not self._connection.in_transaction:
-            self._lost = str(error)
+            self._lost = text
         code = getattr(error, "sqlite_errorcode", 0)
-        return StatementError(str(error)) if code == sqlite3.SQLITE_ERROR else StoreError(str(error))
+        return StatementError(text) if code == sqlite3.SQLITE_ERROR else StoreError(text)

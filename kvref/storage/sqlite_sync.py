@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import suppress
 
 from kvref.errors import StoreError
 
@@ -22,7 +23,11 @@ class Log:
     def __init__(self, connection: sqlite3.Connection) -> None:
         (_, _, path), *_ = connection.execute("PRAGMA database_list").fetchall()
         self._path = f"{path}-wal"
-        self._file: int | None = None  # SQLite makes it with the first commit
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # makes the log
+        self._file: int | None = None
+        # Now, since there may be no descriptor left when the first commit comes.
+        with suppress(OSError):  # a file that is only to be read may have none
+            self._file = self._opened()
 
     def sync(self) -> None:
         """Return once everything committed so far is on the disk.
@@ -32,8 +37,7 @@ class Log:
         """
         try:
             if self._file is None:
-                # SQLite holds no lock on this file, so that closing it lets none go (POSIX locks are a process's).
-                self._file = os.open(self._path, os.O_RDWR)
+                self._file = self._opened()
             os.fdatasync(self._file)
         except OSError as error:
             unknown = "it is not known whether it was written"
@@ -43,3 +47,7 @@ class Log:
         """Close the file."""
         if self._file is not None:
             os.close(self._file)
+
+    def _opened(self) -> int:
+        # SQLite holds no lock on this file, so that closing it lets none go (POSIX locks are a process's).
+        return os.open(self._path, os.O_RDWR)
