@@ -79,6 +79,7 @@ class Connection(asyncio.Protocol):
         self._host.connections.add(self)
         self._host.most_connections = max(self._host.most_connections, len(self._host.connections))
         self._host.shared.counters.total_connections += 1
+        self._host.descriptors.taken(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from kvref.semantics.session import Shared
     from kvref.server.access.attempts import Attempts
     from kvref.server.connection import Connection
+    from kvref.server.descriptors import Descriptors
     from kvref.server.drivers import Driver
     from kvref.wire.rules import WireRules
 
@@ -22,6 +23,7 @@ class Host(Protocol):
     most_connections: int
     attempts: Attempts
     settings: dict[str, int]
+    descriptors: Descriptors
 
     def publish(self) -> None:
         """Show other processes of the port what was counted."""

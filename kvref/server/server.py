@@ -25,6 +25,7 @@ from kvref.server.access.configured import refuse_shared_cache
 from kvref.server.access.listener import Listener
 from kvref.server.access.sockets import BACKLOG, listen
 from kvref.server.connection import Connection
+from kvref.server.descriptors import Descriptors
 from kvref.server.drivers import Driver, driver_for
 from kvref.server.idle import IdleCommit, Rule
 from kvref.server.limits import held, say_held
@@ -104,9 +105,11 @@ class Server:
         self.settings = settings = read_settings()
         self.isolation = isolation(profile, settings)
         self.started = time.time()
+        self._since = time.monotonic()  # the clock may be set
         self.connections: set[Connection] = set()
         self.most_connections = 0
         self.attempts = Attempts(scope.counters)
+        self.descriptors = Descriptors()
         numbers = scope.cas_numbers(store)
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
         self.shared = Shared(
@@ -248,7 +251,7 @@ class Server:
         libevent = str(self.profile["stats.libevent"])
         return {
             "pid": str(os.getpid()),
-            "uptime": str(int(now - self.started)),
+            "uptime": str(int(time.monotonic() - self._since)),
             "time": str(int(now)),
             "version": self.shared.rules.release,
             "libevent": UVLOOP if libevent == "own" else libevent,

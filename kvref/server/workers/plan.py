@@ -40,7 +40,7 @@ class Plan:
         settings: in force.
         listeners: where, for whom.
         pid: of the parent.
-        started: UNIX time of the start.
+        since: monotonic time of the start.
     """
 
     dsn: str
@@ -50,7 +50,7 @@ class Plan:
     settings: dict[str, int]
     listeners: list[Listener]
     pid: int
-    started: float = field(default_factory=time.time)
+    since: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self._path = path_of(self.dsn) if self.dsn.startswith(SCHEME) else None

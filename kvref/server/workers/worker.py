@@ -76,7 +76,7 @@ class OneOfSeveral:
         user, system = (sum(each) for each in zip(*times, strict=True))
         return {
             "pid": str(self._plan.pid),
-            "uptime": str(int(time.time() - self._plan.started)),
+            "uptime": str(int(time.monotonic() - self._plan.since)),
             "rusage_user": f"{user:.6f}",
             "rusage_system": f"{system:.6f}",
             "curr_connections": str(self._memory.connections() + 1),

@@ -1,0 +1,32 @@
+"""A process without a free descriptor: the log says so once in a while, and not for each client that is turned away."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import time
+from typing import Final
+
+_log = logging.getLogger("kvref.server")
+
+TELL_EVERY: Final = 10.0  # seconds between two lines of the log
+
+
+class Descriptors:
+    """Where the descriptors of new connections stand beside the limit of the process."""
+
+    def __init__(self) -> None:
+        self._told: float | None = None
+
+    def taken(self, transport: asyncio.BaseTransport) -> None:
+        """Take note of a new connection."""
+        connection = transport.get_extra_info("socket")
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        # The system gives the lowest one that is free, so that the last one comes when all are used.
+        if connection is None or connection.fileno() + 1 < limit:
+            return
+        now = time.monotonic()
+        if self._told is None or now - self._told >= TELL_EVERY:
+            self._told = now
+            _log.error("all %d descriptors are in use: further connections are closed: raise `ulimit -n`", limit)
