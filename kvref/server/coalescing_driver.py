@@ -189,13 +189,26 @@ class CoalescingDriver(PooledDriver):
         """
         if isinstance(error, ports.LockWaitError):
             self._avoided[mapping.source] = self._loop.time() + AVOIDED
+        if isinstance(error, HangError):
+            self.hang(commands, error)
+            return
         for each in commands:
             if isinstance(each, PlainGet):
                 each.give_up()
-            elif isinstance(error, HangError):
-                self.stop(each, error)
             else:
                 self.alone(each, stale=isinstance(error, AgainError | LostError))
+
+    def hang(self, commands: Iterable[Command | PlainGet], error: HangError) -> None:
+        """Give commands the reason why there is no answer, and all that wait for their turn: theirs would hang too.
+
+        Else who has waited for one group would wait for the next one, and those of many mappings for each other.
+        """
+        self._looked = self._loop.time()  # who asks again now would look at the tables first, and wait for that too
+        for each in [*commands, *self._reads.take_all(), *self._writes.take_all()]:
+            if isinstance(each, PlainGet):
+                each.give_up()
+            else:
+                self.stop(each, error)
 
     def alone(self, command: Command, *, stale: bool = False) -> None:
         """Carry a command out by itself; `stale`: it begins anew, after a look at the tables."""

@@ -42,3 +42,8 @@ class Gathered(Generic[C]):
         if waiting:
             self._waiting[mapping] = waiting
         return mapping, taken
+
+    def take_all(self) -> list[C]:
+        """Take all commands that wait."""
+        waiting, self._waiting = self._waiting, {}
+        return [each for commands in waiting.values() for each in commands]

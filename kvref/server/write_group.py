@@ -190,6 +190,7 @@ class WriteGroup:
             else:
                 self._driver.stop(each, error)
         self._begin_anew(each for each, _ in self._ended)
+        self._driver.hang((), error)
 
     def _begin_anew(self, commands: Iterable[Command]) -> None:
         for each in commands:

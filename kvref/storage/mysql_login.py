@@ -19,6 +19,7 @@ from pymysql.cursors import Cursor
 
 from kvref.errors import ConfigError, StoreError
 from kvref.storage.dsn import MYSQL, without_password
+from kvref.storage.mysql_errors import HangError
 
 _log = logging.getLogger("kvref.storage")
 
@@ -104,6 +105,7 @@ class Login:
             lock_wait: seconds that a statement waits for a row lock, at least 1.
 
         Raises:
+            HangError: it gives no answer.
             StoreError: the server is not reached, or refuses; the text is its cause and never holds the password.
         """
         where: dict[str, Any] = {"unix_socket": self.socket} if self.socket else {}
@@ -118,8 +120,9 @@ class Login:
                 **where,
             )  # fmt: skip
         except pymysql.err.MySQLError as error:
-            why = f"no answer within {patience:g} s" if hangs(error) else cause(error)
-            raise StoreError(f"store {self.text}: {why}") from error
+            if hangs(error):
+                raise HangError(f"store {self.text}: no answer within {patience:g} s") from error
+            raise StoreError(f"store {self.text}: {cause(error)}") from error
         except OSError as error:
             raise StoreError(f"store {self.text}: {error}") from error
 
