@@ -122,11 +122,12 @@ def _mysql(dsn: str) -> Iterator[Source]:
         import pymysql  # noqa: PLC0415 - an extra
 
         from kvref.storage.mysql_login import cause, parse  # noqa: PLC0415
+        from kvref.storage.mysql_nodes import Nodes  # noqa: PLC0415
     except ModuleNotFoundError as lack:
         raise ConfigError(f"store mysql://…: {lack}: install kvref[mysql]") from lack
-    login = parse(dsn)
+    nodes = Nodes(parse(dsn))
     try:
-        with closing(login.connect(LOCK_WAIT)) as connection:
+        with closing(nodes.connect(LOCK_WAIT)) as connection, closing(nodes):
             yield _MySQLSource(without_password(dsn), connection)
     except pymysql.err.MySQLError as error:
         raise StoreError(f"store {without_password(dsn)}: {cause(error)}") from error

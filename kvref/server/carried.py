@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from kvref.semantics.ports import Cell, Lookup, Operation, Steps
+from kvref.semantics.ports import Cell, Commit, Lookup, Operation, RollBack, Steps
+from kvref.server.pool import Pool
+from kvref.storage.mysql_errors import CycleError, LostError
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_places import Spelling
 from kvref.wire.replies import Reply
@@ -29,6 +31,36 @@ class Transaction:
     def open(self) -> bool:
         """Tell whether there is anything to commit."""
         return self.link is not None and self.link.in_transaction
+
+    async def finish(self, pool: Pool, how: Commit | RollBack) -> str | None:
+        """End it; returns why it could not be committed.
+
+        Args:
+            pool: of its link, which it keeps.
+            how: it ends.
+
+        Raises:
+            CycleError, LostError: its commit was refused, and nothing that was in it had been answered.
+        """
+        acknowledged = self.acknowledged
+        self.written = self.acknowledged = False
+        if self.link is None or not self.link.in_transaction:
+            return None
+        try:
+            reason: str | None = await pool.in_thread(
+                self.link.commit if isinstance(how, Commit) else self.link.roll_back
+            )
+        except (CycleError, LostError) as error:
+            if not acknowledged:
+                raise
+            return f"commit: {error}"
+        return reason
+
+    async def release(self, pool: Pool) -> None:
+        """Give its link back, if it has one."""
+        link, self.link = self.link, None
+        if link is not None:
+            await pool.give_back(link)
 
 
 @dataclass(slots=True, eq=False)

@@ -51,6 +51,9 @@ class OwnLink:
             await self._pool.in_thread(self._link.close)
 
     def _call(self, what: Callable[..., Any], *arguments: object) -> Any:
+        if self._link is not None and self._link.retired and not self._link.in_transaction:
+            self._link.close()
+            self._link = None
         link = self._link = self._link or self._open()
         try:
             return what(link, *arguments)

@@ -62,9 +62,12 @@ class Pool:
             raise StoreError(
                 f"none of {self.most} connections to the database became free within {patience:g} s"
             ) from error
-        if self._idle:
-            return self._idle.pop()
         try:
+            while self._idle:
+                link = self._idle.pop()
+                if not link.retired:
+                    return link
+                await self.in_thread(link.close)
             return await self._open()
         except BaseException:
             self._places.release()
@@ -80,6 +83,8 @@ class Pool:
                 lost, self._idle = [link, *self._idle], []
                 for each in lost:
                     await self.in_thread(each.close)
+            elif link.retired:
+                await self.in_thread(link.close)
             else:
                 self._idle.append(link)
         finally:
@@ -100,7 +105,7 @@ class Pool:
             try:
                 yield link
             finally:
-                if link.lost:
+                if link.lost or link.retired:
                     self._beside = None
                     await self.in_thread(link.close)
 

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from kvref.errors import StoreError
@@ -132,7 +133,7 @@ class PooledDriver:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
         self._transactions.discard(transaction)
         if transaction.link is not None:
-            self._start(self._release(transaction))
+            self._start(transaction.release(self._pool))
 
     def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - the protocol's
         """Call back at once: no reply waits for a commit."""
@@ -152,10 +153,10 @@ class PooledDriver:
             await asyncio.wait(self._running)
         for transaction in list(self._transactions):
             if transaction.link is not None:
-                reason = await self._finish(transaction, Commit())
+                reason = await transaction.finish(self._pool, Commit() if transaction.acknowledged else RollBack())
                 if reason is not None:
                     _log.error("a batch could not be committed: %s", reason)
-                await self._release(transaction)
+                await transaction.release(self._pool)
         await self._pool.close()
 
     def _start(self, steps: Any) -> asyncio.Task[None]:
@@ -173,10 +174,10 @@ class PooledDriver:
             _log.exception("a command failed")
             reply = ServerError("internal error, see the server's log")
             if not transaction.acknowledged:
-                await self._finish(transaction, RollBack())
+                await transaction.finish(self._pool, RollBack())
         transaction.acknowledged = transaction.written
         if not transaction.open:
-            await self._release(transaction)
+            await transaction.release(self._pool)
         command.done(reply)
 
     async def _reply(
@@ -224,7 +225,13 @@ class PooledDriver:
                     try:
                         answer = await self._answer(transaction, operation)
                     except (StoreError, LockWaitError, AgainError) as error:
-                        failure = await self._failure(transaction, error, last=last)
+                        if isinstance(operation, Commit):
+                            answer = f"commit: {error}"
+                            if not last:
+                                await self._refused(transaction, steps, answer)
+                                raise
+                        else:
+                            failure = await self._failure(transaction, error, last=last)
                 if failure is None:
                     operation = steps.send(answer)
                 else:
@@ -248,7 +255,7 @@ class PooledDriver:
             return None
         match operation:
             case Commit() | RollBack():
-                return await self._finish(transaction, operation)
+                return await transaction.finish(self._pool, operation)
             case ports.LoadMapping() | ports.Recheck() if transaction.open:
                 # Not from the transaction's snapshot, and no table that is only looked at stays locked against DDL.
                 async with self._pool.outside() as outside:
@@ -263,6 +270,12 @@ class PooledDriver:
         self.store.heed(operation, answer)
         return answer
 
+    async def _refused(self, transaction: Transaction, steps: Steps, reason: str) -> None:
+        """Let a command whose commit was refused begin another batch, before it begins anew."""
+        await transaction.release(self._pool)
+        with suppress(StopIteration):
+            steps.send(reason)
+
     async def _failure(self, transaction: Transaction, error: Exception, *, last: bool) -> Exception:
         """Return what to throw into the steps of a command whose operation failed.
 
@@ -272,9 +285,11 @@ class PooledDriver:
         lost = transaction.acknowledged and not transaction.open
         again = isinstance(error, AgainError | LostError)
         if lost or (again and not transaction.acknowledged):
-            await self._finish(transaction, RollBack())
+            await transaction.finish(self._pool, RollBack())
         if not transaction.open:
-            await self._release(transaction)  # who begins anew looks at the tables first, for which it needs a link
+            await transaction.release(
+                self._pool
+            )  # who begins anew looks at the tables first, for which it needs a link
         if again and not lost and not last:
             raise error
         if isinstance(error, CycleError):
@@ -282,20 +297,6 @@ class PooledDriver:
         if lost:
             return TransactionLostError(str(error))
         return StoreError(str(error)) if isinstance(error, AgainError) else error
-
-    async def _finish(self, transaction: Transaction, how: Commit | RollBack) -> str | None:
-        """End the transaction; returns why it could not be committed."""
-        transaction.written = transaction.acknowledged = False
-        link = transaction.link
-        if link is None or not link.in_transaction:
-            return None
-        reason: str | None = await self._pool.in_thread(link.commit if isinstance(how, Commit) else link.roll_back)
-        return reason
-
-    async def _release(self, transaction: Transaction) -> None:
-        link, transaction.link = transaction.link, None
-        if link is not None:
-            await self._pool.give_back(link)
 
     async def _look_behind(self) -> None:
         try:

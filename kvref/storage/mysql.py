@@ -22,6 +22,7 @@ from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql_known import KnownTables
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_login import Login
+from kvref.storage.mysql_nodes import Nodes
 from kvref.storage.mysql_places import Places
 from kvref.storage.mysql_statements import Statements
 from kvref.storage.rows import PerMapping
@@ -40,6 +41,7 @@ class MySQLStore:
 
     def __init__(self, login: Login, profile: Profile, lock_wait: float) -> None:
         self.login = login
+        self.nodes = Nodes(login)
         self.profile = profile
         self.lock_wait = lock_wait
         self.patience = login.patience(lock_wait)
@@ -69,7 +71,8 @@ class MySQLStore:
             return link.create_schema()
 
     def close(self) -> None:
-        """Do nothing: links are closed by whoever opened them."""
+        """Look after the servers no more; links are closed by whoever opened them."""
+        self.nodes.close()
 
     def read_directory(self) -> Directory:
         """Read the configuration; `problems` then says which rows cannot be used and why.

@@ -21,7 +21,9 @@ NO_TRUNCATE: Final = (ER.TABLEACCESS_DENIED_ERROR, 1701)
 # A lock was not waited for, as NOWAIT asks; MariaDB says LOCK_WAIT_TIMEOUT.
 LOCKED: Final = (ER.LOCK_WAIT_TIMEOUT, 3572)
 STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR, ER.TABLE_DEF_CHANGED)
-_LOST: Final = [(number,) for number in (2006, 2013, 2055, 1053, 1927, 3169, 4031)]
+# A node that is not in the primary component of its Galera cluster: it carries out nothing.
+NOT_READY: Final = 1047
+_LOST: Final = [(number,) for number in (2006, 2013, 2055, 1053, 1927, 3169, 4031, NOT_READY)]
 
 
 class AgainError(KvrefError):

@@ -21,6 +21,7 @@ from kvref.semantics.mapping import Directory, Mapping
 from kvref.storage import catalog
 from kvref.storage.containers import checked
 from kvref.storage.isolation import READ_COMMITTED, READ_UNCOMMITTED, REPEATABLE_READ, Isolation
+from kvref.storage.mysql_commit import commit
 from kvref.storage.mysql_create import create
 from kvref.storage.mysql_errors import LOCKED, STALE, AgainError, CycleError, HangError, LostError, ends_connection
 from kvref.storage.mysql_login import cause, hangs
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.storage")
 
 _LEVELS: Final = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
-_UNKNOWN: Final = "it is not known whether it was written"
 
 
 class Link:
@@ -52,7 +52,7 @@ class Link:
         self._store = store
         self._isolation = isolation
         self._level: int | None = None
-        self._connection = store.login.connect(store.lock_wait)
+        self._connection = store.nodes.connect(store.lock_wait)
         self.in_transaction = False
         self.lost = False
         try:
@@ -70,6 +70,11 @@ class Link:
             raise failure from error
         self.longest: int = longest  # bytes of a statement
         self._rows = Rows(self._connection, store, longest)
+
+    @property
+    def retired(self) -> bool:
+        """Tell whether its server is not the one in use any more: it ends with its transaction."""
+        return self._store.nodes.left(self._connection)
 
     def execute(self, operation: ports.Operation) -> Any:
         """Answer one operation, other than Commit and RollBack.
@@ -159,18 +164,19 @@ class Link:
             return self._say(sql)
 
     def commit(self) -> str | None:
-        """Make the transaction durable; returns why it is lost, or that its outcome is not known."""
+        """Make the transaction durable; returns why it is lost, or that its outcome is not known.
+
+        Raises:
+            CycleError, LostError: nothing of it is written, see `mysql_commit.commit`.
+        """
         self.in_transaction = False
         try:
-            self._connection.commit()
-        except pymysql.err.MySQLError as error:
+            reason = commit(self._connection, self._words)
+        except LostError:
             self.lost = True
-            unknown = ends_connection(error) or not self._connection.open
-            return f"commit: {self._words(error)}{f': {_UNKNOWN}' if unknown else ''}"
-        except OSError as error:
-            self.lost = True
-            return f"commit: {error}: {_UNKNOWN}"
-        return None
+            raise
+        self.lost = self.lost or reason is not None
+        return reason
 
     def roll_back(self) -> None:
         """Give the transaction up; a connection that cannot even do that counts as lost."""

@@ -7,10 +7,10 @@ import os
 import ssl
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 import pymysql
 from pymysql.connections import Connection
@@ -32,10 +32,10 @@ ANSWER_SECONDS: Final = 10
 MOST_TOGETHER: Final = 128
 _NAMES: Final = (
     "unix_socket", "password_file", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity", "connections", "timeout",
-    "coalesce", "handlersocket", "handlersocket_level", "handlersocket_secret_file",
+    "coalesce", "handlersocket", "handlersocket_level", "handlersocket_secret_file", "wsrep_sync_wait",
 )  # fmt: skip
 _LEVELS: Final = ("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE")
-_FORM: Final = f"write mysql://USER@HOST[:PORT]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
+_FORM: Final = f"write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
 _LONGEST_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
 _LONGEST_PATIENCE: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
 _INTEGERS: Final = (
@@ -52,7 +52,7 @@ _SESSION: Final = (
     # A table that DDL or LOCK TABLES holds is waited for no longer than a row.
     " lock_wait_timeout = {tables}"
     " /*!80000 , max_execution_time = 0, optimizer_switch = 'use_invisible_indexes=on' */"
-    " /*M! , max_statement_time = 0 */"
+    " /*M! , max_statement_time = 0{sync} */"
 )
 
 
@@ -74,6 +74,9 @@ class Login:
         handlersocket: TCP port of MariaDB's HandlerSocket for reading; 0: it is not used.
         handlersocket_level: isolation level with which that started, in the server's words; "": as the server says.
         secret: for it, from the environment or a file.
+        sync_wait: MariaDB's wsrep_sync_wait, before which statements a node catches up with its cluster; None: as the
+            server has it.
+        nodes: host and port of each server of a cluster, preferred ones first; empty: there is one, at `host`.
     """
 
     host: str
@@ -89,6 +92,17 @@ class Login:
     handlersocket: int = 0
     handlersocket_level: str = ""
     secret: str = field(default="", repr=False)
+    sync_wait: int | None = None
+    nodes: tuple[tuple[str, int], ...] = ()
+
+    def each(self) -> tuple[Login, ...]:
+        """Return a login for each server, which is named in messages by itself."""
+        if not self.nodes:
+            return (self,)
+        return tuple(
+            replace(self, host=host, port=port, nodes=(), text=f"mysql://{quote(self.user)}@{host}:{port}/")
+            for host, port in self.nodes
+        )
 
     def patience(self, lock_wait: float) -> float:
         """Return after how many seconds without an answer the server counts as hanging."""
@@ -98,11 +112,12 @@ class Login:
         """Return how many connections there may be at once."""
         return self.connections or (MOST_WITH_BATCHES if batches else MOST_CONNECTIONS)
 
-    def connect(self, lock_wait: float) -> Connection[Cursor]:
+    def connect(self, lock_wait: float, *, hurry: bool = False) -> Connection[Cursor]:
         """Open a connection in the state that every statement of the store expects.
 
         Args:
             lock_wait: seconds that a statement waits for a row lock, at least 1.
+            hurry: a server that says nothing counts as hanging `timeout` seconds after it is asked for a connection.
 
         Raises:
             HangError: it gives no answer.
@@ -110,21 +125,26 @@ class Login:
         """
         where: dict[str, Any] = {"unix_socket": self.socket} if self.socket else {}
         patience, locks = self.patience(lock_wait), max(1, round(lock_wait))
+        wait = min(self.timeout, patience) if hurry else patience
+        sync = "" if self.sync_wait is None else f", wsrep_sync_wait = {self.sync_wait}"
         try:
-            return pymysql.connect(
+            opened: Any = pymysql.connect(
                 host=self.host or None, port=self.port,
                 user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
-                client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=patience,
+                client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=wait,
                 write_timeout=patience, ssl=self.tls, ssl_disabled=self.tls is None,
-                init_command=_SESSION.format(locks=locks, tables=min(locks, _LONGEST_TABLE_WAIT)),
+                init_command=_SESSION.format(locks=locks, tables=min(locks, _LONGEST_TABLE_WAIT), sync=sync),
                 **where,
             )  # fmt: skip
         except pymysql.err.MySQLError as error:
             if hangs(error):
-                raise HangError(f"store {self.text}: no answer within {patience:g} s") from error
+                raise HangError(f"store {self.text}: no answer within {wait:g} s") from error
             raise StoreError(f"store {self.text}: {cause(error)}") from error
         except OSError as error:
             raise StoreError(f"store {self.text}: {error}") from error
+        opened._read_timeout = patience  # PyMySQL has one for all of a connection's life
+        connection: Connection[Cursor] = opened
+        return connection
 
 
 def cause(error: pymysql.err.MySQLError) -> str:
@@ -161,21 +181,38 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
     if unknown := given.keys() - set(_NAMES):
         raise ConfigError(f"store {shown!r}: unknown {', '.join(sorted(unknown))}: {_FORM}")
     socket = given.get("unix_socket", "")
-    if not parts.username or not (parts.hostname or socket):
+    if not parts.username:
         raise ConfigError(f"store {shown!r}: {_FORM}")
-    try:
-        port = parts.port or PORT
-    except ValueError as error:
-        raise ConfigError(f"store {shown!r}: {error}: {_FORM}") from error
+    nodes = _nodes(shown, parts.netloc.rpartition("@")[2])
+    (host, port), *others = nodes
+    if not (all(name for name, _ in nodes) or (socket and not others)):
+        raise ConfigError(f"store {shown!r}: {_FORM}")
+    if others and (alone := [name for name in ("unix_socket", "handlersocket") if name in given]):
+        raise ConfigError(f"store {shown!r}: {', '.join(alone)} is one server's, and {len(nodes)} are named")
     handlersocket = _handlersocket(dsn, given, environment)
     together = _number(dsn, given, "coalesce", 1000, least=0) if "coalesce" in given else MOST_TOGETHER
     return Login(
-        parts.hostname or "", port, unquote(parts.username),
+        host, port, unquote(parts.username),
         _secret(dsn, given, environment, "password_file", PASSWORD), socket,
         _tls(dsn, given), _number(dsn, given, "connections", 1000) if "connections" in given else None,
         _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn, together,
         *handlersocket,
+        _number(dsn, given, "wsrep_sync_wait", 15, least=0) if "wsrep_sync_wait" in given else None,
+        tuple(nodes) if others else (),
     )  # fmt: skip
+
+
+def _nodes(shown: str, hosts: str) -> list[tuple[str, int]]:
+    nodes = []
+    for each in hosts.split(","):
+        try:
+            part = urlsplit(f"//{each}")
+            nodes.append((part.hostname or "", part.port or PORT))
+        except ValueError as error:
+            raise ConfigError(f"store {shown!r}: {error}: {_FORM}") from error
+    if len(set(nodes)) < len(nodes):
+        raise ConfigError(f"store {shown!r}: a server is named twice")
+    return nodes
 
 
 def _handlersocket(dsn: str, given: dict[str, str], environment: Mapping[str, str]) -> tuple[int, str, str]:

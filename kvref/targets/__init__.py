@@ -16,17 +16,21 @@
     with targets.sql_server("mariadb") as server:
         ...  # server.dsn; server.kill(), server.start(): the same data and port
 
+    with targets.galera_cluster() as cluster:
+        ...  # cluster.dsn; cluster.nodes[0].kill(), pause(), cut_off(), start()
+
 Reading path: `lifecycle.py` (up, down, status), `catalogue.py` (which targets there are) with its recipes
 (`plugin.py` and `sql_only.py` over `mysqld.py` and `builds.py`, `memcached.py`, `twemproxy.py`, `yrmcds.py`,
-`nodecached.py`, `kvref_serve.py` with `handlersocket.py`), `plugin_server.py` and `sql_server.py` over `instance.py`
-(servers that are stopped, started and killed), `run.py` over `process.py` (what runs), `program.py` with
-`artifacts.py` and `unpack.py`, and `debian_root.py` (where the builds come from). Errors are
-`kvref.errors.TargetError`; its kind `MissingError` says that the machine lacks a tool, a library or an artifact,
-or its user a right.
+`nodecached.py`, `galera.py` over `galera_node.py`, `kvref_serve.py` with `handlersocket.py`), `plugin_server.py` and
+`sql_server.py` over `instance.py`, `galera_cluster.py` (servers that are stopped, started and killed), `run.py` over
+`process.py` (what runs), `program.py` with `artifacts.py` and `unpack.py`, and `debian_root.py` (where the builds come
+from). Errors are `kvref.errors.TargetError`; its kind `MissingError` says that the machine lacks a tool, a library or
+an artifact, or its user a right.
 """
 
 from __future__ import annotations
 
+from kvref.targets.galera_cluster import GaleraCluster, galera_cluster
 from kvref.targets.kvref_over_sql import kvref_over_sql, over_sql
 from kvref.targets.kvref_server import KvrefServer, kvref_server
 from kvref.targets.lifecycle import Private, booted, down, find, names, private, running, status, up
@@ -38,6 +42,7 @@ from kvref.targets.target import Status, Target
 
 __all__ = [
     "QUIET",
+    "GaleraCluster",
     "KvrefServer",
     "MissingError",
     "PluginServer",
@@ -50,6 +55,7 @@ __all__ = [
     "booted",
     "down",
     "find",
+    "galera_cluster",
     "kvref_over_sql",
     "kvref_server",
     "names",

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from kvref.errors import TargetError
 from kvref.targets.builds import MARIADB, MYSQL_5_6, MYSQL_8_0, MYSQL_9_7
-from kvref.targets.kvref_serve import KvrefHandlerSocket, KvrefInnoDB, KvrefSQLite
+from kvref.targets.galera import Galera
+from kvref.targets.kvref_serve import KvrefGalera, KvrefHandlerSocket, KvrefInnoDB, KvrefSQLite
 from kvref.targets.memcached import Memcached
 from kvref.targets.nodecached import Nodecached
 from kvref.targets.plugin import MySQLPlugin, config_script
@@ -22,6 +23,7 @@ _MYSQL_8_0 = SQLOnly(
     "mysql-8.0", "MySQL 8.0.33 with the plugin's schema, without the plugin; SQL only", MYSQL_8_0, config_script
 )
 _MYSQL_9_7 = SQLOnly("mysql-9.7", "MySQL 9.7 of Debian sid, in a chroot, for root; SQL only", MYSQL_9_7)
+_GALERA = Galera()
 _PLUGIN_8_0 = MySQLPlugin("mysql-8.0-plugin", "mysql-8.0", "MySQL 8.0.33 with daemon_memcached", MYSQL_8_0)
 _MEMCACHED = Memcached()
 _RECIPES: tuple[Recipe, ...] = (
@@ -40,9 +42,11 @@ _RECIPES: tuple[Recipe, ...] = (
     KvrefInnoDB("kvref-mysql-8.0", "kvref over MySQL 8.0.33 without the plugin", _MYSQL_8_0),
     KvrefInnoDB("kvref-mysql-9.7", "kvref over MySQL 9.7", _MYSQL_9_7),
     KvrefHandlerSocket("kvref-mariadb-hs", "kvref over MariaDB, reading through HandlerSocket", _MARIADB),
+    KvrefGalera("kvref-galera", "kvref over a Galera cluster of three MariaDB servers", _GALERA),
     _MARIADB,
     _MYSQL_8_0,
     _MYSQL_9_7,
+    _GALERA,
 )
 
 
@@ -70,4 +74,5 @@ def profile_of(name: str) -> str:
 
 def options_for(name: str, profile: str) -> tuple[str, ...]:
     """Give the options with which a target answers as a profile: kvref chooses; others are what they are."""
-    return ("--profile", profile) if isinstance(recipe(name), KvrefSQLite | KvrefInnoDB | KvrefHandlerSocket) else ()
+    chooses = isinstance(recipe(name), KvrefSQLite | KvrefInnoDB | KvrefHandlerSocket | KvrefGalera)
+    return ("--profile", profile) if chooses else ()

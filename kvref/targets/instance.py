@@ -42,7 +42,7 @@ class Instance(Restartable):
         self._options = tuple(options)
         super().__init__(Run.create(), _PATIENCE)
         try:
-            self.server = mysqld.lay_out(self._run, build, progress, port)
+            self.server = mysqld.lay_out(self._run.folder, build, progress, port)
         except BaseException:
             self._run.stop(0)
             raise

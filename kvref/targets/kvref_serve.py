@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from kvref.targets.galera import Galera
     from kvref.targets.progress import Progress
     from kvref.targets.run import Run
     from kvref.targets.sql_only import SQLOnly
@@ -129,6 +130,27 @@ class KvrefHandlerSocket:
             connection.query(handlersocket.AS_USUAL)
         of_threads = f"handlersocket_level={handlersocket.LEVEL}&handlersocket_secret_file={quote(str(file))}"
         return _over(run, store, f"{store.sql}?handlersocket={port}&{of_threads}", options)
+
+
+@dataclass(frozen=True, slots=True)
+class KvrefGalera:
+    """`kvref serve` over all nodes of a Galera cluster of its own with the demo rows; see `recipe.Recipe`."""
+
+    name: str
+    summary: str
+    database: Galera
+    profile: str = "kvref"
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the nodes, `kvref init` and `kvref serve`; options and errors as of KvrefInnoDB.
+
+        Whoever judges it gets the SQL side of the node that kvref uses while it serves.
+        """
+        behind, options = _parted(options)
+        store = self.database.boot(run, behind, progress)
+        assert store.sql is not None, "a cluster has a DSN"
+        first = store.sql.partition(",")[0] + "/"
+        return replace(_over(run, store, store.sql, options), sql=first)
 
 
 def _parted(options: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -24,7 +24,7 @@ from kvref.targets.needs import missing_library
 from kvref.targets.ports import LOOPBACK, NotYetError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pymysql.connections import Connection
@@ -77,6 +77,11 @@ class Server:
         return self.folder / _SOCKET
 
     @property
+    def data(self) -> Path:
+        """Give its data folder."""
+        return self.folder / _DATA
+
+    @property
     def dsn(self) -> str:
         """Give the DSN of its SQL side: TCP where it listens there, else the socket."""
         if self.port is not None:
@@ -118,37 +123,48 @@ def run_as() -> tuple[str, ...]:
 
 def boot(run: Run, build: Build, options: Iterable[str], progress: Progress, port: int | None = None) -> Server:
     """Start a server on a fresh data folder and wait until it answers SQL; see `lay_out` and `start`."""
-    return start(run, build, lay_out(run, build, progress, port), options)
+    return start(run, build, lay_out(run.folder, build, progress, port), options)
 
 
-def lay_out(run: Run, build: Build, progress: Progress, port: int | None = None) -> Server:
-    """Give the run a fresh data folder.
+def lay_out(folder: Path, build: Build, progress: Progress, port: int | None = None) -> Server:
+    """Make a fresh data folder.
 
+    folder: of the server, in that of its run or that itself.
     port: see `Server`.
     Returns the server that `start` will start on it. Raises MissingError for an artifact, a program or a library.
     """
     program = build.program(progress)
-    server = Server(program, run.folder, port)
+    server = Server(program, folder, port)
     if len(os.fsencode(server.socket)) > _SOCKET_PATH_BYTES:
         limit = f"longer than the {_SOCKET_PATH_BYTES} bytes of a unix socket"
         raise TargetError(f"{server.socket} is {limit}: set TMPDIR to a shorter folder")
-    shutil.copytree(_template(build, program, progress), run.folder / _DATA)
-    (run.folder / _TEMPORARY).mkdir()
+    shutil.copytree(_template(build, program, progress), server.data)
+    (folder / _TEMPORARY).mkdir()
     return server
 
 
-def start(run: Run, build: Build, server: Server, options: Iterable[str]) -> Server:
-    """Start a server on the data folder of its run, once or again, and wait until it answers SQL.
+def start(
+    run: Run,
+    build: Build,
+    server: Server,
+    options: Iterable[str],
+    name: str = "mysqld",
+    env: Mapping[str, str] | None = None,
+) -> Server:
+    """Start a server on its data folder, once or again, and wait until it answers SQL.
 
     options: of mysqld; the last of two equal ones counts, so these override the ones set here.
+    name: of the process, with the server's folder in the run's before it if that is another.
+    env: the whole environment; None for the caller's.
     Raises MissingError for a library, TargetError when the server ends or never answers.
     """
-    run.start("mysqld", [*_command(server), *build.options, *options])
+    run.start(name, [*command(server), *build.options, *options], env)
     run.wait_for(f"SQL at {server.socket}", server.answer, _START_SECONDS)
     return server
 
 
-def _command(server: Server) -> list[str]:
+def command(server: Server) -> list[str]:
+    """Give the words that start a server on its data folder, further options to follow."""
     folder = server.program.seen(server.folder)
     network = ["--skip-networking"] if server.port is None else [f"--port={server.port}", f"--bind-address={LOOPBACK}"]
     return [
@@ -176,7 +192,7 @@ def _template(build: Build, program: Program, progress: Progress) -> Path:
         for schema in build.schemas:
             (folder / schema).mkdir()
         arguments, script = build.initialise(program.base)
-        command = [
+        words = [
             *program.command(folder),
             "--no-defaults",
             *arguments,
@@ -187,11 +203,11 @@ def _template(build: Build, program: Program, progress: Progress) -> Path:
         with tempfile.TemporaryFile() as source:
             source.write(script)
             source.seek(0)
-            done = subprocess.run(command, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            done = subprocess.run(words, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0:
             said = done.stdout.decode(errors="replace")
             last = "\n".join(said.splitlines()[-_LAST_LINES:])
-            raise missing_library(said) or TargetError(f"{' '.join(command)} exited with {done.returncode}:\n{last}")
+            raise missing_library(said) or TargetError(f"{' '.join(words)} exited with {done.returncode}:\n{last}")
         # The server's identity (server_uuid): each copy makes its own.
         (folder / "auto.cnf").unlink(missing_ok=True)
 

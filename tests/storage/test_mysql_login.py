@@ -105,3 +105,35 @@ def test_handlersocket(tmp_path: Path) -> None:
 def test_bad_options_of_handlersocket(query: str, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         parse(f"mysql://root@db/?{query}", {})
+
+
+def test_several_servers() -> None:
+    login = parse("mysql://us%40er@one:3307,two,[::1]:3309/?timeout=3&wsrep_sync_wait=1", {PASSWORD: "s3cret"})
+    assert (login.host, login.port, login.sync_wait) == ("one", 3307, 1)
+    assert [(each.host, each.port) for each in login.each()] == [("one", 3307), ("two", 3306), ("::1", 3309)]
+    assert {(each.user, each.password, each.timeout, each.nodes) for each in login.each()} == {
+        ("us@er", "s3cret", 3, ())
+    }
+    assert login.each()[1].text == "mysql://us%40er@two:3306/"
+    (alone,) = parse("mysql://root@db/", {}).each()
+    assert (alone.text, alone.sync_wait) == ("mysql://root@db/", None)
+
+
+@pytest.mark.parametrize(
+    ("dsn", "text"),
+    [
+        ("mysql://root@one,,two/", "write mysql://USER@HOST"),
+        ("mysql://root@one,/", "write mysql://USER@HOST"),
+        ("mysql://root@one,two:99999/", "Port out of range"),
+        ("mysql://root@one:3306,one/", "a server is named twice"),
+        ("mysql://root@one,two/?unix_socket=/run/db.sock", "unix_socket is one server's, and 2 are named"),
+        ("mysql://root@one,two/?handlersocket=9998", "handlersocket is one server's, and 2 are named"),
+        ("mysql://root:hidden@one,two/", "others can read a command line"),
+        ("mysql://root@one/?wsrep_sync_wait=16", "wsrep_sync_wait=16: from 0 to 15"),
+        ("mysql://root@one/?wsrep_sync_wait=-1", "wsrep_sync_wait=-1: from 0 to 15"),
+    ],
+)
+def test_bad_ones_of_several(dsn: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=text) as raised:
+        parse(dsn, {})
+    assert "hidden" not in str(raised.value)
