@@ -1,0 +1,91 @@
+"""A guide in Markdown as its reader meets it: commands in one shell, from the first line on, and what they print."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_PARTS = re.compile(r"^## (?P<section>[^\n]*)$|^```(?P<kind>sh|text)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_END = "--- end of the block"
+
+
+@dataclass
+class Block:
+    """Commands of one section, and the output that is shown behind them; None: none is."""
+
+    section: str
+    commands: str
+    shown: str | None = None
+
+
+def blocks(text: str) -> list[Block]:
+    """Return the commands of a guide in their order."""
+    found: list[Block] = []
+    section, end = "", 0
+    for part in _PARTS.finditer(text):
+        if part["section"] is not None:
+            section = part["section"]
+        elif part["kind"] == "sh":
+            found.append(Block(section, part["text"]))
+        elif not text[end : part.start()].strip():
+            found[-1].shown = part["text"]
+        end = part.end()
+    return found
+
+
+def fits(shown: str, output: str) -> bool:
+    """Tell whether an output is the one that is shown; `…`: anything, alone on its line: any lines; blanks do not count."""
+    pattern = ""
+    for line in _lines(shown):
+        words = re.escape(line).replace("…", "[^\n]*")
+        pattern += "(?:[^\n]*\n)*" if line == "…" else f"{words}\n"
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in _lines(output))) is not None
+
+
+def _lines(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+class Shell:
+    """One bash, which ends at the first command that fails; to be closed, with all that it started.
+
+    Args:
+        folder: where it begins.
+        environment: in addition to this process's.
+    """
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._folder = folder
+        self._process = subprocess.Popen(
+            ["bash", "-eu"], cwd=folder, env={**os.environ, **environment}, text=True, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+    def run(self, commands: str) -> str:
+        """Run commands and return what they print.
+
+        Raises:
+            AssertionError: one of them fails.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        (self._folder / "block.sh").write_text(commands)
+        self._process.stdin.write(f". ./block.sh < /dev/null\necho '{_END}'\n")
+        self._process.stdin.flush()
+        printed = []
+        for line in self._process.stdout:
+            if line.startswith(_END):
+                return "".join(printed)
+            printed.append(line)
+        raise AssertionError(f"a command fails in\n{commands}\nwhich printed\n{''.join(printed)}")
+
+    def close(self) -> None:
+        """End it and what still runs in its background."""
+        with suppress(ProcessLookupError):  # a command had failed, and nothing was in the background
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
