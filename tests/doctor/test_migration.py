@@ -83,6 +83,31 @@ def test_every_command_of_the_guide(shell: tuple[str, Shell]) -> None:
             assert fits(block.shown, output), f"{block.section}:\n{block.commands}\nprinted\n{output}"
 
 
+LOSING = """
+printf 'bind z\\nset lost 0 0 3\\\\r\\\\n\\\\xff\\\\xfe1\\n' | kvref probe "$OLD_MEMCACHED" | grep STORED
+mysql $OLD -Ne "SELECT c1 FROM test.z WHERE NOT HEX(c2) <=> HEX(CONVERT(CAST(c2 AS BINARY) USING utf8mb4))"
+$OLD_DUMP $OLD --databases test > z.sql; mysql $NEW < z.sql; mysql $NEW -Ne "SELECT HEX(c2) FROM test.z"
+mysql $OLD -e "UNINSTALL PLUGIN daemon_memcached; ALTER TABLE test.z MODIFY c2 BLOB"
+$OLD_DUMP $OLD --databases test > z.sql; mysql $NEW < z.sql; mysql $NEW -Ne "SELECT HEX(c2) FROM test.z"
+"""
+MAPPED = """
+mysql $OLD -e "UNINSTALL PLUGIN daemon_memcached"
+mysql $OLD -e "CREATE TABLE test.z (c1 VARCHAR(32) PRIMARY KEY, c2 TEXT, c3 INT, c4 BIGINT UNSIGNED, c5 INT) CHARSET utf8mb4"
+mysql $OLD -e "INSERT INTO innodb_memcache.containers VALUES ('z', 'test', 'z', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY')"
+mysql $OLD -e "INSERT INTO test.z VALUES ('kept', _utf8mb4 x'C3A4', 0, 0, 0); INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'"
+answers "$OLD_MEMCACHED"
+"""
+
+
+@pytest.mark.live
+def test_what_is_no_text_is_found_lost_by_a_dump_and_kept_by_a_blob(shell: tuple[str, Shell]) -> None:
+    profile, bash = shell
+    bash.run(BLOCKS[0].commands + MAPPED)
+    # 5.6 dumps question marks, 8.0 what ends at that byte when it is loaded; neither says a word.
+    left = {"mysql-8.0": [], "mysql-5.6": ["3F3F31"]}[profile]
+    assert bash.run(LOSING).split() == ["<", "STORED\\r\\n", "lost", "C3A4", *left, "C3A4", "FFFE31"]
+
+
 def test_the_guide_is_read_whole() -> None:
     assert GUIDE.count("```sh\n") == len(BLOCKS)
     assert GUIDE.count("```text\n") == sum(block.shown is not None for block in BLOCKS)
