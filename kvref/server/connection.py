@@ -15,6 +15,7 @@ from kvref.server.access.gate import Gate
 from kvref.server.access.listener import Listener
 from kvref.server.host import Host
 from kvref.server.outbox import Outbox
+from kvref.server.own_commit import OwnCommit
 from kvref.server.plain_get import PlainGets
 from kvref.server.shortcut import Shortcut
 from kvref.wire import commands as c
@@ -50,10 +51,7 @@ class Connection(asyncio.Protocol):
         self._session = Session(host.shared, listener.access)
         self._transaction = host.driver.begin()
         self._loop = asyncio.get_running_loop()
-        self.quiet_since = self._loop.time()
-        self._batch_since: tuple[int, float] | None = None  # number of the open batch, loop time of its first answer
-        self._committing = False  # a commit that no command asked for is on its way
-        self._lost = ""  # why such a commit failed: told in the place of the next answer
+        self._commit = OwnCommit(host, self._session, self._transaction, self._committed)
         self._generation = host.shared.directory.generation
         self._transport: asyncio.Transport | None = None
         self._out = Outbox(host.driver, self._send, self._settled)
@@ -85,8 +83,8 @@ class Connection(asyncio.Protocol):
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
         self._transport = None
         self._ending = True
-        if self._command is None and not self._committing:
-            self._commit()
+        if self._command is None and not self._commit.running:
+            self._commit.start()
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived and answer every complete command."""
@@ -157,7 +155,7 @@ class Connection(asyncio.Protocol):
                 self._gets = gets
                 return
         if self._transport is None:
-            self._commit()
+            self._commit.start()
             return
         self._throttle()
         self._run()
@@ -198,66 +196,44 @@ class Connection(asyncio.Protocol):
 
     @property
     def _behind(self) -> bool:
-        return self._scheduled or self._out.waits or self._committing or self._command is not None
+        return self._scheduled or self._out.waits or self._commit.running or self._command is not None
+
+    @property
+    def quiet_since(self) -> float:
+        """Tell since when it was not answered (loop time)."""
+        return self._commit.quiet_since
 
     @property
     def batch_since(self) -> float | None:
         """Tell since when its batch is open (loop time); None where it has none."""
-        return None if self._batch_since is None else self._batch_since[1]
+        return self._commit.batch_since
 
     def commit_idle(self) -> None:
         """Commit its batch, unless a command of it is on its way."""
-        if self._command is None and not self._committing and self._transport is not None:
-            self._commit()
+        if self._command is None and not self._commit.running and self._transport is not None:
+            self._commit.start()
 
-    def _commit(self) -> None:
-        self._committing = True
-        reply = self._host.driver.run(self._transaction, self._session.end_batch, self._committed)
-        if reply is not None:
-            self._committed(reply)
-
-    def _committed(self, reply: Reply) -> None:
-        self._committing = False
-        self._note_batch()
-        if isinstance(reply, ServerError):
-            _log.error("a batch could not be committed in the background: %s", reply.text)
-            if not self._session.batch.open:
-                self._lost = reply.text
-        elif (number := self._host.driver.unsettled) is not None:
-            self._host.driver.when_settled(number, self._commit_settled)
+    def _committed(self) -> None:
         if self._transport is not None:
             self._throttle()
             self._run()
         elif self._session.batch.open:
-            self._loop.call_later(COMMIT_AGAIN, self._commit)
+            self._loop.call_later(COMMIT_AGAIN, self._commit.start)
         else:
             self._host.driver.end(self._transaction)
             self._host.forget(self)
 
-    def _commit_settled(self, lost: str) -> None:
-        if lost:
-            _log.error("a batch committed in the background is lost: %s", lost)
-            self._lost = lost
-
-    def _note_batch(self) -> None:
-        self.quiet_since = self._loop.time()
-        batch = self._session.batch
-        if not batch.open:
-            self._batch_since = None
-        elif self._batch_since is None or self._batch_since[0] != batch.number:
-            self._batch_since = batch.number, self.quiet_since
-
     def _run(self) -> None:
         self._shortcut = self._gets = None
         self._carry_out()
-        waits = self._scheduled or self._committing or self._paused or self._ending or self._command is not None
-        waits = waits or bool(self._lost) or self._gate is not None or not self._host.wire_rules.plain_ways
+        waits = self._scheduled or self._commit.running or self._paused or self._ending or self._command is not None
+        waits = waits or bool(self._commit.lost) or self._gate is not None or not self._host.wire_rules.plain_ways
         if not waits and self._parser.between_commands:
             self._shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
             self._gets = self._host.driver.plain_gets(self._session)
 
     def _carry_out(self) -> None:
-        if self._scheduled or self._committing:
+        if self._scheduled or self._commit.running:
             return
         until = time.monotonic() + TURN_SECONDS
         while self._command is None and not self._paused and not self._ending:
@@ -272,8 +248,8 @@ class Connection(asyncio.Protocol):
             if command is None:
                 self._ending = self._parser.closed or self._eof
                 break
-            if self._lost:
-                lost, self._lost = self._lost, ""
+            if self._commit.lost:
+                lost, self._commit.lost = self._commit.lost, ""
                 self._answer(command, ServerError(lost))
                 continue
             begin = partial(execute, self._session, command, int(time.time()))
@@ -297,13 +273,13 @@ class Connection(asyncio.Protocol):
         assert command is not None
         self._answer(command, reply)
         if self._transport is None:
-            self._commit()
+            self._commit.start()
             return
         self._throttle()
         self._run()
 
     def _answer(self, command: c.Command, reply: Reply) -> None:
-        self._note_batch()
+        self._commit.note()
         if self._session.flushed:
             self._session.flushed = False
             if self._host.shared.rules.flush_commits_others:

@@ -55,7 +55,10 @@ class Client(Protocol):
     """A connection as this module sees it."""
 
     active: bool
-    quiet_since: float
+
+    @property
+    def quiet_since(self) -> float:
+        """Tell since when it was not answered (loop time)."""
 
     def waited_for(self) -> tuple[Writer, Parser, bool] | None:
         """Return its transport, its parser and whether the server has to do something for it; None: it is gone."""

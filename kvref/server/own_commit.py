@@ -1,0 +1,73 @@
+"""Commits of a connection's batch that no command asked for: it was idle, or its client is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kvref.semantics.session import Session
+from kvref.server.host import Host
+from kvref.wire.replies import Reply, ServerError
+
+_log = logging.getLogger("kvref.server")
+
+
+class OwnCommit:
+    """The open batch of one connection, and its commit in the background.
+
+    Args:
+        host: the server.
+        session: the connection's.
+        transaction: the driver's, of the same connection.
+        done: called when such a commit is through, or could not be done.
+    """
+
+    def __init__(self, host: Host, session: Session, transaction: Any, done: Callable[[], None]) -> None:
+        self._host = host
+        self._session = session
+        self._transaction = transaction
+        self._done = done
+        self._loop = asyncio.get_running_loop()
+        self.quiet_since = self._loop.time()
+        self._since: tuple[int, float] | None = None  # number of the open batch, loop time of its first answer
+        self.running = False
+        self.lost = ""  # why it failed: told in the place of the next answer
+
+    @property
+    def batch_since(self) -> float | None:
+        """Tell since when the batch is open (loop time); None where there is none."""
+        return None if self._since is None else self._since[1]
+
+    def note(self) -> None:
+        """Take note of an answer, and of what became of the batch with it."""
+        self.quiet_since = self._loop.time()
+        batch = self._session.batch
+        if not batch.open:
+            self._since = None
+        elif self._since is None or self._since[0] != batch.number:
+            self._since = batch.number, self.quiet_since
+
+    def start(self) -> None:
+        """Commit; `running` until it is through."""
+        self.running = True
+        reply = self._host.driver.run(self._transaction, self._session.end_batch, self._committed)
+        if reply is not None:
+            self._committed(reply)
+
+    def _committed(self, reply: Reply) -> None:
+        self.running = False
+        self.note()
+        if isinstance(reply, ServerError):
+            _log.error("a batch could not be committed in the background: %s", reply.text)
+            if not self._session.batch.open:
+                self.lost = reply.text
+        elif (number := self._host.driver.unsettled) is not None:
+            self._host.driver.when_settled(number, self._settled)
+        self._done()
+
+    def _settled(self, lost: str) -> None:
+        if lost:
+            _log.error("a batch committed in the background is lost: %s", lost)
+            self.lost = lost
