@@ -143,6 +143,7 @@ def test_reading_only(limited: list[int]) -> None:
             assert ask(client, b"get AA\r\n") == ROW
         assert ask(client, b"mg AA v\r\n") == b"VA 12\r\nHELLO, HELLO\r\n"
         assert ask(client, b"get @@secret.a w\r\n") == b"VALUE @@secret.a 0 6\r\nhidden\r\nEND\r\n"
+        assert ask(client, b"bind aaa\r\n") == b"SUCCEED\r\n"
         assert (
             ask(client, b"set w 0 0 1 noreply\r\n1\r\ndelete AA noreply\r\nincr AA 1 noreply\r\n").count(b"STORED") == 0
         )
