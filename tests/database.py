@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from live import sql_server_or_skip
@@ -46,3 +49,15 @@ def map_table(database: SQLServer, name: str, values: str, *columns: str, index:
         f"CREATE TABLE test.{name} ({', '.join(columns)}) ENGINE = InnoDB",
         f"INSERT INTO innodb_memcache.containers VALUES ('{name}', 'test', '{name}', '{key}', '{values}', '0', '0', '0', '{index}')",
     )
+
+
+@contextmanager
+def stopped(database: SQLServer) -> Iterator[None]:
+    """Let a server do nothing at all for the block."""
+    ((file,),) = sql(database, "SELECT @@pid_file")
+    process = int(Path(file).read_text())
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)

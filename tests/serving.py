@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,18 +68,35 @@ def serving(
 
     first: words in front of the command.
     """
-    command = [
-        *first,
+    where = ["--listen", listen] if listen else []
+    with running([*first, *command(store), *where, *options], store) as served:
+        yield served
+
+
+def command(store: Path | str) -> list[str]:
+    """Return the words that serve a SQLite file, or what a DSN names; options may follow."""
+    return [
         sys.executable,
         "-m",
         "kvref",
         "serve",
-        *(["--listen", listen] if listen else []),
         "--store",
         store if isinstance(store, str) else f"sqlite:///{store}",
-        *options,
     ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+@contextmanager
+def running(
+    words: Sequence[str],
+    store: Path | str,
+    environment: Mapping[str, str] | None = None,
+    descriptors: Sequence[int] = (),
+) -> Iterator[Served]:
+    """Run a server, and wait until it listens; in the end it is stopped.
+
+    words: its command, or what becomes it. descriptors: that it inherits.
+    """
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment, pass_fds=descriptors)
     served = Served(process, store)
     reader = threading.Thread(target=_collect, args=(served,), daemon=True)
     reader.start()

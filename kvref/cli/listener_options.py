@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -57,12 +58,13 @@ def listener_options(command: Callable[..., None]) -> Callable[..., None]:
     return decorated
 
 
-def listeners(listen: dict[str, Any], config: Path | None) -> list[Listener]:
+def listeners(listen: dict[str, Any], config: Path | None, passed: list[socket.socket]) -> list[Listener]:
     """Return the listeners of the options or of the file.
 
     Args:
         listen: what the options say.
         config: TOML, None: there is none.
+        passed: sockets from the service manager, in the place of an address; all other options hold for them.
 
     Raises:
         ConfigError: both name some, or one is of no use.
@@ -70,4 +72,10 @@ def listeners(listen: dict[str, Any], config: Path | None) -> list[Listener]:
     _, tables = read_file(config)
     if tables and listen:
         raise ConfigError(f"configuration file {config} has [[listener]]: name listeners there, or by options")
+    if passed and tables:
+        raise ConfigError(f"configuration file {config} has [[listener]]: systemd has passed sockets: leave those out")
+    if passed and "address" in listen:
+        raise ConfigError(f"--listen {listen['address']}: systemd has passed sockets: leave it out")
+    if passed:
+        return [listener(listen, each) for each in passed]
     return [listener(table) for table in tables or [{"address": DEFAULT, **listen}]]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
+import socket
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,18 @@ import click
 import uvloop
 
 from kvref import profiles
+from kvref.addresses import parse_address
 from kvref.cli.listener_options import listener_options, listeners
-from kvref.errors import KvrefError
+from kvref.errors import KvrefError, StoreError
+from kvref.profiles import Profile
+from kvref.server.access.listener import Listener
+from kvref.server.operations import activation, logs
+from kvref.server.operations.activation import METRICS
+from kvref.server.operations.exporter import Exporter
+from kvref.server.operations.sources import OneProcess
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import SETTINGS, parse
+from kvref.server.workers.outside import Outside
 from kvref.server.workers.parent import Parent
 from kvref.server.workers.plan import Plan
 from kvref.server.workers.refusals import refuse_settings
@@ -37,7 +46,16 @@ _SETTINGS_HELP = "\n".join(
 _HELP = f"""Serve mapped tables over the memcached protocols, text and binary.
 
 Reads the plugin's own configuration tables (containers, config_options) from the store and serves the tables they name.
-SIGHUP reads them and --config again, SIGTERM drains. While the server runs only the settings marked * change.
+SIGHUP reads them and --config again, SIGTERM drains, a second one waits for no client. Sockets that systemd passes are
+served in place of --listen, the one named `{METRICS}` as --metrics is. While the server runs only the settings marked *
+change.
+
+\b
+Exit codes:
+  0  stopped by SIGTERM or SIGINT; what was acknowledged is committed
+  1  a defect of kvref: the log has it
+  2  bad usage, settings or configuration tables, or an address that cannot be listened on
+  3  the store cannot be opened or reached, or refuses
 
 \b
 Settings for --set, with their defaults:
@@ -69,14 +87,36 @@ Settings for --set, with their defaults:
     metavar="N",
     help="Processes that serve the port together; what they cannot serve is refused.",
 )
-def command(
-    listen: dict[str, Any], dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, workers: int
-) -> None:
+@click.option("--metrics", metavar="HOST:PORT", help="HTTP for /metrics and /healthz; needs the extra `metrics`.")
+@click.option("--log-format", type=click.Choice(logs.FORMATS), default="text", show_default=True, help="On stderr.")
+@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True, help="The least shown.")
+def command(  # noqa: PLR0913 - one for each option
+    listen: dict[str, Any], dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, *, workers: int,
+    metrics: str | None, log_format: str, log_level: str,
+) -> None:  # fmt: skip
     """Start the server; options are checked before anything is opened."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="kvref: %(message)s")
-    where = listeners(listen, config)
+    logs.set_up(log_format, log_level)
+    try:
+        passed = activation.take()
+        where = listeners(listen, config, passed.clients)
+        exporter = _exporter(metrics, passed.metrics)
+        _serve(where, dsn, profile, partial(parse, list(pairs), config), workers, exporter)
+    except StoreError as error:
+        raise _StoreRefusesError(str(error)) from error
+
+
+class _StoreRefusesError(click.ClickException):
+    """No fault of what was asked for: it may go well when it is tried again."""
+
+    exit_code = 3
+
+
+def _serve(
+    where: list[Listener], dsn: str | None, profile: str, read: Callable[[Profile], dict[str, int]], workers: int,
+    exporter: Exporter | None,
+) -> None:  # fmt: skip
     facts = profiles.load(profile)
-    read_settings = partial(parse, list(pairs), config, facts)
+    read_settings = partial(read, facts)
     settings = read_settings()
     if not facts.flag("mapping.supported"):
         able = ", ".join(profiles.with_mappings())
@@ -88,12 +128,25 @@ def command(
         _initialise(store, new=new)
         if workers == 1:
             server = Server(store, facts, read_settings, where)
+            if exporter is not None:
+                server.scope.tally.watched = True
+                exporter.serve(OneProcess(server, dsn))
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(server.run())
     finally:
         store.close()
     if workers > 1:
-        Parent(Plan(dsn, facts, workers, read_settings, settings, where, os.getpid())).run()
+        plan = Plan(dsn, facts, workers, read_settings, settings, where, os.getpid())
+        plan.tally.watched = exporter is not None
+        Parent(plan, Outside(plan, exporter)).run()
+
+
+def _exporter(address: str | None, sockets: list[socket.socket]) -> Exporter | None:
+    if address is None and not sockets:
+        return None
+    exporter = Exporter(None if address is None else parse_address(address), sockets)
+    exporter.tell()
+    return exporter
 
 
 def _new_file() -> str:

@@ -156,6 +156,7 @@ class Directory:
         generation: counts reloads, so that a session notices one.
         by_spelling: a mapping is found again only under its row's own spelling, not under any equal name.
         policies: what the table and the memory cache are each for.
+        usable: the mappings of all usable rows as they were read, to be shown.
     """
 
     default: Mapping
@@ -166,6 +167,7 @@ class Directory:
     generation: int = 0
     by_spelling: bool = False
     policies: Policies = field(default_factory=Policies)
+    usable: tuple[Mapping, ...] = ()
 
     def find(self, name: str) -> Mapping | None:
         """Return a mapping that was read before and is kept under this name."""
@@ -182,7 +184,7 @@ class Directory:
         """Put a freshly read configuration in force for every session."""
         self.default, self.delimiter, self.separator = other.default, other.delimiter, other.separator
         self.naming, self.known, self.by_spelling = other.naming, other.known, other.by_spelling
-        self.policies = other.policies
+        self.policies, self.usable = other.policies, other.usable
         self.generation += 1
 
 

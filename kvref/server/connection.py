@@ -10,7 +10,6 @@ from typing import Final, cast
 
 from kvref.semantics.session import Session
 from kvref.semantics.verbs import execute
-from kvref.server import limits
 from kvref.server.access.gate import Gate
 from kvref.server.access.listener import Listener
 from kvref.server.host import Host
@@ -28,6 +27,7 @@ _log = logging.getLogger("kvref.server")
 # One connection's turn: after either the replies go out and the other connections come first.
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.01
+_SELDOM: Final = (Closed, ServerError)
 _PLAIN: Final = c.Get([], with_cas=False)  # stands for what the shortcut answered
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
@@ -58,6 +58,8 @@ class Connection(asyncio.Protocol):
         self._command: c.Command | None = None  # what waits for another writer
         self._scheduled = False  # the rest of the input waits for its turn
         self._eof = False  # the client sends no more
+        self._last = False  # what has arrived is answered, and nothing more is taken
+        self._dropped = False  # something came all the same
         self._ending = False  # nothing more is carried out
         self._reading = True
         self._paused = False  # the client does not read
@@ -67,17 +69,10 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start a session, unless there are too many."""
-        host = self._host
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
-        self._ending = limits.refused(self._transport, len(host.connections), host.settings, host.shared)
-        if self._ending:
-            return
+        self._ending = not self._host.welcome(self, self._transport)
         if self._gate is not None:
             self._gate.peer = transport.get_extra_info("peername")
-        self._host.connections.add(self)
-        self._host.most_connections = max(self._host.most_connections, len(self._host.connections))
-        self._host.shared.counters.total_connections += 1
-        self._host.descriptors.taken(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
@@ -103,6 +98,9 @@ class Connection(asyncio.Protocol):
         gets = self._gets
         if gets is not None and gets.take(data, partial(self._got, data, gets)):
             self._command, self._gets = _PLAIN, None
+            return
+        if self._last:
+            self._dropped = True
             return
         if shared.rules.reload_silences and self._generation != shared.directory.generation:
             return
@@ -151,14 +149,10 @@ class Connection(asyncio.Protocol):
             self._parser.feed_first(data)
         elif self._transport is not None:
             self._write(reply)
-            if not (self._parser.pending or self._eof or self._ending or self._paused):
+            if not (self._parser.pending or self._eof or self._last or self._ending or self._paused):
                 self._gets = gets
                 return
-        if self._transport is None:
-            self._commit.start()
-            return
-        self._throttle()
-        self._run()
+        self._go_on()
 
     def _write(self, reply: bytes) -> None:
         self._host.shared.counters.bytes_written += len(reply)
@@ -180,14 +174,12 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on where `pause_writing` stopped."""
         self._paused = False
-        self._throttle()
-        self._run()
+        self._go_on()
 
     def end(self) -> None:
-        """Close once the replies of commands already carried out are sent."""
-        self._ending = True
-        self._shortcut = self._gets = None
-        self._out.flush()
+        """Close once what has arrived is carried out and answered."""
+        self._last = True
+        self._run()
 
     def waited_for(self) -> tuple[asyncio.Transport, Parser, bool] | None:
         """Return its transport, its parser and whether there is work for the server; None where the client is gone."""
@@ -215,20 +207,26 @@ class Connection(asyncio.Protocol):
 
     def _committed(self) -> None:
         if self._transport is not None:
-            self._throttle()
-            self._run()
+            self._go_on()
         elif self._session.batch.open:
             self._loop.call_later(COMMIT_AGAIN, self._commit.start)
         else:
             self._host.driver.end(self._transaction)
             self._host.forget(self)
 
+    def _go_on(self) -> None:
+        if self._transport is None:
+            self._commit.start()
+            return
+        self._throttle()
+        self._run()
+
     def _run(self) -> None:
         self._shortcut = self._gets = None
         self._carry_out()
-        waits = self._scheduled or self._commit.running or self._paused or self._ending or self._command is not None
-        waits = waits or bool(self._commit.lost) or self._gate is not None or not self._host.wire_rules.plain_ways
-        if not waits and self._parser.between_commands:
+        waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
+        waits = waits or self._command is not None or bool(self._commit.lost) or self._gate is not None
+        if not waits and self._host.wire_rules.plain_ways and self._parser.between_commands:
             self._shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
             self._gets = self._host.driver.plain_gets(self._session)
 
@@ -246,7 +244,7 @@ class Connection(asyncio.Protocol):
                 return
             command = self._parser.next_command()
             if command is None:
-                self._ending = self._parser.closed or self._eof
+                self._ending = self._parser.closed or self._eof or self._last
                 break
             if self._commit.lost:
                 lost, self._commit.lost = self._commit.lost, ""
@@ -272,11 +270,7 @@ class Connection(asyncio.Protocol):
         command, self._command = self._command, None
         assert command is not None
         self._answer(command, reply)
-        if self._transport is None:
-            self._commit.start()
-            return
-        self._throttle()
-        self._run()
+        self._go_on()
 
     def _answer(self, command: c.Command, reply: Reply) -> None:
         self._commit.note()
@@ -285,8 +279,11 @@ class Connection(asyncio.Protocol):
             if self._host.shared.rules.flush_commits_others:
                 for other in self._host.connections - {self}:
                     other.commit_idle()  # more:hist-004
-        if isinstance(reply, Closed):
-            self._ending = True
+        if isinstance(reply, _SELDOM):
+            if isinstance(reply, ServerError):
+                self._host.tally.refused()
+            else:
+                self._ending = True
         line = encode(command, reply, self._session.written_cas)
         if line:
             self._out.add(command, (line,))
@@ -298,9 +295,13 @@ class Connection(asyncio.Protocol):
             if data:
                 self._transport.write(data)
             if self._ending and self._command is None and not self._out.waits:
-                self._transport.close()
+                # Closed over input that nobody reads TCP throws away replies that are on their way (tcp(7), RFC 1122
+                # 4.2.2.13): then the client is to close first.
+                (self._transport.write_eof if self._dropped and not self._eof else self._transport.close)()
 
     def _settled(self, lost: bool) -> None:
+        if lost:
+            self._host.tally.refused()
         if lost and self._host.shared.rules.cache_holds_rows:
             self._host.shared.cache.clear()
         if not self._out.waits and (self._out or self._shortcut is None):

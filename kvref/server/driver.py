@@ -136,6 +136,12 @@ class TickDriver:
         """Read the configuration, see `SQLiteStore.read_directory`."""
         return self.store.read_directory()
 
+    async def check(self) -> None:
+        """Look at the file; raises StoreError where it cannot be read."""
+        self.look()
+        if self._down:
+            raise StoreError(self._down)
+
     async def close(self) -> None:
         """Commit what is open."""
         self._commits.close()

@@ -51,6 +51,9 @@ class Driver(Protocol):
     def commit(self) -> None:
         """Commit what is open and tell everyone who waits for it."""
 
+    async def check(self) -> None:
+        """Ask the store for an answer, rows aside; raises StoreError where there is none."""
+
     async def read_directory(self) -> Directory:
         """Read the configuration tables again."""
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from asyncio import Transport
+
     from kvref.semantics.session import Shared
     from kvref.server.access.attempts import Attempts
     from kvref.server.connection import Connection
-    from kvref.server.descriptors import Descriptors
     from kvref.server.drivers import Driver
+    from kvref.server.operations.tally import ProcessTally
     from kvref.wire.rules import WireRules
 
 
@@ -20,13 +22,15 @@ class Host(Protocol):
     driver: Driver
     wire_rules: WireRules
     connections: set[Connection]
-    most_connections: int
     attempts: Attempts
     settings: dict[str, int]
-    descriptors: Descriptors
+    tally: ProcessTally
 
     def publish(self) -> None:
         """Show other processes of the port what was counted."""
+
+    def welcome(self, connection: Connection, transport: Transport) -> bool:
+        """Take note of a connection, or turn it away; tells whether it stays."""
 
     def forget(self, connection: Connection) -> None:
         """Take note that a connection is gone."""

@@ -9,6 +9,7 @@ from typing import Any
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import MySQLStore
+from kvref.storage.mysql_errors import LostError
 from kvref.storage.mysql_link import Link
 
 
@@ -44,6 +45,13 @@ class OwnLink:
             KvrefError, LockWaitError: as `what` does.
         """
         return await self._pool.in_thread(self._call, what, *arguments)
+
+    async def check(self) -> None:
+        """Ask the server for an answer, on a new connection where the old one is gone; raises StoreError."""
+        try:
+            await self.call(Link.say, "SELECT 1")
+        except LostError:
+            await self.call(Link.say, "SELECT 1")
 
     async def close(self) -> None:
         """Close it; nothing else may run."""

@@ -31,6 +31,7 @@ from kvref.semantics.ports import (
 from kvref.semantics.session import Session
 from kvref.server.carried import Command, Transaction
 from kvref.server.deleted import without_deleted
+from kvref.server.own_link import OwnLink
 from kvref.server.plain_get import PlainGets
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
@@ -75,6 +76,7 @@ class PooledDriver:
         self._running: set[asyncio.Task[None]] = set()
         self._looked = self._loop.time()
         self._looking: asyncio.Task[None] | None = None
+        self._checker = OwnLink(store, isolation, self._pool)
         if not isolation.row_locks:
             _log.warning("innodb_api_disable_rowlock=1 has no effect here: the database makes every write wait")
 
@@ -147,10 +149,15 @@ class PooledDriver:
         directory, self.store.problems = await self._pool.in_thread(self.store.look_up_directory)
         return self.store.adopt(directory)
 
+    async def check(self) -> None:
+        """Ask the server for an answer, on a connection beside the others; raises StoreError where there is none."""
+        await self._start(self._checker.check())
+
     async def close(self) -> None:
         """Wait for the commands that run, commit what is open, then close the links."""
         while self._running:
             await asyncio.wait(self._running)
+        await self._checker.close()
         for transaction in list(self._transactions):
             if transaction.link is not None:
                 reason = await transaction.finish(self._pool, Commit() if transaction.acknowledged else RollBack())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from kvref.semantics.marks import Marks
 from kvref.semantics.stats import Counters
 from kvref.semantics.vbuckets import VBuckets
+from kvref.server.operations.tally import ProcessTally, Tally
 from kvref.storage.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
@@ -29,6 +30,14 @@ class Scope(Protocol):
     def marks(self) -> Marks:
         """Return what meta commands remember of rows."""
 
+    @property
+    def tally(self) -> Tally:
+        """Return what is counted for metrics and health, of all processes."""
+
+    @property
+    def own(self) -> ProcessTally:
+        """Return the part of it that is this process's."""
+
     def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:
         """Return the counter of cas numbers."""
 
@@ -46,6 +55,8 @@ class Alone:
         self.counters = Counters()
         self.vbuckets = VBuckets()
         self.marks = Marks()
+        self.tally = Tally(1)
+        (self.own,) = self.tally.processes
 
     def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:
         """Return the counter of cas numbers."""

@@ -23,12 +23,15 @@ from kvref.semantics.session import Shared
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.configured import refuse_shared_cache
 from kvref.server.access.listener import Listener
-from kvref.server.access.sockets import BACKLOG, listen
+from kvref.server.access.sockets import BACKLOG
 from kvref.server.connection import Connection
 from kvref.server.descriptors import Descriptors
 from kvref.server.drivers import Driver, driver_for
 from kvref.server.idle import IdleCommit, Rule
-from kvref.server.limits import held, say_held
+from kvref.server.limits import held, refused, say_held
+from kvref.server.operations.pulse import Pulse
+from kvref.server.operations.served import Served, shown
+from kvref.server.operations.stages import Stages
 from kvref.server.overstay import Overstay
 from kvref.server.scope import Alone, Scope
 from kvref.server.settings import changed, warn_of_waiting
@@ -37,8 +40,6 @@ from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.rules import WireRules, wire_rules
 
 if TYPE_CHECKING:
-    import socket
-
     from kvref.server.access.users import Users
     from kvref.storage.mysql import MySQLStore
 
@@ -46,7 +47,9 @@ _log = logging.getLogger("kvref.server")
 
 UVLOOP: Final = f"uvloop {version('uvloop')}"
 IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the setting does not count
+ARRIVED: Final = 0.02  # seconds in which the loop reads what came before the signal
 DRAIN_SECONDS: Final = 5.0
+NOT_RELOADED: Final = "configuration not reloaded, the old one stays in force: %s"
 
 
 def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
@@ -54,23 +57,10 @@ def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
     return settings["innodb_lock_wait_timeout"] if profile["lock.wait"] == "setting" else IMPATIENT
 
 
-def report(profile: Profile, directory: Directory, problems: list[str]) -> None:
-    """Log what is served, and what of the configuration is not."""
-    for problem in problems:
-        _log.warning("%s", problem)
-    _log.info(
-        "profile %s, default mapping %s (%s), delimiter %r",
-        profile.name,
-        directory.default.name,
-        directory.default.label.decode(),
-        directory.delimiter.decode(errors="replace"),
-    )
-
-
-def log_listening(listener: Listener, place: socket.socket, also: str = "") -> None:
-    """Log an address that is listened on, and what is to be said of it."""
-    host, port = place.getsockname()[:2]
-    _log.info("listening on %s:%d%s%s", host, port, also, listener.says())
+def tell_stop(number: int, *, again: bool) -> None:
+    """Log that a signal stops the server."""
+    name = signal.Signals(number).name
+    _log.info("stopping at once" if again else "stopping", extra={"signal": name})
 
 
 class Server:
@@ -99,6 +89,9 @@ class Server:
     ) -> None:
         self.store = store
         self.scope = scope = scope or Alone()
+        self.tally = scope.own
+        self.stages = Stages(scope.tally)
+        self.served = Served(profile, shown(store))
         self.profile = profile
         self.listeners = listeners
         self._read_settings = read_settings
@@ -122,6 +115,7 @@ class Server:
         self.wire_rules = self._grammar()
         self._bound()
         self.driver: Driver
+        self.hurried = False  # the drain waits for no client
         self._reloading: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -134,21 +128,28 @@ class Server:
         self.open()
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, self._stop, stop, number)
         loop.add_signal_handler(signal.SIGHUP, self.reload)
-        places = [(listener, each) for listener in self.listeners for each in listen(listener.address)]
-        report(self.profile, self.shared.directory, self.store.problems)
+        places = [(listener, each) for listener in self.listeners for each in listener.listen()]
+        self.served.tell(self.shared.directory, self.store.problems, self.settings)
         servers = []
         for listener, place in places:
             make = partial(Connection, self, listener)
             servers.append(await loop.create_server(make, sock=place, backlog=BACKLOG, ssl=listener.tls))
-            log_listening(listener, place)
+            listener.tell(place)
         say_held(self._read_settings()["maxconns"])
+        self.stages.ready()
         await self.until(stop)
-        _log.info("stopping")
+        self.stages.stopping()
         for each in servers:
             each.close()
         await self.drain()
+
+    def _stop(self, stop: asyncio.Event, number: int) -> None:
+        """Stop, or, where that was said before, wait for no client any more."""
+        self.hurried = stop.is_set()
+        tell_stop(number, again=self.hurried)
+        stop.set()
 
     def open(self) -> None:
         """Begin, in the running loop.
@@ -157,19 +158,35 @@ class Server:
             ConfigError: the store cannot serve with these settings.
         """
         self.driver = driver_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
+        self.store.when_committed = self.tally.committed
+        self.tally.begin()
 
     async def until(self, stop: asyncio.Event) -> None:
         """Commit idle batches until it is time to stop."""
         rule = Rule(str(self.profile["idle.commits"]))
-        idle = IdleCommit(rule, lambda: list(self.connections), lambda: self.settings["innodb_api_bk_commit_interval"])
-        slow = Overstay(lambda: list(self.connections), lambda: self.settings, self.shared.counters)
+        sweeps: list[IdleCommit | Overstay | Pulse] = [
+            IdleCommit(rule, lambda: list(self.connections), lambda: self.settings["innodb_api_bk_commit_interval"]),
+            Overstay(lambda: list(self.connections), lambda: self.settings, self.shared.counters),
+        ]
+        if self.scope.tally.watched:
+            sweeps.append(Pulse(self.tally, lambda: self.connections, self.driver.check))
         await stop.wait()
-        idle.stop()
-        slow.stop()
+        for each in sweeps:
+            each.stop()
 
     def publish(self) -> None:
         """Show other processes of the port what was counted; called before replies leave."""
         self.scope.publish(len(self.connections), self.most_connections)
+
+    def welcome(self, connection: Connection, transport: asyncio.Transport) -> bool:
+        """Take note of a connection, or turn it away where there are too many; tells whether it stays."""
+        if refused(transport, len(self.connections), self.settings, self.shared):
+            return False
+        self.connections.add(connection)
+        self.most_connections = max(self.most_connections, len(self.connections))
+        self.shared.counters.total_connections += 1
+        self.descriptors.taken(transport)
+        return True
 
     def forget(self, connection: Connection) -> None:
         """Take note that a connection is gone."""
@@ -178,6 +195,7 @@ class Server:
 
     def reload(self) -> None:
         """Read the configuration tables again; where they cannot be used the old mappings stay in force."""
+        self.stages.reloading()
         self._reloading = asyncio.get_running_loop().create_task(self._reload())
 
     async def _reload(self) -> None:
@@ -188,10 +206,12 @@ class Server:
             refuse_shared_cache(self.listeners, directory)
             self.take(settings, directory, users)
         except (ConfigError, StoreError) as error:
-            _log.error("configuration not reloaded, the old one stays in force: %s", error)
+            self.stages.reloaded(taken=False)
+            _log.error(NOT_RELOADED, error, extra={"reason": str(error)})
             return
         warn_of_waiting(self.settings, settings)
-        report(self.profile, self.shared.directory, self.store.problems)
+        self.served.tell(self.shared.directory, self.store.problems, self.settings)
+        self.stages.reloaded(taken=True)
         _log.info("configuration reloaded")
 
     def read_users(self) -> list[Users | None]:
@@ -236,11 +256,12 @@ class Server:
 
     async def drain(self) -> None:
         """Answer what was asked, commit what is open and end every connection."""
+        await asyncio.sleep(ARRIVED)
         for connection in list(self.connections):
             connection.end()
         self.driver.commit()
         deadline = time.monotonic() + DRAIN_SECONDS
-        while self.connections and time.monotonic() < deadline:
+        while self.connections and time.monotonic() < deadline and not self.hurried:
             await asyncio.sleep(0.01)
         await self.driver.close()
 

@@ -64,6 +64,7 @@ def read_directory(catalog: Catalog, profile: Profile) -> tuple[Directory, list[
         raise ConfigError(f"no usable row in containers:{causes}")
     by_spelling = profile["containers.kept"] == "by-spelling"
     directory = Directory(mappings[0], naming, delimiter, separator, by_spelling=by_spelling, policies=policies)
+    directory.usable = tuple(mappings)
     if not by_spelling:
         directory.remember(mappings[0])
     return directory, problems

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import fields
 from functools import partial
@@ -47,6 +47,7 @@ class MySQLStore:
         self.patience = login.patience(lock_wait)
         self.problems: list[str] = []
         self.kept: Kept | None = None
+        self.when_committed: Callable[[float], None] | None = None  # told the seconds of a COMMIT, in its thread
         self.naming = Naming()
         self.known = KnownTables()
         refuses = profile["table.fulltext"] == "refuses-rows"

@@ -7,6 +7,7 @@ a transaction; other reads are statements of their own.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -170,12 +171,15 @@ class Link:
             CycleError, LostError: nothing of it is written, see `mysql_commit.commit`.
         """
         self.in_transaction = False
+        started = time.monotonic()
         try:
             reason = commit(self._connection, self._words)
         except LostError:
             self.lost = True
             raise
         self.lost = self.lost or reason is not None
+        if reason is None and self._store.when_committed is not None:
+            self._store.when_committed(time.monotonic() - started)
         return reason
 
     def roll_back(self) -> None:

@@ -1,8 +1,7 @@
 """The embedded store: one SQLite file, one connection, one write transaction for all commands of an event-loop tick.
 
-The first write of a tick takes SQLite's write lock; `commit` and then `sync` make the tick durable, together what
-SQLite's `synchronous=FULL` does in one.
-While another process holds that lock a write raises BusyError and is tried again by the caller; reads never wait.
+The first write of a tick takes SQLite's write lock; `commit` and then `sync` make it durable, as `synchronous=FULL` does
+in one. While another process holds that lock a write raises BusyError, for the caller to try again; reads never wait.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from __future__ import annotations
 import itertools
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -53,6 +53,7 @@ class SQLiteStore:
         self.problems: list[str] = []
         self.cache = RowCache(0)
         self.kept: catalog.Kept | None = None
+        self.when_committed: Callable[[float], None] | None = None  # told the seconds that `sync` took, in its thread
         self._sql = PerMapping(Statements)
         self._rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
         self._mappings: WeakSet[Mapping] = WeakSet()
@@ -95,13 +96,15 @@ class SQLiteStore:
 
     def sync(self) -> None:
         """Bring what is committed to the disk, which may take a while; any thread may. Raises StoreError."""
+        started = time.monotonic()
         try:
             self._log.sync()
         except StoreError as error:
             self._trouble.met(str(error))
             raise
-        if self._trouble.lasts:
-            self._trouble.over()
+        self._trouble.over()
+        if self.when_committed is not None:
+            self.when_committed(time.monotonic() - started)
 
     def read_directory(self) -> Directory:
         """Read the configuration; `problems` then says which rows cannot be used and why.

@@ -38,16 +38,29 @@ def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         (["--config", "no.toml"], "configuration file no.toml: "),
         (["--store", "mysq://root@localhost/"], "store 'mysq://root@localhost/': write sqlite:///PATH or mysql://USER"),
         (["--store", "mysql://root:secret@localhost/"], "put the password into KVREF_MYSQL_PASSWORD"),
-        (
-            ["--store", "mysql://root@127.0.0.1:1/"],
-            "store mysql://root@127.0.0.1:1/: 2003 Can't connect to MySQL server",
-        ),
-        (["--store", "sqlite:////no/such/folder/x.sqlite"], "unable to open database file"),
+        (["--metrics", "9150"], "address '9150': write HOST:PORT"),
+        (["--log-format", "xml"], "'xml' is not one of 'text', 'json'"),
     ],
 )
 def test_bad_options(arguments: list[str], text: str) -> None:
+    refused(2, text, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("store", "text"),
+    [
+        ("mysql://root@127.0.0.1:1/", "store mysql://root@127.0.0.1:1/: 2003 Can't connect to MySQL server"),
+        ("sqlite:////no/such/folder/x.sqlite", "unable to open database file"),
+    ],
+)
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_store_that_cannot_be_opened(store: str, text: str, workers: str) -> None:
+    refused(3, text, "--store", store, "--workers", workers)
+
+
+def refused(code: int, text: str, *arguments: str) -> None:
     result = kvref("serve", *arguments)
-    assert result.returncode == 2
+    assert result.returncode == code
     assert text in result.stderr
     assert "Traceback" not in result.stderr
     assert "secret" not in result.stderr
@@ -80,16 +93,17 @@ def test_the_default_store_is_a_temporary_file_and_is_named() -> None:
         [sys.executable, "-m", "kvref", "serve", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
-    lines = [process.stderr.readline() for _ in range(4)]
+    first = process.stderr.readline()
+    while "listening on 127.0.0.1:" not in process.stderr.readline():
+        assert process.poll() is None
     process.terminate()
     process.wait(timeout=20)
     process.stderr.close()
-    assert "no --store given: serving a new file, sqlite:////" in lines[0]
-    path = Path(lines[0].split("sqlite:///")[1].strip())
+    assert "no --store given: serving a new file, sqlite:////" in first
+    path = Path(first.split("sqlite:///")[1].strip())
     assert path.exists()
     path.unlink()
     path.parent.rmdir()
-    assert "listening on 127.0.0.1:" in lines[3]
 
 
 def test_init_twice(tmp_path: Path) -> None:

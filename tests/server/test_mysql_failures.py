@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, closing, suppress
 
 import pymysql
 import pytest
-from database import database_or_skip, map_table, sql
+from database import database_or_skip, map_table, sql, stopped
 from proxy import proxy_to
 from server.writers import UNKNOWN
 from serving import Served, ask, serving
@@ -134,17 +131,6 @@ def test_an_increment_whose_connection_is_cut_counts_once_or_says_that_it_may(da
             value += 1
             assert ask(client, b"incr n 1\r\n") == b"%d\r\n" % value
     sql(database, "DELETE FROM test.demo_test WHERE c1 = 'n'")
-
-
-@contextmanager
-def stopped(database: SQLServer) -> Iterator[None]:
-    ((file,),) = sql(database, "SELECT @@pid_file")
-    process = int(Path(file).read_text())
-    os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(process, signal.SIGCONT)
 
 
 def test_a_server_that_hangs(database: SQLServer) -> None:

@@ -156,7 +156,7 @@ def test_an_account_that_lacks_a_privilege(database: SQLServer) -> None:
     dsn = f"mysql://kv@{database.host}:{database.port}/"
     try:
         refused = kvref("serve", "--store", dsn)
-        assert refused.returncode == 2
+        assert refused.returncode == 3
         assert "1045 Access denied for user 'kv'" in refused.stderr
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("KVREF_MYSQL_PASSWORD", "pä55")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kvref.addresses import parse_address
+from kvref.addresses import Address, parse_address
 from kvref.errors import ConfigError
 from kvref.semantics.access import Access
 from kvref.semantics.mapping import Directory
 from kvref.semantics.policies import Policy
 from kvref.server.access.listener import Listener
 from kvref.server.access.tls import Certificates
+from kvref.server.operations.activation import where
 
 # What each name takes, as TOML calls it.
 NAMES: Final[dict[str, tuple[type, str]]] = {
@@ -28,11 +30,12 @@ NAMES: Final[dict[str, tuple[type, str]]] = {
 }
 
 
-def listener(table: Mapping[str, Any]) -> Listener:
+def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> Listener:
     """Return the listener that a table names.
 
     Args:
-        table: values by name, see NAMES; only `address` must be there.
+        table: values by name, see NAMES; only `address` must be there, and not even that with a socket.
+        passed: one that is listened on already.
 
     Raises:
         ConfigError: an unknown name, a value of another kind, or as `Listener`.
@@ -43,18 +46,25 @@ def listener(table: Mapping[str, Any]) -> Listener:
         kind, form = NAMES[name]
         if not isinstance(value, kind):
             raise ConfigError(f"listener: {name} = {value!r}: write {form}")
-    if "address" not in table:
+    if "address" not in table and passed is None:
         raise ConfigError('listener without an address: write address = "HOST:PORT"')
     mappings = table.get("mappings", [])
     if "mappings" in table and not (mappings and all(isinstance(each, str) and each for each in mappings)):
         raise ConfigError(f"listener: mappings = {mappings!r}: write {NAMES['mappings'][1]}")
     return Listener(
-        parse_address(table["address"]),
+        parse_address(table["address"]) if passed is None else _address(passed),
         Access(tuple(mappings), read_only=table.get("read_only", False), flush=table.get("flush_all", True)),
         _path(table, "auth_file"),
         _certificates(table),
         open=table.get("open", False),
+        passed=passed,
     )
+
+
+def _address(passed: socket.socket) -> Address:
+    if passed.family == socket.AF_UNIX:
+        return Address(where(passed), 0)
+    return Address(*passed.getsockname()[:2])
 
 
 def _certificates(table: Mapping[str, Any]) -> Certificates | None:

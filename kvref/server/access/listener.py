@@ -12,8 +12,10 @@ from pathlib import Path
 from kvref.addresses import Address
 from kvref.errors import ConfigError
 from kvref.semantics.access import UNLIMITED, Access
+from kvref.server.access.sockets import listen
 from kvref.server.access.tls import Certificates
 from kvref.server.access.users import Users, read_users
+from kvref.server.operations.activation import where
 
 _log = logging.getLogger("kvref.server")
 
@@ -28,6 +30,7 @@ class Listener:
         auth_file: of users who may come, see `users.py`; None: everybody.
         certificates: for TLS, None: it is not spoken.
         open: it may be reached from elsewhere though anybody who does may come.
+        passed: a socket that is listened on already; the address is its.
 
     Raises:
         ConfigError: a file is of no use, or the listener is one that must be opened on purpose.
@@ -38,6 +41,7 @@ class Listener:
     auth_file: Path | None = None
     certificates: Certificates | None = None
     open: bool = False
+    passed: socket.socket | None = None
     users: Users | None = field(default=None, init=False)
     tls: ssl.SSLContext | None = field(default=None, init=False)
 
@@ -74,8 +78,17 @@ class Listener:
         if self.certificates is not None and self.tls is not None:
             self.certificates.load(self.tls)
 
-    def says(self) -> str:
-        """Return what stands behind its address at the start."""
+    def listen(self) -> list[socket.socket]:
+        """Return the sockets that are listened on; raises ConfigError where the address cannot be."""
+        return listen(self.address) if self.passed is None else [self.passed]
+
+    def tell(self, place: socket.socket, workers: int = 1) -> None:
+        """Log an address that is listened on, and what is to be said of it."""
+        address, also = where(place), f" with {workers} workers" if workers > 1 else ""
+        _log.info("listening on %s%s%s", address, also, self._limits, extra={"address": address})
+
+    @property
+    def _limits(self) -> str:
         said = [
             "TLS" if self.tls is not None else "",
             "client certificates" if self.certificates is not None and self.certificates.clients is not None else "",
@@ -89,6 +102,8 @@ class Listener:
 
     @property
     def _local(self) -> bool:
+        if self.passed is not None and self.passed.family == socket.AF_UNIX:
+            return True
         try:
             places = socket.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):

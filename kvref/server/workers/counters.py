@@ -156,19 +156,24 @@ class WorkerCounters(Counters):
 
     def totals(self) -> dict[str, int]:
         """Return the counters of all workers since the last `stats reset`."""
-        return {
-            name: (number - before) & MASK
-            for name, number, before in zip(COUNTED, self._sums(), self._memory.reset, strict=True)
-        }
+        self.publish()
+        return totals(self._memory)
 
     def reset(self) -> None:
         """Set every counter of all workers to 0."""
         before = self._memory.reset
-        for cell, number in enumerate(self._sums()):
+        self.publish()
+        for cell, number in enumerate(_sums(self._memory)):
             before[cell] = number
         self.prefixes.clear()
 
-    def _sums(self) -> list[int]:
-        self.publish()
-        seats = [self._memory.seat(worker)[_AT:] for worker in range(self._memory.workers + 1)]
-        return [sum(numbers) & MASK for numbers in zip(*seats, strict=True)]
+
+def totals(memory: Memory) -> dict[str, int]:
+    """Return the counters of all workers since the last `stats reset`, as they have shown them."""
+    sums = zip(COUNTED, _sums(memory), memory.reset, strict=True)
+    return {name: (number - before) & MASK for name, number, before in sums}
+
+
+def _sums(memory: Memory) -> list[int]:
+    seats = [memory.seat(worker)[_AT:] for worker in range(memory.workers + 1)]
+    return [sum(numbers) & MASK for numbers in zip(*seats, strict=True)]

@@ -15,16 +15,16 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from kvref.errors import ConfigError, StoreError
-from kvref.server.access.sockets import listen
 from kvref.server.limits import held, say_held, turn_away
-from kvref.server.server import log_listening, report
+from kvref.server.server import tell_stop
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.workers.channel import Channel, pair
+from kvref.server.workers.child import Child
 from kvref.server.workers.memory import Seat
+from kvref.server.workers.outside import Forking, Outside
 from kvref.server.workers.plan import Plan, print_of
 from kvref.server.workers.signals import Signals, ignore
 from kvref.server.workers.worker import work
@@ -38,30 +38,8 @@ SHORT_LIFE: Final = 1.0
 PAUSE: Final = 1.0  # seconds without new connections where the system has no descriptor for them
 _AT_ONCE: Final = 64  # connections taken before anything else is looked at
 _READINGS: Final = 3  # of tables that change while they are read
+_FAILURES: Final = {"failed": ConfigError, "unreached": StoreError}
 _FULL: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-
-
-@dataclass(eq=False)
-class _Child:
-    """One worker as its parent sees it.
-
-    Args:
-        number: its seat.
-        pid: of its process.
-        channel: to it.
-        since: monotonic time of its start.
-        given: counts connections handed to any worker, as of the last one for this.
-        said: its latest message, None since a question.
-        ready: it takes connections.
-    """
-
-    number: int
-    pid: int
-    channel: Channel
-    since: float
-    given: int = 0
-    said: tuple[str, str] | None = None
-    ready: bool = False
 
 
 class Parent:
@@ -69,18 +47,18 @@ class Parent:
 
     Args:
         plan: what is served, and where.
+        outside: tells of it.
 
     Raises:
         ConfigError: an address cannot be listened on.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, outside: Outside) -> None:
         self._plan = plan
-        self._listeners = {
-            place: number for number, each in enumerate(plan.listeners) for place in listen(each.address)
-        }
+        self._outside = outside
+        self._listeners = {place: number for number, each in enumerate(plan.listeners) for place in each.listen()}
         self._accepting = False
-        self._children: dict[int, _Child] = {}
+        self._children: dict[int, Child] = {}
         self._selector = selectors.DefaultSelector()
         self._signals = Signals()
         self._selector.register(self._signals, selectors.EVENT_READ, self._heed_signals)
@@ -97,18 +75,17 @@ class Parent:
         with self._signals.taken():
             try:
                 self._start_all()
-                report(self._plan.profile, self._plan.directory, self._plan.problems)
+                self._outside.export(Forking(self._selector, self._later, self._let_go_of_all, self._signals.held_back))
                 self._accept_from_now_on()
-                for place, number in self._listeners.items():
-                    log_listening(self._plan.listeners[number], place, f" with {self._plan.workers} workers")
+                self._outside.ready(self._listeners)
                 say_held(self._plan.settings["maxconns"], self._plan.workers)
                 while not self._stopping:
                     self._turn(self._next_due())
                     self._do_due()
                     if self._reloads:
                         self._reloads = False
+                        self._outside.stages.reloading()
                         self._reload()
-                _log.info("stopping")
             finally:
                 self._stop()
 
@@ -116,8 +93,11 @@ class Parent:
         for number in self._signals.arrived():
             if number == signal.SIGHUP:
                 self._reloads = True
-            else:
-                self._stopping = True
+                continue
+            tell_stop(number, again=self._stopping)
+            if self._stopping:
+                self._tell("hurry")
+            self._stopping = True
 
     def _turn(self, seconds: float | None) -> None:
         for key, _ in self._selector.select(seconds):
@@ -152,12 +132,16 @@ class Parent:
         if pid == 0:
             work(self._plan, number, theirs, lambda: self._let_go(ours))
         theirs.close()
-        child = self._children[number] = _Child(number, pid, ours, time.monotonic(), self._given)
+        child = self._children[number] = Child(number, pid, ours, time.monotonic(), self._given)
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(child))
 
     def _let_go(self, ours: Channel) -> None:
-        """Close what only the parent may hold: a copy of it in a worker would hide the parent's end."""
         ours.close()
+        self._let_go_of_all()
+        self._outside.let_go()
+
+    def _let_go_of_all(self) -> None:
+        """Close what only the parent may hold: a copy of it in a worker would hide the parent's end."""
         self._selector.close()
         for child in self._children.values():
             child.channel.close()
@@ -165,7 +149,7 @@ class Parent:
         for each in self._listeners:
             each.close()
 
-    def _hear(self, child: _Child) -> None:
+    def _hear(self, child: Child) -> None:
         try:
             heard = child.channel.hear()
         except EOFError:
@@ -175,12 +159,12 @@ class Parent:
             child.said = heard[:2]
             if heard[0] == "ready":
                 self._welcome(child)
-            if heard[0] == "failed" and not (self._started or self._stopping):
-                raise ConfigError(heard[1])
-            if heard[0] == "failed":
+            elif failure := _FAILURES.get(heard[0]):
+                if not (self._started or self._stopping):
+                    raise failure(heard[1])
                 _log.error("a worker cannot start: %s", heard[1])
 
-    def _bury(self, child: _Child) -> None:
+    def _bury(self, child: Child) -> None:
         self._selector.unregister(child.channel)
         child.channel.close()
         _, status = os.waitpid(child.pid, 0)
@@ -190,13 +174,11 @@ class Parent:
             seat[cell] = 0
         if self._stopping:
             return
-        code = os.waitstatus_to_exitcode(status)
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
-        _log.error("worker %d, pid %d, %s: its connections are closed", child.number + 1, child.pid, how)
+        self._outside.ended(child.number, child.pid, os.waitstatus_to_exitcode(status))
         lived = time.monotonic() - child.since
         self._later(0 if lived >= SHORT_LIFE else SHORT_LIFE, lambda: self._start(child.number))
 
-    def _welcome(self, child: _Child) -> None:
+    def _welcome(self, child: Child) -> None:
         child.ready = True
         if self._started and not self._stopping:
             _log.info("worker %d is started again, pid %d", child.number + 1, child.pid)
@@ -257,11 +239,10 @@ class Parent:
             wanted = self._plan.read_settings()
             self._agree(changed(self._plan.settings, wanted))
         except (ConfigError, StoreError) as error:
-            _log.error("configuration not reloaded, the old one stays in force: %s", error)
-            return
-        warn_of_waiting(self._plan.settings, wanted)
-        report(self._plan.profile, self._plan.directory, self._plan.problems)
-        _log.info("configuration reloaded")
+            self._outside.reloaded(error)
+        else:
+            warn_of_waiting(self._plan.settings, wanted)
+            self._outside.reloaded(None)
 
     def _agree(self, settings: dict[str, int]) -> None:
         """Let all workers take one configuration, or none of them another; raises ConfigError or StoreError."""
@@ -306,11 +287,13 @@ class Parent:
 
     def _stop(self) -> None:
         self._stopping = True
+        self._outside.stages.stopping()
         self._accept_no_more()
         for each in self._listeners:
             each.close()
         self._tell("stop")
         while self._children:
             self._turn(None)
+        self._outside.stop()
         self._selector.close()
         self._signals.close()

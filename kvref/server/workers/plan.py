@@ -13,6 +13,7 @@ from kvref.semantics.mapping import Directory
 from kvref.semantics.vbuckets import VBuckets
 from kvref.server.access.configured import refuse_shared_cache
 from kvref.server.access.listener import Listener
+from kvref.server.operations.tally import Tally
 from kvref.server.server import lock_wait
 from kvref.server.workers.counters import SharedPrefixes
 from kvref.server.workers.kept_mappings import KeptMappings
@@ -61,6 +62,7 @@ class Plan:
         self.kept = KeptMappings(self.memory)
         self.prefixes = SharedPrefixes(self.workers)
         self.marks = MarkTables()
+        self.tally = Tally(self.workers)
 
     def open(self) -> SQLiteStore | MySQLStore:
         """Open the store; no connection of it may live across a fork.

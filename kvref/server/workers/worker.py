@@ -57,6 +57,8 @@ class OneOfSeveral:
         self.counters = WorkerCounters(memory, prefixes, number)
         self.vbuckets = VBuckets(memory.vbuckets)
         self.marks = WorkerMarks(memory, plan.marks)
+        self.tally = plan.tally
+        self.own = plan.tally.processes[number]
         self.taken = 0  # connections handed to this process
 
     def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:
@@ -135,6 +137,8 @@ class Worker:
                 self._server.store.adopt(self._server.shared.directory)
             elif what == "stop":
                 self._stop.set()
+            elif what == "hurry":
+                self._server.hurried = True
 
     def _start(self, steps: asyncio._CoroutineLike[None]) -> None:
         task = asyncio.get_running_loop().create_task(steps)
@@ -198,7 +202,7 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         store.close()
         status = 0
     except KvrefError as error:
-        channel.say("failed", str(error))
+        channel.say("unreached" if isinstance(error, StoreError) else "failed", str(error))
     except Exception:  # noqa: BLE001 - logged whole
         _log.exception("worker %d failed", number)
     finally:

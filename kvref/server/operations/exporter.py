@@ -1,0 +1,120 @@
+"""Metrics and health, served beside one process in its threads, or beside several in a process of their own.
+
+Several processes have a parent that forks, for which it must have no threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
+
+from kvref.addresses import Address
+from kvref.errors import ConfigError
+from kvref.server.access.sockets import listen
+from kvref.server.operations import health
+from kvref.server.operations.activation import where
+from kvref.server.workers.channel import Channel, pair
+from kvref.server.workers.signals import ignore
+
+if TYPE_CHECKING:
+    from kvref.server.operations.metrics import Source
+
+_log = logging.getLogger("kvref.server")
+
+
+class Exporter:
+    """Sockets for HTTP, and what is shown there.
+
+    Args:
+        address: where; port 0 is any free one. None: only on the sockets.
+        sockets: that are listened on already.
+
+    Raises:
+        ConfigError: the address cannot be listened on, or the extra `metrics` is not installed.
+    """
+
+    def __init__(self, address: Address | None, sockets: Sequence[socket.socket] = ()) -> None:
+        try:
+            import prometheus_client  # noqa: F401, PLC0415 - an extra
+        except ModuleNotFoundError as lack:
+            raise ConfigError(f"--metrics: {lack}: install kvref[metrics]") from lack
+        self._sockets = [*sockets, *(_listen(address) if address is not None else ())]
+        self._pid = 0
+        self.channel: Channel | None = None  # to the process of its own; at its end it is to be read
+
+    def tell(self) -> None:
+        """Log where it listens."""
+        for each in self._sockets:
+            place = where(each)
+            _log.info("metrics on http://%s/metrics, health on /healthz", place, extra={"address": place})
+
+    def serve(self, source: Source) -> None:
+        """Answer from now on, in threads of this process."""
+        from kvref.server.operations import http, metrics  # noqa: PLC0415 - need an extra
+
+        http.serve(self._sockets, metrics.registry(source), partial(health.trouble, source.tally))
+
+    def start(
+        self, source: Source, let_go: Callable[[], None], held_back: Callable[[], AbstractContextManager[None]]
+    ) -> Channel:
+        """Answer from now on, in a process that is forked off; returns what can be read when it has ended.
+
+        Args:
+            source: in memory that is shared with it.
+            let_go: closes there what only the parent may hold.
+            held_back: returns a context in which no signal is taken.
+        """
+        ours, theirs = pair()
+        with held_back():
+            pid = os.fork()
+            if pid == 0:
+                ignore()
+        if pid == 0:
+            ours.close()
+            let_go()
+            self._work(source, theirs)
+        theirs.close()
+        self._pid, self.channel = pid, ours
+        return ours
+
+    def let_go(self) -> None:
+        """Close this process's ends of everything, where another one serves it."""
+        for each in self._sockets:
+            each.close()
+        if self.channel is not None:
+            self.channel.close()
+
+    def bury(self) -> None:
+        """Take note that the process has ended."""
+        assert self.channel is not None
+        self.channel.close()
+        self.channel = None
+        os.waitpid(self._pid, 0)
+
+    def stop(self) -> None:
+        """End the process, where there is one."""
+        if self.channel is not None:
+            os.kill(self._pid, signal.SIGKILL)
+            self.bury()
+
+    def _work(self, source: Source, channel: Channel) -> NoReturn:
+        """Serve until the parent has gone."""
+        try:
+            self.serve(source)
+            select.select([channel], [], [])  # nothing is ever said: it can be read when the other end is gone
+        finally:
+            os._exit(0)
+
+
+def _listen(address: Address) -> list[socket.socket]:
+    try:
+        return listen(address)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("--listen", "--metrics")) from error

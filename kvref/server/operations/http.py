@@ -1,0 +1,128 @@
+"""`/metrics` and `/healthz` over HTTP, in threads beside what serves; no client holds it up for long."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+_log = logging.getLogger("kvref.metrics")
+
+SECONDS: Final = 5.0  # for a whole exchange
+MOST: Final = 32  # clients at once; who comes beyond is closed
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    server_version = "kvref"
+    sys_version = ""
+    timeout = SECONDS
+
+    def setup(self) -> None:
+        super().setup()
+        self._cut = threading.Timer(SECONDS, _shut, [self.connection])
+        self._cut.daemon = True
+        self._cut.start()
+
+    def finish(self) -> None:
+        self._cut.cancel()
+        super().finish()
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path == "/metrics":
+            encode, kind = choose_encoder(self.headers.get("Accept") or "")
+            self._reply(HTTPStatus.OK, encode(self.server.registry), kind)
+        elif path == "/healthz":
+            trouble = self.server.trouble()
+            status = HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK
+            line = "".join(each if each.isprintable() else " " for each in trouble or "ok")
+            self._reply(status, f"{line}\n".encode(), _TEXT)
+        else:
+            self._reply(HTTPStatus.NOT_FOUND, b"there are /metrics and /healthz\n", _TEXT)
+
+    do_HEAD = do_GET  # noqa: N815 - the library's
+
+    def __getattr__(self, name: str) -> Any:
+        # The library asks for `do_` and any word that a client sends.
+        if name.startswith("do_"):
+            return self._refuse
+        raise AttributeError(name)
+
+    def _refuse(self) -> None:
+        self._reply(HTTPStatus.METHOD_NOT_ALLOWED, b"GET or HEAD\n", _TEXT)
+
+    def _reply(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        if status is HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, HEAD")
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's
+        _log.debug("%s: %r", self.client_address[0], format % args)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, listener: socket.socket, registry: CollectorRegistry, trouble: Callable[[], str]) -> None:
+        self.registry = registry
+        self.trouble = trouble
+        self._free = threading.BoundedSemaphore(MOST)
+        super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+        listener.settimeout(None)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the library's
+        if isinstance(sys.exception(), OSError):
+            _log.debug("an exchange was cut off", exc_info=True)
+        else:
+            _log.exception("an exchange failed")
+
+
+def serve(listeners: list[socket.socket], registry: CollectorRegistry, trouble: Callable[[], str]) -> None:
+    """Answer on some sockets from now on, in threads that end with the process.
+
+    Args:
+        listeners: bound and listening.
+        registry: what /metrics shows.
+        trouble: returns why the server cannot serve, empty where it can; must not block.
+    """
+    for listener in listeners:
+        server = _Server(listener, registry, trouble)
+        # It is never told to stop, so that it need not look whether it was.
+        threading.Thread(target=server.serve_forever, args=(3600.0,), name="kvref-metrics", daemon=True).start()
+
+
+def _shut(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError as error:
+        _log.debug("the client was gone before: %s", error)

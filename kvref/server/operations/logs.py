@@ -1,0 +1,95 @@
+"""The server's log on stderr: a line of text or a JSON object for each record; what clients cause is bounded.
+
+Without a library: the formats are a few lines, and what is escaped and how much is logged are rules of kvref's own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from datetime import UTC, datetime
+from typing import Any, Final
+
+FORMATS: Final = ("text", "json")
+LEVELS: Final = ("debug", "info", "warning", "error")
+# Warnings of one kind in one period; what is served, and reports of it, are the operator's own doing.
+MOST: Final = 20
+PERIOD: Final = 60.0  # seconds
+UNBOUNDED: Final = "kvref.served"
+_OWN: Final = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) | {"message", "asctime", "taskName"}
+
+
+def set_up(form: str, level: str) -> None:
+    """Log to stderr from now on.
+
+    Args:
+        form: one of FORMATS.
+        level: one of LEVELS, the least that is logged.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JSON() if form == "json" else _Text())
+    if level != "debug":
+        handler.addFilter(Bound())
+    logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+
+
+def escaped(text: str) -> str:
+    """Return text as one line that a terminal shows: what a client has sent makes no line of its own."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+class Bound(logging.Filter):
+    """Pass MOST warnings of one kind in each PERIOD; the first one after that says how many were left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kinds: dict[tuple[str, str], tuple[float, int]] = {}  # begin of the period, records in it
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record is to be logged."""
+        if record.levelno < logging.WARNING or record.name == UNBOUNDED:
+            return True
+        now = time.monotonic()
+        kind = record.name, str(record.msg)
+        since, count = self._kinds.get(kind, (now, 0))
+        if now - since >= PERIOD:
+            if count > MOST:
+                record.left_out = count - MOST
+            since, count = now, 0
+        self._kinds[kind] = since, count + 1
+        return count < MOST
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        lines = [f"kvref: {escaped(record.getMessage())}"]
+        if (left_out := getattr(record, "left_out", 0)) > 0:
+            lines[0] += f" ({left_out} more of these were left out)"
+        # Indented, so that no text in it looks like a line of the log.
+        lines += [f"  {escaped(line)}" for line in _trace(self, record).splitlines()]
+        return "\n".join(lines)
+
+
+class _JSON(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {
+            "time": moment.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "pid": record.process,
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in _OWN}
+        if trace := _trace(self, record):
+            line["trace"] = trace
+        return json.dumps(line, default=str)
+
+
+def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    parts = [formatter.formatException(record.exc_info)] if record.exc_info else []
+    if record.stack_info:
+        parts.append(record.stack_info)
+    return "\n".join(parts)

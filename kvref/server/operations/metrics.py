@@ -1,0 +1,193 @@
+"""What a server shows to Prometheus: read when it is scraped, so that no command costs more for it.
+
+Needs the extra `metrics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from kvref.server.operations.pulse import EVERY
+from kvref.server.operations.tally import BOUNDS, State, Tally
+
+# Commands and what they are made of: names of counters of `stats`.
+_ASKED: Final = {
+    "get": ("get_hits", "get_misses"),
+    "set": ("cmd_set",),
+    "cas": ("cas_hits", "cas_misses", "cas_badval"),
+    "delete": ("delete_hits", "delete_misses"),
+    "incr": ("incr_hits", "incr_misses"),
+    "decr": ("decr_hits", "decr_misses"),
+    "touch": ("touch_hits", "touch_misses"),
+    "flush": ("cmd_flush",),
+}
+_FOUND: Final = ("get", "cas", "delete", "incr", "decr", "touch")
+# Of several processes these are the first one's; the others are added up.
+_OF_THE_FIRST: Final = ("process_start_time_seconds", "process_max_fds")
+
+
+class Source(Protocol):
+    """Where the numbers are; all of it may be read in any thread or process."""
+
+    tally: Tally
+    started: float  # UNIX time
+    info: dict[str, str]  # what serves: version, profile, store, workers
+
+    def totals(self) -> dict[str, int]:
+        """Return the counters of `stats` by name."""
+
+    def connections(self) -> int:
+        """Return how many clients are connected."""
+
+    def pids(self) -> list[int]:
+        """Return the processes, first the one that listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One metric, as the README lists it.
+
+    Args:
+        name: as it is exposed.
+        kind: counter, gauge or histogram.
+        help: what it says.
+        label: whose values tell its samples apart, empty where it has one.
+    """
+
+    name: str
+    kind: str
+    help: str
+    label: str = ""
+
+
+ROWS: Final = {
+    row.name: row
+    for row in (
+        Row("kvref_info", "gauge", "1, with version, profile, kind of store and number of workers as labels.", "…"),
+        Row("kvref_up", "gauge", "1 while connections are accepted, 0 while the server starts or stops."),
+        Row("kvref_start_time_seconds", "gauge", "UNIX time of the server's start."),
+        Row("kvref_commands_total", "counter", "Commands; each key of a get is one; set has add, replace, append and "
+            "prepend. As other numbers of `stats`, `stats reset` sets it to 0.", "command"),
+        Row("kvref_hits_total", "counter", "Those that found their row.", "command"),
+        Row("kvref_misses_total", "counter", "Those that found none.", "command"),
+        Row("kvref_cas_badval_total", "counter", "cas commands whose row had another number."),
+        Row("kvref_server_errors_total", "counter", "Commands that the store refused, lost or did not do in time: "
+            "replies SERVER_ERROR but those to values that are too large."),
+        Row("kvref_read_bytes_total", "counter", "Bytes that clients sent."),
+        Row("kvref_written_bytes_total", "counter", "Bytes of replies."),
+        Row("kvref_connections", "gauge", "Clients connected now."),
+        Row("kvref_connections_total", "counter", "Connections accepted."),
+        Row("kvref_batches_open", "gauge", "Connections with an open batch, as of the last second."),
+        Row("kvref_commit_seconds", "histogram", "How long the store took for a commit: fdatasync of SQLite's log, or "
+            "COMMIT of a batch or of the writes of one moment."),
+        Row("kvref_store_up", "gauge", "1 where the store answered when it was last asked, each second.", "process"),
+        Row("kvref_loop_lag_seconds", "gauge", "How late the event loop came to what it does each second.", "process"),
+        Row("kvref_reloads_total", "counter", "SIGHUP: configurations put in force, and refused ones.", "result"),
+        Row("kvref_worker_restarts_total", "counter", "Workers that ended and were replaced."),
+        Row("process_virtual_memory_bytes", "gauge", "Of all processes together; memory they share counts in each."),
+        Row("process_resident_memory_bytes", "gauge", "Likewise."),
+        Row("process_start_time_seconds", "gauge", "Of the process that listens, as UNIX time."),
+        Row("process_cpu_seconds_total", "counter", "User and system time of all processes."),
+        Row("process_open_fds", "gauge", "Descriptors of all processes."),
+        Row("process_max_fds", "gauge", "How many one process may have."),
+    )
+}  # fmt: skip
+
+
+def registry(source: Source) -> CollectorRegistry:
+    """Return what exposes a server."""
+    made = CollectorRegistry()
+    made.register(_Numbers(source))
+    return made
+
+
+class _Numbers(Collector):
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def describe(self) -> Iterable[Metric]:
+        return []  # nothing is collected to register it
+
+    def collect(self) -> Iterator[Metric]:
+        source = self._source
+        info = _gauge("kvref_info", list(source.info))
+        info.add_metric(list(source.info.values()), 1)
+        yield info
+        yield _gauge("kvref_up", value=source.tally.state is State.SERVING)
+        yield _gauge("kvref_start_time_seconds", value=source.started)
+        yield from _commands(source.totals())
+        yield _gauge("kvref_connections", value=source.connections())
+        yield from _shared(source.tally)
+        yield from _processes(source.pids())
+
+
+def _gauge(name: str, labels: list[str] | None = None, value: float | None = None) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, ROWS[name].help, value=value, labels=labels)
+
+
+def _counter(name: str, labels: list[str] | None = None, value: float | None = None) -> CounterMetricFamily:
+    return CounterMetricFamily(name, ROWS[name].help, value=value, labels=labels)
+
+
+def _labelled(name: str, numbers: dict[str, int]) -> CounterMetricFamily:
+    family = _counter(name, [ROWS[name].label])
+    for value, number in numbers.items():
+        family.add_metric([value], number)
+    return family
+
+
+def _commands(totals: dict[str, int]) -> Iterator[Metric]:
+    yield _labelled("kvref_commands_total", {name: sum(totals[each] for each in of) for name, of in _ASKED.items()})
+    yield _labelled("kvref_hits_total", {name: totals[f"{name}_hits"] for name in _FOUND})
+    yield _labelled("kvref_misses_total", {name: totals[f"{name}_misses"] for name in _FOUND})
+    yield _counter("kvref_cas_badval_total", value=totals["cas_badval"])
+    yield _counter("kvref_read_bytes_total", value=totals["bytes_read"])
+    yield _counter("kvref_written_bytes_total", value=totals["bytes_written"])
+    yield _counter("kvref_connections_total", value=totals["total_connections"])
+
+
+def _shared(tally: Tally) -> Iterator[Metric]:
+    processes = tally.processes
+    yield _counter("kvref_server_errors_total", value=sum(process.errors for process in processes))
+    yield _gauge("kvref_batches_open", value=sum(process.batches for process in processes))
+    classes, seconds = [0] * (len(BOUNDS) + 1), 0.0
+    for process in processes:
+        numbers, took = process.commits
+        classes = [one + more for one, more in zip(classes, numbers, strict=True)]
+        seconds += took
+    name = "kvref_commit_seconds"
+    commits = HistogramMetricFamily(name, ROWS[name].help)
+    bounds = [*map(str, BOUNDS), "+Inf"]
+    commits.add_metric([], [(bound, sum(classes[: n + 1])) for n, bound in enumerate(bounds)], seconds)
+    yield commits
+    up, lag = (_gauge(each, [ROWS[each].label]) for each in ("kvref_store_up", "kvref_loop_lag_seconds"))
+    for number, process in enumerate(processes, 1):
+        if process.pid:
+            up.add_metric([str(number)], process.trouble == "")
+            lag.add_metric([str(number)], round(max(process.lag, process.silence - EVERY), 6))
+    yield from (up, lag)
+    yield _labelled("kvref_reloads_total", dict(zip(("taken", "refused"), tally.reloads, strict=True)))
+    yield _counter("kvref_worker_restarts_total", value=tally.restarts)
+
+
+def _processes(pids: list[int]) -> Iterator[Metric]:
+    families: dict[str, Metric] = {}
+    for pid in pids:
+        for family in ProcessCollector(pid=partial(int, pid), registry=None).collect():
+            (sample,) = family.samples
+            known = families.get(sample.name)
+            if known is None:
+                family.documentation = ROWS[sample.name].help
+                families[sample.name] = family
+            elif sample.name not in _OF_THE_FIRST:
+                (before,) = known.samples
+                known.samples = [before._replace(value=before.value + sample.value)]
+    yield from families.values()

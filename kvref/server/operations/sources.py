@@ -1,0 +1,79 @@
+"""Where the numbers of a server are: in the one process that serves, or in the memory that its workers share."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import kvref
+from kvref.profiles import Profile
+from kvref.server.workers.counters import totals
+from kvref.storage.sqlite_file import SCHEME
+
+if TYPE_CHECKING:
+    from kvref.server.server import Server
+    from kvref.server.workers.plan import Plan
+
+
+class OneProcess:
+    """The numbers of a server of one process, for its other threads.
+
+    Args:
+        server: whose.
+        dsn: of its store.
+    """
+
+    def __init__(self, server: Server, dsn: str) -> None:
+        self._server = server
+        self.tally = server.scope.tally
+        self.started = server.started
+        self.info = _info(server.profile, dsn, 1)
+
+    def totals(self) -> dict[str, int]:
+        """Return the counters of `stats` by name."""
+        return self._server.shared.counters.totals()
+
+    def connections(self) -> int:
+        """Return how many clients are connected."""
+        return len(self._server.connections)
+
+    def pids(self) -> list[int]:
+        """Return this process."""
+        return [os.getpid()]
+
+
+class Workers:
+    """The numbers of a server of several processes, for any of them.
+
+    Args:
+        plan: with the memory that they share.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.tally = plan.tally
+        self.started = time.time() - (time.monotonic() - plan.since)
+        self.info = _info(plan.profile, plan.dsn, plan.workers)
+
+    def totals(self) -> dict[str, int]:
+        """Return the counters of `stats` by name, of all workers."""
+        return totals(self._plan.memory)
+
+    def connections(self) -> int:
+        """Return how many clients are connected."""
+        return self._plan.memory.connections()
+
+    def pids(self) -> list[int]:
+        """Return the parent and its workers; what serves the metrics themselves is left out."""
+        return [self._plan.pid, *(process.pid for process in self.tally.processes if process.pid)]
+
+
+def _info(profile: Profile, dsn: str, workers: int) -> dict[str, str]:
+    store = SCHEME if dsn.startswith(SCHEME) else "mysql://"
+    return {
+        "version": kvref.__version__,
+        "profile": profile.name,
+        "store": store.partition(":")[0],
+        "workers": str(workers),
+    }

@@ -1,0 +1,196 @@
+"""What happens seldom, counted for metrics and health: numbers that all processes of a server share.
+
+What `stats` counts is elsewhere (`semantics/stats.py`). A cell is written by one process; a number is written whole.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from bisect import bisect_left
+from enum import IntEnum
+from typing import Final
+
+from kvref.server.workers.memory import CELL, anonymous
+
+MICROSECOND: Final = 1e-6
+# Upper bounds of the classes of commits, in seconds; one more class has the rest.
+BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_LONGEST: Final = 400  # bytes of a reason
+
+
+class State(IntEnum):
+    """Where a server is in its life."""
+
+    STARTING = 0
+    SERVING = 1
+    STOPPING = 2
+
+
+class _Common(IntEnum):
+    """Cells of the process that listens."""
+
+    STATE = 0
+    RELOADED = 1
+    REFUSED = 2
+    RESTARTED = 3  # workers
+
+
+class _Cell(IntEnum):
+    """Cells of one process that serves; times are microseconds of the monotonic clock, 0: never or not now."""
+
+    PID = 0
+    BEAT = 1  # when its event loop was last seen to run
+    LAG = 2  # by how many microseconds that was late
+    BATCHES = 3  # open
+    ERRORS = 4  # replies SERVER_ERROR
+    ASKED = 5  # since when the store owes an answer
+    WELL = 6  # when the store last answered as it should
+    REASON = 7  # bytes of the text why it did not
+    SUM = 8  # microseconds that commits took
+    CLASSES = 9  # commits by duration, from here on
+
+
+_CELLS: Final = _Cell.CLASSES + len(BOUNDS) + 1
+
+
+def _now() -> int:
+    return int(time.monotonic() / MICROSECOND)
+
+
+class ProcessTally:
+    """The numbers of one process that serves."""
+
+    def __init__(self) -> None:
+        self._cells = anonymous(_CELLS * CELL).cast("Q")
+        self._reason = anonymous(_LONGEST)
+        self._lock = threading.Lock()  # commits of several threads
+
+    @property
+    def pid(self) -> int:
+        """Return its process, 0 where there is none."""
+        return self._cells[_Cell.PID]
+
+    @property
+    def batches(self) -> int:
+        """Return how many batches were open at the last beat."""
+        return self._cells[_Cell.BATCHES]
+
+    @property
+    def lag(self) -> float:
+        """Return by how many seconds the last beat was late."""
+        return self._cells[_Cell.LAG] * MICROSECOND
+
+    @property
+    def errors(self) -> int:
+        """Return how many replies were SERVER_ERROR."""
+        return self._cells[_Cell.ERRORS]
+
+    @property
+    def commits(self) -> tuple[list[int], float]:
+        """Return commits by class of duration, and the seconds that all of them took."""
+        return list(self._cells[_Cell.CLASSES :]), self._cells[_Cell.SUM] * MICROSECOND
+
+    @property
+    def silence(self) -> float:
+        """Return the seconds since the last beat."""
+        return (_now() - self._cells[_Cell.BEAT]) * MICROSECOND
+
+    @property
+    def owed(self) -> float:
+        """Return since how many seconds the store owes an answer, 0 where it does not."""
+        asked = self._cells[_Cell.ASKED]
+        return (_now() - asked) * MICROSECOND if asked else 0.0
+
+    @property
+    def trouble(self) -> str | None:
+        """Return why the store could not answer when it was last asked, empty where it could, None: not asked yet."""
+        length = self._cells[_Cell.REASON]
+        if length:
+            return bytes(self._reason[:length]).decode(errors="replace")
+        return "" if self._cells[_Cell.WELL] else None
+
+    def begin(self) -> None:
+        """Take note that this process serves."""
+        self._cells[_Cell.BEAT] = _now()
+        self._cells[_Cell.PID] = os.getpid()
+
+    def end(self) -> None:
+        """Take note that the process is gone; what it counted stays."""
+        for cell in (_Cell.PID, _Cell.BATCHES, _Cell.LAG, _Cell.ASKED, _Cell.WELL, _Cell.REASON):
+            self._cells[cell] = 0
+
+    def beat(self, late: float, batches: int) -> None:
+        """Take note that the event loop runs.
+
+        Args:
+            late: by how many seconds.
+            batches: open now.
+        """
+        self._cells[_Cell.BEAT] = _now()
+        self._cells[_Cell.LAG] = max(0, int(late / MICROSECOND))
+        self._cells[_Cell.BATCHES] = batches
+
+    def asked(self) -> None:
+        """Take note that the store is asked whether it can answer."""
+        self._cells[_Cell.ASKED] = _now()
+
+    def answered(self, reason: str = "") -> None:
+        """Take note that the store can answer, or why it cannot."""
+        text = reason.encode(errors="replace")[:_LONGEST]
+        self._cells[_Cell.REASON] = 0
+        self._reason[: len(text)] = text
+        self._cells[_Cell.REASON] = len(text)
+        self._cells[_Cell.WELL] = 0 if text else _now()
+        self._cells[_Cell.ASKED] = 0
+
+    def refused(self) -> None:
+        """Count a reply SERVER_ERROR."""
+        self._cells[_Cell.ERRORS] += 1
+
+    def committed(self, seconds: float) -> None:
+        """Count a commit; any thread may."""
+        with self._lock:
+            self._cells[_Cell.CLASSES + bisect_left(BOUNDS, seconds)] += 1
+            self._cells[_Cell.SUM] += int(seconds / MICROSECOND)
+
+
+class Tally:
+    """The numbers of a server.
+
+    Args:
+        processes: that serve.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self._cells = anonymous(len(_Common) * CELL).cast("Q")
+        self.processes = [ProcessTally() for _ in range(processes)]
+        self.watched = False  # somebody may ask: set before anything is forked
+
+    @property
+    def state(self) -> State:
+        """Return where the server is in its life."""
+        return State(self._cells[_Common.STATE])
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._cells[_Common.STATE] = state
+
+    @property
+    def reloads(self) -> tuple[int, int]:
+        """Return how many reloads put a configuration in force, and how many were refused."""
+        return self._cells[_Common.RELOADED], self._cells[_Common.REFUSED]
+
+    @property
+    def restarts(self) -> int:
+        """Return how many workers had to be replaced."""
+        return self._cells[_Common.RESTARTED]
+
+    def reloaded(self, *, taken: bool) -> None:
+        """Count a reload."""
+        self._cells[_Common.RELOADED if taken else _Common.REFUSED] += 1
+
+    def restarted(self) -> None:
+        """Count a worker that ended and is replaced."""
+        self._cells[_Common.RESTARTED] += 1

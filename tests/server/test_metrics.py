@@ -1,0 +1,227 @@
+"""`/metrics` and `/healthz` of a running server."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from database import database_or_skip, stopped
+from http_client import AT, fetch, metrics, port_of, wait_for_health
+from serving import Served, ask, serving
+
+from kvref.server.operations.metrics import ROWS
+
+README = Path(__file__).parent.parent.parent / "README.md"
+BEGIN, END = "<!-- metrics: as exposed -->", "<!-- end of metrics -->"
+SQL_SERVERS = ("mysql-8.0", "mariadb")
+
+
+@pytest.fixture(params=["1", "2"], ids=["one process", "two workers"])
+def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path / "s.sqlite", *AT, "--workers", request.param) as server:
+        wait_for_health(server, 200, "ok")
+        yield server
+
+
+def test_the_table_of_the_readme_is_what_is_exposed(served: Served) -> None:
+    text = fetch(served, "/metrics")[1]
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\w+)$", text, re.MULTILINE))
+    helps = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.MULTILINE))
+    labels = dict(re.findall(r"^(\w+)\{(\w+)=", text, re.MULTILINE)) | {"kvref_info": "…"}
+    lines = [
+        f"| `{name}` | {kinds[name]} | {labels.get(name, '')} | {helps[name]} |"
+        for name in ROWS  # in the order in which they are explained
+    ]
+    assert set(kinds) == set(ROWS)
+    table = "\n".join(["", "| metric | kind | label | what it says |", "|---|---|---|---|", *lines, ""])
+    assert README.read_text().partition(BEGIN)[2].partition(END)[0] == f"\n{table}\n"
+
+
+def test_what_clients_do_is_counted(served: Served) -> None:
+    before = metrics(served)
+    with served.connect() as client, served.connect() as other:
+        ask(client, b"set a 0 0 1\r\n1\r\nget a AA nope\r\nincr a 1\r\nincr nope 1\r\ndelete a\r\n")
+        ask(other, b"gets AA\r\ncas AA 0 0 1 999\r\nx\r\ntouch nope 0\r\n")
+        assert ask(other, b"set t 0 0 2000000\r\n" + b"x" * 2_000_000 + b"\r\n").startswith(b"SERVER_ERROR")
+        during = metrics(served)
+        assert during["kvref_connections"] == 2
+    made = {name: value - before.get(name, 0) for name, value in during.items()}
+    commands = {
+        name: made[f'kvref_commands_total{{command="{name}"}}']
+        for name in ("get", "set", "cas", "delete", "incr", "decr", "touch", "flush")
+    }
+    # The set that was too large is none, as in `stats`.
+    assert commands == {"get": 4, "set": 1, "cas": 1, "delete": 1, "incr": 2, "decr": 0, "touch": 1, "flush": 0}
+    assert (made['kvref_hits_total{command="get"}'], made['kvref_misses_total{command="get"}']) == (3, 1)
+    assert (made['kvref_hits_total{command="incr"}'], made['kvref_misses_total{command="touch"}']) == (1, 1)
+    assert made["kvref_cas_badval_total"] == 1
+    assert made["kvref_server_errors_total"] == 0  # nor did the store refuse it
+    assert made["kvref_connections_total"] == 2
+    assert made["kvref_read_bytes_total"] > 2_000_000
+    assert made["kvref_written_bytes_total"] > 50
+    assert made["kvref_commit_seconds_count"] >= 1
+    assert made['kvref_commit_seconds_bucket{le="+Inf"}'] == made["kvref_commit_seconds_count"]
+    assert made["kvref_commit_seconds_sum"] > 0
+    assert during["process_resident_memory_bytes"] > 10e6
+    assert abs(during["kvref_start_time_seconds"] - time.time()) < 60
+
+
+def test_what_the_store_cannot_do_is_counted(served: Served) -> None:
+    with closing(sqlite3.connect(served.store)) as database, served.connect() as client:
+        database.execute("DROP TABLE demo_test")
+        assert ask(client, b"get AA\r\nset k 0 0 1\r\n1\r\n").count(b"SERVER_ERROR") == 2
+    assert metrics(served)["kvref_server_errors_total"] == 2
+
+
+def test_reloads_are_counted(served: Served) -> None:
+    served.reload()
+    wanted = {'kvref_reloads_total{result="taken"}': 1, 'kvref_reloads_total{result="refused"}': 0}
+    assert wanted.items() <= metrics(served).items()
+
+
+def test_open_batches_are_shown(tmp_path: Path) -> None:
+    options = (*AT, "--set", "daemon_memcached_w_batch_size=9", "--set", "innodb_api_bk_commit_interval=100")
+    with serving(tmp_path / "s.sqlite", *options) as served, served.connect() as client:
+        assert ask(client, b"set a 0 0 1\r\n1\r\n") == b"STORED\r\n"
+        time.sleep(1.2)  # as of the last second
+        assert metrics(served)["kvref_batches_open"] == 1
+
+
+def test_openmetrics(served: Served) -> None:
+    text = fetch(served, "/metrics", Accept="application/openmetrics-text; version=1.0.0")[1]
+    assert text.endswith("# EOF\n")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/", 404), ("GET", "/metrics/", 404), ("GET", "/healthz?verbose", 200), ("HEAD", "/healthz", 200),
+        ("POST", "/metrics", 405), ("BREW", "/healthz", 405), ("DELETE", "/no", 405), ("GET", "/" + "x" * 70_000, 414),
+    ],
+)  # fmt: skip
+def test_other_questions(tmp_path: Path, method: str, path: str, status: int) -> None:
+    with serving(tmp_path / "s.sqlite", *AT) as served:
+        wait_for_health(served, 200, "ok")
+        found, text = fetch(served, path, method)
+        assert (found, text == "") == (status, method == "HEAD")
+
+
+def test_slow_clients_hold_up_nobody(served: Served) -> None:
+    port = port_of(served)
+    with ExitStack() as stack:
+        slow = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)) for _ in range(30)]
+        for each in slow:
+            each.sendall(b"GET /metrics HT")
+        assert fetch(served, "/healthz")[0] == 200
+        more = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)) for _ in range(30)]
+        for each in slow:
+            each.sendall(b"TP/1.1\r\nX: ")
+        # Those that find no place are closed at once, the others when their time is over, whatever they send.
+        for each in (*more, *slow):
+            assert each.recv(100) == b""
+        with served.connect() as client:
+            assert ask(client, b"get AA\r\n").startswith(b"VALUE")
+    assert fetch(served, "/healthz")[0] == 200
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(AssertionError) as refused:
+        at = f"127.0.0.1:{taken.getsockname()[1]}"
+        with serving(tmp_path / "s.sqlite", "--metrics", at):
+            pass
+    assert f"cannot listen on {at}: Address already in use: choose another --metrics" in str(refused.value)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("name", SQL_SERVERS)
+def test_health_follows_the_database(name: str, workers: str) -> None:
+    with (
+        database_or_skip(name) as database,
+        serving(f"{database.dsn}?timeout=4", *AT, "--workers", workers) as served,
+    ):
+        wait_for_health(served, 200, "ok")
+        database.kill()
+        assert wait_for_health(served, 503, "the store cannot be used: store mysql://").count("\n") == 1
+        assert metrics(served)['kvref_store_up{process="1"}'] == 0
+        database.start()
+        wait_for_health(served, 200, "ok")
+        with stopped(database):
+            wait_for_health(served, 503, "the store has not answered for")
+            assert fetch(served, "/metrics")[0] == 200
+        wait_for_health(served, 200, "ok")
+        with served.connect() as client:
+            assert ask(client, b"get AA\r\n").startswith(b"VALUE")
+
+
+def test_health_follows_the_file(served: Served) -> None:
+    path = Path(served.store)
+    path.rename(path.with_suffix(".gone"))
+    wait_for_health(served, 503, "the store cannot be used")
+    path.with_suffix(".gone").rename(path)
+    wait_for_health(served, 200, "ok")
+
+
+def test_health_while_clients_are_waited_for(served: Served) -> None:
+    with served.connect() as client:
+        assert ask(client, b"set big 0 0 1000\r\n" + b"v" * 1000 + b"\r\n") == b"STORED\r\n"
+        client.sendall(b"get " + b"big " * 30_000 + b"\r\n")  # and is never read
+        time.sleep(0.5)
+        served.process.send_signal(signal.SIGTERM)
+        wait_for_health(served, 503, "the server is stopping")
+        assert metrics(served)["kvref_up"] == 0
+    assert served.process.wait(timeout=20) == 0
+
+
+def children(pid: int) -> dict[int, str]:
+    """Return the children of a process, each with its command line's last word or the names of its threads."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {int(each): " ".join(_threads(int(each))) for each in found}
+
+
+def _threads(pid: int) -> list[str]:
+    return [path.read_text().strip() for path in Path(f"/proc/{pid}/task").glob("*/comm")]
+
+
+def test_a_worker_that_hangs_is_noticed(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *AT, "--workers", "2") as served:
+        wait_for_health(served, 200, "ok")
+        worker = min(children(served.process.pid))
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            wait_for_health(served, 503, f"process {worker} has done nothing for")
+        finally:
+            os.kill(worker, signal.SIGCONT)
+        wait_for_health(served, 200, "ok")
+        os.kill(worker, signal.SIGKILL)
+        served.wait_for("is started again")
+        assert metrics(served)["kvref_worker_restarts_total"] == 1
+
+
+def test_what_serves_metrics_of_workers_is_replaced(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *AT, "--workers", "2") as served:
+        wait_for_health(served, 200, "ok")
+        exporter = max(children(served.process.pid))
+        os.kill(exporter, signal.SIGKILL)
+        served.wait_for("the process that serves metrics has ended")
+        deadline = time.monotonic() + 10
+        while max(children(served.process.pid)) == exporter and time.monotonic() < deadline:
+            time.sleep(0.05)
+        wait_for_health(served, 200, "ok")
+        served.process.kill()
+        served.process.wait(timeout=10)
+        while time.monotonic() < deadline + 10:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port_of(served))):
+                    break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the metrics outlived their server")
