@@ -90,7 +90,9 @@ class Loaded:
 
     def __init__(self, text: str, file: Path) -> None:
         found = _VERSION.search(text)
-        self.translator = Translator(DEFAULT_VERSION if found is None else found[1])
+        self.version = "" if found is None else found[1]
+        self.translator = Translator(self.version or DEFAULT_VERSION)
+        self.configured = False
         self.texts: dict[tuple[str, str], str] = {}
         self.views: set[tuple[str, str]] = set()
         self.triggers: dict[tuple[str, str], list[str]] = {}
@@ -124,6 +126,7 @@ class Loaded:
         elif kind == "trigger":
             self.triggers.setdefault(key, []).append(split_name(found["trigger"], "")[1])
         elif kind == "table" or key[0] == CONFIGURATION:
+            self.configured |= kind == "rows"
             self._run(kind, key, f"{text[: found.start('name')]}{quoted(*key)}{text[found.end('name') :]}", connection)
 
     def _run(self, kind: str, key: tuple[str, str], text: str, connection: sqlite3.Connection) -> None:
@@ -148,6 +151,7 @@ class DumpSource:
 
     def __init__(self, path: Path, source: SQLiteSource, loaded: Loaded) -> None:
         self.name = str(path)
+        self.version = loaded.version
         self._source = source
         self._loaded = loaded
         self.notes = [f"skipped, as no mapping depends on it: {each}" for each in dict.fromkeys(loaded.skipped)]
@@ -196,7 +200,7 @@ class DumpCatalog:
         self._loaded = loaded
 
     def containers(self) -> list[Container]:
-        """Return all rows; raises ConfigError where the table is missing."""
+        """Return all rows; raises ConfigError where the table is missing, or the dump has no rows at all."""
         key = (CONFIGURATION, "containers")
         if reason := self._loaded.unread.get(key):
             raise ConfigError(f"containers cannot be read from the dump: {reason}")
@@ -204,6 +208,8 @@ class DumpCatalog:
             raise ConfigError(
                 f"the dump has no table {CONFIGURATION}.containers: mysqldump --databases {CONFIGURATION} … has it"
             )
+        if not self._loaded.configured:
+            raise ConfigError(f"the dump has no row of {CONFIGURATION}: make it without --no-data")
         return self._catalog.containers()
 
     def options(self) -> dict[str, bytes | None]:

@@ -26,6 +26,8 @@ USABLE: Final = "usable"
 UNUSABLE: Final = "unusable"
 UNSEEN: Final = "not to be seen"
 KVREF: Final = "kvref"
+# Which profile a server's own plugin has; of 5.7 none was ever observed.
+PLUGINS: Final = {"5.6": "mysql-5.6", "5.7": "", **dict.fromkeys(("8.0", "8.1", "8.2"), "mysql-8.0")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,17 @@ def examine(source: Source, profile: Profile) -> Report:
     return Report(
         source.name, profile.name, seen.refused, own.refused, tuple(seen.problems), seen.why(),
         configuration.findings(options, profile.name), tuple(_report(row, seen, own, options) for row in rows),
-        tuple(source.notes),
+        (*source.notes, *_of_another_version(source.version, profile.name)),
     )  # fmt: skip
+
+
+def _of_another_version(version: str, profile: str) -> list[str]:
+    series = ".".join(version.split(".")[:2])
+    if series not in PLUGINS or profile in {KVREF, PLUGINS[series]}:
+        return []
+    own = PLUGINS[series]
+    advice = f"--profile {own} foresees its plugin" if own else "no profile foresees its plugin, look with both"
+    return [f"the server is MySQL {version}, and this is profile {profile}: {advice}"]
 
 
 class _Seen:

@@ -34,6 +34,8 @@ class Source(Protocol):
     """For people: the DSN without its password, or the file."""
     notes: list[str]
     """What could not be looked at, or was left out."""
+    version: str
+    """Of the MySQL server, as in `8.0.33`; "" where it is none or not known."""
 
     def catalog(self, profile: Profile) -> Catalog:
         """Return the tables as a profile reads them."""
@@ -96,6 +98,7 @@ class SQLiteSource:
     def __init__(self, name: str, connection: sqlite3.Connection) -> None:
         self.name = name
         self.notes: list[str] = []
+        self.version = ""
         self._connection = connection
         self._names: SQLiteCatalog | None = None
 
@@ -137,6 +140,10 @@ class _MySQLSource:
     def __init__(self, name: str, connection: Connection[Cursor]) -> None:
         self.name = name
         self.notes: list[str] = []
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT VERSION()")
+            said = "".join(str(row[0]) for row in cursor.fetchall())
+        self.version = "" if "MariaDB" in said else said
         self._connection = connection
 
     def catalog(self, profile: Profile) -> Catalog:

@@ -139,6 +139,27 @@ def test_what_sqlite_does_not_hold(tmp_path: Path) -> None:
     assert (found["fulltext"], found["checks"], found["triggers"]) == (["f"], ["c"], ["r"])
 
 
+@pytest.mark.parametrize(
+    ("version", "profile", "notes"),
+    [
+        ("5.6.14", "mysql-8.0", ["the server is MySQL 5.6.14, and this is profile mysql-8.0: --profile mysql-5.6 foresees its plugin"]),
+        ("5.7.44", "mysql-8.0", ["the server is MySQL 5.7.44, and this is profile mysql-8.0: no profile foresees its plugin, look with both"]),
+        ("5.6.14", "mysql-5.6", []),
+        ("5.6.14", "kvref", []),
+    ],
+)  # fmt: skip
+def test_the_profile_of_another_version(tmp_path: Path, version: str, profile: str, notes: list[str]) -> None:
+    text = f"-- Server version\t{version}-log\nUSE innodb_memcache;\n{CONFIGURATION}"
+    assert record(tmp_path, text, "--profile", profile)["notes"] == notes
+
+
+def test_a_dump_without_rows(tmp_path: Path) -> None:
+    text = "".join(f"{line}\n" for line in CONFIGURATION.splitlines() if not line.startswith("INSERT"))
+    (tmp_path / "x.sql").write_text(f"USE innodb_memcache;\n{text}")
+    found = CliRunner().invoke(main, ["doctor", str(tmp_path / "x.sql")])
+    assert (found.exit_code, "has no row of innodb_memcache: make it without --no-data" in found.output) == (2, True)
+
+
 def test_no_dump(tmp_path: Path) -> None:
     run = CliRunner().invoke
     missing = run(main, ["doctor", str(tmp_path / "none.sql")])

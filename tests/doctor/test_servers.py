@@ -109,6 +109,8 @@ def test_a_server(shop: SQLServer) -> None:
 
 def test_a_server_whose_rows_are_all_good(database: SQLServer) -> None:
     assert record("--store", database.dsn)["exit_code"] == 0
+    notes = record("--store", database.dsn, "--profile", "mysql-5.6")["notes"]
+    assert ["the server is MySQL 8.0.33" in note for note in notes] == [True] * (database.version == "8.0.33")
 
 
 def test_a_dump_is_told_as_its_server(shop: SQLServer, mysqldump: Path, tmp_path: Path) -> None:
