@@ -72,6 +72,7 @@ def shell(request: pytest.FixtureRequest, programs: Path, tmp_path: Path) -> Ite
 
 @pytest.mark.live
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_every_command_of_the_guide(shell: tuple[str, Shell]) -> None:
     profile, bash = shell
     for block in BLOCKS:
@@ -141,11 +142,12 @@ def test_a_command_that_fails_ends_the_guide(tmp_path: Path) -> None:
 
 
 @pytest.mark.live
-def test_a_server_without_the_plugin_refuses_its_options() -> None:
-    with sql_server_or_skip("mysql-9.7", ["--innodb_api_trx_level=0", "--loose_daemon_memcached_w_batch_size=1"]):
+@pytest.mark.parametrize("name", ["mysql-8.0", "mysql-9.7"])
+def test_a_server_without_the_plugin_refuses_its_options(name: str) -> None:
+    with sql_server_or_skip(name, ["--innodb_api_trx_level=0", "--loose_daemon_memcached_w_batch_size=1"]):
         pass
     with (
         pytest.raises(TargetError, match="unknown variable 'daemon_memcached_w_batch_size=1'"),
-        sql_server("mysql-9.7", ["--daemon_memcached_w_batch_size=1"]),
+        sql_server(name, ["--daemon_memcached_w_batch_size=1"]),
     ):
         pass
