@@ -1,0 +1,84 @@
+"""Fuzz of live servers: a short run of each, in full length where KVREF_FAULT_LENGTH is full."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from live import missing_skips
+
+from fuzz.messages import Source, binary, text
+from fuzz.record import FULL
+from fuzz.replies import BinaryReplies, MalformedError, TextReplies
+from fuzz.runs import RUNS, Run, held
+
+MESSAGES = 10_000_000 if FULL else 60_000
+FEWEST = 3_000
+
+
+@pytest.mark.live
+@pytest.mark.timeout(3600 if FULL else 120)
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_any_messages(run: Run) -> None:
+    with missing_skips():
+        serving = run.serving()
+        served = serving.__enter__()
+    try:
+        messages = max(FEWEST, int(MESSAGES * run.share))
+        figures = held(run, served, messages, 20 if FULL else 7, lambda _: None)
+    finally:
+        serving.__exit__(None, None, None)
+    assert figures.messages >= messages
+    assert figures.replies > messages / 10
+    assert figures.neighbour_replies > 10
+
+
+WELL = [
+    b"STORED\r\nVALUE k 0 6\r\na\r\nb\0\xff\r\nEND\r\nSERVER_ERROR x y\r\n12\r\nSTAT a b\r\nEND\r\n",
+    b"VALUE a\r 1 2 3\r\nxy\r\nEND\r\nVA 2 t-1 kx\r\n\r\n\r\nHD Oabc\r\nEN\r\nNF k\xff\r\nME k exp=-1 la=3\r\nMN\r\n",
+    b"VALUE k 0 0\r\n\r\nEND\r\nERROR\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("said", WELL)
+def test_the_reader_takes_what_is_well_formed_in_any_pieces(said: bytes) -> None:
+    for step in (1, 3, len(said)):
+        reader = TextReplies()
+        for at in range(0, len(said), step):
+            reader.feed(said[at : at + step])
+        reader.end()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"STORE\r\n", b"VALUE k 0 3\r\nabcd\r\nEND\r\n", b"STORED\r\nxSTORED\r\n", b"VALUE k 0 3\r\nab", b"END\n",
+        b"VALUE  0 3\r\nabc\r\n", b"VA 3\r\nab\r\n\r\n", b"STORED", b"-1\r\n",
+    ],
+)  # fmt: skip
+def test_the_reader_refuses_what_is_not(said: bytes) -> None:
+    reader = TextReplies()
+    with pytest.raises(MalformedError):
+        reader.feed(said)
+        reader.end()
+
+
+def test_the_reader_of_frames() -> None:
+    frame = b"\x81\x00\x00\x01\x04\x00\x00\x00\x00\x00\x00\x07" + bytes(12) + b"\0\0\0\0kxy"
+    for wrong in (b"\x80" + frame[1:], frame[:8] + b"\0\0\0\4" + frame[12:], frame[:5] + b"\1" + frame[6:], frame[:-1]):
+        reader = BinaryReplies()
+        with pytest.raises(MalformedError):
+            reader.feed(wrong)
+            reader.end()
+    reader = BinaryReplies()
+    for byte in frame * 2:
+        reader.feed(bytes([byte]))
+    reader.end()
+    assert reader.count == 2
+
+
+def test_a_seed_gives_the_same_messages_again() -> None:
+
+    for make in (text, binary):
+        one, other = (Source(random.Random(3), make) for _ in range(2))
+        assert [one.block(64) for _ in range(50)] == [other.block(64) for _ in range(50)]
