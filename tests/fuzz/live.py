@@ -168,7 +168,7 @@ class Fuzz:
             self.figures.messages += count
             if client.reader is None and client.waiting:
                 is_binary = client.waiting[0] == 0x80
-                client.reader = BinaryReplies() if is_binary else TextReplies(empty_keys=self._plugin)
+                client.reader = BinaryReplies() if is_binary else TextReplies(plugin=self._plugin)
         most = self._rng.randrange(1, 40) if client.bytewise else self._rng.choice((1 << 20, 1 << 20, 1 << 20, 1000, 7))
         client.waiting = client.waiting[client.socket.send(client.waiting[:most]) :]
 
@@ -177,7 +177,10 @@ class Fuzz:
             self._close(client, whole=False)
             return
         client.sent_all, client.since = True, time.monotonic()
-        client.socket.shutdown(socket.SHUT_WR)
+        try:
+            client.socket.shutdown(socket.SHUT_WR)
+        except OSError as error:  # the server has ended it, and reset what it could not read
+            raise ConnectionResetError from error
         self._selector.modify(client.socket, selectors.EVENT_READ, client)
 
     def _close(self, client: _Client, *, whole: bool) -> None:

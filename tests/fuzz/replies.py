@@ -7,7 +7,10 @@ import struct
 from typing import Final
 
 # Words in front of a line end. A key may hold anything but a blank and LF.
-_BLOCK: Final = re.compile(rb"VALUE [^ \n]{0,250} \d{1,10} (\d{1,8})(?: \d{1,20})?\r\n|VA (\d{1,8})(?: [^\r\n ]+)*\r\n")
+_REST: Final = rb" \d{1,10} (\d{1,8})(?: \d{1,20})?\r\n|VA (\d{1,8})(?: [^\r\n ]+)*\r\n"
+_BLOCK: Final = re.compile(rb"VALUE [^ \n]{1,250}" + _REST)
+# In a range the plugin answers integer keys as they are stored, and keys that it has cut to nothing (`range.answers`).
+_BLOCK_OF_PLUGIN: Final = re.compile(rb"VALUE [\s\S]{0,250}?" + _REST)
 _LINE: Final = re.compile(
     rb"(?:END|STORED|NOT_STORED|EXISTS|NOT_FOUND|DELETED|TOUCHED|OK|RESET|SUCCEED|ERROR|\d{1,20} *"
     rb"|CLIENT_ERROR [^\r\n]+|SERVER_ERROR [^\r\n]+|VERSION [^\r\n]+|STAT [^\r\n]+|PREFIX [^\n]+|ITEM [^\n]+"
@@ -26,11 +29,11 @@ class TextReplies:
     """Read replies of one connection in the text protocol; `count` is of those that were whole.
 
     Args:
-        empty_keys: a range may answer a row whose key is empty, as it does in the plugin's profiles, which cut keys.
+        plugin: it answers as the plugin does.
     """
 
-    def __init__(self, *, empty_keys: bool = False) -> None:
-        self._empty_keys = empty_keys
+    def __init__(self, *, plugin: bool = False) -> None:
+        self._block = _BLOCK_OF_PLUGIN if plugin else _BLOCK
         self._rest = b""
         self.count = 0
 
@@ -42,12 +45,10 @@ class TextReplies:
             if line is not None:
                 at, self.count = line.end(), self.count + 1
                 continue
-            block = _BLOCK.match(data, at)
+            block = self._block.match(data, at)
             if block is None:
                 self._check_open(data, at)
                 break
-            if block[0].startswith(b"VALUE  ") and not self._empty_keys:
-                raise MalformedError(f"an empty key: {data[at : at + 200]!r}")
             end = block.end() + int(block[1] or block[2])
             if len(data) < end + 2:
                 break
