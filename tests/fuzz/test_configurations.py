@@ -21,7 +21,7 @@ from fuzz.record import FULL, record
 from fuzz.replies import BinaryReplies
 from kvref.targets import SQLServer
 
-EXAMPLES = 2000 if FULL else 40
+EXAMPLES = 2000 if FULL else 50
 NOOP = struct.pack(">BBHxxxxIIQ", 0x81, 0x0A, 0, 0, 77, 0)
 COLUMNS = ("k VARCHAR(100) NOT NULL PRIMARY KEY", "v VARCHAR(100)", *("{} INT NOT NULL DEFAULT 0",) * 3)
 PLAIN = Container("aaa", "test", "plain", "k", "v", "0", "0", "0", "PRIMARY")
@@ -47,6 +47,7 @@ class OverSQLite:
 
     def __init__(self, path: Path) -> None:
         self.db = sqlite3.connect(path, isolation_level=None, timeout=30)
+        self.db.execute("PRAGMA ignore_check_constraints = ON")  # any word may stand for a policy
         for name in (*TABLES, "plain", SENTINEL):
             self.db.execute(f"CREATE TABLE {table(name, chr(34))} ({columns(chr(34))})")
         self._fill()
@@ -82,6 +83,7 @@ class OverMySQL:
     def __init__(self, server: SQLServer) -> None:
         self.db = server.connect(60)
         with self.db.cursor() as cursor:
+            cursor.execute("SET SESSION sql_mode = ''")  # what a column does not take is cut, and not refused
             for name in (*TABLES, "plain", SENTINEL):
                 cursor.execute(
                     f"CREATE TABLE test.{table(name, '`')} ({columns('`')}) ENGINE = InnoDB".replace("%", "%%")
@@ -102,7 +104,7 @@ class OverMySQL:
                 cursor.executemany(
                     f"INSERT INTO innodb_memcache.cache_policies VALUES ({', '.join(['%s'] * 5)})", wanted.policies
                 )
-        except pymysql.MySQLError:  # too long for a column, or the same as another in its collation
+        except pymysql.MySQLError:  # the same name as another in its collation, or a NULL
             self.db.rollback()
             return False
         self.db.commit()
@@ -192,7 +194,7 @@ def test_any_configuration(kind: str, tmp_path: Path) -> None:
             assert tables.look() == before, wanted
 
         try_one()
-        assert tried > EXAMPLES / 4
+        assert tried > EXAMPLES / 2
         assert reloaded > tried / 8
         assert tables.write(Configuration([PLAIN], OPTIONS, [POLICY], plain=True))
         served.reload()
