@@ -24,9 +24,12 @@ class Descriptors:
         connection = transport.get_extra_info("socket")
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         # The system gives the lowest one that is free, so that the last one comes when all are used.
-        if connection is None or connection.fileno() + 1 < limit:
-            return
+        if connection is not None and connection.fileno() + 1 >= limit:
+            self.none_left()
+
+    def none_left(self) -> None:
+        """Tell that further connections are turned away."""
         now = time.monotonic()
         if self._told is None or now - self._told >= TELL_EVERY:
             self._told = now
-            _log.error("all %d descriptors are in use: further connections are closed: raise `ulimit -n`", limit)
+            _log.error("connections are closed at once: this process has no descriptor left: raise `ulimit -n`")

@@ -100,7 +100,6 @@ class Worker:
         self._scope = scope
         self._channel = channel
         self._stop = asyncio.Event()
-        self._full = False  # the last connection found no descriptor
         self._running: set[asyncio.Task[None]] = set()
         self._read: tuple[dict[str, int], Directory, list[Users | None]] | None = None
 
@@ -146,16 +145,13 @@ class Worker:
         task.add_done_callback(self._running.discard)
 
     def _refuse(self) -> None:
-        if not self._full:
-            _log.error("connections are refused: this process has no descriptor left: raise `ulimit -n`")
-        self._full = True
+        self._server.descriptors.none_left()
         self._scope.taken += 1
         self._server.publish()
 
     async def _take(self, handed: Handed) -> None:
         connection, listener = handed.connection, self._server.listeners[handed.listener]
         connection.settimeout(0)
-        self._full = False
         self._scope.taken += 1
         make = partial(Connection, self._server, listener)
         try:

@@ -1,0 +1,71 @@
+"""The database behind kvref is killed and comes back, or hangs for a while, under load."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from database import sql
+from faults.description import Fault, of
+from faults.steady import all_fail, all_go_on, writing
+from faults.stores import Store
+from serving import serving
+
+from kvref.targets import SQLServer
+
+pytestmark = pytest.mark.live
+LOCK_WAIT = 1
+TIMEOUT = 2
+# A command waits for a connection, and then for its answer, as long as this each; and it may have to wait for its turn.
+LONGEST = 2 * (LOCK_WAIT + TIMEOUT) + 2
+GOES_ON = 5.0  # seconds from the return of the database to the next success of every connection
+CAUSE = re.compile(r"connect|connection|no answer from the database|it is not known whether it was written|shutdown")
+
+
+def survive(fault: Fault, store: Store, begins: Callable[[], None], ends: Callable[[], None]) -> None:
+    """Let the database go and come back under load, again and again, and hold its rows against what was acknowledged."""
+    options = ("--set", f"innodb_lock_wait_timeout={LOCK_WAIT}")
+    with serving(f"{store.dsn}?timeout={TIMEOUT}", *options) as served:
+        with writing(served, fault) as writers:
+            for _ in range(fault.size):
+                all_go_on(writers, GOES_ON)
+                time.sleep(0.3)
+                begins()
+                all_fail(writers, LONGEST)
+                time.sleep(0.5)
+                ends()
+                fault.most("back_after_s", all_go_on(writers, GOES_ON))
+                fault.cycles += 1
+        said = {text for writer in writers for text in writer.errors}
+        assert not [text for text in said if not CAUSE.search(text)], said
+        assert fault.figures["longest_answer_s"] <= LONGEST
+        found = [text for writer in writers for text in writer.wrong_rows(store.rows())]
+        fault.lost += len(found)
+        assert found == []
+
+
+@of("database-killed-mysql-8.0", "database-killed-mariadb")
+def test_the_database_is_killed_and_comes_back(fault: Fault, store: Store) -> None:
+    assert store.server is not None
+    survive(fault, store, store.server.kill, store.server.start)
+
+
+@of("database-stopped-mysql-8.0", "database-stopped-mariadb")
+def test_the_database_hangs_and_goes_on(fault: Fault, store: Store) -> None:
+    assert store.server is not None
+    pid = process_of(store.server)
+    try:
+        survive(fault, store, lambda: os.kill(pid, signal.SIGSTOP), lambda: os.kill(pid, signal.SIGCONT))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def process_of(server: SQLServer) -> int:
+    """Return the number of a server's process."""
+    ((file,),) = sql(server, "SELECT @@pid_file")
+    return int(Path(file).read_text())

@@ -1,0 +1,149 @@
+"""Kill -9 of kvref at any moment of a load, and its start on the same store."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import pytest
+from faults.description import Fault, of
+from faults.load import Client, Mix, Numbers, differences, fetch
+from faults.processes import children
+from faults.stores import Store
+from serving import Served, ask, serving
+
+CLIENTS = 4
+LONGEST_LOAD = 0.12  # seconds between the first answers and the kill
+SETTLED = 20.0  # seconds in which a database must have noticed that the client of an open transaction is gone
+WORKERS = ("--workers", "2")
+
+pytestmark = pytest.mark.live
+
+
+class Kills:
+    """One kill after another on one store; each round has keys of its own, which all stay to the end."""
+
+    def __init__(self, fault: Fault, store: Store, mix: Mix | None = None, batch: int = 1) -> None:
+        self._fault = fault
+        self._store = store
+        self._mix = mix or Mix()
+        self._batch = batch
+        self._random = random.Random(fault.id)
+        self._numbers = Numbers()
+        self._rounds: list[list[Client]] = []
+
+    def play(self, *options: str) -> None:
+        """Kill the server and start it again, as often as the run's length says; options are of `kvref serve`."""
+        with ExitStack() as stack:
+            served = stack.enter_context(serving(self._store.dsn, *options))
+            for _ in range(self._fault.size):
+                clients = self.begin(served)
+                served.process.kill()
+                self.ended(clients)
+                stack.close()
+                served = stack.enter_context(serving(self._store.dsn, *options))
+                self.check(served)
+        self.check_all()
+
+    def begin(self, served: Served) -> list[Client]:
+        """Begin to write on several connections; returns some moment after the first answers."""
+        number = len(self._rounds)
+        if self._mix.counts:
+            with served.connect() as client:
+                assert ask(client, b"set %d.all 0 0 1\r\n0\r\n" % number) == b"STORED\r\n"
+        clients = [
+            Client(served.connect(), f"{number}.{who}", number * CLIENTS + who, self._numbers, self._mix)
+            for who in range(CLIENTS)
+        ]
+        self._rounds.append(clients)
+        for client in clients:
+            client.start()
+        deadline = time.monotonic() + 20
+        while not all(client.acknowledged for client in clients):
+            assert time.monotonic() < deadline, "not every connection was answered"
+            time.sleep(0.001)
+        time.sleep(self._random.uniform(0, LONGEST_LOAD))
+        return clients
+
+    def ended(self, clients: Sequence[Client]) -> None:
+        """Wait for the end of connections whose server is gone."""
+        for client in clients:
+            client.join(timeout=30)
+            assert not client.is_alive(), "a connection outlived its server"
+
+    def check(self, served: Served) -> None:
+        """Hold what the server has now of the last round against what was acknowledged."""
+        clients = self._rounds[-1]
+        deadline = time.monotonic() + SETTLED
+        with served.connect() as client:
+            while True:
+                keys = [key for each in clients for key in each.keys]
+                rows = fetch(client, [*keys, clients[0].shared])
+                if not (found := differences(clients, rows, self._batch)) or time.monotonic() > deadline:
+                    break
+                time.sleep(0.05)
+        self._fault.cycles += 1
+        self._fault.acknowledged += sum(each.acknowledged for each in clients)
+        self._fault.add("unanswered", sum(len(each.steps) - each.acknowledged for each in clients))
+        self._fault.lost += len(found)
+        assert found == []
+
+    def check_all(self) -> None:
+        """Hold what SQL sees of all rounds against what was acknowledged."""
+        rows = self._store.rows()
+        found = [text for clients in self._rounds for text in differences(clients, rows, self._batch)]
+        self._fault.lost += len(found)
+        assert found == []
+
+
+@of("kill-sqlite", "kill-mysql-8.0", "kill-mariadb", "kill-parent")
+def test_kvref_is_killed(fault: Fault, store: Store) -> None:
+    Kills(fault, store).play(*(WORKERS if fault.id == "kill-parent" else ()))
+
+
+@of("kill-worker")
+def test_a_worker_is_killed(fault: Fault, store: Store) -> None:
+    kills = Kills(fault, store)
+    with serving(store.dsn, *WORKERS) as served:
+        for number in range(fault.size):
+            clients = kills.begin(served)
+            os.kill(children(served.process.pid)[number % 2], signal.SIGKILL)
+            deadline = time.monotonic() + 20
+            while all(client.is_alive() for client in clients):
+                assert time.monotonic() < deadline, "no connection has ended"
+                time.sleep(0.001)
+            before = {client: client.acknowledged for client in clients}
+            while any(client.is_alive() and client.acknowledged == count for client, count in before.items()):
+                assert time.monotonic() < deadline, "the other worker stands still"
+                time.sleep(0.001)
+            assert any(client.is_alive() for client in clients)
+            for client in clients:
+                client.stop()
+            kills.ended(clients)
+            kills.check(served)
+            begun = time.monotonic()
+            while "".join(served.log).count("is started again") <= number:
+                assert time.monotonic() < begun + 20, "no new worker"
+                time.sleep(0.01)
+    kills.check_all()
+
+
+@of("kill-batches-sqlite", "kill-batches-mysql-8.0", "kill-batches-mariadb")
+def test_kvref_is_killed_in_batches(fault: Fault, store: Store) -> None:
+    batch = 32
+    kills = Kills(fault, store, Mix(counts=False, asks=False), batch)
+    options = ("--set", f"daemon_memcached_w_batch_size={batch}", "--set", "innodb_api_bk_commit_interval=100000")
+    kills.play(*options)
+    # What is idle for the interval is committed, full or not.
+    interval = ("--set", "innodb_api_bk_commit_interval=1")
+    with serving(store.dsn, *options[:2], *interval) as served, served.connect() as client:
+        assert ask(client, b"set idle 0 0 1\r\n1\r\nset idle 0 0 1\r\n2\r\n") == b"STORED\r\n" * 2
+        time.sleep(3.5)  # looked at every second
+        assert ask(client, b"set idle 0 0 1\r\n3\r\n") == b"STORED\r\n"
+        served.process.kill()
+    assert store.rows()["idle"] == "2"
+    fault.acknowledged += 2
