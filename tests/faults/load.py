@@ -100,6 +100,11 @@ class Client(threading.Thread):
             while not self._enough.is_set() and self._round():
                 pass
 
+    @property
+    def written(self) -> int:
+        """Return how many of the acknowledged requests were writes."""
+        return sum(key != "" for key, _ in self.steps[: self.acknowledged])
+
     def after(self, count: int) -> Rows:
         """Return its rows after so many requests."""
         rows: Rows = {}

@@ -80,7 +80,7 @@ def verdict(row: Record) -> str:
 
 def figures(row: Record) -> str:
     """Return the numbers of a row in words; `longest_answer_s` is told as `longest answer 0.1 s`."""
-    parts = [f"{row['cycles']:,} cycles"] if row["cycles"] else []
+    parts = [f"{row['cycles']:,} cycle{'s' * (row['cycles'] > 1)}"] if row["cycles"] else []
     if row.get("acknowledged"):
         parts.append(f"{row['acknowledged']:,} writes acknowledged")
     parts.append(f"{row['lost']:,} lost")

@@ -87,7 +87,7 @@ class Kills:
                     break
                 time.sleep(0.05)
         self._fault.cycles += 1
-        self._fault.acknowledged += sum(each.acknowledged for each in clients)
+        self._fault.acknowledged += sum(each.written for each in clients)
         self._fault.add("unanswered", sum(len(each.steps) - each.acknowledged for each in clients))
         self._fault.lost += len(found)
         assert found == []
