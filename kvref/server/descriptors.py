@@ -19,10 +19,17 @@ class Descriptors:
     def __init__(self) -> None:
         self._told: float | None = None
 
-    def taken(self, transport: asyncio.BaseTransport) -> None:
-        """Take note of a new connection."""
-        connection = transport.get_extra_info("socket")
+    def taken(self, transport: asyncio.BaseTransport, connections: int) -> None:
+        """Take note of a new connection.
+
+        Args:
+            transport: its own.
+            connections: how many there are.
+        """
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if 2 * connections < limit:
+            return  # uvloop keeps what it is asked for here as long as the connection lasts
+        connection = transport.get_extra_info("socket")
         # The system gives the lowest one that is free, so that the last one comes when all are used.
         if connection is not None and connection.fileno() + 1 >= limit:
             self.none_left()

@@ -185,7 +185,7 @@ class Server:
         self.connections.add(connection)
         self.most_connections = max(self.most_connections, len(self.connections))
         self.shared.counters.total_connections += 1
-        self.descriptors.taken(transport)
+        self.descriptors.taken(transport, len(self.connections))
         return True
 
     def forget(self, connection: Connection) -> None:

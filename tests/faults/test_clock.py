@@ -53,7 +53,7 @@ def test_rows_expire_by_the_clock_as_it_is_set(fault: Fault, store: Store, clock
     options = ("--workers", "2") if fault.id == "clock-workers" else ()
     numbers = Numbers()
     checkers: list[Client] = []
-    with serving(store.dsn, *options, through=clock.through) as served, served.connect() as client:
+    with serving(store.dsn, *options, first=clock.through) as served, served.connect() as client:
         with writing(served, fault) as writers:
             for number in range(fault.size * len(STEPS)):
                 ahead = STEPS[number % len(STEPS)]
@@ -95,7 +95,7 @@ def test_idle_commit_and_lock_waits_take_no_note_of_the_clock(fault: Fault, stor
     assert store.file is not None
     times = ("--set", "innodb_api_bk_commit_interval=1", "--set", "innodb_lock_wait_timeout=2")
     with ExitStack() as stack:
-        served = stack.enter_context(serving(store.dsn, *BATCHES, *times, through=clock.through))
+        served = stack.enter_context(serving(store.dsn, *BATCHES, *times, first=clock.through))
         holder, waiter = stack.enter_context(served.connect()), stack.enter_context(served.connect())
         for number in range(fault.size):
             ahead = (-YEAR, YEAR)[number % 2]
@@ -140,7 +140,7 @@ def test_items_of_the_memory_cache_expire_by_the_clock_as_it_is_set(fault: Fault
     assert store.file is not None
     policies = "UPDATE cache_policies SET get_policy = {0}, set_policy = {0}, delete_policy = {0}, flush_policy = {0}"
     in_file(store.file, policies.format("'cache_only'"))
-    with serving(store.dsn, through=clock.through) as served, served.connect() as client:
+    with serving(store.dsn, first=clock.through) as served, served.connect() as client:
         for number in range(fault.size * len(STEPS)):
             assert ask(client, put("short", 100) + put("ever", 0) + put("flushed", 0)) == b"STORED\r\n" * 3
             written_at = row(client, "time")

@@ -77,7 +77,7 @@ def test_thousands_of_connections_that_say_nothing_or_half_of_something(fault: F
 def test_no_descriptor_is_left(fault: Fault, store: Store) -> None:
     workers = 2 if fault.id == "descriptors-workers" else 1
     limited = ("prlimit", f"--nofile={FEW}:{FEW}")
-    with serving(store.dsn, "--workers", str(workers), through=limited) as served, beside(served, fault):
+    with serving(store.dsn, "--workers", str(workers), first=limited) as served, beside(served, fault):
         begun = time.monotonic()
         pids = [served.process.pid, *children(served.process.pid)]
         for _ in range(fault.size):

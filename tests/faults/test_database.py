@@ -24,7 +24,7 @@ TIMEOUT = 2
 # A command waits for a connection, and then for its answer, as long as this each; and it may have to wait for its turn.
 LONGEST = 2 * (LOCK_WAIT + TIMEOUT) + 2
 GOES_ON = 5.0  # seconds from the return of the database to the next success of every connection
-CAUSE = re.compile(r"connect|connection|no answer from the database|it is not known whether it was written|shutdown")
+CAUSE = re.compile(r"connect|connection|no answer|it is not known whether it was written|shutdown")
 
 
 def survive(fault: Fault, store: Store, begins: Callable[[], None], ends: Callable[[], None]) -> None:

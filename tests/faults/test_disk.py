@@ -98,11 +98,11 @@ def test_the_disk_is_full(fault: Fault, tmp_path: Path) -> None:
     with ExitStack() as stack:
         with missing_skips():
             disk = stack.enter_context(small_disk(folder, "64m"))
-        with serving(dsn, *options, through=disk.through) as served:
+        with serving(dsn, *options, first=disk.through) as served:
             tried = Tried(fault, served, "database or disk is full")
             tried.play(disk.fill, disk.free)
             served.process.kill()
-        with serving(dsn, *options, through=disk.through) as served, served.connect() as client:
+        with serving(dsn, *options, first=disk.through) as served, served.connect() as client:
             tried.check(fetch(client, [key for writer in tried.writers for key in writer.keys]))
 
 
