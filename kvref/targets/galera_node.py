@@ -11,14 +11,12 @@ import signal
 import subprocess
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pymysql
 
 from kvref.errors import TargetError
-from kvref.targets import galera_transfer, mysqld
-from kvref.targets.needs import MissingError
+from kvref.targets import galera_transfer, mysqld, needs
 from kvref.targets.ports import LOOPBACK, NotYetError, free_ports
 from kvref.targets.restartable import Restartable
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from kvref.targets.progress import Progress
     from kvref.targets.run import Run
 
-_PROVIDER: Final = Path("/usr/lib/galera/libgalera_smm.so")
+_PROVIDER: Final = "libgalera_smm.so"
 _TRANSFER: Final = "transfer"  # the folder of the script, in that of the run
 _SYNCED: Final = ("ON", "Synced")
 _SYNC_SECONDS: Final = 60.0
@@ -47,7 +45,7 @@ _PROVIDER_OPTIONS: Final = (
 _OPTIONS: Final = (
     "--wsrep-on=ON", "--wsrep-cluster-name=kvref", f"--wsrep-node-address={LOOPBACK}", "--binlog-format=ROW",
     "--innodb-autoinc-lock-mode=2", "--default-storage-engine=InnoDB",
-    f"--wsrep-provider={_PROVIDER}", f"--wsrep-sst-method={galera_transfer.METHOD}",
+    f"--wsrep-sst-method={galera_transfer.METHOD}",
 )  # fmt: skip
 
 
@@ -208,8 +206,7 @@ def lay_out(run: Run, plan: Plan, progress: Progress) -> list[GaleraNode]:
 
     Raises MissingError where MariaDB or Galera is not installed.
     """
-    if not _PROVIDER.exists():
-        raise MissingError(f"{_PROVIDER} is missing: apt-get install galera-4")
+    provider = needs.file(_PROVIDER)
     galera_transfer.install(run.folder / _TRANSFER)
     ports = free_ports(3 * plan.count)
     sql, group, transfer = (ports[kind::3] for kind in range(3))
@@ -222,6 +219,7 @@ def lay_out(run: Run, plan: Plan, progress: Progress) -> list[GaleraNode]:
         listens = f"gmcast.listen_addr=tcp://{LOOPBACK}:{group[number]}", f"ist.recv_addr={LOOPBACK}:{transfer[number]}"
         options = (
             *_OPTIONS,
+            f"--wsrep-provider={provider}",
             f"--wsrep-cluster-address={all_of_them}",
             f"--wsrep-provider-options={';'.join((*listens, *_PROVIDER_OPTIONS))}",
             f"--wsrep-sst-receive-address={LOOPBACK}:{group[number]}",

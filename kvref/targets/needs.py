@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from pathlib import Path
 
 from kvref.errors import TargetError
 
@@ -29,6 +30,8 @@ _TOOLS = {
     "mount": "mount",
     "unshare": "util-linux",
 }
+# What a server loads from where its package puts it -> Debian package.
+_FILES = {Path("/usr/lib/galera/libgalera_smm.so"): "galera-4"}
 # Servers stand in a folder that Debian leaves out of an ordinary user's PATH.
 _SERVERS = "/usr/sbin"
 # Shared libraries that the MySQL builds take from the system. One that is missing is seldom alone: install all.
@@ -52,6 +55,14 @@ def tool(name: str) -> str:
     path = shutil.which(name) or shutil.which(name, path=_SERVERS)
     if path is None:
         raise MissingError(f"{name!r} is not installed or not in PATH: apt-get install {_TOOLS[name]}")
+    return path
+
+
+def file(name: str) -> Path:
+    """Find an installed file of the table above by its last part. Raises MissingError as `tool`."""
+    path, package = next((path, package) for path, package in _FILES.items() if path.name == name)
+    if not path.exists():
+        raise MissingError(f"{path} is missing: apt-get install {package}")
     return path
 
 

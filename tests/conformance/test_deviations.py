@@ -85,7 +85,7 @@ def test_every_row_of_the_suite_matches_a_case(profile: str) -> None:
 
 
 @pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
-@pytest.mark.parametrize("database", ["mysql", "mariadb"])
+@pytest.mark.parametrize("database", ["mysql", "mariadb", "galera"])
 def test_an_endpoint_over_sql_has_the_rows_of_its_profile_and_its_own(profile: str, database: str) -> None:
     rows = deviations.load(profile, database)
     usual = deviations.load(profile).rows.keys()
@@ -97,6 +97,12 @@ def test_an_endpoint_over_sql_has_the_rows_of_its_profile_and_its_own(profile: s
 
 def test_a_profile_that_is_kept_over_sql_too_has_no_rows_for_it() -> None:
     assert deviations.load("kvref", "mysql").rows == {}
+
+
+def test_a_profile_that_is_kept_over_sql_has_rows_for_a_cluster_alone() -> None:
+    rows = deviations.load("kvref", "galera")
+    assert rows.rows.keys() == {"ddl-beside-a-batch-without-mdl", "ddl-beside-a-batch-with-mdl"}
+    assert rows.without_case((case.id, case.requirements) for case in all_cases()) == []
 
 
 def test_our_own_server_and_memcached_have_no_documented_deviation() -> None:

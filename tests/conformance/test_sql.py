@@ -58,6 +58,7 @@ def test_a_sqlite_file_is_named_with_three_or_four_slashes(store: Path, slashes:
         ("mysql-8.0-plugin", "MySQL 8.0.33", ""),
         ("kvref-mysql-8.0", "MySQL 8.0.33", "mysql"),
         ("kvref-mariadb", "MariaDB 10.", "mariadb"),
+        ("kvref-galera", "MariaDB 10.", "galera"),
     ],
 )
 def test_a_server_without_the_plugin_is_reached_through_sql(target: str, product: str, over_sql: str) -> None:

@@ -72,7 +72,7 @@ def load(profile: str, over_sql: str = "") -> Deviations:
     Args:
         profile: name of the profile.
         over_sql: the database that the endpoint reaches through SQL, where the plugin acts behind SQL's back:
-            mysql or mariadb. A profile without a file for it has its usual rows.
+            mysql, mariadb or galera. A profile without a file for it has its usual rows.
 
     Raises:
         SuiteError: as `parse`.

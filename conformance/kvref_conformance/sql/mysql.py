@@ -95,6 +95,12 @@ class MySql(Database):
         )
         return states == [("ACTIVE",)]
 
+    def over_sql(self) -> str:
+        """Return galera, mysql or mariadb of a server without the plugin; else ""."""
+        over = super().over_sql()
+        clustered = over == "mariadb" and self.query("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'") == [("wsrep_on", "ON")]
+        return "galera" if clustered else over
+
     def load_plugin_again(self) -> None:
         """Unload daemon_memcached and load it."""
         try:

@@ -1,0 +1,27 @@
+"""A cluster for the tests of a module, with the plugin's schema and an account of kvref's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+from cluster.rows import ACCOUNT
+from database import kvref
+from live import missing_skips
+
+from kvref import targets
+from kvref.targets import GaleraCluster
+
+
+@pytest.fixture(scope="module")
+def galera() -> Iterator[GaleraCluster]:
+    with ExitStack() as stack:
+        with missing_skips():
+            cluster = stack.enter_context(targets.galera_cluster())
+        made = kvref("init", "--store", cluster.dsn)
+        assert made.returncode == 0, made.stderr
+        with closing(cluster.nodes[0].connect(30)) as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE USER {ACCOUNT}")
+            cursor.execute(f"GRANT ALL ON *.* TO {ACCOUNT}")
+        yield cluster

@@ -1,0 +1,37 @@
+"""What the nodes of a cluster have, and which of them a kvref uses."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+from kvref.targets import GaleraCluster
+from kvref.targets.galera_node import GaleraNode
+
+ACCOUNT = "kv"
+
+
+def dsn(*nodes: GaleraNode, options: str = "") -> str:
+    """Return the DSN of some nodes, as kvref's own account."""
+    return f"mysql://{ACCOUNT}@{','.join(f'{each.host}:{each.port}' for each in nodes)}/{options}"
+
+
+def asked(node: GaleraNode, *statements: str) -> list[tuple[Any, ...]]:
+    """Run statements on a node that has caught up, and return what the last one found."""
+    with closing(node.connect(60)) as connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION wsrep_sync_wait = 1")
+        for statement in statements:
+            cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
+def rows(node: GaleraNode) -> dict[str, str]:
+    """Return the values of the demo table by key."""
+    return dict(asked(node, "SELECT c1, c2 FROM test.demo_test"))
+
+
+def used(cluster: GaleraCluster) -> GaleraNode:
+    """Return the one node to which kvref has connections."""
+    question = f"SELECT COUNT(*) FROM information_schema.processlist WHERE user = '{ACCOUNT}'"
+    (found,) = [node for node in cluster.nodes if asked(node, question) != [(0,)]]
+    return found

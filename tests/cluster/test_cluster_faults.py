@@ -1,0 +1,153 @@
+"""Faults of a Galera cluster under writes: nothing acknowledged is lost, nobody is told what is not, and service returns.
+
+KVREF_FAULT_LENGTH=full holds ten cycles of each fault; KVREF_FAULTS names a file that gets a line for each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cluster.generator import Writer, without_service, writing
+from cluster.rows import asked, dsn, rows, used
+from serving import Served, serving
+
+from kvref.targets import GaleraCluster
+from kvref.targets.galera_node import GaleraNode
+
+CYCLES = 10 if os.environ.get("KVREF_FAULT_LENGTH") == "full" else 1
+
+pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(120 + 60 * CYCLES)]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to a node, and what is to be seen of it.
+
+    name: in the record.
+    begin, end: of the fault; the node has joined again some time after its end.
+    expected: in words.
+    of_used: it hits the node that kvref uses; else another.
+    """
+
+    name: str
+    begin: Callable[[GaleraNode], None]
+    end: Callable[[GaleraNode], None]
+    expected: str
+    of_used: bool = True
+
+
+FAULTS = [
+    Fault(
+        "galera-kill",
+        GaleraNode.kill,
+        GaleraNode.start,
+        "Commands in their COMMIT are told that it is not known whether they were written, all others are carried out"
+        " on another node as soon as the cluster goes on, evs.suspect_timeout (2 s) later.",
+    ),
+    Fault(
+        "galera-sigstop",
+        GaleraNode.pause,
+        GaleraNode.resume,
+        "The node is left timeout= (3 s) after it fell silent; meanwhile commands wait, and those in their COMMIT are"
+        " told that it is not known whether they were written.",
+    ),
+    Fault(
+        "galera-cut-off",
+        GaleraNode.cut_off,
+        GaleraNode.reunite,
+        "The node stops to serve when it misses the others (2 to 4 s), and is left; what it was committing is told as"
+        " unknown, and begun anew on another node where it says that it did nothing.",
+    ),
+    Fault(
+        "galera-kill-other",
+        GaleraNode.kill,
+        GaleraNode.start,
+        "kvref keeps its node; writes wait until the cluster goes on without the other one (2 s), and none fails.",
+        of_used=False,
+    ),
+]
+
+
+@pytest.fixture
+def served(galera: GaleraCluster) -> Iterator[Served]:
+    with serving(dsn(*galera.nodes, options="?timeout=3"), "--set", "innodb_lock_wait_timeout=5") as running:
+        yield running
+    asked(galera.nodes[0], "DELETE FROM test.demo_test")
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_nothing_acknowledged_is_lost(fault: Fault, galera: GaleraCluster, served: Served) -> None:
+    began = time.monotonic()
+    acknowledged, gaps = 0, []
+    lost: list[str] = []
+    for cycle in range(CYCLES):
+        with writing(served, f"c{cycle}w") as writers:
+            before = used(galera)
+            node = before if fault.of_used else next(each for each in galera.nodes if each is not before)
+            fault.begin(node)
+            for each in writers:
+                each.wait_for_an_acknowledgement()
+            now = used_of(galera, without=node)
+            assert (now is before) is not fault.of_used
+            fault.end(node)
+            for each in galera.nodes:
+                each.wait_until_synced()
+            for each in writers:
+                each.wait_for_an_acknowledgement()
+        lost += differences(galera, writers)
+        acknowledged += sum(len(each.times) for each in writers)
+        gaps.append(without_service(writers))
+        if not fault.of_used:
+            assert [each.refusals for each in writers] == [[]] * len(writers)
+    tell(fault, time.monotonic() - began, acknowledged, len(lost), max(gaps))
+    assert lost == []
+
+
+def used_of(cluster: GaleraCluster, without: GaleraNode) -> GaleraNode:
+    """Return the node that kvref uses, among those that answer."""
+    return used(GaleraCluster([each for each in cluster.nodes if each is not without]))
+
+
+def differences(cluster: GaleraCluster, writers: list[Writer]) -> list[str]:
+    """Return which rows are not what was acknowledged, on any node; nobody got a wrong answer, and all nodes agree."""
+    assert [wrong for each in writers for wrong in each.wrong] == []
+    seen = [rows(node) for node in cluster.nodes]
+    assert seen == [seen[0]] * len(seen)
+    return [text for each in writers for text in each.differences(seen[0])]
+
+
+def tell(fault: Fault, seconds: float, acknowledged: int, lost: int, gap: float) -> None:
+    """Write the line of a fault where it is wanted."""
+    line = {
+        "fault": fault.name,
+        "expected": fault.expected,
+        "seconds": round(seconds, 1),
+        "cycles": CYCLES,
+        "acknowledged": acknowledged,
+        "lost": lost,
+        "without_service_s": round(gap, 2),
+    }
+    print(json.dumps(line))  # noqa: T201 - for `pytest -rP`
+    if path := os.environ.get("KVREF_FAULTS"):
+        with Path(path).open("a", encoding="utf-8") as record:
+            record.write(json.dumps(line) + "\n")
+
+
+def test_the_whole_cluster_is_killed_and_comes_back(galera: GaleraCluster, served: Served) -> None:
+    with writing(served, "all") as writers:
+        for node in galera.nodes:
+            node.kill()
+        deadline = time.monotonic() + 30
+        while not all(any(b"none of 3 servers serves" in each for each in writer.refusals) for writer in writers):
+            assert time.monotonic() < deadline, [writer.refusals[-1:] for writer in writers]
+            time.sleep(0.05)
+        galera.bootstrap()
+        for each in writers:
+            each.wait_for_an_acknowledgement()
+    assert differences(galera, writers) == []

@@ -1,0 +1,191 @@
+"""Several servers in one DSN: which one is used, when it is left, and what becomes of connections to it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pymysql
+import pytest
+from database import sql
+from live import sql_server_or_skip
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from kvref.errors import StoreError
+from kvref.storage.mysql_login import parse
+from kvref.storage.mysql_nodes import Nodes
+from kvref.targets import SQLServer
+from kvref.targets.ports import free_port
+
+LOCK_WAIT = 50.0
+SECONDS = 30.0  # to wait for what comes soon
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def first() -> Iterator[SQLServer]:
+    with sql_server_or_skip("mariadb") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def second() -> Iterator[SQLServer]:
+    with sql_server_or_skip("mariadb") as server:
+        yield server
+
+
+@contextmanager
+def nodes_of(*ports: int, user: str = "root", options: str = "?timeout=1") -> Iterator[Nodes]:
+    """Look after servers of loopback for the block."""
+    nodes = Nodes(parse(f"mysql://{user}@{','.join(f'127.0.0.1:{port}' for port in ports)}/{options}", {}))
+    try:
+        yield nodes
+    finally:
+        nodes.close()
+
+
+def port_of(connection: Connection[Cursor]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@port")
+        ((port,),) = cursor.fetchall()
+    return int(port)
+
+
+def used(nodes: Nodes) -> int:
+    """Return the port of the server that a new connection leads to."""
+    with closing(nodes.connect(LOCK_WAIT)) as connection:
+        return port_of(connection)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@contextmanager
+def read_only(*servers: SQLServer) -> Iterator[None]:
+    for each in servers:
+        sql(each, "SET GLOBAL read_only = 1")
+    try:
+        yield
+    finally:
+        for each in servers:
+            sql(each, "SET GLOBAL read_only = 0")
+
+
+def test_the_first_that_serves_is_used(first: SQLServer, second: SQLServer) -> None:
+    nobody = free_port()
+    for ports, expected in (
+        ((first.port, second.port), first),
+        ((second.port, first.port), second),
+        ((nobody, second.port, first.port), second),
+    ):
+        with nodes_of(*ports) as nodes:
+            assert [used(nodes), used(nodes)] == [expected.port] * 2
+
+
+def test_one_that_is_read_only_comes_last(first: SQLServer, second: SQLServer) -> None:
+    with nodes_of(first.port, second.port) as nodes, read_only(first):
+        assert used(nodes) == second.port
+    with nodes_of(second.port, first.port) as nodes, read_only(first, second):
+        assert used(nodes) == second.port
+
+
+def test_one_that_becomes_read_only_is_left(first: SQLServer, second: SQLServer) -> None:
+    with nodes_of(first.port, second.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection:
+        assert not nodes.left(connection)
+        with read_only(first):
+            wait_until(lambda: nodes.left(connection))
+            assert used(nodes) == second.port
+            # It is not cut off: what is open in it comes to its end.
+            assert port_of(connection) == first.port
+        assert used(nodes) == second.port
+
+
+def test_one_that_ends_is_left_and_not_gone_back_to(
+    first: SQLServer, second: SQLServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with nodes_of(first.port, second.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection:
+        with caplog.at_level(logging.WARNING, "kvref.storage"):
+            first.kill()
+            assert used(nodes) == second.port
+        assert nodes.left(connection)
+        (said,) = caplog.messages
+        assert said.startswith(f"store mysql://root@127.0.0.1:{first.port}/: 2")
+        assert said.endswith(f": mysql://root@127.0.0.1:{second.port}/ is used now")
+        first.start()
+        time.sleep(1.5)  # it is looked at every second
+        assert used(nodes) == second.port
+
+
+def test_one_that_hangs_is_left_and_wakes_whoever_waits_for_it(first: SQLServer, second: SQLServer) -> None:
+    with nodes_of(first.port, second.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection:
+        failures: list[Exception] = []
+
+        def wait() -> None:
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT SLEEP(45)")
+            except pymysql.err.MySQLError as error:
+                failures.append(error)
+
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+        time.sleep(0.2)
+        ((file,),) = sql(first, "SELECT @@pid_file")
+        process = int(Path(file).read_text())
+        os.kill(process, signal.SIGSTOP)
+        try:
+            waiting.join(SECONDS)
+            assert [error.args[0] for error in failures] == [2013]
+            assert nodes.left(connection)
+            assert used(nodes) == second.port
+        finally:
+            os.kill(process, signal.SIGCONT)
+
+
+def test_a_refusal_is_no_reason_to_leave(first: SQLServer, second: SQLServer) -> None:
+    sql(second, "CREATE USER other")
+    with nodes_of(first.port, second.port, user="other") as nodes:
+        assert used(nodes) == second.port  # at the start whichever serves this account
+    sql(first, "CREATE USER other")
+    with nodes_of(first.port, second.port, user="other") as nodes:
+        assert used(nodes) == first.port
+        sql(first, "DROP USER other")
+        with pytest.raises(StoreError, match=rf"^store mysql://other@127.0.0.1:{first.port}/: 1045 Access denied"):
+            nodes.connect(LOCK_WAIT)
+
+
+def test_where_none_serves_each_is_named() -> None:
+    one, two = free_port(), free_port()
+    with nodes_of(one, two) as nodes, pytest.raises(StoreError) as raised:
+        nodes.connect(LOCK_WAIT)
+    said = str(raised.value)
+    assert said.startswith("none of 2 servers serves: ")
+    assert all(f"mysql://root@127.0.0.1:{port}/: 2003 Can't connect" in said for port in (one, two))
+
+
+def test_what_is_set_for_a_session(first: SQLServer) -> None:
+    ((before,),) = sql(first, "SELECT @@global.wsrep_sync_wait")
+    sql(first, "SET GLOBAL wsrep_sync_wait = 3")
+    try:
+        for options, expected in (("", 3), ("?wsrep_sync_wait=0", 0), ("?wsrep_sync_wait=15", 15)):
+            with (
+                nodes_of(first.port, options=options) as nodes,
+                closing(nodes.connect(LOCK_WAIT)) as connection,
+                connection.cursor() as cursor,
+            ):
+                cursor.execute("SELECT @@session.wsrep_sync_wait")
+                assert cursor.fetchall() == ((expected,),)
+    finally:
+        sql(first, f"SET GLOBAL wsrep_sync_wait = {before}")
