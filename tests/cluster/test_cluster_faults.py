@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from cluster.generator import Writer, without_service, writing
-from cluster.rows import asked, dsn, rows, used
+from cluster.rows import ACCOUNT, asked, dsn, rows, used
 from serving import Served, serving
 
 from kvref.targets import GaleraCluster
@@ -151,3 +151,22 @@ def test_the_whole_cluster_is_killed_and_comes_back(galera: GaleraCluster, serve
         for each in writers:
             each.wait_for_an_acknowledgement()
     assert differences(galera, writers) == []
+
+
+def test_a_node_that_is_made_read_only_is_left_without_a_word(galera: GaleraCluster, served: Served) -> None:
+    with writing(served, "r") as writers:
+        node = used(galera)
+        # Whose account may write all the same: nothing fails while kvref changes over.
+        asked(node, "SET GLOBAL read_only = 1")
+        try:
+            idle = f"SELECT COUNT(*) FROM information_schema.processlist WHERE user = '{ACCOUNT}' AND time_ms < 1500"
+            deadline = time.monotonic() + 30
+            while asked(node, idle) != [(0,)]:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            for each in writers:
+                each.wait_for_an_acknowledgement()
+        finally:
+            asked(node, "SET GLOBAL read_only = 0")
+    assert differences(galera, writers) == []
+    assert [each.refusals for each in writers] == [[]] * len(writers)
