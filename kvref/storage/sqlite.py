@@ -1,7 +1,7 @@
 """The embedded store: one SQLite file, one connection, one write transaction for all commands of an event-loop tick.
 
 The first write of a tick takes SQLite's write lock; `commit` and then `sync` make it durable, as `synchronous=FULL`
-does in one. While another process holds that lock a write raises BusyError, for the caller to try again; reads never wait.
+does in one. While another process holds it a write raises BusyError, for the caller to try again; reads never wait.
 """
 
 from __future__ import annotations
