@@ -23,6 +23,9 @@ SPELLED = {
     "Python Software Foundation License": "PSF-2.0",
 }
 
+# Nothing is in their metadata; the sources of each begin with it.
+UNSTATED = {"atheris": "Apache-2.0"}
+
 
 def pins(lock: str = "dev") -> list[Requirement]:
     """Return what a lock says, each package with its version and the systems that it is for."""
@@ -37,6 +40,8 @@ def stated(name: str) -> str:
         PackageNotFoundError: it is not installed.
     """
     metadata = distribution(name).metadata
+    if name in UNSTATED:
+        return UNSTATED[name]
     if "License-Expression" in metadata:
         return metadata["License-Expression"]
     classifiers = [each.partition(" :: OSI Approved :: ")[2] for each in metadata.get_all("Classifier", [])]
