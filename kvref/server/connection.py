@@ -181,10 +181,10 @@ class Connection(asyncio.Protocol):
         self._last = True
         self._run()
 
-    def waited_for(self) -> tuple[asyncio.Transport, Parser, bool] | None:
-        """Return its transport, its parser and whether there is work for the server; None where the client is gone."""
+    def waited_for(self) -> tuple[asyncio.Transport, Parser | Gate, bool] | None:
+        """Return its transport, who reads it and whether there is work for the server; None: the client is gone."""
         transport = self._transport
-        return None if transport is None else (transport, self._parser, self._behind or self._ending)
+        return None if transport is None else (transport, self._gate or self._parser, self._behind or self._ending)
 
     @property
     def _behind(self) -> bool:

@@ -20,7 +20,7 @@ from kvref.wire.replies import ClientError
 
 if TYPE_CHECKING:
     from kvref.semantics.stats import Counters
-    from kvref.wire.protocol import Parser
+    from kvref.wire.commands import Command
 
 _log = logging.getLogger("kvref.server")
 
@@ -51,6 +51,17 @@ class Writer(Protocol):
         """End the connection with whatever is unsent."""
 
 
+class Speech(Protocol):
+    """What a client has said."""
+
+    @property
+    def halfway(self) -> bool:
+        """Tell whether something of it is missing."""
+
+    def unfinished(self) -> Command:
+        """Return what stands for the command whose rest does not come."""
+
+
 class Client(Protocol):
     """A connection as this module sees it."""
 
@@ -60,8 +71,8 @@ class Client(Protocol):
     def quiet_since(self) -> float:
         """Tell since when it was not answered (loop time)."""
 
-    def waited_for(self) -> tuple[Writer, Parser, bool] | None:
-        """Return its transport, its parser and whether the server has to do something for it; None: it is gone."""
+    def waited_for(self) -> tuple[Writer, Speech, bool] | None:
+        """Return its transport, what the client says and whether there is work for the server; None: it is gone."""
 
     def end(self) -> None:
         """Close once what it is owed is sent."""
@@ -133,15 +144,15 @@ class Overstay:
         seen = client.waited_for()
         if seen is None:
             return None
-        transport, parser, busy = seen
+        transport, speech, busy = seen
         active, client.active = client.active, False
         unsent = transport.get_write_buffer_size()
         if unsent:
             return Stage.READER, unsent + _on_the_way(transport), transport
         if busy:
             return None
-        if parser.halfway:
-            # Nothing was answered since: it is the same command.
+        if speech.halfway:
+            # Nothing was answered since: it is the same command, or nobody knows who it is yet.
             return Stage.REST, client.quiet_since, transport
         return None if active else (Stage.COMMAND, 0, transport)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from access.talk import ENDED, frame, held
 from live import target_or_skip
-from serving import Served, serving
+from serving import Served, ask, serving
 
 from kvref.addresses import parse_address
 
@@ -160,6 +161,22 @@ def test_attempts_are_counted_and_no_password_is_logged(asking: Served) -> None:
     assert "127.0.0.1" in asking.wait_for("authentication failed: user ")
     log = "".join(asking.log)
     assert not [each for each in ("secret", "wrong", "\x1b") if each in log]
+
+
+def test_who_does_not_say_who_it_is_may_not_stay(auth_file: Path, tmp_path: Path) -> None:
+    options = ["--auth-file", str(auth_file), "--set", "command_timeout=1"]
+    with serving(tmp_path / "x.sqlite", *options) as served, served.connect() as known, served.connect() as silent:
+        assert ask(known, USER) == b"STORED\r\n"
+        late = b"CLIENT_ERROR no whole command within 1 s (command_timeout)\r\n"
+        assert silent.recv(1000) + silent.recv(1000) == late
+        with served.connect() as trying:
+            said = b""
+            while b"within" not in said:
+                trying.sendall(WRONG)  # attempts are no reason to stay
+                said += trying.recv(1000)
+                time.sleep(0.05)
+        assert said.endswith(late)
+        assert ask(known, b"get AA\r\n").startswith(b"VALUE")
 
 
 def test_users_change_at_a_reload(tmp_path: Path) -> None:

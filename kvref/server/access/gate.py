@@ -51,6 +51,15 @@ class Gate:
         self.closes = False  # nothing more is heard
 
     @property
+    def halfway(self) -> bool:
+        """Return True: a client that is not known is never done."""
+        return True
+
+    def unfinished(self) -> c.Refused:
+        """Return what stands for the proof that does not come."""
+        return c.Refused(b"", frame=c.Frame(0, bytes(4)) if self._binary else None)
+
+    @property
     def first(self) -> bytes:
         """Return the first byte of the protocol that the client spoke."""
         return bytes([REQUEST]) if self._binary else b"s"
