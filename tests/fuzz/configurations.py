@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from hypothesis import strategies as st
@@ -48,31 +48,40 @@ class Container:
         ]  # fmt: skip
 
 
-def _mostly(good: str, *more: str) -> st.SearchStrategy[str]:
-    return st.one_of(st.sampled_from((good, good, good, *more)), TEXTS)
-
-
-def _or_null(texts: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
-    return st.one_of(texts, texts, texts, st.none())
-
-
-CONTAINERS: Final = st.builds(
+_GOOD: Final = st.builds(
     Container,
-    TEXTS,
-    _mostly("test"),
-    _mostly(*TABLES),
-    _mostly("k"),
-    _or_null(_mostly("v", "v|f'", 'v,c"')),
-    _or_null(_mostly("0", "f'")),
-    _or_null(_mostly("0", 'c"')),
-    _or_null(_mostly("0", "e`")),
-    _mostly("PRIMARY"),
+    st.one_of(st.sampled_from(("m", "n'", 'n"', "n`", "n;--", "\u00e9")), TEXTS),
+    st.just("test"),
+    st.sampled_from(TABLES),
+    st.just("k"),
+    st.sampled_from(("v", "v|f'", 'v,c"')),
+    st.just("0"),
+    st.sampled_from(("0", 'c"')),
+    st.sampled_from(("0", "e`")),
+    st.just("PRIMARY"),
 )
-OPTIONS: Final = st.dictionaries(
-    st.one_of(st.sampled_from(("separator", "table_map_delimiter")), TEXTS), _or_null(TEXTS), max_size=3
+
+
+@st.composite
+def _spoilt(draw: st.DrawFn) -> Container:
+    """Return a row with one or two cells that are not as they should be."""
+    cells = [each.name for each in fields(Container)][1:]
+    chosen = draw(st.lists(st.sampled_from(cells), min_size=1, max_size=2, unique=True))
+    return replace(draw(_GOOD), **{cell: draw(st.one_of(TEXTS, TEXTS, st.none())) for cell in chosen})
+
+
+CONTAINERS: Final = st.one_of(_GOOD, _spoilt())
+OPTIONS: Final = st.one_of(
+    st.just({"separator": "|", "table_map_delimiter": "."}),
+    st.dictionaries(
+        st.one_of(st.sampled_from(("separator", "table_map_delimiter")), TEXTS), st.one_of(TEXTS, st.none()), max_size=3
+    ),
 )
+_ON: Final = ("innodb_only", "innodb_only", "innodb_only", "innodb_only")
 _POLICY: Final = st.one_of(st.sampled_from(("innodb_only", "innodb_only", "cache_only", "caching", "disabled")), TEXTS)
-POLICIES: Final = st.lists(st.tuples(TEXTS, _POLICY, _POLICY, _POLICY, _POLICY), max_size=2)
+POLICIES: Final = st.one_of(
+    st.just([("cache_policy", *_ON)]), st.lists(st.tuples(TEXTS, _POLICY, _POLICY, _POLICY, _POLICY), max_size=2)
+)
 
 
 @dataclass(frozen=True)

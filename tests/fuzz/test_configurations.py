@@ -140,14 +140,18 @@ def world(kind: str, folder: Path) -> Iterator[tuple[Served, OverSQLite | OverMy
             yield served, mysql
 
 
-def use(served: Served, wanted: Configuration) -> None:
-    """Use every mapping in both protocols."""
+def use(served: Served, wanted: Configuration) -> int:
+    """Use every mapping in both protocols; returns how many beside the plain one took what was stored."""
+    stored = 0
     for row in (*wanted.containers, PLAIN):
         with served.connect() as client:
             _ask_frames(client, frames(row.name))
         if row.name and not set(row.name) & set(" \0\r\n"):
             with served.connect() as client:
-                assert b"internal error" not in ask(client, words(row.name))
+                answer = ask(client, words(row.name))
+                assert b"internal error" not in answer
+                stored += row is not PLAIN and b"STORED\r\n" in answer.replace(b"NOT_STORED", b"")
+    return stored
 
 
 def _ask_frames(client: socket.socket, requests: bytes) -> None:
@@ -164,10 +168,31 @@ def _ask_frames(client: socket.socket, requests: bytes) -> None:
 
 
 @pytest.mark.live
+@pytest.mark.parametrize("kind", ["sqlite", "mysql-8.0", "mariadb"])
+def test_odd_names_of_tables_and_columns_are_served(kind: str, tmp_path: Path) -> None:
+    rows = [
+        Container(f"m{number}", "test", name, "k", "v|f'", "0", 'c"', "e`", "PRIMARY")
+        for number, name in enumerate(TABLES)
+    ]
+    with world(kind, tmp_path) as (served, tables):
+        before = tables.look()
+        assert tables.write(Configuration([PLAIN, *rows], OPTIONS, [POLICY], plain=True))
+        served.reload()
+        with served.connect() as client:
+            for row in rows:
+                key = b"@@%b.k'1" % row.name.encode()
+                assert ask(client, b"set %b 0 0 3\r\nx|5\r\n" % key) == b"STORED\r\n", row
+                assert ask(client, b"get %b\r\n" % key) == b"VALUE %b 0 3\r\nx|5\r\nEND\r\n" % key
+                assert ask(client, b"flush_all\r\n") == b"OK\r\n"
+                assert ask(client, b"get %b\r\n" % key) == b"END\r\n"
+        assert tables.look() == before
+
+
+@pytest.mark.live
 @pytest.mark.timeout(3600 if FULL else 200)
 @pytest.mark.parametrize("kind", ["sqlite", "mysql-8.0", "mariadb"])
 def test_any_configuration(kind: str, tmp_path: Path) -> None:
-    began, tried, reloaded = time.monotonic(), 0, 0
+    began, tried, reloaded, stored = time.monotonic(), 0, 0, 0
     with world(kind, tmp_path) as (served, tables):
         before = tables.look()
 
@@ -177,7 +202,7 @@ def test_any_configuration(kind: str, tmp_path: Path) -> None:
         )  # fmt: skip
         @given(CONFIGURATIONS)
         def try_one(wanted: Configuration) -> None:
-            nonlocal tried, reloaded
+            nonlocal tried, reloaded, stored
             if wanted.plain:
                 wanted = Configuration(
                     [PLAIN, *(row for row in wanted.containers if row.name != PLAIN.name)],
@@ -188,7 +213,7 @@ def test_any_configuration(kind: str, tmp_path: Path) -> None:
             served.reload()
             tried += 1
             reloaded += any("configuration reloaded" in line for line in served.log)
-            use(served, wanted)
+            stored += use(served, wanted)
             assert served.process.poll() is None
             assert not [line for line in served.log if "Traceback" in line or "a command failed" in line], wanted
             assert tables.look() == before, wanted
@@ -196,8 +221,9 @@ def test_any_configuration(kind: str, tmp_path: Path) -> None:
         try_one()
         assert tried > EXAMPLES / 2
         assert reloaded > tried / 8
+        assert stored > EXAMPLES / 25
         assert tables.write(Configuration([PLAIN], OPTIONS, [POLICY], plain=True))
         served.reload()
         with served.connect() as client:
             assert ask(client, b"set k 0 0 1\r\nx\r\nget k\r\n") == b"STORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n"
-    record(f"fuzz-configuration-{kind}", EXPECTED, tried, time.monotonic() - began, reloaded=reloaded)
+    record(f"fuzz-configuration-{kind}", EXPECTED, tried, time.monotonic() - began, reloaded=reloaded, stored=stored)
