@@ -10,9 +10,10 @@ import fcntl
 import logging
 import struct
 import termios
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvref.wire.protocol import encode
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.server")
 
 LOOK_EVERY: Final = 1.0  # seconds
+AT_ONCE: Final = 256  # connections: half a millisecond
 
 
 class Stage(Enum):
@@ -105,40 +107,47 @@ class Overstay:
         self._clients = clients
         self._settings = settings
         self._counters = counters
-        self._watched: dict[Client, _Watch] = {}
+        self._watched: dict[Client, _Watch] = {}  # as of the last look
+        self._seen: dict[Client, _Watch] = {}  # of this one, so far
+        self._left: Iterator[Client] = iter(())
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(LOOK_EVERY, self._tick)
 
     def stop(self) -> None:
         """Look no more."""
         self._timer.cancel()
+        self._left = iter(())
 
     def _tick(self) -> None:
         self._timer = self._loop.call_later(LOOK_EVERY, self._tick)
         settings = self._settings()
         limits = {stage: settings[stage.value] for stage in Stage}
-        self._watched = self.look(limits) if any(limits.values()) else {}
+        self._seen = {}
+        self._left = iter(list(self._clients())) if any(limits.values()) else iter(())
+        self._look(limits)
 
-    def look(self, limits: Mapping[Stage, int]) -> dict[Client, _Watch]:
-        """Send away who takes too long, and return since when the others wait.
+    def _look(self, limits: Mapping[Stage, int]) -> None:
+        """Look at some connections, so that no command has to wait for a look at thousands, and then at the others."""
+        some = list(islice(self._left, AT_ONCE))
+        for client in some:
+            self._look_at(client, limits)
+        if len(some) == AT_ONCE:
+            self._loop.call_soon(self._look, limits)
+        else:
+            self._watched = self._seen
 
-        Args:
-            limits: seconds, 0 for none.
-        """
-        now, before, watched = self._loop.time(), self._watched, {}
-        for client in self._clients():
-            found = self._found(client)
-            if found is None:
-                continue
-            stage, mark, transport = found
-            watch = before.get(client)
-            if watch is None or watch.stage is not stage or watch.mark != mark:
-                watch = _Watch(stage, mark, now)
-            watched[client] = watch
-            limit = limits[stage]
-            if limit and now - watch.since >= limit:
-                self._send_away(client, transport, stage, limit)
-        return watched
+    def _look_at(self, client: Client, limits: Mapping[Stage, int]) -> None:
+        found = self._found(client)
+        if found is None:
+            return
+        stage, mark, transport = found
+        now, watch = self._loop.time(), self._watched.get(client)
+        if watch is None or watch.stage is not stage or watch.mark != mark:
+            watch = _Watch(stage, mark, now)
+        self._seen[client] = watch
+        limit = limits[stage]
+        if limit and now - watch.since >= limit:
+            self._send_away(client, transport, stage, limit)
 
     def _found(self, client: Client) -> tuple[Stage, float, Writer] | None:
         seen = client.waited_for()

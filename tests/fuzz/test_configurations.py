@@ -21,7 +21,7 @@ from fuzz.record import FULL, record
 from fuzz.replies import BinaryReplies
 from kvref.targets import SQLServer
 
-EXAMPLES = 2000 if FULL else 50
+EXAMPLES = 2000 if FULL else 30
 NOOP = struct.pack(">BBHxxxxIIQ", 0x81, 0x0A, 0, 0, 77, 0)
 COLUMNS = ("k VARCHAR(100) NOT NULL PRIMARY KEY", "v VARCHAR(100)", *("{} INT NOT NULL DEFAULT 0",) * 3)
 PLAIN = Container("aaa", "test", "plain", "k", "v", "0", "0", "0", "PRIMARY")

@@ -74,6 +74,16 @@ def test_connections_beyond_maxconns_are_told_so_and_the_others_go_on(tmp_path: 
         assert rows(few[0])["rejected_conns"] == "0"
 
 
+@pytest.mark.parametrize("profile", ["kvref", "mysql-8.0"])
+def test_only_the_default_profile_has_rows_that_the_plugin_has_not(tmp_path: Path, profile: str) -> None:
+    options = ("--profile", profile, *settings("idle_timeout=50", "maxconns=60"))
+    with serving(tmp_path / "x.sqlite", *options) as served, served.connect() as a:
+        shown = [line for line in ask(a, b"stats settings\r\n").splitlines() if b"maxconns" in line or b"idle" in line]
+        assert shown == ([b"STAT maxconns 60", b"STAT idle_timeout 50"] if profile == "kvref" else [])
+        assert ("idle_kicks" in rows(a)) is (profile == "kvref")
+        assert "rejected_conns" in rows(a)  # the plugin's own
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_maxconns_is_reloaded(tmp_path: Path, workers: str) -> None:
     file = tmp_path / "kvref.toml"

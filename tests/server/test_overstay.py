@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from database import database_or_skip
 from serving import Served, ask, serving
 
+from kvref.server.overstay import AT_ONCE
 from kvref.targets import SQLServer
 from kvref.wire.plain import END
 
@@ -67,6 +69,19 @@ def test_a_silent_connection_is_closed_and_its_batch_committed(serve: Serve) -> 
         assert b"STAT idle_kicks 3\r\n" in ask(busy, b"stats\r\n")
         # Another batch's row would have to be waited for.
         assert ask(busy, b"set k 0 0 1\r\ny\r\n") == b"STORED\r\n"
+
+
+def test_more_silent_connections_than_are_looked_at_at_once(tmp_path: Path) -> None:
+    with serving(tmp_path / "x.sqlite", "--set", "idle_timeout=1") as served, ExitStack() as stack:
+        busy = [stack.enter_context(served.connect()) for _ in range(AT_ONCE + 10)]
+        silent = [stack.enter_context(served.connect()) for _ in range(AT_ONCE)]
+        left, ends = set(silent), time.monotonic() + 20
+        while left:
+            assert time.monotonic() < ends
+            for client in busy:
+                assert ask(client, b"") == b""
+            left -= set(select.select(left, [], [], 0.05)[0])
+        assert {rest(client) for client in silent} == {b""}
 
 
 @pytest.mark.parametrize(
