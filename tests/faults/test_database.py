@@ -19,6 +19,7 @@ from serving import serving
 from kvref.targets import SQLServer
 
 pytestmark = pytest.mark.live
+CLIENTS = 8
 LOCK_WAIT = 1
 TIMEOUT = 2
 # A command waits for a connection, and then for its answer, as long as this each; and it may have to wait for its turn.
@@ -30,8 +31,9 @@ CAUSE = re.compile(r"connect|connection|no answer|it is not known whether it was
 def survive(fault: Fault, store: Store, begins: Callable[[], None], ends: Callable[[], None]) -> None:
     """Let the database go and come back under load, again and again, and hold its rows against what was acknowledged."""
     options = ("--set", f"innodb_lock_wait_timeout={LOCK_WAIT}")
-    with serving(f"{store.dsn}?timeout={TIMEOUT}", *options) as served:
-        with writing(served, fault) as writers:
+    # Few commands travel together, so that some wait for their turn behind others that wait.
+    with serving(f"{store.dsn}?timeout={TIMEOUT}&coalesce=2", *options) as served:
+        with writing(served, fault, CLIENTS) as writers:
             for _ in range(fault.size):
                 all_go_on(writers, GOES_ON)
                 time.sleep(0.3)
