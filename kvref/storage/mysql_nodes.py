@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+import time
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -19,7 +20,7 @@ from weakref import WeakSet
 
 import pymysql
 from pymysql.connections import Connection
-from pymysql.constants import CR
+from pymysql.constants import CR, ER
 from pymysql.cursors import Cursor
 
 from kvref.errors import StoreError
@@ -29,6 +30,7 @@ from kvref.storage.mysql_login import Login, cause, hangs
 _log = logging.getLogger("kvref.storage")
 
 LOOK_EVERY: Final = 1.0  # seconds
+_PAUSE: Final = 0.05  # seconds
 _STATUS: Final = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state_comment')"
 # SHOW, which a node that is not ready answers too.
 _VARIABLES: Final = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'read_only')"
@@ -94,16 +96,16 @@ class Nodes:
         return self._use is not None and connection not in self._use.open
 
     def close(self) -> None:
-        """Look after the servers no more."""
+        """Look after the servers no more; afterwards no connection of it is open."""
         self._closed.set()
+        if self._watching is not None:
+            self._watching.join()
 
     def _enter(self, use: _Use, lock_wait: float) -> Connection[Cursor]:
         login = self._each[use.number]
         connection = _opened(login, lock_wait)
         try:
-            state_of(connection)
-            if "MariaDB" in str(connection.server_version):  # type: ignore[attr-defined]
-                _ask(connection, _CATCH_UP)
+            self._catch_up(connection)
         except (DownError, OSError, pymysql.err.MySQLError) as error:
             connection.close()
             if isinstance(error, pymysql.err.MySQLError) and not _is_down(error):
@@ -111,6 +113,25 @@ class Nodes:
             raise DownError(f"store {login.text}: {_words(error)}") from error
         use.open.add(connection)
         return connection
+
+    def _catch_up(self, connection: Connection[Cursor]) -> None:
+        """Wait until the node has what the others have acknowledged. Raises as `state_of`."""
+        deadline = time.monotonic() + self._login.timeout
+        while True:
+            state_of(connection)
+            if "MariaDB" not in str(connection.server_version):  # type: ignore[attr-defined]
+                return
+            try:
+                _ask(connection, _CATCH_UP)
+            except pymysql.err.OperationalError as error:
+                # While the cluster agrees on who is in it nobody can tell.
+                if error.args[0] != ER.LOCK_WAIT_TIMEOUT:
+                    raise
+                if time.monotonic() > deadline:
+                    raise DownError(f"it does not catch up with its cluster: {cause(error)}") from error
+                time.sleep(_PAUSE)
+            else:
+                return
 
     def _another(self, left: _Use | None, why: str) -> _Use:
         """Choose anew, unless somebody has meanwhile."""

@@ -77,7 +77,8 @@ def test_no_increment_is_lost(galera: GaleraCluster, keys: list[str], coalesce: 
         assert [rows(node)[key] for node in galera.nodes] == [str(len(answers))] * 3
     counted = sum(len(answers) for each in counters for answers in each.answers.values())
     assert counted + len(refused) == 2 * CLIENTS * INCREMENTS
-    assert counted > len(refused)
+    # Twenty tries are seldom too few.
+    assert counted > 20 * len(refused)
     print(f"{counted} counted, {len(refused)} refused; failures and aborts: {before}, {after}")  # noqa: T201
 
 
@@ -107,9 +108,10 @@ def test_a_batch_that_another_came_before_is_lost_and_told(galera: GaleraCluster
 
 
 @pytest.mark.parametrize("sync_wait", [1, 0])
-def test_a_read_on_another_node(galera: GaleraCluster, sync_wait: int) -> None:
+@pytest.mark.parametrize("verb", [b"get", b"delete"], ids=["get", "delete"])
+def test_what_another_node_has_stored_is_seen(galera: GaleraCluster, verb: bytes, sync_wait: int) -> None:
     one, two, _ = galera.nodes
-    stale = 0
+    missed = 0
     with (
         serving(dsn(one)) as first,
         serving(dsn(two, options=f"?wsrep_sync_wait={sync_wait}")) as second,
@@ -118,17 +120,16 @@ def test_a_read_on_another_node(galera: GaleraCluster, sync_wait: int) -> None:
         reader.makefile("rb") as replies,
     ):
         for number in range(ROUNDS):
-            value = b"%d" % number
-            assert ask(writer, b"set n 0 0 %d\r\n%s\r\n" % (len(value), value)) == b"STORED\r\n"
-            reader.sendall(b"get n\r\n")
-            seen = replies.readline()
-            if seen != b"END\r\n":
-                seen = replies.readline()
-                assert replies.readline() == b"END\r\n"
-            stale += seen != value + b"\r\n"
-    print(f"wsrep_sync_wait={sync_wait}: {stale} of {ROUNDS} reads were stale")  # noqa: T201 - for `pytest -rP`
+            value = b"%d\r\n" % number
+            assert ask(writer, b"set n 0 0 %d\r\n%s" % (len(value) - 2, value)) == b"STORED\r\n"
+            reader.sendall(verb + b" n\r\n")
+            seen = [replies.readline()]
+            while seen[-1] not in (b"DELETED\r\n", b"NOT_FOUND\r\n", b"END\r\n"):
+                seen.append(replies.readline())
+            missed += value not in seen and seen != [b"DELETED\r\n"]
+    print(f"wsrep_sync_wait={sync_wait}: {missed} of {ROUNDS} {verb!r} saw less")  # noqa: T201 - for `pytest -rP`
     if sync_wait:
-        assert stale == 0
+        assert missed == 0
 
 
 def test_one_of_many_adds_a_row_and_the_others_leave_nothing_locked(galera: GaleraCluster) -> None:
