@@ -118,8 +118,13 @@ GENERAL: Final = (
     "delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval bytes_read "
     "bytes_written limit_maxbytes accepting_conns listen_disabled_num rejected_conns threads conn_yields"
 ).split()
-# Behind which of them the counters of touch stand, as memcached 1.6 has them.
-TOUCHES: Final = {"cmd_flush": ["cmd_touch"], "cas_badval": ["touch_hits", "touch_misses"]}
+# Behind which of them stand others that memcached 1.6 has there, and that mean something here.
+NEWER: Final = {
+    "daemon_connections": ["max_connections"],
+    "total_connections": ["rejected_connections"],
+    "cmd_flush": ["cmd_touch"],
+    "cas_badval": ["touch_hits", "touch_misses"],
+}
 # Where memcached has it, which shows it too only where idle_timeout is set.
 IDLE: Final = {"connection_structures": ["idle_kicks"]}
 BAD_LINE: Final = b"CLIENT_ERROR bad command line"
@@ -191,7 +196,7 @@ def report(
 
 
 def _general(own: dict[str, str], *, touches: bool) -> list[str]:
-    behind = TOUCHES if touches else {}
+    behind = NEWER if touches else {}
     if int(own.get("idle_timeout", 0)):
         behind = behind | IDLE
     return [each for name in GENERAL for each in (name, *behind.get(name, ()))]

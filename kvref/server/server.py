@@ -299,5 +299,8 @@ class Server:
         }
 
     def _limit_rows(self) -> dict[str, str]:
-        shown = ("maxconns", "idle_timeout") if self.profile.flag("verbs.beyond_plugin") else ()
-        return {name: str(self.settings[name]) for name in shown}
+        if not self.profile.flag("verbs.beyond_plugin"):
+            return {}
+        rejected = self.shared.counters.totals()["rejected_conns"]
+        rows = {name: str(self.settings[name]) for name in ("maxconns", "idle_timeout")}
+        return {**rows, "max_connections": rows["maxconns"], "rejected_connections": str(rejected)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sqlite3
 import subprocess
@@ -56,6 +57,25 @@ def test_bad_options(arguments: list[str], text: str) -> None:
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_store_that_cannot_be_opened(store: str, text: str, workers: str) -> None:
     refused(3, text, "--store", store, "--workers", workers)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_defect_ends_with_1_and_its_trace(tmp_path: Path, workers: str) -> None:
+    broken = (
+        "import kvref.server.operations.served as served, kvref.cli\n"
+        "served.Served.tell = lambda *_: 1 / 0\n"
+        f"kvref.cli.main(['serve', '--listen', '127.0.0.1:0', '--store', 'sqlite:///{tmp_path}/x.sqlite', '--workers', '{workers}'])"
+    )
+    ended = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, "ZeroDivisionError" in ended.stderr) == (1, True)
+
+
+def test_the_readme_and_the_help_explain_every_exit_code() -> None:
+    told = dict(re.findall(r"^ +(\d)  (.+)$", kvref("serve", "--help").stdout, re.MULTILINE))
+    assert list(told) == ["0", "1", "2", "3"]
+    readme = (Path(__file__).parent.parent.parent / "README.md").read_text().partition("## Operate")[2]
+    explained = dict(re.findall(r"^\| (\d) \| (.+) \|$", readme, re.MULTILINE))
+    assert all(explained[code].startswith(text) for code, text in told.items())
 
 
 def refused(code: int, text: str, *arguments: str) -> None:

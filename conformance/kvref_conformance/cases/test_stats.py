@@ -19,9 +19,14 @@ NAMES = (
     "bytes_written limit_maxbytes accepting_conns listen_disabled_num rejected_conns threads conn_yields evictions "
     "curr_items total_items bytes reclaimed engine_maxbytes"
 ).split()
-# Behind which of them memcached 1.6 has the counters of touch.
-TOUCHES = {"cmd_flush": ["cmd_touch"], "cas_badval": ["touch_hits", "touch_misses"]}
-MORE_NAMES = [each for name in NAMES for each in (name, *TOUCHES.get(name, ()))]
+# Behind which of them memcached 1.6 has others that mean something here.
+NEWER = {
+    "daemon_connections": ["max_connections"],
+    "total_connections": ["rejected_connections"],
+    "cmd_flush": ["cmd_touch"],
+    "cas_badval": ["touch_hits", "touch_misses"],
+}
+MORE_NAMES = [each for name in NAMES for each in (name, *NEWER.get(name, ()))]
 RESET = say("stats reset\r\n", "RESET\r\n")
 USAGE = "CLIENT_ERROR usage: stats detail on|off|dump\r\n"
 

@@ -76,7 +76,9 @@ class OneOfSeveral:
         seats = [self._memory.seat(number) for number in range(self._plan.workers)]
         times = [_times(pid) for pid in (self._plan.pid, *(seat[Seat.PID] for seat in seats))]
         user, system = (sum(each) for each in zip(*times, strict=True))
+        threads = ("threads", "num_threads") if self._plan.profile.flag("verbs.beyond_plugin") else ()
         return {
+            **dict.fromkeys(threads, str(self._plan.workers)),
             "pid": str(self._plan.pid),
             "uptime": str(int(time.monotonic() - self._plan.since)),
             "rusage_user": f"{user:.6f}",
