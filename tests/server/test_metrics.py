@@ -132,6 +132,23 @@ def test_slow_clients_hold_up_nobody(served: Served) -> None:
     assert fetch(served, "/healthz")[0] == 200
 
 
+def test_a_client_that_sends_a_byte_now_and_then_is_cut_off(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *AT) as served:
+        deadline = time.monotonic() + 20
+        with socket.create_connection(("127.0.0.1", port_of(served)), timeout=0.2) as slow:
+            slow.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+            while True:
+                assert time.monotonic() < deadline
+                try:
+                    slow.sendall(b"x")
+                    if not slow.recv(10):
+                        break
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    break
+
+
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(AssertionError) as refused:
         at = f"127.0.0.1:{taken.getsockname()[1]}"

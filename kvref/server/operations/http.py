@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's
-        _log.debug("%s: %r", self.client_address[0], format % args)
+        _log.debug("%s: %r", self.client_address, format % args)
 
 
 class _Server(ThreadingHTTPServer):
