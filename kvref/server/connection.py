@@ -295,9 +295,9 @@ class Connection(asyncio.Protocol):
             if data:
                 self._transport.write(data)
             if self._ending and self._command is None and not self._out.waits:
-                # Closed over input that nobody reads TCP throws away replies that are on their way (tcp(7), RFC 1122
-                # 4.2.2.13): then the client is to close first.
-                (self._transport.write_eof if self._dropped and not self._eof else self._transport.close)()
+                # Closed over unread input TCP loses replies on their way (RFC 1122, 4.2.2.13); TLS has no half-close.
+                waits = self._dropped and self._half_open and not self._eof
+                (self._transport.write_eof if waits else self._transport.close)()
 
     def _settled(self, lost: bool) -> None:
         if lost:
