@@ -9,9 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kvref import profiles
+from kvref.addresses import Address
 from kvref.errors import KvrefError
 from kvref.semantics.session import Session
 from kvref.semantics.verbs import execute
+from kvref.server.access.listener import Listener
 from kvref.server.connection import Connection
 from kvref.server.drivers import driver_for
 from kvref.server.server import Server, lock_wait
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 TICK: Final = 32  # connections whose requests arrive in one turn of the loop
 WHILE_THE_DISK_WORKS: Final = 0.0002  # seconds between two looks whether it is done
+_NOWHERE: Final = Listener(Address("127.0.0.1", 0))
 STAGES: Final = ("parse", "dispatch", "storage", "commit", "reply")
 
 
@@ -65,7 +68,7 @@ class Bench:
     def __init__(self, store: SQLiteStore, count: int) -> None:
         profile = profiles.load("kvref")
         self.count = count
-        self.server = Server(store, profile, partial(parse, [], None, profile))
+        self.server = Server(store, profile, partial(parse, [], None, profile), [_NOWHERE])
         wait = lock_wait(profile, self.server.settings)
         self.server.driver = driver_for(store, self.server.isolation, wait)
         self._transactions = Transactions(store, self.server.isolation, store.commit)
@@ -120,7 +123,7 @@ class Bench:
     def _opened(self, case: Case) -> list[Connection]:
         # The first byte decides the protocol of a connection for good.
         if case.protocol not in self._connections:
-            self._connections[case.protocol] = [Connection(self.server) for _ in self._sinks]
+            self._connections[case.protocol] = [Connection(self.server, _NOWHERE) for _ in self._sinks]
             for connection, sink in zip(self._connections[case.protocol], self._sinks, strict=True):
                 connection.connection_made(sink)
         return self._connections[case.protocol]
