@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from live import missing_skips
+from serving import ask
 
+from fuzz.live import FaultError, Fuzz
 from fuzz.messages import Source, binary, text
+from fuzz.neighbour import NAME, TextNeighbour, WrongReplyError
 from fuzz.record import FULL
 from fuzz.replies import BinaryReplies, MalformedError, TextReplies
 from fuzz.runs import RUNS, Run, held
+from fuzz.worlds import over_sqlite
 
 MESSAGES = 10_000_000 if FULL else 60_000
 FEWEST = 3_000
@@ -75,6 +80,29 @@ def test_the_reader_of_frames() -> None:
         reader.feed(bytes([byte]))
     reader.end()
     assert reader.count == 2
+
+
+def test_a_neighbour_notices_what_another_does_to_its_row(tmp_path: Path) -> None:
+    with over_sqlite(tmp_path) as served, served.connect() as client, served.connect() as other:
+        neighbour = TextNeighbour(client)
+        neighbour.go_on()
+        assert ask(other, b"incr @@%b.counter 1\r\n" % NAME) == b"4\r\n"
+        with pytest.raises(WrongReplyError, match="incr counter 3"):
+            neighbour.go_on()
+
+
+def test_a_server_that_is_gone_or_says_it_failed_is_a_fault(tmp_path: Path) -> None:
+    with over_sqlite(tmp_path) as served:
+        fuzz = Fuzz(served, 1)
+        assert fuzz.run(1000).messages >= 1000
+        served.log.append("kvref: a command failed\n")
+        with pytest.raises(FaultError, match="a command failed"):
+            Fuzz(served, 1).run(1000)
+        served.log.clear()
+        fuzz = Fuzz(served, 1)
+        served.process.kill()
+        with pytest.raises((FaultError, OSError)):
+            fuzz.run(100_000)
 
 
 def test_a_seed_gives_the_same_messages_again() -> None:
