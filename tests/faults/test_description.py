@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from faults import survived
-from faults.description import Fault, described
+from faults.description import FULL, Fault, described
 
 FOLDER = Path(__file__).parent
 
@@ -64,7 +64,7 @@ def test_figures_become_words() -> None:
     )
     head, _, line = survived.table(record).splitlines()
     assert line == (
-        "| some-fault | All is there. | 2026-11-22, short, 61 s: 10 cycles, 12,345 writes acknowledged, 0 lost,"
+        f"| some-fault | All is there. | 2026-11-22, {'full' if FULL else 'short'}, 61 s: 10 cycles, 12,345 writes acknowledged, 0 lost,"
         " without service 0.8 s, 3 turned away | yes |"
     )
     assert head.count("|") == line.count("|")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,6 +26,14 @@ pytestmark = pytest.mark.live
 GOES_ON = 10.0  # seconds in which every connection writes again
 TRIES = 10
 KEPT = b"VALUE kept 0 4\r\nhere\r\nEND\r\n"
+
+
+SHORTEN = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=10)
+while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() != (0, 0, 0):
+    pass
+"""
 
 
 class Tried:
@@ -62,7 +72,12 @@ class Tried:
                 for _ in range(self._fault.size):
                     all_go_on(self.writers, GOES_ON)
                     time.sleep(0.1)
+                    # What is written while the fault is made would make room for what follows.
+                    for writer in self.writers:
+                        writer.pause()
                     begins()
+                    for writer in self.writers:
+                        writer.go_on()
                     all_fail(self.writers, 60)
                     time.sleep(0.2)
                     self._reads(client, reads)
@@ -102,6 +117,14 @@ class Tried:
         assert found == []
 
 
+def shorten(file: Path, through: Sequence[str] = ()) -> None:
+    """Leave nothing of the log of a file: a long one is written again from its start, for which no room is needed.
+
+    file: as it is called there where `through` leads, since SQLite looks behind links.
+    """
+    subprocess.run([*through, sys.executable, "-c", SHORTEN, str(file)], check=True, timeout=60)
+
+
 @of("disk-full", "disk-full-workers")
 def test_the_disk_is_full(fault: Fault, tmp_path: Path) -> None:
     options = ("--workers", "2") if fault.id == "disk-full-workers" else ()
@@ -113,7 +136,12 @@ def test_the_disk_is_full(fault: Fault, tmp_path: Path) -> None:
             disk = stack.enter_context(small_disk(folder, "64m"))
         with serving(dsn, *options, first=disk.through) as served:
             tried = Tried(fault, served, "database or disk is full")
-            tried.play(disk.fill, disk.free)
+
+            def fill() -> None:
+                shorten(disk.folder / "kvref.sqlite", disk.through)
+                disk.fill()
+
+            tried.play(fill, disk.free)
             served.process.kill()
         with serving(dsn, *options, first=disk.through) as served, served.connect() as client:
             tried.check(fetch(client, [key for writer in tried.writers for key in writer.keys]))
@@ -127,10 +155,13 @@ def test_a_file_may_not_grow(fault: Fault, store: Store) -> None:
     with serving(store.dsn) as served:
         pid = served.process.pid
         tried = Tried(fault, served, "raise `ulimit -f`")
-        tried.play(
-            lambda: resource.prlimit(pid, resource.RLIMIT_FSIZE, (log.stat().st_size + 5000, endless[1])) and None,
-            lambda: resource.prlimit(pid, resource.RLIMIT_FSIZE, endless) and None,
-        )
+
+        def limit() -> None:
+            assert store.file is not None
+            shorten(store.file)
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (log.stat().st_size + 5000, endless[1]))
+
+        tried.play(limit, lambda: resource.prlimit(pid, resource.RLIMIT_FSIZE, endless) and None)
         assert served.process.poll() is None
         served.process.kill()
     tried.check(store.rows())
