@@ -65,8 +65,8 @@ def test_the_command_line_comes_before_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "cause"),
     [
-        ("settings = 3", r"write one table, \[settings\]"),
-        ("[other]\nx = 1", r"write one table, \[settings\]"),
+        ("settings = 3", r"write a table \[settings\]"),
+        ("[other]\nx = 1", r"write a table \[settings\]"),
         ("[settings]\nx = 1", "no setting 'x': choose one of"),
         (f"[settings]\n{W} = 0", "write a number from 1"),
         ("[settings", "configuration file .*kvref.toml: "),
