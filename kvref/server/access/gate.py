@@ -15,6 +15,8 @@ from kvref.wire import commands as c
 from kvref.wire.binary import reply_frame
 from kvref.wire.opcodes import HEADER_SIZE, REQUEST, Header, header_at
 
+# Answers to a client that is not known, which are up to thirty times as long as what asks for them; then it must go.
+MOST: Final = 100
 _LINE: Final = 2048  # bytes of a line, as memcached reads before it hangs up
 _SET: Final = re.compile(rb"set +[^ ]+ +[^ ]+ +[^ ]+ +([0-9]{1,9})(?: +noreply)? *", re.DOTALL)
 _UNKNOWN: Final = b"CLIENT_ERROR unauthenticated\r\n"
@@ -45,6 +47,7 @@ class Gate:
         self._attempts = attempts
         self._kept = bytearray()
         self._skips = 0  # bytes of a token that is too long
+        self._answers = 0
         self._heard = self._binary = False
         self.peer: object = None  # the client's address
         self.passed = False
@@ -68,7 +71,7 @@ class Gate:
         """Take bytes from the client.
 
         Returns:
-            What to answer, and what it said after it had become known.
+            What to answer, and what it said after it had become known: of anybody else nothing goes on from here.
         """
         if not self._heard:
             self._heard, self._binary = True, data[0] == REQUEST
@@ -79,8 +82,10 @@ class Gate:
             if answer is None:
                 return b"".join(answers), b""
             answers.append(answer)
+            self._answers += 1
+            self.closes = self.closes or (self._answers == MOST and not self.passed)
         rest, self._kept = bytes(self._kept), bytearray()
-        return b"".join(answers), rest
+        return b"".join(answers), rest if self.passed else b""
 
     def _next_line(self) -> bytes | None:
         """Answer the first line, with its data; None: more is needed."""

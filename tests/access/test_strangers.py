@@ -1,0 +1,80 @@
+"""What a client that is not known can make a server do: nothing that it asks for, and not much of anything."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from access.talk import ENDED, frame, held
+from serving import serving
+
+from kvref.semantics.stats import Counters
+from kvref.server.access.attempts import Attempts
+from kvref.server.access.gate import MOST, Gate
+from kvref.server.access.users import Users
+
+USER = b"set x 0 0 12\r\nalice secret\r\n"
+LIST = frame(0x20)
+SET = frame(0x01, b"AA", b"taken", bytes(8))
+
+
+def _gate() -> Gate:
+    return Gate(Users({b"alice": b"secret"}), "1.6.0", Attempts(Counters()))
+
+
+@pytest.mark.parametrize(
+    "said", [SET + SET, LIST + SET + frame(0x00, b"AA"), b"x" * 3000, LIST * 200, b"get a\r\n" * 200]
+)
+def test_nothing_goes_on_of_who_is_sent_away(said: bytes) -> None:
+    gate = _gate()
+    answer, rest = gate.hear(said)
+    assert gate.closes
+    assert not gate.passed
+    assert rest == b""
+    assert len(answer) < 64 * MOST
+
+
+def test_the_last_try_may_be_the_right_one() -> None:
+    gate = _gate()
+    gate.hear(b"\r\n" * (MOST - 1))
+    assert gate.hear(USER + b"get AA\r\n") == (b"STORED\r\n", b"get AA\r\n")
+    assert gate.passed
+    assert not gate.closes
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_stranger_who_does_not_read(tmp_path: Path, workers: str) -> None:
+    """While the client reads nothing its connection is not closed yet: what it has said meanwhile must not count."""
+    (tmp_path / "auth").write_text("alice:secret\n")
+    options = ["--auth-file", str(tmp_path / "auth"), "--workers", workers]
+    with serving(tmp_path / "x.sqlite", *options) as served:
+        for asked in (LIST * 100000 + SET, b"\n" * 1000000 + b"set AA 0 0 5\r\ntaken\r\n"):
+            assert len(_read_late(served.port, asked)) < 64 * MOST
+        assert held(served.port, [b"\n" * 1000]) == [b"CLIENT_ERROR unauthenticated\r\n" * MOST + ENDED]
+        assert held(served.port, [USER, b"get AA\r\n"])[1] == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+
+
+def _read_late(port: int, asked: bytes) -> bytes:
+    """Say all that can be said before anything is read; returns what is read then."""
+    heard = bytearray()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(10)
+        client.connect(("127.0.0.1", port))
+        sender = threading.Thread(target=_say, args=(client, asked))
+        sender.start()
+        sender.join(0.5)
+        with suppress(ConnectionError):
+            while part := client.recv(4096):
+                heard += part
+        sender.join()
+    return bytes(heard)
+
+
+def _say(client: socket.socket, asked: bytes) -> None:
+    with suppress(ConnectionError):
+        client.sendall(asked)
