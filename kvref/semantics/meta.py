@@ -92,7 +92,8 @@ def _answer(session: Session, command: c.MetaGet, found: _Found, touched: _Found
         if command.recache is not None and not created:
             expiry = (entry if command.asks_before(b"R", b"T") else touched.entry).expiry
             old = 0 < expiry < time_of(session, command.recache, now)
-        won = not mark.taken and (old or mark.stale)
+        # Who may not write would make nobody's value anew, and keep the others from it.
+        won = not (mark.taken or session.access.read_only) and (old or mark.stale)
         if won:
             marks.take(found.at, touched.entry)
         before = marks.answered_at(found.at, entry)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import socket
 import ssl
@@ -12,7 +11,7 @@ from pathlib import Path
 from kvref.addresses import Address
 from kvref.errors import ConfigError
 from kvref.semantics.access import UNLIMITED, Access
-from kvref.server.access.sockets import listen
+from kvref.server.access.sockets import is_loopback, listen
 from kvref.server.access.tls import Certificates
 from kvref.server.access.users import Users, read_users
 from kvref.server.operations.activation import where
@@ -108,4 +107,4 @@ class Listener:
             places = socket.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
             return False  # who listens says why it cannot
-        return all(ipaddress.ip_address(str(place[4][0]).partition("%")[0]).is_loopback for place in places)
+        return all(is_loopback(str(place[4][0])) for place in places)

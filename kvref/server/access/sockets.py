@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 from typing import Final
@@ -43,3 +44,15 @@ def listen(address: Address) -> list[socket.socket]:
             each.close()
         raise cannot_listen(address, error) from error
     return found
+
+
+def on_loopback(listener: socket.socket) -> bool:
+    """Tell whether only this machine reaches a socket that is listened on."""
+    if listener.family == socket.AF_UNIX:
+        return True
+    return is_loopback(listener.getsockname()[0])
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address in digits, perhaps with a scope, is one of the loopback."""
+    return ipaddress.ip_address(host.partition("%")[0]).is_loopback

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError
-from kvref.server.access.sockets import listen
+from kvref.server.access.sockets import listen, on_loopback
 from kvref.server.operations import health
 from kvref.server.operations.activation import where
 from kvref.server.workers.channel import Channel, pair
@@ -54,6 +54,8 @@ class Exporter:
         for each in self._sockets:
             place = where(each)
             _log.info("metrics on http://%s/metrics, health on /healthz", place, extra={"address": place})
+            if not on_loopback(each):
+                _log.warning("metrics on %s can be reached from elsewhere, and ask nobody who they are", place)
 
     def serve(self, source: Source) -> None:
         """Answer from now on, in threads of this process."""

@@ -1,0 +1,27 @@
+"""What there is beside rows: who is to make a value anew, and where metrics are shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from access.test_rights import ALL, READING, listening, say
+from serving import serving
+
+pytestmark = pytest.mark.live
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_reader_is_not_told_to_make_a_value_anew(tmp_path: Path, workers: str) -> None:
+    with listening(tmp_path, "--workers", workers) as (_, found):
+        say(found[ALL], b"ms stale 1\r\n1\r\nmd stale I\r\nms old 1 T20\r\n1\r\n")
+        assert say(found[READING], b"mg stale v\r\nmg old R30 v\r\n") == b"VA 1 X\r\n1\r\nVA 1\r\n1\r\n"
+        asked = b"mg stale v\r\nmg old R30 v\r\n"
+        assert say(found[ALL], asked) == b"VA 1 X W\r\n1\r\nVA 1 W\r\n1\r\n"
+        assert say(found[READING], asked) == b"VA 1 Z X\r\n1\r\nVA 1 Z\r\n1\r\n"
+
+
+@pytest.mark.parametrize(("address", "warned"), [("0.0.0.0:0", True), ("[::]:0", True), ("127.0.0.1:0", False)])
+def test_metrics_that_others_reach(tmp_path: Path, address: str, warned: bool) -> None:
+    with serving(tmp_path / "x.sqlite", "--metrics", address) as served:
+        assert ("can be reached from elsewhere, and ask nobody" in "".join(served.log)) is warned
