@@ -22,6 +22,7 @@ from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.configured import refuse_shared_cache
+from kvref.server.access.handshakes import Entrance, Handshakes
 from kvref.server.access.listener import Listener
 from kvref.server.access.sockets import BACKLOG
 from kvref.server.connection import Connection
@@ -103,6 +104,7 @@ class Server:
         self.most_connections = 0
         self.attempts = Attempts(scope.counters)
         self.descriptors = Descriptors()
+        self.handshakes = Handshakes()
         numbers = scope.cas_numbers(store)
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
         self.shared = Shared(
@@ -132,10 +134,13 @@ class Server:
         loop.add_signal_handler(signal.SIGHUP, self.reload)
         places = [(listener, each) for listener in self.listeners for each in listener.listen()]
         self.served.tell(self.shared.directory, self.store.problems, self.settings)
-        servers = []
+        servers: list[asyncio.Server | Entrance] = []
         for listener, place in places:
             make = partial(Connection, self, listener)
-            servers.append(await loop.create_server(make, sock=place, backlog=BACKLOG, ssl=listener.tls))
+            if listener.tls is None:
+                servers.append(await loop.create_server(make, sock=place, backlog=BACKLOG))
+            else:
+                servers.append(Entrance(place, self, make, partial(getattr, listener, "tls")))
             listener.tell(place)
         say_held(self._read_settings()["maxconns"])
         self.stages.ready()
@@ -176,11 +181,22 @@ class Server:
 
     def publish(self) -> None:
         """Show other processes of the port what was counted; called before replies leave."""
-        self.scope.publish(len(self.connections), self.most_connections)
+        self.scope.publish(self._taken, self.most_connections)
+
+    @property
+    def _taken(self) -> int:
+        return len(self.connections) + self.handshakes.waiting
+
+    @property
+    def full(self) -> bool:
+        """Tell whether there are as many connections as may be."""
+        return self._taken >= self.settings["maxconns"]
 
     def welcome(self, connection: Connection, transport: asyncio.Transport) -> bool:
         """Take note of a connection, or turn it away where there are too many; tells whether it stays."""
-        if refused(transport, len(self.connections), self.settings, self.shared):
+        # One with TLS is still among those in the handshake.
+        others = self._taken - (transport.get_extra_info("sslcontext") is not None)
+        if refused(transport, others, self.settings, self.shared):
             return False
         self.connections.add(connection)
         self.most_connections = max(self.most_connections, len(self.connections))

@@ -72,10 +72,10 @@ class Listener:
             self.certificates.context()
 
     def renew(self, users: Users | None) -> None:
-        """Put users that were read, and the certificate that the files have now, in force for new connections."""
+        """Put users that were read, and the certificates that the files have now, in force for new connections."""
         self.users = users
-        if self.certificates is not None and self.tls is not None:
-            self.certificates.load(self.tls)
+        if self.certificates is not None:
+            self.tls = self.certificates.context()
 
     def listen(self) -> list[socket.socket]:
         """Return the sockets that are listened on; raises ConfigError where the address cannot be."""

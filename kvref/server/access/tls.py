@@ -26,7 +26,7 @@ class Certificates:
     def context(self) -> ssl.SSLContext:
         """Return a context for TLS 1.2 and later; raises ConfigError where a file is of no use."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self.load(context)
+        self._load(context)
         if self.clients is not None:
             try:
                 context.load_verify_locations(self.clients)
@@ -35,8 +35,7 @@ class Certificates:
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
-    def load(self, context: ssl.SSLContext) -> None:
-        """Give a context, also one in use, the certificate that the files have now; raises ConfigError."""
+    def _load(self, context: ssl.SSLContext) -> None:
         try:
             context.load_cert_chain(self.chain, self.key, _no_passphrase)
         except OSError as error:

@@ -156,11 +156,7 @@ class Worker:
         connection.settimeout(0)
         self._scope.taken += 1
         make = partial(Connection, self._server, listener)
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(make, connection, ssl=listener.tls)
-        except OSError as error:
-            connection.close()
-            _log.warning("a connection was lost before it was taken: %s", error)
+        await self._server.handshakes.take(make, connection, listener.tls)
         self._server.publish()
 
     async def _read_again(self, settings: dict[str, int]) -> None:

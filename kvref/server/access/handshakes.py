@@ -1,0 +1,135 @@
+"""Connections with TLS from their first byte on: while the handshake lasts they count as connections too.
+
+The event loop's own server tells of them only when the handshake is over: any number could wait in it, beside maxconns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kvref.server.limits import turn_away
+
+if TYPE_CHECKING:
+    import ssl
+
+    from kvref.semantics.session import Shared
+    from kvref.server.descriptors import Descriptors
+
+_log = logging.getLogger("kvref.server")
+
+SECONDS: Final = 10.0  # for a handshake
+PAUSE: Final = 1.0  # seconds without new connections where the system has no descriptor for them
+_AT_ONCE: Final = 64  # connections taken before the others have their turn
+_FULL: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Handshakes:
+    """Those of one process."""
+
+    def __init__(self) -> None:
+        self.waiting = 0  # connections
+        self._running: set[asyncio.Task[None]] = set()
+
+    def take(
+        self, make: Callable[[], asyncio.Protocol], connection: socket.socket, tls: ssl.SSLContext | None
+    ) -> asyncio.Task[None]:
+        """Serve a connection that was accepted; what is returned is done when its handshake is, well or not.
+
+        Args:
+            make: returns what speaks with the client.
+            connection: not blocking; it is closed where the handshake fails.
+            tls: None: there is no handshake.
+        """
+        self.waiting += tls is not None
+        task = asyncio.get_running_loop().create_task(self._take(make, connection, tls))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    async def _take(
+        self, make: Callable[[], asyncio.Protocol], connection: socket.socket, tls: ssl.SSLContext | None
+    ) -> None:
+        seconds = None if tls is None else SECONDS
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.connect_accepted_socket(make, connection, ssl=tls, ssl_handshake_timeout=seconds)
+        except OSError as error:
+            connection.close()
+            _log.debug("a connection was lost before it was taken: %s", error)
+        finally:
+            self.waiting -= tls is not None
+
+
+class Host(Protocol):
+    """What an entrance needs of a server."""
+
+    handshakes: Handshakes
+    descriptors: Descriptors
+    shared: Shared
+
+    @property
+    def full(self) -> bool:
+        """Tell whether there are as many connections as may be."""
+
+
+class Entrance:
+    """Take connections with TLS from a socket that is listened on.
+
+    Args:
+        place: the socket, not blocking.
+        host: the server.
+        make: returns what speaks with a client.
+        tls: returns the context for the next one.
+    """
+
+    def __init__(
+        self,
+        place: socket.socket,
+        host: Host,
+        make: Callable[[], asyncio.Protocol],
+        tls: Callable[[], ssl.SSLContext | None],
+    ) -> None:
+        self._place = place
+        self._host = host
+        self._make = make
+        self._tls = tls
+        self._loop = asyncio.get_running_loop()
+        self._later: asyncio.TimerHandle | None = None
+        self._open()
+
+    def close(self) -> None:
+        """Take no more, and listen no more."""
+        if self._later is not None:
+            self._later.cancel()
+        self._loop.remove_reader(self._place)
+        self._place.close()
+
+    def _open(self) -> None:
+        self._later = None
+        self._loop.add_reader(self._place, self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                connection, _ = self._place.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno not in _FULL:
+                    continue  # that client is gone again: accept(2)
+                self._host.descriptors.none_left()
+                self._loop.remove_reader(self._place)
+                self._later = self._loop.call_later(PAUSE, self._open)
+                return
+            if self._host.full:
+                with connection:
+                    turn_away(connection)
+                self._host.shared.counters.rejected_conns += 1
+                continue
+            connection.settimeout(0)
+            self._host.handshakes.take(self._make, connection, self._tls())

@@ -1,0 +1,79 @@
+"""Who opens a connection to a port with TLS and does not speak it: it counts, and its time is bounded."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from access.talk import ENDED, authority, held, trusting
+from serving import Served, serving
+
+from kvref.server.access.handshakes import SECONDS
+
+pytestmark = pytest.mark.live
+
+MOST = 8
+OPENED = 4  # descriptors of files that the first get opens
+ROW = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+
+
+def _descriptors(served: Served) -> int:
+    pid = served.process.pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return sum(len(list(Path(f"/proc/{each}/fd").iterdir())) for each in [pid, *children])
+
+
+def _until(holds: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_handshakes_count_as_connections(tmp_path: Path, workers: str) -> None:
+    cert, key = authority(tmp_path)
+    options = ["--tls-cert", str(cert), "--tls-key", str(key), "--set", f"maxconns={MOST}", "--workers", workers]
+    with serving(tmp_path / "x.sqlite", *options) as served, ExitStack() as stack:
+        before = _descriptors(served) + OPENED
+        silent = [stack.enter_context(served.connect()) for _ in range(10 * MOST)]
+        assert [each.recv(100) for each in silent[MOST:]] == [b"ERROR Too many open connections\r\n"] * 9 * MOST
+        assert _descriptors(served) <= before + MOST
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            held(served.port, [b"get AA\r\n"], trusting(cert))
+        for each in silent[: MOST // 2]:
+            each.close()
+        time.sleep(0.5)
+        said = held(served.port, [b"get AA\r\n", b"stats\r\n"], trusting(cert))
+        assert said[0] == ROW
+        rejected = [row for row in said[1].split(b"\r\n") if row.startswith(b"STAT rejected_conns ")]
+        assert int(rejected[0].split()[2]) >= 9 * MOST
+        # The rest is closed by the server, which has waited long enough.
+        for each in silent[MOST // 2 : MOST]:
+            each.settimeout(2 * SECONDS)
+            assert each.recv(100) == b""
+        _until(lambda: _descriptors(served) <= before, 5)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_other_authorities_of_clients_at_a_reload(tmp_path: Path, workers: str) -> None:
+    own, first, later = authority(tmp_path), authority(tmp_path, "first"), authority(tmp_path, "later")
+    clients = tmp_path / "clients.pem"
+    clients.write_bytes(first[0].read_bytes())
+    options = ["--tls-cert", str(own[0]), "--tls-key", str(own[1]), "--tls-client-ca", str(clients)]
+
+    def said(shown: tuple[Path, Path]) -> bytes:
+        try:
+            return held(served.port, [b"get AA\r\n"], trusting(own[0], shown))[0]
+        except (ssl.SSLError, ConnectionError):
+            return ENDED
+
+    with serving(tmp_path / "x.sqlite", *options, "--workers", workers) as served:
+        assert (said(first), said(later)) == (ROW, ENDED)
+        clients.write_bytes(later[0].read_bytes())
+        served.reload()
+        assert (said(first), said(later)) == (ENDED, ROW)
