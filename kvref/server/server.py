@@ -22,7 +22,7 @@ from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.configured import refuse_shared_cache
-from kvref.server.access.handshakes import Entrance, Handshakes
+from kvref.server.access.handshakes import Entrance, Handshakes, accept
 from kvref.server.access.listener import Listener
 from kvref.server.access.sockets import BACKLOG
 from kvref.server.connection import Connection
@@ -137,10 +137,7 @@ class Server:
         servers: list[asyncio.Server | Entrance] = []
         for listener, place in places:
             make = partial(Connection, self, listener)
-            if listener.tls is None:
-                servers.append(await loop.create_server(make, sock=place, backlog=BACKLOG))
-            else:
-                servers.append(Entrance(place, self, make, partial(getattr, listener, "tls")))
+            servers.append(await accept(place, listener, self, make))
             listener.tell(place)
         say_held(self._read_settings()["maxconns"])
         self.stages.ready()

@@ -12,12 +12,14 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
+from kvref.server.access.sockets import BACKLOG
 from kvref.server.limits import turn_away
 
 if TYPE_CHECKING:
     import ssl
 
     from kvref.semantics.session import Shared
+    from kvref.server.access.listener import Listener
     from kvref.server.descriptors import Descriptors
 
 _log = logging.getLogger("kvref.server")
@@ -77,27 +79,39 @@ class Host(Protocol):
         """Tell whether there are as many connections as may be."""
 
 
+async def accept(
+    place: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
+) -> asyncio.Server | Entrance:
+    """Take connections from a socket until what is returned is closed.
+
+    Args:
+        place: listened on, not blocking.
+        listener: says whether TLS is spoken there.
+        host: the server.
+        make: returns what speaks with a client.
+    """
+    if listener.tls is None:
+        return await asyncio.get_running_loop().create_server(make, sock=place, backlog=BACKLOG)
+    return Entrance(place, listener, host, make)
+
+
 class Entrance:
     """Take connections with TLS from a socket that is listened on.
 
     Args:
         place: the socket, not blocking.
+        listener: has the context, another one after a reload.
         host: the server.
         make: returns what speaks with a client.
-        tls: returns the context for the next one.
     """
 
     def __init__(
-        self,
-        place: socket.socket,
-        host: Host,
-        make: Callable[[], asyncio.Protocol],
-        tls: Callable[[], ssl.SSLContext | None],
+        self, place: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
     ) -> None:
         self._place = place
+        self._listener = listener
         self._host = host
         self._make = make
-        self._tls = tls
         self._loop = asyncio.get_running_loop()
         self._later: asyncio.TimerHandle | None = None
         self._open()
@@ -132,4 +146,4 @@ class Entrance:
                 self._host.shared.counters.rejected_conns += 1
                 continue
             connection.settimeout(0)
-            self._host.handshakes.take(self._make, connection, self._tls())
+            self._host.handshakes.take(self._make, connection, self._listener.tls)
