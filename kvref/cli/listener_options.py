@@ -16,6 +16,7 @@ from kvref.server.access.listener import Listener
 from kvref.server.config_file import read_file
 
 DEFAULT: Final = "127.0.0.1:11211"
+MOST: Final = 256  # a worker is told the number of a connection's listener in a byte
 _PATH: Final = click.Path(path_type=str)
 _OPTIONS: Final = (
     click.option("--listen", "address", metavar="HOST:PORT", help=f"Port 0: any free one.  [default: {DEFAULT}]"),
@@ -70,6 +71,8 @@ def listeners(listen: dict[str, Any], config: Path | None, passed: list[socket.s
         ConfigError: both name some, or one is of no use.
     """
     _, tables = read_file(config)
+    if max(len(tables), len(passed)) > MOST:
+        raise ConfigError(f"{max(len(tables), len(passed))} listeners: at most {MOST} are served by one kvref")
     if tables and listen:
         raise ConfigError(f"configuration file {config} has [[listener]]: name listeners there, or by options")
     if passed and tables:

@@ -22,6 +22,9 @@ class Greeting(NamedTuple):
     user: str = ""
     password: str = ""
 
+    def __repr__(self) -> str:
+        return f"Greeting(mapping={self.mapping!r}, user={self.user!r})"
+
     @property
     def authentication(self) -> bytes | None:
         """Return the request that tells who the client is, which is answered STORED; None: there is no user."""

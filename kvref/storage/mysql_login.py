@@ -82,7 +82,7 @@ class Login:
     host: str
     port: int
     user: str
-    password: str
+    password: str = field(repr=False)
     socket: str
     tls: ssl.SSLContext | None
     connections: int | None

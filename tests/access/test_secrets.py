@@ -1,0 +1,46 @@
+"""Passwords are not in what a traceback or a log would show of the objects that hold them."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from kvref.addresses import Address
+from kvref.cli.listener_options import MOST, listeners
+from kvref.client.greeting import greeting
+from kvref.errors import ConfigError
+from kvref.semantics.stats import Counters
+from kvref.server.access.attempts import Attempts
+from kvref.server.access.gate import Gate
+from kvref.server.access.listener import Listener
+from kvref.storage.mysql_login import PASSWORD, parse
+
+
+def test_nothing_shows_a_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    (tmp_path / "auth").write_text("alice:hidden word\n")
+    monkeypatch.setenv(PASSWORD, "hidden word")
+    listener = Listener(Address("127.0.0.1", 0), auth_file=tmp_path / "auth")
+    assert listener.users is not None
+    gate = Gate(listener.users, "1.6.0", Attempts(Counters()))
+    gate.hear(b"set x 0 0 9\r\nalice hid")
+    said = greeting("aaa", ("alice", "hidden word"))
+    login = parse("mysql://alice@db.example/")
+    assert (login.password, said.password) == ("hidden word", "hidden word")
+    for each in (listener, listener.users, gate, said, login):
+        assert "hid" not in repr(each), each
+        assert "hid" not in f"{each}", each
+    assert "hid" not in caplog.text
+
+
+def test_more_listeners_than_can_be_told_apart(tmp_path: Path) -> None:
+    file = tmp_path / "kvref.toml"
+    file.write_text('[[listener]]\naddress = "127.0.0.1:0"\n' * (MOST + 1))
+    with pytest.raises(ConfigError, match="257 listeners: at most 256"):
+        listeners({}, file, [])
+    file.write_text('[[listener]]\naddress = "127.0.0.1:0"\n' * MOST)
+    assert len(listeners({}, file, [])) == MOST
