@@ -142,6 +142,7 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
         (["--auth-file", "{empty}"], "no user: write user:password lines"),
         (["--auth-file", "{twice}"], "line 2: the user is there already"),
         (["--listen", "0.0.0.0:0"], "address 0.0.0.0:0: it can be reached from elsewhere and asks nobody who they are"),
+        (["--listen", "*:0"], "address *:0: it can be reached from elsewhere"),
         (["--listen", "[::]:0"], "address [::]:0: it can be reached from elsewhere"),
         (["--listen", "0.0.0.0:0", "--tls-cert", "{cert}", "--tls-key", "{key}"], "reached from elsewhere"),
         (["--config", "{listeners}", "--read-only"], "has [[listener]]: name listeners there, or by options"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from kvref.addresses import Address
 from kvref.errors import ConfigError
 from kvref.semantics.access import UNLIMITED, Access
-from kvref.server.access.sockets import is_loopback, listen
+from kvref.server.access.sockets import is_local, listen
 from kvref.server.access.tls import Certificates
 from kvref.server.access.users import Users, read_users
 from kvref.server.operations.activation import where
@@ -103,8 +103,4 @@ class Listener:
     def _local(self) -> bool:
         if self.passed is not None and self.passed.family == socket.AF_UNIX:
             return True
-        try:
-            places = socket.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
-            return False  # who listens says why it cannot
-        return all(is_loopback(str(place[4][0])) for place in places)
+        return is_local(self.address)

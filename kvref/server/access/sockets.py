@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
-from typing import Final
+from typing import Any, Final
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError
@@ -29,8 +29,7 @@ def listen(address: Address) -> list[socket.socket]:
     """
     found: list[socket.socket] = []
     try:
-        places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, place in dict.fromkeys(places):
+        for family, kind, protocol, _, place in dict.fromkeys(_found(address)):
             listener = socket.socket(family, kind, protocol)
             found.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -46,13 +45,25 @@ def listen(address: Address) -> list[socket.socket]:
     return found
 
 
+def _found(address: Address) -> list[tuple[Any, ...]]:
+    # The same flags for who listens and who looks: without AI_PASSIVE the host * is the loopback, with it any address.
+    return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+
+
+def is_local(address: Address) -> bool:
+    """Tell whether only this machine would reach an address that is listened on; False where there is no such host."""
+    try:
+        return all(_is_loopback(place[0]) for *_, place in _found(address))
+    except (OSError, UnicodeError):
+        return False  # who listens says why it cannot
+
+
 def on_loopback(listener: socket.socket) -> bool:
     """Tell whether only this machine reaches a socket that is listened on."""
     if listener.family == socket.AF_UNIX:
         return True
-    return is_loopback(listener.getsockname()[0])
+    return _is_loopback(listener.getsockname()[0])
 
 
-def is_loopback(host: str) -> bool:
-    """Tell whether an address in digits, perhaps with a scope, is one of the loopback."""
+def _is_loopback(host: str) -> bool:
     return ipaddress.ip_address(host.partition("%")[0]).is_loopback
