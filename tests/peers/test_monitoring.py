@@ -52,16 +52,16 @@ def test_memcstat(tmp_path: Path, profile: str, words: list[str]) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_rows_that_monitoring_reads(tmp_path: Path, workers: str) -> None:
-    with serving(tmp_path / "s.sqlite", "--workers", workers, "--set", "maxconns=4") as served:
-        with ExitStack() as stack:
-            kept = [stack.enter_context(served.connect()) for _ in range(4)]
-            for each in kept:
-                assert ask(each, b"") == b""
-            settings = dict(re.findall(r"STAT (\S+) ([^\r]*)\r\n", ask(kept[0], b"stats settings\r\n").decode()))
-            assert [name for name in SETTINGS.split() if not settings[name].isdigit()] == []
-            turned_away = stack.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=10))
-            assert turned_away.recv(100).startswith(b"ERROR Too many open connections")
-            found = dict(re.findall(r"STAT (\S+) ([^\r]*)\r\n", ask(kept[0], b"stats\r\n").decode()))
+    limited = serving(tmp_path / "s.sqlite", "--workers", workers, "--set", "maxconns=4")
+    with limited as served, ExitStack() as stack:
+        kept = [stack.enter_context(served.connect()) for _ in range(4)]
+        for each in kept:
+            assert ask(each, b"") == b""
+        settings = dict(re.findall(r"STAT (\S+) ([^\r]*)\r\n", ask(kept[0], b"stats settings\r\n").decode()))
+        assert [name for name in SETTINGS.split() if not settings[name].isdigit()] == []
+        turned_away = stack.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=10))
+        assert turned_away.recv(100).startswith(b"ERROR Too many open connections")
+        found = dict(re.findall(r"STAT (\S+) ([^\r]*)\r\n", ask(kept[0], b"stats\r\n").decode()))
     for reader, names in READ_BY.items():
         assert [name for name in names.split() if not found.get(name)] == [], reader
     assert (found["max_connections"], found["rejected_connections"], found["threads"]) == ("4", "1", workers)
