@@ -31,7 +31,7 @@ from kvref.server.drivers import Driver, driver_for
 from kvref.server.idle import IdleCommit, Rule
 from kvref.server.limits import held, refused, say_held
 from kvref.server.operations.pulse import Pulse
-from kvref.server.operations.served import Served, shown
+from kvref.server.operations.served import Served, shown, tell_reload
 from kvref.server.operations.stages import Stages
 from kvref.server.overstay import Overstay
 from kvref.server.scope import Alone, Scope
@@ -50,7 +50,6 @@ UVLOOP: Final = f"uvloop {version('uvloop')}"
 IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the setting does not count
 ARRIVED: Final = 0.02  # seconds in which the loop reads what came before the signal
 DRAIN_SECONDS: Final = 5.0
-NOT_RELOADED: Final = "configuration not reloaded, the old one stays in force: %s"
 
 
 def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
@@ -220,12 +219,12 @@ class Server:
             self.take(settings, directory, users)
         except (ConfigError, StoreError) as error:
             self.stages.reloaded(taken=False)
-            _log.error(NOT_RELOADED, error, extra={"reason": str(error)})
+            tell_reload(error)
             return
         warn_of_waiting(self.settings, settings)
         self.served.tell(self.shared.directory, self.store.problems, self.settings)
         self.stages.reloaded(taken=True)
-        _log.info("configuration reloaded")
+        tell_reload(None)
 
     def read_users(self) -> list[Users | None]:
         """Read the users of each listener again; raises ConfigError, also where a certificate is of no use."""

@@ -70,6 +70,14 @@ class Served:
         yield from self.more
 
 
+def tell_reload(error: Exception | None) -> None:
+    """Log that a configuration that was read again is in force, or why the old one stays: to each who asked for it."""
+    if error is None:
+        _log.info("configuration reloaded")
+    else:
+        _log.error("configuration not reloaded, the old one stays in force: %s", error, extra={"reason": str(error)})
+
+
 def shown(store: SQLiteStore | MySQLStore) -> str:
     """Return the DSN of a store, which holds no password."""
     return f"{SCHEME}{store.path}" if isinstance(store, SQLiteStore) else store.login.text

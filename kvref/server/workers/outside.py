@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref.server.operations.exporter import Exporter
-from kvref.server.operations.served import Served
+from kvref.server.operations.served import Served, tell_reload
 from kvref.server.operations.sources import Workers
 from kvref.server.operations.stages import Stages
-from kvref.server.server import NOT_RELOADED
 from kvref.storage.dsn import without_password
 
 if TYPE_CHECKING:
@@ -82,10 +81,10 @@ class Outside:
         """Say that a configuration is in force, or why it is not."""
         self.stages.reloaded(taken=error is None)
         if error is not None:
-            _log.error(NOT_RELOADED, error, extra={"reason": str(error)})
+            tell_reload(error)
             return
         self._tell()
-        _log.info("configuration reloaded")
+        tell_reload(None)
 
     def export(self, forking: Forking) -> None:
         """Let a process serve metrics and health, and another one where it ends."""
