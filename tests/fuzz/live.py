@@ -10,6 +10,7 @@ import selectors
 import socket
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
@@ -86,9 +87,23 @@ class Fuzz:
 
     def run(self, messages: int, *, progress: Callable[[Figures], None] = lambda _: None) -> Figures:
         """Send so many messages; raises FaultError, MalformedError or WrongReplyError."""
-        began, figures = time.monotonic(), self.figures
-        watchers = [self._served.connect() for _ in range(2)]
-        neighbours = TextNeighbour(watchers[0]), BinaryNeighbour(watchers[1])
+        began = time.monotonic()
+        with ExitStack() as stack:
+            stack.callback(self._selector.close)
+            stack.callback(self._close_all)
+            watchers = [stack.enter_context(self._served.connect()) for _ in range(2)]
+            self._send(messages, (TextNeighbour(watchers[0]), BinaryNeighbour(watchers[1])), progress)
+        self._check_process()
+        self.figures.seconds = time.monotonic() - began
+        return self.figures
+
+    def _send(
+        self,
+        messages: int,
+        neighbours: tuple[TextNeighbour, BinaryNeighbour],
+        progress: Callable[[Figures], None],
+    ) -> None:
+        figures = self.figures
         for each in neighbours:
             each.go_on()
         descriptors = self._descriptors()  # all files are open by now
@@ -114,12 +129,10 @@ class Fuzz:
         figures.rss_mib = self._memory()
         figures.rss_growth_mib = figures.rss_mib - warm
         figures.descriptors_left = max(0, self._settled(descriptors + self._pool) - descriptors - self._pool)
-        for watcher in watchers:
-            watcher.close()
-        self._check_process()
-        figures.seconds = time.monotonic() - began
-        self._selector.close()
-        return figures
+
+    def _close_all(self) -> None:
+        for client in list(self._clients):
+            client.socket.close()
 
     def _open(self) -> None:
         rng = self._rng
