@@ -27,6 +27,23 @@ KNOWN: Final = {
     "fault", "title", "expected", "length", "seconds", "cycles", "acknowledged", "lost", "failed", "not_run", "made",
 }  # fmt: skip
 
+# Of what the tests of other folders tell.
+TITLES = {
+    "fuzz-batches": "any messages, batches",
+    "fuzz-configuration-mariadb": "any rows in the configuration tables, MariaDB",
+    "fuzz-configuration-mysql-8.0": "any rows in the configuration tables, MySQL 8.0",
+    "fuzz-configuration-sqlite": "any rows in the configuration tables, SQLite",
+    "fuzz-innodb": "any messages, MySQL 8.0",
+    "fuzz-mysql-5.6-profile": "any messages, profile `mysql-5.6`",
+    "fuzz-mysql-8.0-profile": "any messages, profile `mysql-8.0`",
+    "fuzz-parsers": "any bytes to the parsers, guided by coverage",
+    "fuzz-text-binary": "any messages in text and binary, SQLite",
+    "fuzz-workers": "any messages, two workers",
+    "galera-cut-off": "Galera: the node in use is cut off",
+    "galera-kill": "Galera: kill -9 of the node in use",
+    "galera-kill-other": "Galera: kill -9 of another node",
+    "galera-sigstop": "Galera: the node in use hangs (SIGSTOP)",
+}
 Record = dict[str, Any]
 
 
@@ -65,7 +82,12 @@ def table(record: Record) -> str:
     """Return the table in Markdown."""
     lines = ["| fault | expectation | run | survived |", "|---|---|---|---|"]
     for row in record["rows"]:
-        cells = (row.get("title", row["fault"]), row["expected"], figures(row), verdict(row))
+        cells = (
+            row.get("title") or TITLES.get(row["fault"], row["fault"]),
+            row["expected"],
+            figures(row),
+            verdict(row),
+        )
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     where = record.get("machine")
     if where:
