@@ -25,7 +25,7 @@ class Access:
     Args:
         mappings: names of the containers they see, as if there were no others; none: all of them. Keys without a
             mapping belong to the default mapping where it is among them, else to the first.
-        read_only: no row is written.
+        read_only: no row is written, and nothing that other connections see is set.
         flush: flush_all is carried out.
     """
 
@@ -46,13 +46,24 @@ class Access:
         if not self.read_only:
             return None
         gives_time = isinstance(command, c.MetaGet) and not (command.exptime is None and command.vivify is None)
-        return READ_ONLY if gives_time or isinstance(command, _WRITES) else None
+        return READ_ONLY if gives_time or isinstance(command, _WRITES) or _sets_for_all(command) else None
 
     def cleared(self, command: c.Command) -> c.Command:
         """Return a command without what it would write beside its answer."""
         if self.read_only and isinstance(command, c.Refused) and command.removes:
             return replace(command, removes=b"")
         return command
+
+
+def _sets_for_all(command: c.Command) -> bool:
+    """Tell whether a command changes what the whole server counts, or how it answers."""
+    match command:
+        case c.Stats(words=[b"reset", *_] | [b"detail", b"on" | b"off", *_]):
+            return True
+        case c.VBucket(verb=verb):
+            return verb != "get"
+        case _:
+            return False
 
 
 UNLIMITED: Final = Access()
