@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
-import time
 from typing import Final
+
+from kvref.seldom import Seldom
 
 _log = logging.getLogger("kvref.server")
 
@@ -17,7 +18,7 @@ class Descriptors:
     """Where the descriptors of new connections stand beside the limit of the process."""
 
     def __init__(self) -> None:
-        self._told: float | None = None
+        self._seldom = Seldom(TELL_EVERY)
 
     def taken(self, transport: asyncio.BaseTransport, connections: int) -> None:
         """Take note of a new connection.
@@ -36,7 +37,5 @@ class Descriptors:
 
     def none_left(self) -> None:
         """Tell that further connections are turned away."""
-        now = time.monotonic()
-        if self._told is None or now - self._told >= TELL_EVERY:
-            self._told = now
+        if self._seldom.left_out() is not None:
             _log.error("connections are closed at once: this process has no descriptor left: raise `ulimit -n`")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import resource
 import socket
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -61,16 +60,16 @@ def say_held(maxconns: int, workers: int = 1) -> None:
         _log.info("at most %d connections (maxconns)", most)
 
 
-def refused(transport: Writer, connections: int, settings: Mapping[str, int], shared: Shared) -> bool:
+def refused(transport: Writer, connections: int, most: int, shared: Shared) -> bool:
     """Turn a connection away where there are as many as may be; returns whether it was.
 
     Args:
         transport: its.
         connections: how many there are without it.
-        settings: in force.
+        most: as many as may be.
         shared: counts it.
     """
-    if connections < settings["maxconns"]:
+    if connections < most:
         return False
     shared.counters.rejected_conns += 1
     transport.write(TOO_MANY)

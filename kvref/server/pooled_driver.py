@@ -294,9 +294,8 @@ class PooledDriver:
         if lost or (again and not transaction.acknowledged):
             await transaction.finish(self._pool, RollBack())
         if not transaction.open:
-            await transaction.release(
-                self._pool
-            )  # who begins anew looks at the tables first, for which it needs a link
+            # Who begins anew looks at the tables first, for which it needs a link.
+            await transaction.release(self._pool)
         if again and not lost and not last:
             raise error
         if isinstance(error, CycleError):

@@ -23,7 +23,7 @@ from kvref.semantics.session import Shared
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.configured import refuse_shared_cache
 from kvref.server.access.handshakes import Entrance, Handshakes, accept
-from kvref.server.access.listener import Listener
+from kvref.server.access.listener import Listener, Loaded
 from kvref.server.access.sockets import BACKLOG
 from kvref.server.connection import Connection
 from kvref.server.descriptors import Descriptors
@@ -41,7 +41,6 @@ from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.rules import WireRules, wire_rules
 
 if TYPE_CHECKING:
-    from kvref.server.access.users import Users
     from kvref.storage.mysql import MySQLStore
 
 _log = logging.getLogger("kvref.server")
@@ -138,7 +137,7 @@ class Server:
             make = partial(Connection, self, listener)
             servers.append(await accept(place, listener, self, make))
             listener.tell(place)
-        say_held(self._read_settings()["maxconns"])
+        say_held(self.settings["maxconns"])
         self.stages.ready()
         await self.until(stop)
         self.stages.stopping()
@@ -186,13 +185,13 @@ class Server:
     @property
     def full(self) -> bool:
         """Tell whether there are as many connections as may be."""
-        return self._taken >= self.settings["maxconns"]
+        return self._taken >= self._most
 
     def welcome(self, connection: Connection, transport: asyncio.Transport) -> bool:
         """Take note of a connection, or turn it away where there are too many; tells whether it stays."""
         # One with TLS is still among those in the handshake.
         others = self._taken - (transport.get_extra_info("sslcontext") is not None)
-        if refused(transport, others, self.settings, self.shared):
+        if refused(transport, others, self._most, self.shared):
             return False
         self.connections.add(connection)
         self.most_connections = max(self.most_connections, len(self.connections))
@@ -213,10 +212,10 @@ class Server:
     async def _reload(self) -> None:
         try:
             settings = self._read_settings()
-            users = self.read_users()
+            loaded = self.load_listeners()
             directory = await self.driver.read_directory()
             refuse_shared_cache(self.listeners, directory)
-            self.take(settings, directory, users)
+            self.take(settings, directory, loaded)
         except (ConfigError, StoreError) as error:
             self.stages.reloaded(taken=False)
             tell_reload(error)
@@ -226,22 +225,20 @@ class Server:
         self.stages.reloaded(taken=True)
         tell_reload(None)
 
-    def read_users(self) -> list[Users | None]:
-        """Read the users of each listener again; raises ConfigError, also where a certificate is of no use."""
-        for each in self.listeners:
-            each.check_certificates()
-        return [each.read_users() for each in self.listeners]
+    def load_listeners(self) -> list[Loaded]:
+        """Read the files of each listener again; raises ConfigError where one is of no use."""
+        return [each.load() for each in self.listeners]
 
-    def take(self, settings: dict[str, int], directory: Directory, users: list[Users | None]) -> None:
+    def take(self, settings: dict[str, int], directory: Directory, loaded: list[Loaded]) -> None:
         """Put a configuration that was read in force.
 
         Args:
             settings: values by name; those that wait for the next start do not count.
             directory: the mappings.
-            users: of each listener.
+            loaded: files of each listener.
         """
-        for listener, known in zip(self.listeners, users, strict=True):
-            listener.renew(known)
+        for listener, files in zip(self.listeners, loaded, strict=True):
+            listener.renew(files)
         self.shared.directory.replace(directory)
         self.settings = changed(self.settings, settings)
         self.isolation.level = self.settings["innodb_api_trx_level"]
@@ -261,7 +258,7 @@ class Server:
 
     def _bound(self) -> None:
         self.shared.reply_size_max = self.settings["reply_size_max"]
-        self.settings = self.settings | {"maxconns": held(self.settings["maxconns"])}
+        self._most = held(self.settings["maxconns"])
         if isinstance(self.store, SQLiteStore):
             self.store.cache.retire()
             self.store.cache.limit = self.settings["row_cache_bytes"]
@@ -314,5 +311,5 @@ class Server:
         if not self.profile.flag("verbs.beyond_plugin"):
             return {}
         rejected = self.shared.counters.totals()["rejected_conns"]
-        rows = {name: str(self.settings[name]) for name in ("maxconns", "idle_timeout")}
+        rows = {"maxconns": str(self._most), "idle_timeout": str(self.settings["idle_timeout"])}
         return {**rows, "max_connections": rows["maxconns"], "rejected_connections": str(rejected)}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import resource
 import sqlite3
-import time
 from pathlib import Path
 from typing import Final
+
+from kvref.seldom import Seldom
 
 _log = logging.getLogger("kvref.storage")
 
@@ -33,11 +34,8 @@ class Trouble:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._told: float | None = None
-        self._untold = 0  # errors since the last line of the log
+        self._seldom = Seldom(TELL_EVERY)
         self._open = False  # the log's last line is of an error
-        self.lasts = False
-        """No write has succeeded since the last error."""
 
     def explained(self, error: sqlite3.Error) -> str:
         """Return what a client is told of an error; where it is the disk's, the log is told too."""
@@ -52,18 +50,15 @@ class Trouble:
 
     def met(self, text: str) -> None:
         """Take note of an error of the disk."""
-        self.lasts = True
-        now = time.monotonic()
-        if self._told is not None and now - self._told < TELL_EVERY:
-            self._untold += 1
+        untold = self._seldom.left_out()
+        if untold is None:
             return
-        more = f" ({self._untold} more such errors before)" if self._untold else ""
-        self._told, self._untold, self._open = now, 0, True
+        more = f" ({untold} more such errors before)" if untold else ""
+        self._open = True
         _log.error("store %s: %s%s", self._path, text, more)
 
     def over(self) -> None:
         """Take note of a write that succeeded after errors."""
-        self.lasts = False
         if self._open:
             self._open = False
             _log.info("store %s: writes go on", self._path)

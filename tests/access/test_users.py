@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 import time
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from access.talk import ENDED, frame, held
+from faults.processes import children
 from live import target_or_skip
 from serving import Served, ask, serving
 
@@ -19,6 +22,7 @@ from kvref.addresses import parse_address
 pytestmark = pytest.mark.live
 
 USER = b"set x 0 0 12\r\nalice secret\r\n"
+FAILURE = b"CLIENT_ERROR authentication failure\r\n"
 WRONG = b"set x 0 0 11\r\nalice wrong\r\n"
 TEXT: dict[str, list[bytes]] = {
     "nobody": [b"get a\r\n", b"version\r\n", b"stats\r\n", b"quit\r\n", b"\r\n", b"flush_all\r\n"],
@@ -187,11 +191,26 @@ def test_users_change_at_a_reload(tmp_path: Path) -> None:
         path.write_text("bob:new\n")
         assert held(served.port, [USER]) == [b"STORED\r\n"]
         served.reload()
-        assert held(served.port, [USER, b"set x 0 0 7\r\nbob new\r\n"])[1:] == [b"STORED\r\n"]
+        assert held(served.port, [USER, b"set x 0 0 7\r\nbob new\r\n"]) == [FAILURE, b"STORED\r\n"]
         path.write_text("bob\n")
         served.reload()
         served.wait_for(f"not reloaded, the old one stays in force: auth_file {path}, line 1: write user:password")
         assert held(served.port, [b"set x 0 0 7\r\nbob new\r\n"]) == [b"STORED\r\n"]
+
+
+def test_a_worker_that_is_started_again_knows_the_users_of_now(tmp_path: Path) -> None:
+    path = tmp_path / "auth"
+    path.write_text("alice:secret\n")
+    with serving(tmp_path / "x.sqlite", "--auth-file", str(path), "--workers", "2") as served:
+        path.write_text("bob:new\n")
+        served.reload()
+        before = children(served.process.pid)
+        for worker in before:
+            os.kill(worker, signal.SIGKILL)
+        served.wait_for("worker 1 is started again")
+        served.wait_for("worker 2 is started again")
+        for _ in range(4):
+            assert held(served.port, [USER, b"set x 0 0 7\r\nbob new\r\n"]) == [FAILURE, b"STORED\r\n"]
 
 
 def test_no_secret_is_in_the_process_list(asking: Served) -> None:

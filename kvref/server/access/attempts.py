@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import Final
 
+from kvref.seldom import Seldom
 from kvref.semantics.stats import Counters
 
 _log = logging.getLogger("kvref.server")
@@ -22,8 +22,7 @@ class Attempts:
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._silent_until = 0.0
-        self._untold = 0
+        self._seldom = Seldom(PAUSE)
 
     def note(self, user: bytes, peer: object, *, known: bool) -> None:
         """Count one.
@@ -37,11 +36,9 @@ class Attempts:
         if known:
             return
         self._counters.auth_errors += 1
-        now = time.monotonic()
-        if now < self._silent_until:
-            self._untold += 1
+        untold = self._seldom.left_out()
+        if untold is None:
             return
         where = peer[0] if isinstance(peer, tuple) else peer
-        more = f", and {self._untold} failures before" if self._untold else ""
+        more = f", and {untold} failures before" if untold else ""
         _log.warning("authentication failed: user %s from %s%s", ascii(user.decode(errors="replace")), where, more)
-        self._silent_until, self._untold = now + PAUSE, 0

@@ -6,13 +6,12 @@ The event loop's own server tells of them only when the handshake is over: any n
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kvref.server.access.sockets import BACKLOG
+from kvref.server.access.sockets import BACKLOG, PAUSE, arrivals
 from kvref.server.limits import turn_away
 
 if TYPE_CHECKING:
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.server")
 
 SECONDS: Final = 10.0  # for a handshake
-PAUSE: Final = 1.0  # seconds without new connections where the system has no descriptor for them
-_AT_ONCE: Final = 64  # connections taken before the others have their turn
-_FULL: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Handshakes:
@@ -128,22 +124,19 @@ class Entrance:
         self._loop.add_reader(self._place, self._accept)
 
     def _accept(self) -> None:
-        for _ in range(_AT_ONCE):
-            try:
-                connection, _ = self._place.accept()
-            except BlockingIOError:
-                return
-            except OSError as error:
-                if error.errno not in _FULL:
-                    continue  # that client is gone again: accept(2)
-                self._host.descriptors.none_left()
-                self._loop.remove_reader(self._place)
-                self._later = self._loop.call_later(PAUSE, self._open)
-                return
-            if self._host.full:
-                with connection:
-                    turn_away(connection)
-                self._host.shared.counters.rejected_conns += 1
-                continue
-            connection.settimeout(0)
-            self._host.handshakes.take(self._make, connection, self._listener.tls)
+        try:
+            for connection in arrivals(self._place):
+                self._welcome(connection)
+        except OSError:
+            self._host.descriptors.none_left()
+            self._loop.remove_reader(self._place)
+            self._later = self._loop.call_later(PAUSE, self._open)
+
+    def _welcome(self, connection: socket.socket) -> None:
+        if self._host.full:
+            with connection:
+                turn_away(connection)
+            self._host.shared.counters.rejected_conns += 1
+            return
+        connection.settimeout(0)
+        self._host.handshakes.take(self._make, connection, self._listener.tls)

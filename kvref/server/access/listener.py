@@ -7,6 +7,7 @@ import socket
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError
@@ -17,6 +18,13 @@ from kvref.server.access.users import Users, read_users
 from kvref.server.operations.activation import where
 
 _log = logging.getLogger("kvref.server")
+
+
+class Loaded(NamedTuple):
+    """What the files of a listener say: who may come, and how TLS is spoken; None where there is no such file."""
+
+    users: Users | None
+    tls: ssl.SSLContext | None
 
 
 @dataclass(eq=False)
@@ -45,8 +53,7 @@ class Listener:
     tls: ssl.SSLContext | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.users = self.read_users()
-        self.tls = None if self.certificates is None else self.certificates.context()
+        self.renew(self.load())
         if self._local:
             return
         asks = self.auth_file is not None or (self.certificates is not None and self.certificates.clients is not None)
@@ -62,20 +69,16 @@ class Listener:
         host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
         return f"{host}:{self.address.port}"
 
-    def read_users(self) -> Users | None:
-        """Read the users that the file names now; raises ConfigError."""
-        return None if self.auth_file is None else read_users(self.auth_file)
+    def load(self) -> Loaded:
+        """Read the files as they are now; raises ConfigError where one is of no use."""
+        return Loaded(
+            None if self.auth_file is None else read_users(self.auth_file),
+            None if self.certificates is None else self.certificates.context(),
+        )
 
-    def check_certificates(self) -> None:
-        """Raise ConfigError where the files of the certificate are of no use now."""
-        if self.certificates is not None:
-            self.certificates.context()
-
-    def renew(self, users: Users | None) -> None:
-        """Put users that were read, and the certificates that the files have now, in force for new connections."""
-        self.users = users
-        if self.certificates is not None:
-            self.tls = self.certificates.context()
+    def renew(self, loaded: Loaded) -> None:
+        """Put what was read in force for new connections."""
+        self.users, self.tls = loaded
 
     def listen(self) -> list[socket.socket]:
         """Return the sockets that are listened on; raises ConfigError where the address cannot be."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import os
 import socket
+from collections.abc import Iterator
 from typing import Any, Final
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError
 
 BACKLOG: Final = 1024
+PAUSE: Final = 1.0  # seconds without new connections where the system has no descriptor for them
+_AT_ONCE: Final = 64  # connections taken before anything else is looked at
+_FULL: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 def cannot_listen(address: Address, error: OSError | UnicodeError) -> ConfigError:
@@ -48,6 +53,27 @@ def listen(address: Address) -> list[socket.socket]:
 def _found(address: Address) -> list[tuple[Any, ...]]:
     # The same flags for who listens and who looks: without AI_PASSIVE the host * is the loopback, with it any address.
     return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+
+
+def arrivals(place: socket.socket) -> Iterator[socket.socket]:
+    """Accept connections that wait, not more than a turn's.
+
+    Args:
+        place: listened on, not blocking.
+
+    Raises:
+        OSError: the system has no descriptor for the next one.
+    """
+    for _ in range(_AT_ONCE):
+        try:
+            connection, _ = place.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
+            continue  # that client is gone again: accept(2)
+        yield connection
 
 
 def is_local(address: Address) -> bool:

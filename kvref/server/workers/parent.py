@@ -7,7 +7,6 @@ It runs no event loop, no thread and no connection to the store: what it forks h
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import selectors
@@ -18,6 +17,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kvref.errors import ConfigError, StoreError
+from kvref.server.access.sockets import PAUSE, arrivals
 from kvref.server.limits import held, say_held, turn_away
 from kvref.server.server import tell_stop
 from kvref.server.settings import changed, warn_of_waiting
@@ -35,11 +35,8 @@ START_SECONDS: Final = 60.0
 RELOAD_SECONDS: Final = 60.0
 # A worker that ended sooner than this after its start is not started again before as much time has passed.
 SHORT_LIFE: Final = 1.0
-PAUSE: Final = 1.0  # seconds without new connections where the system has no descriptor for them
-_AT_ONCE: Final = 64  # connections taken before anything else is looked at
 _READINGS: Final = 3  # of tables that change while they are read
 _FAILURES: Final = {"failed": ConfigError, "unreached": StoreError}
-_FULL: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Parent:
@@ -197,23 +194,17 @@ class Parent:
                 self._selector.unregister(each)
 
     def _accept(self, listener: socket.socket) -> None:
-        for _ in range(_AT_ONCE):
-            if not any(child.ready for child in self._children.values()):
-                self._accept_no_more()  # those who connect wait for the next worker
-                return
-            try:
-                connection, _ = listener.accept()
-            except BlockingIOError:
-                return
-            except OSError as error:
-                if error.errno in _FULL:
-                    _log.error("no connection is taken for %g s: %s", PAUSE, error)
-                    self._accept_no_more()
-                    self._later(PAUSE, self._accept_from_now_on)
-                    return
-                continue  # that client is gone again: accept(2)
-            with connection:
-                self._hand_on(connection, self._listeners[listener])
+        if not any(child.ready for child in self._children.values()):
+            self._accept_no_more()  # those who connect wait for the next worker
+            return
+        try:
+            for connection in arrivals(listener):
+                with connection:
+                    self._hand_on(connection, self._listeners[listener])
+        except OSError as error:
+            _log.error("no connection is taken for %g s: %s", PAUSE, error)
+            self._accept_no_more()
+            self._later(PAUSE, self._accept_from_now_on)
 
     def _hand_on(self, connection: socket.socket, listener: int) -> None:
         memory = self._plan.memory
@@ -246,6 +237,7 @@ class Parent:
 
     def _agree(self, settings: dict[str, int]) -> None:
         """Let all workers take one configuration, or none of them another; raises ConfigError or StoreError."""
+        loaded = [each.load() for each in self._plan.listeners]
         for _ in range(_READINGS):
             directory, problems = self._plan.read()
             self._tell("read", settings)
@@ -260,6 +252,8 @@ class Parent:
         else:
             raise StoreError("the configuration tables change while they are read: try again")
         self._plan.settings = settings
+        for listener, files in zip(self._plan.listeners, loaded, strict=True):
+            listener.renew(files)  # a worker that is started again is forked with them
         self._plan.directory, self._plan.problems = directory, problems
         self._plan.kept.clear()
         self._tell("take")

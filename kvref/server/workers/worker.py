@@ -30,7 +30,7 @@ from kvref.server.workers.plan import Plan, print_of
 from kvref.storage.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
-    from kvref.server.access.users import Users
+    from kvref.server.access.listener import Loaded
     from kvref.storage.mysql import MySQLStore
 
 _log = logging.getLogger("kvref.server")
@@ -103,7 +103,7 @@ class Worker:
         self._channel = channel
         self._stop = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
-        self._read: tuple[dict[str, int], Directory, list[Users | None]] | None = None
+        self._read: tuple[dict[str, int], Directory, list[Loaded]] | None = None
 
     async def run(self) -> None:
         """Serve; raises ConfigError where the store cannot be served with these settings."""
@@ -161,7 +161,7 @@ class Worker:
 
     async def _read_again(self, settings: dict[str, int]) -> None:
         try:
-            self._read = settings, await self._server.driver.read_directory(), self._server.read_users()
+            self._read = settings, await self._server.driver.read_directory(), self._server.load_listeners()
         except (ConfigError, StoreError) as error:
             self._channel.say("refused", str(error))
         else:
