@@ -118,6 +118,18 @@ class Table:
         # Nothing weighs 0, so a shorter level comes first.
         return "\0".join([text.translate(level) for level in self.levels])
 
+    def ranks(self) -> tuple[bytes, bytes] | None:
+        """Return what `bytes.translate` takes to give texts of latin-1 their order, and deletes what takes more.
+
+        None where most of them do: letters that count as one, or several levels.
+        """
+        if self.pairs is not None or len(self.levels) > 1:
+            return None
+        found = [self.levels[0][point] for point in range(256)]
+        places = {weight: place for place, weight in enumerate(sorted(set(found)))}
+        odd = bytes(point for point, weight in enumerate(found) if len(weight) != 1)
+        return bytes(places[weight] for weight in found), odd
+
 
 def table_of(collation: Collation) -> Table:
     """Return the table of a collation."""

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
@@ -20,19 +20,24 @@ from kvref.semantics.shortcut import ordinary_mapping
 from kvref.server.carried import Command
 from kvref.server.gathered import Gathered
 from kvref.server.own_link import OwnLink
-from kvref.server.plain_get import PlainGet, PlainGets
+from kvref.server.plain_groups import read_plain, write_plain
+from kvref.server.plain_ways import Plain, PlainGet, PlainRead, PlainWays, PlainWrite
 from kvref.server.pooled_driver import PooledDriver
 from kvref.server.write_group import WriteGroup
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import MySQLStore
+from kvref.storage.mysql_answer import Cells
 from kvref.storage.mysql_errors import AgainError, HangError, LostError
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_places import Spelling
+from kvref.storage.mysql_plain import PlainTable
 from kvref.wire.replies import Reply, ServerError
+from kvref.wire.rules import WireRules
 
 _log = logging.getLogger("kvref.server")
 
 Found = tuple[dict[Spelling, ports.Row], bool]
+Of = Mapping | PlainTable  # what the commands of one group are about
 
 LINKS: Final = 2  # one reads, one writes
 FEWEST_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
@@ -43,7 +48,6 @@ AVOIDED: Final = 5.0
 MOST_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
 _LONGEST: Final = 1 << 20
 _BYTES_OF_KEY: Final = 1024  # in a statement
-C = TypeVar("C")
 
 
 class CoalescingDriver(PooledDriver):
@@ -56,11 +60,11 @@ class CoalescingDriver(PooledDriver):
 
     def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
         super().__init__(store, isolation, apart=LINKS)
-        self._reads: Gathered[Command | PlainGet] = Gathered()
-        self._writes: Gathered[Command] = Gathered()
+        self._reads: Gathered[Of, Command | Plain] = Gathered()
+        self._writes: Gathered[Of, Command | Plain] = Gathered()
         self._reader = OwnLink(store, isolation, self._pool)
         self._writer = OwnLink(store, isolation, self._pool)
-        self._plain: dict[Mapping, PlainGets] = {}
+        self._plain: dict[tuple[Mapping, bool], PlainWays] = {}
         self._reading = self._writing = False
         self._avoided: dict[str, float] = {}  # until when (loop time), by table
 
@@ -78,39 +82,71 @@ class CoalescingDriver(PooledDriver):
             super()._go_on(command, stale=stale)
         elif operation.for_update:
             self._writes.add(self.store.alike(operation.mapping), command)
-            if not self._writing:
-                self._writing = True
-                self._start(self._work(self._writes, self._writer, self._write))
+            self._start_writing()
         else:
             self._gather(operation.mapping, command)
 
     def _gather(self, mapping: Mapping, command: Command | PlainGet) -> None:
         self._reads.add(self.store.alike(mapping), command)
+        self._start_reading()
+
+    def _start_reading(self) -> None:
         if not self._reading:
             self._reading = True
             self._start(self._work(self._reads, self._reader, self._read))
 
-    def plain_gets(self, session: Session) -> PlainGets | None:
-        """Return what gathers the plain gets of a connection, None where none of them is."""
+    def _start_writing(self) -> None:
+        if not self._writing:
+            self._writing = True
+            self._start(self._work(self._writes, self._writer, self._write))
+
+    def plain_ways(self, session: Session, wire_rules: WireRules) -> PlainWays | None:
+        """Return what gathers the plain commands of a connection, None where none of them is."""
         mapping = ordinary_mapping(session)
         if mapping is None:
             return None
-        found = self._plain.get(mapping)
+        kind = mapping, session.access.read_only
+        found = self._plain.get(kind)
         if found is None or not found.live:
-            self._plain = {each: gets for each, gets in self._plain.items() if gets.live}
-            found = self._plain[mapping] = PlainGets(mapping, session, self._gather_plain)
+            self._plain = {each: ways for each, ways in self._plain.items() if ways.live}
+            found = self._plain[kind] = PlainWays(mapping, session, wire_rules, self)
         return found
 
-    def _gather_plain(self, mapping: Mapping, get: PlainGet) -> bool:
-        # At other levels a get may lock, and after a pause the tables are looked at first.
-        if self._isolation.level or not self.looked_lately or self._is_avoided(mapping):
-            return False
+    @property
+    def ready(self) -> bool:
+        """Tell whether anything is plain just now: after a pause the tables are looked at first."""
+        return self.looked_lately
+
+    def table(self, mapping: Mapping) -> PlainTable:
+        """Return the table of a mapping."""
+        return self.store.plain(self.store.alike(mapping))
+
+    def spelling(self, mapping: Mapping, key: ports.Cell) -> Spelling | None:
+        """Return what tells a key from others; None where only the server knows."""
         places = self.store.places(mapping)
-        spelling = places.spelled(get.key) if places.known else None
-        if spelling is None:
+        return places.spelled(key) if places.known else None
+
+    def gather_get(self, mapping: Mapping, get: PlainGet) -> bool:
+        """Take a get; at other levels than the lowest it may lock."""
+        if self._isolation.level or self._is_avoided(mapping):
             return False
-        get.spelling = spelling
         self._gather(mapping, get)
+        return True
+
+    def gather_read(self, table: PlainTable, read: PlainRead) -> bool:
+        """Take a get of a plain word; as `gather_get`."""
+        if self._isolation.level or self._is_avoided(table.mapping):
+            return False
+        self._reads.add(table, read)
+        self._start_reading()
+        return True
+
+    def gather_write(self, table: PlainTable, write: PlainWrite) -> bool:
+        """Take a set."""
+        if self._is_avoided(table.mapping):
+            return False
+        self._writes.add(table, write)
+        self._start_writing()
         return True
 
     def _is_avoided(self, mapping: Mapping) -> bool:
@@ -123,36 +159,47 @@ class CoalescingDriver(PooledDriver):
             return False
         if self._is_avoided(lookup.mapping):
             return False
-        places = self.store.places(lookup.mapping)
-        spelling = places.spelled(lookup.key) if places.known else None
+        spelling = self.spelling(lookup.mapping, lookup.key)
         if spelling is None:
             return False
         command.spelling = spelling
         if lookup.for_update:
             try:
-                command.place = places.place(spelling)
+                command.place = self.store.places(lookup.mapping).place(spelling)
             except UnicodeDecodeError:
                 return False  # the server says what is wrong with it
         return True
 
     async def _work(
-        self, waiting: Gathered[C], link: OwnLink, carry_out: Callable[[Mapping, list[C]], Awaitable[None]]
+        self,
+        waiting: Gathered[Of, Command | Plain],
+        link: OwnLink,
+        carry_out: Callable[[Of, list[Any]], Awaitable[None]],
     ) -> None:
         try:
             while waiting:
                 await carry_out(*waiting.take(partial(self._width, link)))
+                # Who was just answered asks again: after a turn of the loop they share the next statement.
+                await asyncio.sleep(0)
         finally:
             if link is self._reader:
                 self._reading = False
             else:
                 self._writing = False
 
-    def _width(self, link: OwnLink, mapping: Mapping) -> int:
+    def _width(self, link: OwnLink, of: Of) -> int:
         """Return how many commands of a mapping may go together, so that neither question nor answer is too large."""
+        mapping = of.mapping if isinstance(of, PlainTable) else of
         width = min(self.store.login.together, MOST_BYTES // bytes_of_row(mapping))
         return max(1, width if link.longest is None else min(width, link.longest // _BYTES_OF_KEY))
 
-    async def _read(self, mapping: Mapping, commands: list[Command | PlainGet]) -> None:
+    async def _read(self, of: Of, commands: list[Any]) -> None:
+        if isinstance(of, PlainTable):
+            await read_plain(self, of, commands)
+        else:
+            await self._read_rows(of, commands)
+
+    async def _read_rows(self, mapping: Mapping, commands: list[Command | PlainGet]) -> None:
         asked = {each.spelling: each for each in commands}
         try:
             found, certain = await self._look_up(mapping, asked)
@@ -172,14 +219,23 @@ class CoalescingDriver(PooledDriver):
     async def _look_up(self, mapping: Mapping, asked: dict[Spelling, Command | PlainGet]) -> Found:
         """Return what is found, and whether there is no more for certain."""
         rows = await self._reader.call(Link.look_up_all, mapping, [each.key for each in asked.values()])
-        return self.store.places(mapping).match(asked, rows)
+        places = self.store.places(mapping)
+        return places.match(asked, [(places.spelled(row.key), row) for row in rows])
 
-    async def _write(self, mapping: Mapping, commands: list[Command]) -> None:
-        left_over = await WriteGroup(self, self._writer, mapping, commands).carry_out()
+    async def look_up_plain(self, table: PlainTable, words: list[bytes]) -> tuple[dict[bytes, Cells], bool]:
+        """Return the rows of some words, see `PlainTable.read`."""
+        found: tuple[dict[bytes, Cells], bool] = await self._reader.call(_read, table, words)
+        return found
+
+    async def _write(self, of: Of, commands: list[Any]) -> None:
+        if isinstance(of, PlainTable):
+            left_over: list[Any] = await write_plain(self, self._writer, of, commands)
+        else:
+            left_over = await WriteGroup(self, self._writer, of, commands).carry_out()
         if left_over:
-            self._writes.put_back(mapping, left_over)
+            self._writes.put_back(of, left_over)
 
-    def give_up(self, mapping: Mapping, commands: Iterable[Command | PlainGet], error: Exception) -> None:
+    def give_up(self, mapping: Mapping, commands: Iterable[Command | Plain], error: Exception) -> None:
         """Go on with commands whose common look-up failed, where they stand, or with the reason.
 
         Args:
@@ -193,19 +249,19 @@ class CoalescingDriver(PooledDriver):
             self.hang(commands, error)
             return
         for each in commands:
-            if isinstance(each, PlainGet):
+            if isinstance(each, Plain):
                 each.give_up()
             else:
                 self.alone(each, stale=isinstance(error, AgainError | LostError))
 
-    def hang(self, commands: Iterable[Command | PlainGet], error: HangError) -> None:
+    def hang(self, commands: Iterable[Command | Plain], error: HangError) -> None:
         """Give commands the reason why there is no answer, and all that wait for their turn: theirs would hang too.
 
         Else who has waited for one group would wait for the next one, and those of many mappings for each other.
         """
         self._looked = self._loop.time()  # who asks again now would look at the tables first, and wait for that too
         for each in [*commands, *self._reads.take_all(), *self._writes.take_all()]:
-            if isinstance(each, PlainGet):
+            if isinstance(each, Plain):
                 each.give_up()
             else:
                 self.stop(each, error)
@@ -247,3 +303,7 @@ class CoalescingDriver(PooledDriver):
 def bytes_of_row(mapping: Mapping) -> int:
     """Return how many bytes to count for the values of a row: no more than its columns hold."""
     return sum(_LONGEST if each.width is None else min(4 * each.width, _LONGEST) for each in mapping.values) or 1
+
+
+def _read(link: Link, table: PlainTable, words: list[bytes]) -> tuple[dict[bytes, Cells], bool]:
+    return table.read(link, words)

@@ -15,7 +15,7 @@ from kvref.server.access.listener import Listener
 from kvref.server.host import Host
 from kvref.server.outbox import Outbox
 from kvref.server.own_commit import OwnCommit
-from kvref.server.plain_get import PlainGets
+from kvref.server.plain_ways import PlainWays
 from kvref.server.shortcut import Shortcut
 from kvref.wire import commands as c
 from kvref.wire.protocol import Parser, encode, parser
@@ -65,7 +65,7 @@ class Connection(asyncio.Protocol):
         self._paused = False  # the client does not read
         # None also while anything waits in front of what arrives.
         self._shortcut: Shortcut | None = None
-        self._gets: PlainGets | None = None
+        self._ways: PlainWays | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start a session, unless there are too many."""
@@ -87,17 +87,17 @@ class Connection(asyncio.Protocol):
         shared = self._host.shared
         shared.counters.bytes_read += len(data)
         shortcut = self._shortcut
-        if shortcut is not None and self._host.driver.look() and shortcut.live:
-            reply = None if self._out else shortcut.hit(data)
+        if shortcut is not None and self._host.driver.look():
+            reply = None if self._out.replies else shortcut.hit(data)
             if reply is not None:
                 self._write(reply)
                 return
             data = self._take(shortcut, data)
             if not data:
                 return
-        gets = self._gets
-        if gets is not None and gets.take(data, partial(self._got, data, gets)):
-            self._command, self._gets = _PLAIN, None
+        ways = self._ways
+        if ways is not None and self._command is None and ways.take(data, self._plainly):
+            self._command = _PLAIN
             return
         if self._last:
             self._dropped = True
@@ -128,7 +128,7 @@ class Connection(asyncio.Protocol):
 
     def _take(self, shortcut: Shortcut, data: bytes) -> bytes:
         """Answer the plain commands at the beginning of some input; returns the rest of it."""
-        if self._out.owed > TURN_BYTES:
+        if self._out.owed > TURN_BYTES or not shortcut.live:
             return data
         replies: list[bytes] = []
         taken, waits = shortcut.take(data, replies)
@@ -142,16 +142,17 @@ class Connection(asyncio.Protocol):
             self._write(b"".join(replies))
         return data[taken:]
 
-    def _got(self, data: bytes, gets: PlainGets, reply: bytes | None) -> None:
-        """Reply to a plain get, or carry it out the long way."""
+    def _plainly(self, data: bytes, reply: bytes | ServerError | None) -> None:
+        """Reply to a plain command, or carry out what asked for it the long way."""
         self._command = None
         if reply is None:
             self._parser.feed_first(data)
+        elif isinstance(reply, ServerError):
+            self._answer(_PLAIN, reply)
         elif self._transport is not None:
             self._write(reply)
-            if not (self._parser.pending or self._eof or self._last or self._ending or self._paused):
-                self._gets = gets
-                return
+            if self._ways is not None:
+                return  # nothing has happened meanwhile
         self._go_on()
 
     def _write(self, reply: bytes) -> None:
@@ -168,7 +169,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Stop reading while the client does not: replies must not pile up."""
         self._paused = True
-        self._shortcut = self._gets = None
+        self._shortcut = self._ways = None
         self._throttle()
 
     def resume_writing(self) -> None:
@@ -222,13 +223,13 @@ class Connection(asyncio.Protocol):
         self._run()
 
     def _run(self) -> None:
-        self._shortcut = self._gets = None
+        self._shortcut = self._ways = None
         self._carry_out()
         waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
         waits = waits or self._command is not None or bool(self._commit.lost) or self._gate is not None
         if not waits and self._host.wire_rules.plain_ways and self._parser.between_commands:
             self._shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
-            self._gets = self._host.driver.plain_gets(self._session)
+            self._ways = self._host.driver.plain_ways(self._session, self._host.wire_rules)
 
     def _carry_out(self) -> None:
         if self._scheduled or self._commit.running:

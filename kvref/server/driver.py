@@ -75,6 +75,7 @@ class TickDriver:
         self._retrying = False
         self._locked: list[_Command] = []  # for another transaction
         self._waking = False
+        self._unchanged = store.watch.unchanged
         self._looked = False  # this tick has looked at what others did to the file
         self._valid = False  # and nothing is kept that they changed
         self._commands = 0  # so far
@@ -124,7 +125,7 @@ class TickDriver:
             found = self._shortcuts[kind] = Shortcut(self.store, table, session, wire_rules, lambda: bool(self._parked))
         return found
 
-    def plain_gets(self, session: Session) -> None:
+    def plain_ways(self, session: Session, wire_rules: WireRules) -> None:
         """Return None: the shortcut answers them."""
 
     def end(self, transaction: Transaction) -> None:
@@ -153,7 +154,7 @@ class TickDriver:
         Asked whenever bytes arrive: a commit may come between two reads of one tick, and the second may know of it.
         """
         self._commands += 1
-        if self._looked and (not self._valid or self.store.unchanged()):
+        if self._looked and (not self._valid or self._unchanged()):
             return self._valid
         if not self._looked:
             self._looked = True

@@ -9,7 +9,7 @@ from kvref.semantics.mapping import Directory
 from kvref.semantics.ports import Steps
 from kvref.semantics.session import Session
 from kvref.server.driver import TickDriver
-from kvref.server.plain_get import PlainGets
+from kvref.server.plain_ways import PlainWays
 from kvref.server.shortcut import Shortcut
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite import SQLiteStore
@@ -39,8 +39,8 @@ class Driver(Protocol):
     def shortcut(self, session: Session, wire_rules: WireRules) -> Shortcut | None:
         """Return what answers the plain commands of a connection, None where none of them is."""
 
-    def plain_gets(self, session: Session) -> PlainGets | None:
-        """Return what gathers the plain gets of a connection, None where none of them is."""
+    def plain_ways(self, session: Session, wire_rules: WireRules) -> PlainWays | None:
+        """Return what gathers the plain commands of a connection, None where none of them is."""
 
     def end(self, transaction: Any) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""

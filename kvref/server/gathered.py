@@ -6,42 +6,42 @@ How many wait is bounded by the number of connections: each has one command at a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
-from kvref.semantics.mapping import Mapping
-
+K = TypeVar("K", bound=Hashable)
 C = TypeVar("C")
 
 
-class Gathered(Generic[C]):
-    """Commands by mapping, in the order in which they came."""
+class Gathered(Generic[K, C]):
+    """Commands by what they are about, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Mapping, deque[C]] = {}
+        self._waiting: dict[K, deque[C]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def add(self, mapping: Mapping, command: C) -> None:
-        """Let a command wait behind the others of its mapping."""
-        waiting = self._waiting.get(mapping)
+    def add(self, about: K, command: C) -> None:
+        """Let a command wait behind the others of its kind."""
+        waiting = self._waiting.get(about)
         if waiting is None:
-            waiting = self._waiting[mapping] = deque()
+            waiting = self._waiting[about] = deque()
         waiting.append(command)
 
-    def put_back(self, mapping: Mapping, commands: Iterable[C]) -> None:
-        """Let commands that were taken wait in front of the others of their mapping, in their order."""
-        self._waiting.setdefault(mapping, deque()).extendleft(reversed(list(commands)))
+    def put_back(self, about: K, commands: Iterable[C]) -> None:
+        """Let commands that were taken wait in front of the others of their kind, in their order."""
+        self._waiting.setdefault(about, deque()).extendleft(reversed(list(commands)))
 
-    def take(self, most: Callable[[Mapping], int]) -> tuple[Mapping, list[C]]:
-        """Take the commands of the mapping whose turn it is, at least one and at most as many as `most` says of it."""
-        mapping = next(iter(self._waiting))
-        waiting = self._waiting.pop(mapping)
-        taken = [waiting.popleft() for _ in range(min(most(mapping), len(waiting)))]
-        if waiting:
-            self._waiting[mapping] = waiting
-        return mapping, taken
+    def take(self, most: Callable[[K], int]) -> tuple[K, list[C]]:
+        """Take the commands of the kind whose turn it is, at least one and at most as many as `most` says of it."""
+        about = next(iter(self._waiting))
+        waiting = self._waiting.pop(about)
+        width = most(about)
+        if len(waiting) <= width:
+            return about, list(waiting)
+        self._waiting[about] = waiting
+        return about, [waiting.popleft() for _ in range(width)]
 
     def take_all(self) -> list[C]:
         """Take all commands that wait."""

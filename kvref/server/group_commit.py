@@ -35,6 +35,7 @@ class GroupCommit:
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kvref-sync")
         self._waiting: list[Settled] = []  # for the next commit
+        self._until = 0.0  # when the first of them has waited long enough (loop time)
         self._syncing: list[Settled] | None = None  # for the disk; None: nothing is on its way there
         self._unsynced = False  # there is a commit that is not on its way there yet
         self._lost = ""  # why what was written is lost
@@ -60,8 +61,10 @@ class GroupCommit:
         if self._syncing is not None and number != self._number:
             self._syncing.append(settled)
             return
-        if not self._waiting and self._syncing is None:
-            self._loop.call_soon(self._gather, self._loop.time() + GATHER, self._commands())
+        if not self._waiting:
+            self._until = self._loop.time() + GATHER
+            if self._syncing is None:
+                self._loop.call_soon(self._gather, self._commands())
         self._waiting.append(settled)
 
     def commit_store(self) -> None:
@@ -101,13 +104,13 @@ class GroupCommit:
         self._syncing, self._waiting = None, []
         _tell(waiting, self._lost or self._to_disk())
 
-    def _gather(self, until: float, commands: int) -> None:
+    def _gather(self, commands: int) -> None:
         """Commit, unless commands came since the last look: what they write may share the commit."""
-        if not self._waiting:
+        if not self._waiting or self._syncing is not None:
             return
         now = self._commands()
-        if commands != now and self._loop.time() < until:
-            self._loop.call_soon(self._gather, until, now)
+        if commands != now and self._loop.time() < self._until:
+            self._loop.call_soon(self._gather, now)
         else:
             self.commit()
 
@@ -128,7 +131,7 @@ class GroupCommit:
         self._store.cache.synced(lost=bool(cause))
         _tell(waiting, cause)  # in the order of the commits
         if self._waiting:
-            self.commit()
+            self._loop.call_soon(self._gather, self._commands())
 
 
 def _tell(waiting: list[Settled], cause: str) -> None:

@@ -12,11 +12,13 @@ from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
 from kvref.server.carried import Command
 from kvref.server.coalescing_driver import CoalescingDriver, Found
-from kvref.server.plain_get import PlainGet
-from kvref.storage.handlersocket_reads import HELD, HandlerReads
+from kvref.server.plain_ways import PlainGet
+from kvref.storage.handlersocket_reads import HELD, HandlerReads, Opened
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import MySQLStore
+from kvref.storage.mysql_answer import Cells
 from kvref.storage.mysql_places import Spelling
+from kvref.storage.mysql_plain import PlainTable
 
 
 class HandlerSocketDriver(CoalescingDriver):
@@ -42,9 +44,21 @@ class HandlerSocketDriver(CoalescingDriver):
     async def _look_up(self, mapping: Mapping, asked: dict[Spelling, Command | PlainGet]) -> Found:
         look_up = partial(self._handler.look_up, uncommitted=self._isolation.reads_uncommitted)
         found: dict[Spelling, ports.Row] | None = await self._reader.call(look_up, mapping, list(asked))
+        self._let_go_soon()
+        return await super()._look_up(mapping, asked) if found is None else (found, True)
+
+    async def look_up_plain(self, table: PlainTable, words: list[bytes]) -> tuple[dict[bytes, Cells], bool]:
+        """Return the rows of some words, see `PlainTable.read`."""
+        ask = partial(self._handler.ask, uncommitted=self._isolation.reads_uncommitted)
+        answer: tuple[Opened, list[Cells | None]] | None = await self._reader.call(ask, table.mapping, words)
+        self._let_go_soon()
+        if answer is None:
+            return await super().look_up_plain(table, words)
+        return {word: cells for word, cells in zip(words, answer[1], strict=True) if cells is not None}, True
+
+    def _let_go_soon(self) -> None:
         if self._letting_go is None:
             self._letting_go = self._loop.call_later(HELD, self._let_go)
-        return await super()._look_up(mapping, asked) if found is None else (found, True)
 
     def _let_go(self) -> None:
         self._letting_go = None

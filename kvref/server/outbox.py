@@ -23,13 +23,13 @@ class Outbox:
         self._driver = driver
         self._send = send
         self._settled = settled
-        self._replies: list[tuple[c.Command, bytes]] = []
+        self.replies: list[tuple[c.Command, bytes]] = []
         # Commits that replies wait for, at most two: its number, and how many replies it covers.
         self._waits: list[tuple[int, int]] = []
         self.owed = 0  # bytes
 
     def __bool__(self) -> bool:
-        return bool(self._replies)
+        return bool(self.replies)
 
     @property
     def waits(self) -> bool:
@@ -39,7 +39,7 @@ class Outbox:
     def add(self, command: c.Command, replies: Iterable[bytes]) -> None:
         """Keep replies until `flush`; `command` says how a failure is told instead of each."""
         for reply in replies:
-            self._replies.append((command, reply))
+            self.replies.append((command, reply))
             self.owed += len(reply)
 
     def flush(self) -> None:
@@ -47,16 +47,16 @@ class Outbox:
         number = self._driver.unsettled
         if number is None:
             if not self._waits:
-                self._release(len(self._replies))
+                self._release(len(self.replies))
         elif self._waits and self._waits[-1][0] == number:
-            self._waits[-1] = number, len(self._replies)
+            self._waits[-1] = number, len(self.replies)
         else:
-            self._waits.append((number, len(self._replies)))
+            self._waits.append((number, len(self.replies)))
             self._driver.when_settled(number, self._settle)
 
     def _release(self, count: int) -> None:
-        ready = b"".join([reply for _, reply in self._replies[:count]])
-        del self._replies[:count]
+        ready = b"".join([reply for _, reply in self.replies[:count]])
+        del self.replies[:count]
         self.owed -= len(ready)
         self._send(ready)
 
@@ -65,8 +65,8 @@ class Outbox:
         self._waits = [(number, count - covered) for number, count in later]
         if lost:
             # What the tick wrote is gone and what it read may never have been: no reply of it may stand.
-            failed = [(command, encode(command, ServerError(lost), 0)) for command, _ in self._replies[:covered]]
-            self.owed += sum(len(line) for _, line in failed) - sum(len(line) for _, line in self._replies[:covered])
-            self._replies[:covered] = failed
+            failed = [(command, encode(command, ServerError(lost), 0)) for command, _ in self.replies[:covered]]
+            self.owed += sum(len(line) for _, line in failed) - sum(len(line) for _, line in self.replies[:covered])
+            self.replies[:covered] = failed
         self._release(covered)
         self._settled(bool(lost))

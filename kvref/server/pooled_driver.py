@@ -32,7 +32,7 @@ from kvref.semantics.session import Session
 from kvref.server.carried import Command, Transaction
 from kvref.server.deleted import without_deleted
 from kvref.server.own_link import OwnLink
-from kvref.server.plain_get import PlainGets
+from kvref.server.plain_ways import PlainWays
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import MySQLStore
@@ -127,7 +127,7 @@ class PooledDriver:
         """Tell whether it is not yet time to look at the tables again."""
         return self._loop.time() - self._looked <= LOOK_EVERY
 
-    def plain_gets(self, session: Session) -> PlainGets | None:  # noqa: ARG002 - the protocol's
+    def plain_ways(self, session: Session, wire_rules: WireRules) -> PlainWays | None:  # noqa: ARG002 - the protocol's
         """Return None: each has its own statement."""
         return None
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class Scope(Protocol):
     """What `stats` counts and what else connections see of each other, beside the tables."""
 
+    alone: bool  # nobody else is to be shown anything
+
     @property
     def counters(self) -> Counters:
         """Return what `stats` counts."""
@@ -50,6 +52,8 @@ class Scope(Protocol):
 
 class Alone:
     """One process serves: nobody else is to be shown anything."""
+
+    alone = True
 
     def __init__(self) -> None:
         self.counters = Counters()

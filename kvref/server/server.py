@@ -176,7 +176,8 @@ class Server:
 
     def publish(self) -> None:
         """Show other processes of the port what was counted; called before replies leave."""
-        self.scope.publish(self._taken, self.most_connections)
+        if not self.scope.alone:
+            self.scope.publish(self._taken, self.most_connections)
 
     @property
     def _taken(self) -> int:

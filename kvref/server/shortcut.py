@@ -15,9 +15,9 @@ from kvref.semantics.session import Session
 from kvref.storage.row_cache import CachedTable
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_plain import PlainRows
-from kvref.wire.plain import END, SET, WORD
+from kvref.wire.plain import END, SET, WORD, longest_value
 from kvref.wire.replies import Status
-from kvref.wire.rules import MAX_KEY, WireRules
+from kvref.wire.rules import WireRules
 
 ANSWER_BYTES: Final = 256 << 10  # what is left of the input then goes the long way, where others have their turn
 
@@ -50,10 +50,7 @@ class Shortcut:
         self._store = store
         self._counters = shared.counters
         self._queued = queued
-        self._longest = self._rows.longest_value
-        if wire_rules.value_limit is not None:
-            counted = MAX_KEY if wire_rules.limit_counts_key else 0
-            self._longest = min(self._longest, wire_rules.value_limit - counted)
+        self._longest = longest_value(wire_rules, self._rows.longest_value)
 
     @property
     def live(self) -> bool:
@@ -66,6 +63,8 @@ class Shortcut:
         if kept is None or not data.startswith(b"get ") or not data.endswith(b"\r\n"):
             return None
         counters = self._counters
+        if counters.prefixes.counting or not self._table.live:
+            return None
         counters.cmd_get += 1
         counters.get_hits += 1
         return kept[0] + END

@@ -97,7 +97,8 @@ class WriteGroup:
             await self._answer(asking)
 
     def _answer_look_ups(self, turn: list[Command], rows: list[ports.Row], *, all_of_them: bool) -> None:
-        found, certain = self._places.match([each.spelling for each in turn], rows)
+        spelled = [(self._places.spelled(row.key), row) for row in rows]
+        found, certain = self._places.match([each.spelling for each in turn], spelled)
         for each in turn:
             row = found.get(each.spelling)
             if row is None and not (certain and all_of_them):

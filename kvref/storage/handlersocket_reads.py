@@ -38,7 +38,9 @@ PAUSES: Final = (1.0, 60.0)  # seconds without it after a failure: the first one
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class Opened:
+    """An open index: its number, the key's column, how many cells a row has and which are integers, and its row."""
+
     number: int
     key: Column
     width: int
@@ -60,7 +62,7 @@ class HandlerReads:
         self._link: HandlerLink | None = None
         self._since = self._not_before = 0.0
         self._pause = PAUSES[0]
-        self._opened: dict[Mapping, _Opened | None] = {}
+        self._opened: dict[Mapping, Opened | None] = {}
 
     def look_up(
         self, link: Link, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
@@ -76,6 +78,16 @@ class HandlerReads:
         Raises:
             KvrefError, LockWaitError: of the link, as `Link.look_up_all`.
         """
+        answer = self.ask(link, mapping, keys, uncommitted=uncommitted)
+        return None if answer is None else _rows(keys, *answer)
+
+    def ask(
+        self, link: Link, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
+    ) -> tuple[Opened, list[list[bytes | None] | None]] | None:
+        """Return the open index and each key's cells as the server writes them; None: SQL has to be asked.
+
+        Arguments and errors as of `look_up`; a key without a row has None.
+        """
         now = time.monotonic()
         if link is not self._asked:
             # Another link may be one to another server, started with other settings.
@@ -89,7 +101,7 @@ class HandlerReads:
             self.close()
             self._since = now
         try:
-            return self._rows(link, mapping, keys)
+            return self._cells(link, mapping, keys)
         except HandlerError as error:
             _log.warning("%s: SQL answers for %g s", error, self._pause)
             self.close()
@@ -118,7 +130,9 @@ class HandlerReads:
                 DIRTY,
             )
 
-    def _rows(self, link: Link, mapping: Mapping, keys: Sequence[Spelling]) -> dict[Spelling, ports.Row] | None:
+    def _cells(
+        self, link: Link, mapping: Mapping, keys: Sequence[Spelling]
+    ) -> tuple[Opened, list[list[bytes | None] | None]] | None:
         if mapping not in self._opened:
             self._opened[mapping] = self._open(link, mapping, keys[0])
         opened = self._opened[mapping]
@@ -127,17 +141,9 @@ class HandlerReads:
             return None
         found = self._link.look_up(opened.number, said, opened.width)
         self._pause = PAUSES[0]
-        rows: dict[Spelling, ports.Row] = {}
-        for key, fields in zip(keys, found, strict=True):
-            if fields is not None:
-                cells: list[ports.Cell] = [*fields]
-                for at in opened.integers:
-                    number = fields[at]
-                    cells[at] = None if number is None else int(number)
-                rows[key] = opened.row(tuple(cells))
-        return rows
+        return opened, found
 
-    def _open(self, link: Link, mapping: Mapping, key: Spelling) -> _Opened | None:
+    def _open(self, link: Link, mapping: Mapping, key: Spelling) -> Opened | None:
         """Open a table that is as its mapping says; None for one that SQL reads."""
         sql = self._store.statements(mapping)
         where = _where(mapping, self._store)
@@ -158,7 +164,7 @@ class HandlerReads:
         finally:
             link.roll_back()
         integers = tuple(at for at, column in enumerate(sql.columns) if column.kind is Kind.INTEGER)
-        return _Opened(number, sql.columns[0], len(sql.columns), integers, sql.row)
+        return Opened(number, sql.columns[0], len(sql.columns), integers, sql.row)
 
     def _shows(self, column: Column) -> bool:
         """Tell whether a cell is what SQL shows as the bytes of a text, as bytes, or as a number."""
@@ -167,6 +173,20 @@ class HandlerReads:
             return not self._threads.pads
         # What has a form is of a type that SQL shows as text of its own; without width it may be GEOMETRY.
         return column.form is None and (column.kind is Kind.INTEGER or column.width is not None)
+
+
+def _rows(
+    keys: Sequence[Spelling], opened: Opened, found: list[list[bytes | None] | None]
+) -> dict[Spelling, ports.Row]:
+    rows: dict[Spelling, ports.Row] = {}
+    for key, fields in zip(keys, found, strict=True):
+        if fields is not None:
+            cells: list[ports.Cell] = [*fields]
+            for at in opened.integers:
+                number = fields[at]
+                cells[at] = None if number is None else int(number)
+            rows[key] = opened.row(tuple(cells))
+    return rows
 
 
 def _where(mapping: Mapping, store: MySQLStore) -> tuple[str, str, str] | None:

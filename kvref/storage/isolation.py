@@ -35,6 +35,18 @@ class Isolation:
     most_uncommitted: int = 1 << 28
 
     @property
+    def session_level(self) -> int:
+        """Return the level of a connection's transactions; shared locks of reads are asked for beside it."""
+        if self.reads_uncommitted:
+            return READ_UNCOMMITTED
+        if not self.batches:
+            return READ_COMMITTED  # each command sees the newest rows, and a key that is missing locks nothing
+        if self.read_batch:
+            # SERIALIZABLE would lock what is read (lock-034).
+            return REPEATABLE_READ if self.keeps_snapshot else READ_COMMITTED
+        return self.level
+
+    @property
     def reads_uncommitted(self) -> bool:
         """Tell whether a read sees what others have not committed."""
         return self.level == READ_UNCOMMITTED

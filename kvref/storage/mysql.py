@@ -24,6 +24,7 @@ from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_login import Login
 from kvref.storage.mysql_nodes import Nodes
 from kvref.storage.mysql_places import Places
+from kvref.storage.mysql_plain import PlainTable, Version
 from kvref.storage.mysql_statements import Statements
 from kvref.storage.rows import PerMapping
 
@@ -53,6 +54,8 @@ class MySQLStore:
         refuses = profile["table.fulltext"] == "refuses-rows"
         self.statements = PerMapping(partial(Statements, refuses_hidden=refuses))
         self.places = PerMapping(Places)
+        self.plain = PerMapping(self._plain)
+        self._version = Version()
         self.alike = PerMapping(self._first_alike)
         self._alike: dict[tuple[object, ...], Mapping] = {}
         self._mappings: WeakSet[Mapping] = WeakSet()
@@ -126,8 +129,16 @@ class MySQLStore:
             take_over(mapping, found)
         self.statements.clear()
         self.places.clear()
+        self.plain.clear()
+        self._version.live = False
+        self._version = Version()
         self.alike.clear()
         self._alike.clear()
+
+    def _plain(self, mapping: Mapping) -> PlainTable:
+        clears_unmapped = self.profile["store.unmapped_columns"] == "null"
+        sql, places = self.statements(mapping), self.places(mapping)
+        return PlainTable(mapping, sql, places, self._version, clears_unmapped=clears_unmapped)
 
     def _first_alike(self, mapping: Mapping) -> Mapping:
         """Return the first mapping that differs from this one in nothing: each connection may have read its own."""

@@ -21,7 +21,8 @@ from kvref.semantics import ports
 from kvref.semantics.mapping import Directory, Mapping
 from kvref.storage import catalog
 from kvref.storage.containers import checked
-from kvref.storage.isolation import READ_COMMITTED, READ_UNCOMMITTED, REPEATABLE_READ, Isolation
+from kvref.storage.isolation import READ_UNCOMMITTED, Isolation
+from kvref.storage.mysql_answer import Cells
 from kvref.storage.mysql_commit import commit
 from kvref.storage.mysql_create import create
 from kvref.storage.mysql_errors import LOCKED, STALE, AgainError, CycleError, HangError, LostError, ends_connection
@@ -155,6 +156,32 @@ class Link:
             self._take_level()
             self._begin()
 
+    def ask(self, mapping: Mapping, sql: str, *, begins: bool = False) -> list[Cells]:
+        """Return what a SELECT of one mapping's rows answers, as the server writes it; outside a transaction.
+
+        Args:
+            mapping: whose; `sql` is always of the same columns.
+            sql: the statement.
+            begins: it begins a transaction.
+
+        Raises:
+            KvrefError, LockWaitError: as `execute`.
+        """
+        with self._errors():
+            self._take_level()
+            if begins:
+                self._begin()
+            return self._rows.ask(mapping, sql, "keys" if begins else "cells")
+
+    def change(self, sql: str) -> int:
+        """Carry out a statement that writes in the transaction; returns how many rows it found.
+
+        Raises:
+            KvrefError, LockWaitError: as `execute`.
+        """
+        with self._errors():
+            return self._connection.query(sql)
+
     def say(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows of a statement that is not about rows of mappings.
 
@@ -235,7 +262,7 @@ class Link:
         self.in_transaction = True
 
     def _take_level(self) -> None:
-        level = _session_level(self._isolation)
+        level = self._isolation.session_level
         if level != self._level:
             self._say(f"SET SESSION TRANSACTION ISOLATION LEVEL {_LEVELS[level]}")
             self._level = level
@@ -304,15 +331,3 @@ class Link:
             self.lost, self.in_transaction = True, False
         else:
             self.in_transaction = bool(self._connection.server_status & SERVER_STATUS_IN_TRANS)  # type: ignore[attr-defined]
-
-
-def _session_level(isolation: Isolation) -> int:
-    """Return the level of a connection's transactions; shared locks of reads are asked for beside it."""
-    if isolation.reads_uncommitted:
-        return READ_UNCOMMITTED
-    if not isolation.batches:
-        return READ_COMMITTED  # each command sees the newest rows, and a key that is missing locks nothing
-    if isolation.read_batch:
-        # SERIALIZABLE would lock what is read (lock-034).
-        return REPEATABLE_READ if isolation.keeps_snapshot else READ_COMMITTED
-    return isolation.level

@@ -6,12 +6,12 @@ keys are not told apart here, and their commands go one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
-from typing import Final
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Final, TypeVar
 
 from kvref import collations
 from kvref.semantics.mapping import Kind, Mapping
-from kvref.semantics.ports import Cell, Row
+from kvref.semantics.ports import Cell
 from kvref.storage.mysql_schema import known_collation
 from kvref.storage.mysql_statements import written
 
@@ -21,6 +21,7 @@ _ONLY_NEAR: Final = ("utf8mb4_ja_0900_", "utf8mb4_zh_0900_")
 _NEWER: Final = "_uca1400_"
 
 Spelling = bytes | int
+R = TypeVar("R")
 
 
 class Places:
@@ -60,23 +61,25 @@ class Places:
             return spelling
         return self._fold(self._key.charset.decode(spelling))
 
-    def match(self, wanted: Collection[Spelling], rows: list[Row]) -> tuple[dict[Spelling, Row], bool]:
+    def match(
+        self, wanted: Collection[Spelling], rows: Sequence[tuple[Spelling | None, R]]
+    ) -> tuple[dict[Spelling, R], bool]:
         """Tell which row is whose.
 
         Args:
             wanted: what was looked up, each once.
-            rows: what the server found for all of it.
+            rows: what the server found for all of it, with how each is spelled.
 
         Returns:
             The row of each that has one, and whether the others have none for certain: the server agreed with what is
             known of its collation.
         """
-        spelled = {self.spelled(row.key): row for row in rows}
+        spelled = dict(rows)
         found = {spelling: spelled[spelling] for spelling in wanted if spelling in spelled}
         if len(found) == len(wanted):
             return found, True
         try:
-            placed = {self.place(spelling): row for spelling, row in spelled.items() if spelling is not None}
+            placed = {self.place(spelling): row for spelling, row in rows if spelling is not None}
             asked = {spelling: self.place(spelling) for spelling in wanted}
         except UnicodeDecodeError:
             return found, False

@@ -12,7 +12,9 @@ from pymysql.cursors import Cursor
 
 from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
+from kvref.storage import mysql_answer
 from kvref.storage.containers import Container
+from kvref.storage.mysql_answer import Cells
 from kvref.storage.mysql_errors import NO_TRUNCATE, REFUSED, AgainError, DuplicateError
 from kvref.storage.mysql_login import cause
 from kvref.storage.mysql_schema import MySQLCatalog
@@ -105,6 +107,23 @@ class Rows:
             if not self._store.has_shape(mapping, "mapped", cursor.description):
                 raise AgainError(f"the columns of {mapping.source} changed")
             return [sql.row(cells) for cells in cursor.fetchall()]
+
+    def ask(self, mapping: Mapping, sql: str, part: str) -> list[Cells]:
+        """Return what a SELECT answers, as the server writes it.
+
+        Args:
+            mapping: whose rows.
+            sql: the statement.
+            part: of the table, which it always reads.
+
+        Raises:
+            MySQLError: whatever the server says.
+            AgainError: the table was altered.
+        """
+        columns, rows = mysql_answer.ask(self._connection, sql)
+        if not self._store.has_shape(mapping, part, columns):
+            raise AgainError(f"the columns of {mapping.source} changed")
+        return rows
 
     def write_all(self, writes: Sequence[ports.Insert] | Sequence[ports.Update]) -> bool:
         """Write several rows of one mapping by one statement, all in one way; tell whether every row was written.

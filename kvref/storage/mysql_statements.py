@@ -33,6 +33,9 @@ class Statements:
 
     Attributes:
         columns: whose cells `row` takes, in their order.
+        key, key_as_bytes: the key column's name, and its content as bytes where it is text.
+        indexed: the table, to be read by the key's index.
+        select: what reads `columns` of all rows.
     """
 
     def __init__(self, mapping: Mapping, *, refuses_hidden: bool = False) -> None:
@@ -46,11 +49,12 @@ class Statements:
         )
         self._formed = any(column.form is not None for column in self.columns)
         self._nulls = [quote(name) for name in mapping.unmapped]
-        self._key = quote(mapping.key.name)
+        self.key = quote(mapping.key.name)
+        self.key_as_bytes = f"CAST({self.key} AS BINARY)" if mapping.key.kind is Kind.TEXT else self.key
         assert isinstance(mapping.row, Container)
         # With stale statistics the optimizer reads the whole table rather than the index.
-        self._indexed = f"{mapping.source} FORCE INDEX ({quote(mapping.row.unique_idx_name_on_key or '')})"
-        self._select = f"SELECT {self._names(self.columns)} FROM {self._indexed}"  # noqa: S608 - identifiers are quoted
+        self.indexed = f"{mapping.source} FORCE INDEX ({quote(mapping.row.unique_idx_name_on_key or '')})"
+        self.select = f"SELECT {self._names(self.columns)} FROM {self.indexed}"  # noqa: S608 - identifiers are quoted
         self.clear = f"DELETE FROM {mapping.source}"  # noqa: S608
         self.beside = f"SELECT * FROM {mapping.source} LIMIT 0"  # noqa: S608
         self.truncate = f"TRUNCATE TABLE {mapping.source}"
@@ -59,26 +63,26 @@ class Statements:
     def lookup(self, key: Cell, lock: str = "") -> str:
         """Return the SELECT of one row, with the lock that it takes."""
         beginning = self.mapping.beginning
-        where = f" WHERE LEFT({self._key}, {beginning}) = {literal(self.mapping.key, key)}"
-        return f"{self._select}{where if beginning else self._where(key)}{lock}"
+        where = f" WHERE LEFT({self.key}, {beginning}) = {literal(self.mapping.key, key)}"
+        return f"{self.select}{where if beginning else self._where(key)}{lock}"
 
     def along(self, key: Cell, columns: tuple[Column, ...]) -> str:
         """Return the SELECT of further columns of the row that `lookup` found."""
-        return f"SELECT {self._names(columns)} FROM {self._indexed}{self._where(key)}"  # noqa: S608
+        return f"SELECT {self._names(columns)} FROM {self.indexed}{self._where(key)}"  # noqa: S608
 
     def scan(self, bounds: Sequence[tuple[str, Cell]], limit: int, *, descending: bool = False) -> str:
         """Return the SELECT of a range; `bounds` are comparisons of the key."""
-        where = " AND ".join(f"{self._key} {sign} {literal(self.mapping.key, cell)}" for sign, cell in bounds)
-        order = f"{self._key} DESC" if descending else self._key
-        return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
+        where = " AND ".join(f"{self.key} {sign} {literal(self.mapping.key, cell)}" for sign, cell in bounds)
+        order = f"{self.key} DESC" if descending else self.key
+        return f"{self.select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
 
     def present(self, keys: Iterable[Cell]) -> str:
         """Return the SELECT of those of some keys, at least one, that have a row."""
-        return f"SELECT {self._names((self.mapping.key,))} FROM {self._indexed}{self._among(keys)}"  # noqa: S608
+        return f"SELECT {self._names((self.mapping.key,))} FROM {self.indexed}{self._among(keys)}"  # noqa: S608
 
     def lookup_all(self, keys: Iterable[Cell], lock: str = "") -> str:
         """Return the SELECT of the rows of some keys, at least one, with the lock that it takes."""
-        return f"{self._select}{self._among(keys)}{lock}"
+        return f"{self.select}{self._among(keys)}{lock}"
 
     def refusal(self, row: Row, *, clear_unmapped: bool) -> str | None:
         """Return why a row cannot be written; None where nothing speaks against it.
@@ -128,27 +132,26 @@ class Statements:
         # Found rows have these bytes: no need to compare by a collation, which costs ten times as much.
         text = key.kind is Kind.TEXT
         found = [f"X'{written(key, row.key).hex()}'" if text else literal(key, row.key) for row in rows]
-        named = f"CAST({self._key} AS BINARY)" if text else self._key
         only = [column.name for column in (self.mapping.cas, self.mapping.expiry) if column is not None]
         sets = [f"{name} = NULL" for name in (self._nulls if clear_unmapped and not keeps_value else [])]
         for name in only if keeps_value else [name for name in cells[0] if name != key.name]:
             texts = [each[name] for each in cells]
             cases = " ".join(f"WHEN {one} THEN {text}" for one, text in zip(found, texts, strict=True))
             same = texts.count(texts[0]) == len(texts)
-            sets.append(f"{quote(name)} = {texts[0] if same else f'CASE {named} {cases} END'}")
-        return f"UPDATE {self._indexed} SET {', '.join(sets)}{self._among(row.key for row in rows)}"  # noqa: S608
+            sets.append(f"{quote(name)} = {texts[0] if same else f'CASE {self.key_as_bytes} {cases} END'}")
+        return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._among(row.key for row in rows)}"  # noqa: S608
 
     def update(self, key: Cell, row: Row, *, clear_unmapped: bool) -> str:
         """Return the UPDATE of the row found under a key."""
         sets = [f"{quote(name)} = {text}" for name, text in self._cells(row).items()]
         sets += [f"{name} = NULL" for name in (self._nulls if clear_unmapped else [])]
-        return f"UPDATE {self._indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
+        return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
 
     def renew(self, key: Cell, row: Row) -> str:
         """Return the UPDATE of cas and expiry alone, of which one is mapped at least."""
         cells = ((self.mapping.cas, row.cas), (self.mapping.expiry, row.expiry))
         sets = [f"{quote(column.name)} = {literal(column, cell)}" for column, cell in cells if column is not None]
-        return f"UPDATE {self._indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
+        return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
 
     def remove(self, key: Cell) -> str:
         """Return the DELETE of the row found under a key."""
@@ -166,10 +169,10 @@ class Statements:
         )
 
     def _where(self, key: Cell) -> str:
-        return f" WHERE {self._key} = {literal(self.mapping.key, key)}"
+        return f" WHERE {self.key} = {literal(self.mapping.key, key)}"
 
     def _among(self, keys: Iterable[Cell]) -> str:
-        return f" WHERE {self._key} IN ({', '.join(literal(self.mapping.key, key) for key in keys)})"
+        return f" WHERE {self.key} IN ({', '.join(literal(self.mapping.key, key) for key in keys)})"
 
     def _cells(self, row: Row) -> dict[str, str]:
         mapping = self.mapping

@@ -65,7 +65,7 @@ class SQLiteStore:
         try:
             self._connection = opened(self.path, self.profile)
             self._log = Log(self._connection)
-            self._watch = Watch(path, self._connection)
+            self.watch = Watch(path, self._connection)
         except sqlite3.Error as error:
             raise StoreError(f"store {path}: {error}") from error
         self._catalog = SQLiteCatalog(self._connection, profile)
@@ -92,7 +92,7 @@ class SQLiteStore:
             self.sync()
         self._log.close()
         self._connection.close()
-        self._watch.close()
+        self.watch.close()
 
     def sync(self) -> None:
         """Bring what is committed to the disk, which may take a while; any thread may. Raises StoreError."""
@@ -132,21 +132,17 @@ class SQLiteStore:
             StoreError: the file is gone or was replaced, or SQLite failed.
         """
         try:
-            now = self._watch.look()
+            now = self.watch.look()
         except sqlite3.Error as error:
             raise self.translated(error) from error
-        written, altered = self._watch.changes(now)
+        written, altered = self.watch.changes(now)
         if written:
             self.cache.clear()
         if altered:
             self._forget_tables()
             for mapping in list(self._mappings):
                 check_again(mapping, self._catalog, self.profile)
-        self._watch.accept(now)
-
-    def unchanged(self) -> bool:
-        """Tell whether nobody has committed since `refresh`."""
-        return self._watch.unchanged()
+        self.watch.accept(now)
 
     def _forget_tables(self) -> None:
         self.cache.retire()
@@ -298,7 +294,7 @@ class SQLiteStore:
         if not self._writing:
             self._connection.execute("BEGIN IMMEDIATE")
             self._writing = True
-            if self._watch.data_version() != self._watch.known_data:
+            if self.watch.data_version() != self.watch.known_data:
                 self.cache.clear()  # others have written since this tick looked
 
     def _load(self, name: str) -> Mapping | None:

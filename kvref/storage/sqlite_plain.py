@@ -14,15 +14,14 @@ from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row
 from kvref.semantics.rules import Rules
 from kvref.semantics.values import RefusedError, to_bytes
-from kvref.storage.forms import LARGEST_INTEGER, UNSIGNED
+from kvref.storage.plain_columns import LARGEST_VALUE, take_sets
 from kvref.storage.row_cache import CachedTable, Kept
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_errors import StatementError
 from kvref.storage.sqlite_statements import ROWID
-from kvref.wire.plain import LARGEST_FLAGS, shown
+from kvref.wire.plain import shown
 from kvref.wire.replies import Item
 
-LARGEST_VALUE: Final = 64 << 10  # longer ones cost so much that the way makes no difference
 # Declared types of columns that keep any text as it is (TEXT affinity, sqlite.org/datatype3.html, 3.1).
 _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOTALL)
 _DECLARED: Final = "SELECT type FROM pragma_table_xinfo(?) WHERE name = ?"
@@ -78,7 +77,7 @@ class PlainRows:
         self._rowid = sql.rowid if self._has_rowid(sql.rowid) else ""
         # Where a write gives the row another spelling of its key too, the old one would have to be known.
         self._upsert = sql.upsert(clear_unmapped=clear_unmapped) if self._rowid and not rules.renames_key else ""
-        self.writable = _writable(mapping) and not store.has_rules(mapping)
+        self.writable = take_sets(mapping, _as_it_is) and not store.has_rules(mapping)
 
     def read(self, word: bytes) -> Kept | None:
         """Return a row of the file, NOTHING where there is none, and keep it where it stays what it is.
@@ -198,29 +197,8 @@ class PlainRows:
         return True
 
 
-def _writable(mapping: Mapping) -> bool:
-    key, value = mapping.key, mapping.values[0]
-    options = [each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None]
-    names = [key.name, value.name, *(each.name for each in options)]
-    return (
-        len(mapping.values) == 1
-        and len(set(names)) == len(names)
-        and key.kind is Kind.TEXT
-        and (_as_it_is(key) or (key.charset.unit == 1 and key.form is not None))
-        and _as_it_is(value)
-        and not (value.exact or value.fixed or mapping.hidden)
-        and all(_holds(each, 0) for each in options)
-        and (mapping.flags is None or _holds(mapping.flags, LARGEST_FLAGS))
-        and (mapping.cas is None or _holds(mapping.cas, LARGEST_INTEGER))
-    )
-
-
 def _as_it_is(column: Column) -> bool:
     """Tell whether ASCII in the protocol is the same in the file."""
     return column.form is None and (
         column.kind is Kind.BYTES or (column.kind is Kind.TEXT and column.charset.unit == 0)
     )
-
-
-def _holds(column: Column, number: int) -> bool:
-    return column.kind is Kind.INTEGER and column.low <= number <= column.high and column.form in (None, UNSIGNED)

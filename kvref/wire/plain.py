@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kvref.wire.rules import MAX_KEY, WireRules
+
 END: Final = b"END\r\n"
 # Words that begin with @ switch or are ranges; a NUL ends a line in some profiles.
 _PLAIN: Final = rb"[^@ \r\n\0][^ \r\n\0]{0,249}"
@@ -23,3 +25,15 @@ def shown(word: bytes, flags: int, data: bytes) -> bytes:
         data: the value.
     """
     return b"VALUE %b %d %d\r\n%b\r\n" % (word, flags, len(data), data)
+
+
+def longest_value(rules: WireRules, most: int) -> int:
+    """Return how many bytes the value of a plain set may have, `most` or fewer.
+
+    Args:
+        rules: the grammar facts in force.
+        most: what the server takes this way.
+    """
+    if rules.value_limit is None:
+        return most
+    return min(most, rules.value_limit - (MAX_KEY if rules.limit_counts_key else 0))

@@ -10,7 +10,7 @@ from kvref.collations.charsets import CHARSETS
 from kvref.collations.other_charsets import OTHER_CHARSETS
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Row
-from kvref.storage.mysql_places import Places
+from kvref.storage.mysql_places import Places, Spelling
 
 
 def mapping(collation: str, charset: str = "utf8mb4") -> Mapping:
@@ -20,21 +20,21 @@ def mapping(collation: str, charset: str = "utf8mb4") -> Mapping:
     return Mapping("m", "test", "t", "`test`.`t`", key, (value,), None, None, None)
 
 
-def row(key: str | bytes | int) -> Row:
-    return Row(key, (b"",), None, None, None)
+def rows(*keys: bytes | int) -> list[tuple[Spelling | None, Row]]:
+    return [(key, Row(key, (b"",), None, None, None)) for key in keys]
 
 
 @pytest.mark.parametrize("collation", ["utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8mb4_uca1400_ai_ci"])
 def test_spellings_of_one_row(collation: str) -> None:
     places = Places(mapping(collation))
     assert places.known
-    found, certain = places.match([b"A", b"a", b"b", b"c"], [row(b"a"), row(b"B")])
+    found, certain = places.match([b"A", b"a", b"b", b"c"], rows(b"a", b"B"))
     assert certain
     assert {spelling: each.key for spelling, each in found.items()} == {b"A": b"a", b"a": b"a", b"b": b"B"}
 
 
 def test_bytes_count_in_a_binary_collation() -> None:
-    found, certain = Places(mapping("utf8mb4_0900_bin")).match([b"A", b"a"], [row(b"a")])
+    found, certain = Places(mapping("utf8mb4_0900_bin")).match([b"A", b"a"], rows(b"a"))
     assert (list(found), certain) == ([b"a"], True)
 
 
@@ -46,9 +46,9 @@ def test_blanks_behind_count_as_the_collation_says() -> None:
 
 def test_a_row_that_was_not_expected_makes_misses_uncertain() -> None:
     """The server takes a row for one of the keys, kvref for none: who is meant is not known."""
-    found, certain = Places(mapping("utf8mb4_0900_bin")).match([b"x", b"y"], [row(b"x"), row(b"Y")])
+    found, certain = Places(mapping("utf8mb4_0900_bin")).match([b"x", b"y"], rows(b"x", b"Y"))
     assert (list(found), certain) == ([b"x"], False)
-    found, certain = Places(mapping("utf8mb4_0900_ai_ci")).match([b"x", b"y"], [row(b"x"), row(b"\xff")])
+    found, certain = Places(mapping("utf8mb4_0900_ai_ci")).match([b"x", b"y"], rows(b"x", b"\xff"))
     assert (list(found), certain) == ([b"x"], False)
 
 
@@ -79,5 +79,5 @@ def test_numbers() -> None:
     places = Places(numbers)
     assert places.known
     assert (places.spelled(7), places.place(7)) == (7, 7)
-    found, certain = places.match([7, 8], [row(7)])
+    found, certain = places.match([7, 8], rows(7))
     assert (list(found), certain) == ([7], True)

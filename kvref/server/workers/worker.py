@@ -48,6 +48,8 @@ class OneOfSeveral:
         number: of this worker, from 0.
     """
 
+    alone = False
+
     def __init__(self, plan: Plan, number: int) -> None:
         self._plan = plan
         self._memory = memory = plan.memory

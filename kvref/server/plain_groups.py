@@ -1,0 +1,104 @@
+"""Plain commands that travel together: gets by one SELECT, sets by one transaction, each in one call of a thread.
+
+Where anything is odd the commands go the long way, and meet it there one by one.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref.server.own_link import OwnLink
+from kvref.server.plain_ways import PlainRead, PlainWrite
+from kvref.storage.mysql_errors import HangError
+from kvref.storage.mysql_link import Link
+from kvref.storage.mysql_plain import PlainSet, PlainTable
+from kvref.wire.plain import END
+
+if TYPE_CHECKING:
+    from kvref.server.coalescing_driver import CoalescingDriver
+
+_ROOM: Final = 1 << 20  # bytes of a statement, where it is not known yet what the server takes
+
+
+async def read_plain(driver: CoalescingDriver, table: PlainTable, reads: list[PlainRead]) -> None:
+    """Reply to gets, or let them go the long way.
+
+    Args:
+        driver: looks up.
+        table: whose rows.
+        reads: at least one.
+    """
+    if not table.version.live:
+        _give_up(reads)  # it was altered
+        return
+    words = list(dict.fromkeys([each.word for each in reads]))
+    try:
+        found, certain = await driver.look_up_plain(table, words)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
+        driver.give_up(table.mapping, reads, error)
+        return
+    counters, now = reads[0].ways.counters, int(time.time())
+    for each in reads:
+        cells = found.get(each.word)
+        if cells is None and not certain:
+            each.give_up()
+            continue
+        reply = END if cells is None else table.shown(each.word, cells, now)
+        counters.cmd_get += 1
+        if reply == END:
+            counters.get_misses += 1
+        else:
+            counters.get_hits += 1
+        each.done(each.data, reply)
+
+
+async def write_plain(
+    driver: CoalescingDriver, link: OwnLink, table: PlainTable, writes: list[PlainWrite]
+) -> list[PlainWrite]:
+    """Carry out sets in one transaction and reply, or let them go the long way.
+
+    Args:
+        driver: takes back what hangs.
+        link: for the transaction.
+        table: whose rows.
+        writes: at least one.
+
+    Returns:
+        Those for whom there was no room.
+    """
+    if not table.version.live:
+        _give_up(writes)  # it was altered
+        return []
+    room = (link.longest or _ROOM) - sum([each.row.size for each in writes])
+    left_over: list[PlainWrite] = []
+    while room < 0 and len(writes) > 1:
+        left_over.append(writes.pop())
+        room += left_over[-1].row.size
+    first: dict[bytes, PlainWrite] = {}
+    # Of one row each is written by itself, as triggers see it; words that only the server takes for one it refuses.
+    again = [each for each in writes if first.setdefault(each.word, each) is not each]
+    taken = list(first.values())
+    numbers = [taken[0].ways.next_cas() for _ in taken]
+    try:
+        reason: str | None = await link.call(_write, table, [each.row for each in taken], numbers)
+    except HangError as error:
+        for each in taken:
+            each.answer(str(error))
+        driver.hang((), error)
+    except Exception as error:  # noqa: BLE001 - as above
+        driver.give_up(table.mapping, taken, error)
+    else:
+        for each in taken:
+            each.answer(reason)
+    _give_up(again)
+    return left_over[::-1]
+
+
+def _give_up(commands: list[Any]) -> None:
+    for each in commands:
+        each.give_up()
+
+
+def _write(link: Link, table: PlainTable, sets: list[PlainSet], numbers: list[int]) -> str | None:
+    return table.write(link, sets, numbers)

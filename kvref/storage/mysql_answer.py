@@ -1,0 +1,116 @@
+"""The answer to a SELECT as the server sends it: cells as SQL's text, apart from PyMySQL's own reading of rows.
+
+That takes two and a half times as long (`bench/README.md`). What is asked, how errors and time limits show and all the
+rest is PyMySQL's. Format: dev.mysql.com/doc/dev/mysql-server, "Text Resultset".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import COMMAND, CR
+from pymysql.cursors import Cursor
+
+Cells = list[bytes | None]
+
+_CHUNK: Final = 1 << 16
+_LARGEST_PACKET: Final = (1 << 24) - 1  # more follows in another one
+_SHORT, _NULL = 0xFB, 0xFB  # lengths below stand for themselves
+_WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
+_END, _LONGEST_END, _ERROR = 0xFE, 8, 0xFF
+
+
+def ask(connection: Connection[Cursor], sql: str) -> tuple[bytes, list[Cells]]:
+    """Return what describes the columns of a SELECT, the same bytes as long as they are the same, and its rows.
+
+    Args:
+        connection: of `Login.connect`.
+        sql: it returns rows.
+
+    Raises:
+        MySQLError: whatever the server says, as PyMySQL raises it.
+    """
+    raw: Any = connection
+    raw._execute_command(COMMAND.COM_QUERY, sql)
+    first = raw._read_packet()
+    if not first.is_resultset_packet():
+        raw._force_close()
+        raise pymysql.err.InternalError(CR.CR_MALFORMED_PACKET, f"no rows in answer to {sql[:60]}")
+    stream = _Stream(raw)
+    columns = b"".join([stream.packet() for _ in range(first.get_all_data()[0])])
+    stream.packet()  # the end of the columns
+    return columns, stream.rows()
+
+
+class _Stream:
+    """What a server sends, in packets; raw: PyMySQL's connection, with nothing read ahead."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+        self._read = b""
+        self._at = 0
+
+    def packet(self) -> bytes:
+        """Return the next packet, the parts of a large one together."""
+        while len(self._read) - self._at < 4:
+            self._keep(self._more())
+        start = self._at + 4
+        size = int.from_bytes(self._read[self._at : start - 1], "little")
+        missing = start + size - len(self._read)
+        if missing > 0:
+            self._keep(self._raw._read_bytes(missing))
+            start = 4
+        self._at = start + size
+        data = self._read[start : self._at]
+        return data + self.packet() if size == _LARGEST_PACKET else data
+
+    def rows(self) -> list[Cells]:
+        """Return all rows up to the end."""
+        rows: list[Cells] = []
+        while True:
+            data = self.packet()
+            kind = data[0]
+            if kind == _END and len(data) <= _LONGEST_END:
+                self._raw.server_status = int.from_bytes(data[3:5], "little")
+                return rows
+            if kind == _ERROR:
+                pymysql.err.raise_mysql_exception(data)
+            rows.append(_cells(data))
+
+    def _keep(self, data: bytes) -> None:
+        self._read = self._read[self._at :] + data
+        self._at = 0
+
+    def _more(self) -> bytes:
+        try:
+            data: bytes = self._raw._rfile.read1(_CHUNK)
+        except OSError as error:
+            self._lost(f" ({error})")
+        if not data:
+            self._lost("")
+        return data
+
+    def _lost(self, cause: str) -> NoReturn:
+        # Number and words are PyMySQL's; that it ran out of time is told by what is raised from here.
+        self._raw._force_close()
+        raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, f"Lost connection to MySQL server during query{cause}")
+
+
+def _cells(data: bytes) -> Cells:
+    cells: Cells = []
+    at, end = 0, len(data)
+    while at < end:
+        size = data[at]
+        at += 1
+        if size >= _SHORT:
+            if size == _NULL:
+                cells.append(None)
+                continue
+            width = _WIDTHS[size]
+            size = int.from_bytes(data[at : at + width], "little")
+            at += width
+        cells.append(data[at : at + size])
+        at += size
+    return cells
