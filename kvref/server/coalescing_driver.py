@@ -22,7 +22,7 @@ from kvref.server.gathered import Gathered
 from kvref.server.own_link import OwnLink
 from kvref.server.plain_groups import read_plain, write_plain
 from kvref.server.plain_ways import Plain, PlainGet, PlainRead, PlainWays, PlainWrite
-from kvref.server.pooled_driver import PooledDriver
+from kvref.server.pooled_driver import LOOK_EVERY, PooledDriver
 from kvref.server.write_group import WriteGroup
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import MySQLStore
@@ -82,23 +82,23 @@ class CoalescingDriver(PooledDriver):
             super()._go_on(command, stale=stale)
         elif operation.for_update:
             self._writes.add(self.store.alike(operation.mapping), command)
-            self._start_writing()
+            if not self._writing:
+                self._start_writing()
         else:
             self._gather(operation.mapping, command)
 
     def _gather(self, mapping: Mapping, command: Command | PlainGet) -> None:
         self._reads.add(self.store.alike(mapping), command)
-        self._start_reading()
+        if not self._reading:
+            self._start_reading()
 
     def _start_reading(self) -> None:
-        if not self._reading:
-            self._reading = True
-            self._start(self._work(self._reads, self._reader, self._read))
+        self._reading = True
+        self._start(self._work(self._reads, self._reader, self._read))
 
     def _start_writing(self) -> None:
-        if not self._writing:
-            self._writing = True
-            self._start(self._work(self._writes, self._writer, self._write))
+        self._writing = True
+        self._start(self._work(self._writes, self._writer, self._write))
 
     def plain_ways(self, session: Session, wire_rules: WireRules) -> PlainWays | None:
         """Return what gathers the plain commands of a connection, None where none of them is."""
@@ -115,7 +115,7 @@ class CoalescingDriver(PooledDriver):
     @property
     def ready(self) -> bool:
         """Tell whether anything is plain just now: after a pause the tables are looked at first."""
-        return self.looked_lately
+        return self._loop.time() - self._looked <= LOOK_EVERY
 
     def table(self, mapping: Mapping) -> PlainTable:
         """Return the table of a mapping."""
@@ -135,22 +135,24 @@ class CoalescingDriver(PooledDriver):
 
     def gather_read(self, table: PlainTable, read: PlainRead) -> bool:
         """Take a get of a plain word; as `gather_get`."""
-        if self._isolation.level or self._is_avoided(table.mapping):
+        if self._isolation.level or (self._avoided and self._is_avoided(table.mapping)):
             return False
         self._reads.add(table, read)
-        self._start_reading()
+        if not self._reading:
+            self._start_reading()
         return True
 
     def gather_write(self, table: PlainTable, write: PlainWrite) -> bool:
         """Take a set."""
-        if self._is_avoided(table.mapping):
+        if self._avoided and self._is_avoided(table.mapping):
             return False
         self._writes.add(table, write)
-        self._start_writing()
+        if not self._writing:
+            self._start_writing()
         return True
 
     def _is_avoided(self, mapping: Mapping) -> bool:
-        return bool(self._avoided) and self._avoided.get(mapping.source, 0) > self._loop.time()
+        return self._avoided.get(mapping.source, 0) > self._loop.time()
 
     def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
         """Tell whether a look-up may travel with others, and note what tells its row from theirs."""

@@ -8,19 +8,17 @@ import time
 from functools import partial
 from typing import Final, cast
 
-from kvref.semantics.session import Session
 from kvref.semantics.verbs import execute
 from kvref.server.access.gate import Gate
 from kvref.server.access.listener import Listener
+from kvref.server.connection_state import ConnectionState
 from kvref.server.host import Host
 from kvref.server.outbox import Outbox
 from kvref.server.own_commit import OwnCommit
-from kvref.server.plain_ways import PlainWays
 from kvref.server.shortcut import Shortcut
 from kvref.wire import commands as c
-from kvref.wire.protocol import Parser, encode, parser
+from kvref.wire.protocol import encode, parser
 from kvref.wire.replies import Closed, Reply, ServerError
-from kvref.wire.text import TextParser
 
 _log = logging.getLogger("kvref.server")
 
@@ -32,7 +30,7 @@ _PLAIN: Final = c.Get([], with_cas=False)  # stands for what the shortcut answer
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
 
-class Connection(asyncio.Protocol):
+class Connection(ConnectionState, asyncio.Protocol):
     """Speak one of the two protocols on one socket: the first byte decides (switch-001).
 
     Args:
@@ -40,32 +38,12 @@ class Connection(asyncio.Protocol):
         listener: where it was accepted.
     """
 
+    __slots__ = ()
+
     def __init__(self, host: Host, listener: Listener) -> None:
-        self._host = host
-        self._half_open = listener.tls is None  # TLS has no half that could stay open
-        users = listener.users
-        self._gate = None if users is None else Gate(users, host.shared.rules.release, host.attempts)
-        self._parser: Parser = TextParser(host.wire_rules)
-        self._heard = False  # the client has said something
-        self.active = True  # and that since this was last taken back
-        self._session = Session(host.shared, listener.access)
-        self._transaction = host.driver.begin()
-        self._loop = asyncio.get_running_loop()
-        self._commit = OwnCommit(host, self._session, self._transaction, self._committed)
-        self._generation = host.shared.directory.generation
-        self._transport: asyncio.Transport | None = None
+        super().__init__(host, listener)
         self._out = Outbox(host.driver, self._send, self._settled)
-        self._command: c.Command | None = None  # what waits for another writer
-        self._scheduled = False  # the rest of the input waits for its turn
-        self._eof = False  # the client sends no more
-        self._last = False  # what has arrived is answered, and nothing more is taken
-        self._dropped = False  # something came all the same
-        self._ending = False  # nothing more is carried out
-        self._reading = True
-        self._paused = False  # the client does not read
-        # None also while anything waits in front of what arrives.
-        self._shortcut: Shortcut | None = None
-        self._ways: PlainWays | None = None
+        self._commit = OwnCommit(host, self._session, self._transaction, self._committed)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start a session, unless there are too many."""
@@ -181,25 +159,6 @@ class Connection(asyncio.Protocol):
         """Close once what has arrived is carried out and answered."""
         self._last = True
         self._run()
-
-    def waited_for(self) -> tuple[asyncio.Transport, Parser | Gate, bool] | None:
-        """Return its transport, who reads it and whether there is work for the server; None: the client is gone."""
-        transport = self._transport
-        return None if transport is None else (transport, self._gate or self._parser, self._behind or self._ending)
-
-    @property
-    def _behind(self) -> bool:
-        return self._scheduled or self._out.waits or self._commit.running or self._command is not None
-
-    @property
-    def quiet_since(self) -> float:
-        """Tell since when it was not answered (loop time)."""
-        return self._commit.quiet_since
-
-    @property
-    def batch_since(self) -> float | None:
-        """Tell since when its batch is open (loop time); None where it has none."""
-        return self._commit.batch_since
 
     def commit_idle(self) -> None:
         """Commit its batch, unless a command of it is on its way."""

@@ -154,7 +154,9 @@ class PlainWays:
             data: what arrived, at the beginning of a command.
             done: takes the reply.
         """
-        if not self.live or self.counters.prefixes.counting or not self._gatherer.ready:
+        if self._directory.generation != self._generation or self._mapping.fault:
+            return False
+        if self.counters.prefixes.counting or not self._gatherer.ready:
             return False
         table = self._table
         if table is None or not table.version.live:
@@ -181,12 +183,13 @@ class PlainWays:
         head = SET.match(data) if table.writable and not self._read_only else None
         if head is None:
             return False
-        word, value = head[1], data[head.end() : -2]
-        if len(value) != int(head[3]) or not data.endswith(b"\r\n"):
+        start, size = head.end(), int(head[3])
+        if len(data) != start + size + 2 or not data.endswith(b"\r\n"):
             return False
+        word, value = head[1], data[start:-2]
         if len(word) > table.longest_key or not word.isascii():
             return False
-        if len(value) > min(table.longest_value, self._longest_value) or (table.text and not value.isascii()):
+        if size > min(table.longest_value, self._longest_value) or (table.text and not value.isascii()):
             return False
         row = PlainSet(word, int(head[2]), value)
         return self._gatherer.gather_write(table, PlainWrite(self, word, data, done, row))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from kvref.profiles import Profile
 
 READ_UNCOMMITTED, READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE = range(4)
+_LEVELS: Final = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 
 
 @dataclass(slots=True)
@@ -35,8 +37,12 @@ class Isolation:
     most_uncommitted: int = 1 << 28
 
     @property
-    def session_level(self) -> int:
-        """Return the level of a connection's transactions; shared locks of reads are asked for beside it."""
+    def session_level(self) -> str:
+        """Return the level of a connection's transactions in SQL; shared locks of reads are asked for beside it."""
+        return _LEVELS[self._session_level]
+
+    @property
+    def _session_level(self) -> int:
         if self.reads_uncommitted:
             return READ_UNCOMMITTED
         if not self.batches:

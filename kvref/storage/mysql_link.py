@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pymysql
 from pymysql.constants import ER
@@ -21,7 +21,7 @@ from kvref.semantics import ports
 from kvref.semantics.mapping import Directory, Mapping
 from kvref.storage import catalog
 from kvref.storage.containers import checked
-from kvref.storage.isolation import READ_UNCOMMITTED, Isolation
+from kvref.storage.isolation import Isolation
 from kvref.storage.mysql_answer import Cells
 from kvref.storage.mysql_commit import commit
 from kvref.storage.mysql_create import create
@@ -29,13 +29,12 @@ from kvref.storage.mysql_errors import LOCKED, STALE, AgainError, CycleError, Ha
 from kvref.storage.mysql_login import cause, hangs
 from kvref.storage.mysql_rows import Rows
 from kvref.storage.mysql_schema import MySQLCatalog
+from kvref.storage.mysql_session import prepare
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
 
 _log = logging.getLogger("kvref.storage")
-
-_LEVELS: Final = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 
 
 class Link:
@@ -53,25 +52,17 @@ class Link:
     def __init__(self, store: MySQLStore, isolation: Isolation, *, brief: bool = False) -> None:
         self._store = store
         self._isolation = isolation
-        self._level: int | None = None
+        self._level = ""  # none yet
         self._connection = store.nodes.connect(store.lock_wait)
         self.in_transaction = False
         self.lost = False
         try:
-            ((longest,),) = self._say("SELECT @@max_allowed_packet")
-            if brief:
-                self._say("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
-            if not store.profile.flag("store.checks_act") and "MariaDB" in str(self._say("SELECT VERSION()")):
-                self._say("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
-            if self._say("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
-                # A write takes the newest row, whatever the snapshot shows (iso-024); MariaDB would refuse it.
-                self._say("SET SESSION innodb_snapshot_isolation = OFF")
+            self.longest = prepare(self._say, brief=brief, checks_act=store.profile.flag("store.checks_act"))
         except pymysql.err.MySQLError as error:
             failure = self._failure(error)
             self.close()
             raise failure from error
-        self.longest: int = longest  # bytes of a statement
-        self._rows = Rows(self._connection, store, longest)
+        self._rows = Rows(self._connection, store, self.longest)
 
     @property
     def retired(self) -> bool:
@@ -143,7 +134,7 @@ class Link:
             KvrefError: as `execute`.
         """
         with self._errors():
-            self._say(f"SET TRANSACTION ISOLATION LEVEL {_LEVELS[READ_UNCOMMITTED]}")
+            self._say("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
             return self._rows.present(mapping, keys)
 
     def begin(self) -> None:
@@ -157,15 +148,12 @@ class Link:
             self._begin()
 
     def ask(self, mapping: Mapping, sql: str, *, begins: bool = False) -> list[Cells]:
-        """Return what a SELECT of one mapping's rows answers, as the server writes it; outside a transaction.
+        """Return what a SELECT of one mapping's rows answers, as the server writes it; raises as `execute`.
 
         Args:
-            mapping: whose; `sql` is always of the same columns.
-            sql: the statement.
-            begins: it begins a transaction.
-
-        Raises:
-            KvrefError, LockWaitError: as `execute`.
+            mapping: whose.
+            sql: always of the same columns, outside a transaction.
+            begins: it begins one.
         """
         with self._errors():
             self._take_level()
@@ -174,11 +162,7 @@ class Link:
             return self._rows.ask(mapping, sql, "keys" if begins else "cells")
 
     def change(self, sql: str) -> int:
-        """Carry out a statement that writes in the transaction; returns how many rows it found.
-
-        Raises:
-            KvrefError, LockWaitError: as `execute`.
-        """
+        """Carry out a statement that writes in the transaction; returns how many rows it found, raises as `execute`."""
         with self._errors():
             return self._connection.query(sql)
 
@@ -264,7 +248,7 @@ class Link:
     def _take_level(self) -> None:
         level = self._isolation.session_level
         if level != self._level:
-            self._say(f"SET SESSION TRANSACTION ISOLATION LEVEL {_LEVELS[level]}")
+            self._say(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
             self._level = level
 
     def _load(self, name: str) -> Mapping | None:
