@@ -33,7 +33,7 @@ class GroupCommit:
         self._committed = committed
         self._commands = commands
         self._loop = asyncio.get_running_loop()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kvref-sync")
+        self._disk = ThreadPoolExecutor(1, thread_name_prefix="kvref-sync")
         self._waiting: list[Settled] = []  # for the next commit
         self._until = 0.0  # when the first of them has waited long enough (loop time)
         self._syncing: list[Settled] | None = None  # for the disk; None: nothing is on its way there
@@ -94,11 +94,11 @@ class GroupCommit:
             return
         self._unsynced = False
         self._syncing = waiting
-        self._thread.submit(self._sync)
+        self._disk.submit(self._sync)
 
     def close(self) -> None:
         """Commit what is open, and wait for the disk."""
-        self._thread.shutdown()
+        self._disk.shutdown()
         self.commit_store()
         waiting = [*(self._syncing or []), *self._waiting]
         self._syncing, self._waiting = None, []

@@ -59,7 +59,7 @@ class Shortcut:
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to `get WORD` of a row that is kept, alone in the input; None for anything else."""
-        kept = self._items.get(data[4:-2])
+        kept = self._items.get(data[4:-2]) if len(data) > 6 else None  # mypyc: no slice that ends before it begins
         if kept is None or not data.startswith(b"get ") or not data.endswith(b"\r\n"):
             return None
         counters = self._counters

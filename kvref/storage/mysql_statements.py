@@ -93,7 +93,8 @@ class Statements:
         """
         if self.mapping.hidden and self._refuses_hidden:
             return f"{ER.BAD_NULL_ERROR} Column 'FTS_DOC_ID' cannot be null"
-        if not clear_unmapped and None not in (row.key, *row.values, row.flags, row.cas, row.expiry):
+        cells_of_row = (row.key, *row.values, row.flags, row.cas, row.expiry)
+        if not clear_unmapped and None not in cells_of_row:
             return None
         cells = self._cells(row)
         nulls = [name for name, text in cells.items() if text == NULL]

@@ -91,15 +91,16 @@ class BinaryParser(Input):
                 return command
             if self.pending < HEADER_SIZE:
                 break
-            header = header_at(self._buffer, self._position)
+            start = self._position
+            header = header_at(self._buffer, start)
             if not self._is_request(header):
                 self.closed = True
                 break
             taken = self._take(header)
-            if taken is None and self._after is None:
-                break
             if taken is not None:
                 return taken
+            if self._position == start:
+                break  # more of it must come
         self._compact()
         return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 
 @dataclass(slots=True)
@@ -121,7 +120,7 @@ class MetaRequest(_Request):
 
     def asks_before(self, letter: bytes, *others: bytes) -> bool:
         """Tell whether this flag stands in front of the first of these: memcached goes through them in order."""
-        return next((option[:1] == letter for option in self.options if option[:1] in (letter, *others)), False)
+        return next((option[:1] == letter for option in self.options if option[:1] in {letter, *others}), False)
 
 
 @dataclass(slots=True)
@@ -157,7 +156,11 @@ class MetaSet(MetaRequest):
     cas: int = 0
     stale: bool = False
     data: bytes = b""
-    noreply: ClassVar[bool] = False  # q: which replies that leaves out is no matter of the parser
+
+    @property
+    def noreply(self) -> bool:
+        """Return False: which replies q leaves out is no matter of the parser."""
+        return False
 
 
 @dataclass(slots=True)
