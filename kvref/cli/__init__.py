@@ -10,6 +10,7 @@ import importlib
 import click
 
 import kvref
+from kvref.compiled import is_compiled
 from kvref.errors import KvrefError
 
 # Command -> module; a module defines a click command named `command` and may need packages that another does not.
@@ -76,6 +77,6 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(kvref.__version__, prog_name="kvref")
+@click.version_option(kvref.__version__ + (", compiled" if is_compiled() else ""), prog_name="kvref")
 def main() -> None:
     """Serve, specify and judge memcached over SQL tables (MySQL's daemon_memcached)."""
