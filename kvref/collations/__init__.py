@@ -19,20 +19,16 @@ Leave here: what a column does with bytes that are no text of its character set 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from kvref.collations import charsets, weights
+from kvref.collations import charsets
 from kvref.collations.names import COLLATIONS, Collation
+from kvref.collations.order import Order, order
 
 if TYPE_CHECKING:
     import sqlite3
 
 __all__ = ["COLLATIONS", "Collation", "Order", "charset_of", "charsets", "order", "register"]
-
-# Longer texts are weighed anew each time: they are values in an ORDER BY, hardly keys.
-LONGEST_KEPT: Final = 250
 
 
 def register(connection: sqlite3.Connection) -> None:
@@ -49,64 +45,3 @@ def charset_of(collation: str) -> str | None:
     """Return the character set of a collation by MySQL's name, whatever its case; None for any other name."""
     found = COLLATIONS.get(collation.lower())
     return None if found is None else found.charset
-
-
-class Order:
-    """How a collation orders texts; its table is read by the first comparison.
-
-    Args:
-        collation: one of COLLATIONS.
-    """
-
-    def __init__(self, collation: Collation) -> None:
-        self._collation = collation
-        self._read = False
-        self._ranks: tuple[bytes, bytes] | None = None
-        self._weigh: Callable[[str], str] = str
-        self._kept: Callable[[str], str] = str
-        self._space = " " if collation.pads else ""
-
-    def compare(self, one: str, other: str) -> int:
-        """Return -1, 0 or 1."""
-        # An index compares a key with those of a dozen rows: most are of one length, and of one-byte characters.
-        if self._ranks is not None and (width := len(one)) == len(other):
-            ranks, odd = self._ranks
-            first = one.encode("latin-1", "ignore").translate(ranks, odd)
-            second = other.encode("latin-1", "ignore").translate(ranks, odd)
-            if len(first) == width == len(second):
-                return (first > second) - (first < second)
-        return self._weighed(one, other)
-
-    def folded(self, text: str) -> str:
-        """Return what equal texts have in common."""
-        key = self._key(text)
-        return key.rstrip(self._space) if self._space else key
-
-    def _weighed(self, one: str, other: str) -> int:
-        if one == other:
-            return 0
-        left, right = self._key(one), self._key(other)
-        if self._space and len(left) != len(right):
-            # PAD SPACE: the shorter text goes on in spaces.
-            width = max(len(left), len(right))
-            left, right = left.ljust(width, self._space), right.ljust(width, self._space)
-        return (left > right) - (left < right)
-
-    def _key(self, text: str) -> str:
-        if not self._read:
-            self._read_table()
-        return self._kept(text) if len(text) <= LONGEST_KEPT else self._weigh(text)
-
-    def _read_table(self) -> None:
-        if self._collation.family != "code-point":  # there a text is its own key
-            table = weights.table_of(self._collation)
-            self._weigh, self._kept = table.key, lru_cache(4096)(table.key)
-            self._space = self._weigh(" ") if self._collation.pads else ""
-            self._ranks = table.ranks()
-        self._read = True
-
-
-@cache
-def order(collation: Collation) -> Order:
-    """Return how a collation orders texts."""
-    return Order(collation)
