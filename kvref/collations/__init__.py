@@ -22,8 +22,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref.collations import charsets
+from kvref.collations.comparison import Order, order
 from kvref.collations.names import COLLATIONS, Collation
-from kvref.collations.order import Order, order
 
 if TYPE_CHECKING:
     import sqlite3
