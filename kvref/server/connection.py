@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Final, cast
 
@@ -30,7 +31,7 @@ _PLAIN: Final = c.Get([], with_cas=False)  # stands for what the shortcut answer
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
 
-class Connection(ConnectionState, asyncio.Protocol):
+class Connection(ConnectionState):
     """Speak one of the two protocols on one socket: the first byte decides (switch-001).
 
     Args:
@@ -278,3 +279,13 @@ class Connection(ConnectionState, asyncio.Protocol):
         if reading != self._reading:
             self._reading = reading
             (self._transport.resume_reading if reading else self._transport.pause_reading)()
+
+
+def speaks(host: Host, listener: Listener) -> Callable[[], asyncio.Protocol]:
+    """Return what makes the protocol of a connection: it has all of its methods, and no base that mypyc cannot compile.
+
+    Args:
+        host: the server.
+        listener: where it is accepted.
+    """
+    return cast("Callable[[], asyncio.Protocol]", partial(Connection, host, listener))

@@ -9,7 +9,6 @@ import resource
 import signal
 import time
 from collections.abc import Callable
-from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +24,7 @@ from kvref.server.access.configured import refuse_shared_cache
 from kvref.server.access.handshakes import Entrance, Handshakes, accept
 from kvref.server.access.listener import Listener, Loaded
 from kvref.server.access.sockets import BACKLOG
-from kvref.server.connection import Connection
+from kvref.server.connection import Connection, speaks
 from kvref.server.descriptors import Descriptors
 from kvref.server.drivers import Driver, driver_for
 from kvref.server.idle import IdleCommit, Rule
@@ -134,7 +133,7 @@ class Server:
         self.served.tell(self.shared.directory, self.store.problems, self.settings)
         servers: list[asyncio.Server | Entrance] = []
         for listener, place in places:
-            make = partial(Connection, self, listener)
+            make = speaks(self, listener)
             servers.append(await accept(place, listener, self, make))
             listener.tell(place)
         say_held(self.settings["maxconns"])

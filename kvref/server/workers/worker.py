@@ -11,7 +11,6 @@ import os
 import resource
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -20,7 +19,7 @@ import uvloop
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.semantics.mapping import Directory
 from kvref.semantics.vbuckets import VBuckets
-from kvref.server.connection import Connection
+from kvref.server.connection import speaks
 from kvref.server.server import Server
 from kvref.server.workers.channel import LOST, Channel, Handed
 from kvref.server.workers.counters import WorkerCounters, WorkerPrefixes
@@ -157,7 +156,7 @@ class Worker:
         connection, listener = handed.connection, self._server.listeners[handed.listener]
         connection.settimeout(0)
         self._scope.taken += 1
-        make = partial(Connection, self._server, listener)
+        make = speaks(self._server, listener)
         await self._server.handshakes.take(make, connection, listener.tls)
         self._server.publish()
 
