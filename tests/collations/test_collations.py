@@ -8,6 +8,8 @@ from functools import cmp_to_key
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kvref import collations
 from kvref.collations import COLLATIONS, charset_of, order, weights
@@ -77,6 +79,27 @@ def test_every_name_orders(name: str) -> None:
     assert compare("a", "b") == -1
     assert (compare("a", "a ") == 0) is collation.pads
     assert charset_of(name.upper()) == collation.charset == name.partition("_")[0]
+
+
+@pytest.mark.parametrize("name", sorted(COLLATIONS))
+@settings(max_examples=20)
+@given(
+    pair=st.lists(
+        st.text(st.sampled_from("abCDé ßÆ\x01\x7f\x85\xad\u02dcž\u0131日"), min_size=3, max_size=3),
+        min_size=2,
+        max_size=2,
+    )
+)
+def test_texts_of_one_length_compare_by_their_weights(name: str, pair: list[str]) -> None:
+    collation = COLLATIONS[name]
+    compare = order(collation).compare
+    compare("a", "bb")  # the table is read by now
+    weigh = str if collation.family == "code-point" else weights.table_of(collation).key
+    one, other = map(weigh, pair)
+    width, space = max(len(one), len(other)), weigh(" ")
+    if collation.pads and one != other:
+        one, other = one.ljust(width, space), other.ljust(width, space)
+    assert compare(*pair) == (one > other) - (one < other)
 
 
 def test_a_long_text_compares_without_being_kept() -> None:

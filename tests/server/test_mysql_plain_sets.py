@@ -1,0 +1,185 @@
+"""Sets of ordinary rows over a database server, gathered without parser and verbs: never otherwise than the long way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from database import database_or_skip, map_table, sql
+from server.at_once import Crowd, got, put
+from serving import Served, serving
+
+from kvref.targets import SQLServer
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+STORED = b"STORED\r\n"
+CLIENTS = 24
+KEYS = [f"k{number:02d}" for number in range(CLIENTS)]
+
+
+@pytest.fixture(scope="module", params=["mysql-8.0", "mysql-9.7", "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param) as server:
+        sql(server, "SET GLOBAL log_output = 'TABLE'")
+        yield server
+
+
+@pytest.fixture
+def crowd(served: Served) -> Iterator[Crowd]:
+    """Many clients that have each asked for a row, so that what follows may go the short way."""
+    with Crowd(served, CLIENTS) as found:
+        found.ask([b"get AA\r\n"] * CLIENTS)
+        yield found
+
+
+def bound(crowd: Crowd, database: SQLServer, name: str, *columns: str) -> None:
+    """Map a table and bind every client to it."""
+    map_table(database, name, "v", *columns)
+    crowd.ask([b"bind %b\r\n" % name.encode()] * CLIENTS)
+    crowd.ask([b"get nothing\r\n"] * CLIENTS)
+
+
+def rows(database: SQLServer, name: str) -> dict[str, str]:
+    return {key: value for key, value, *_ in sql(database, f"SELECT k, v FROM test.{name}")}
+
+
+def test_new_rows_and_old_ones_together(database: SQLServer, crowd: Crowd) -> None:
+    sql(database, "INSERT INTO test.demo_test VALUES " + ", ".join(f"('{key}', 'old', 7, 3, 0)" for key in KEYS[::2]))
+    sql(database, "SET GLOBAL general_log = ON")
+    asked = [b"set %b %d 0 3\r\nnew\r\n" % (key.encode(), number % 3) for number, key in enumerate(KEYS)]
+    assert crowd.ask(asked) == [STORED] * CLIENTS
+    sql(database, "SET GLOBAL general_log = OFF")
+    # Only this way asks for the keys alone.
+    logged = sql(
+        database,
+        "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'SELECT CAST(`c1` AS BINARY) FROM%%NOWAIT'",
+    )
+    assert logged[0][0] >= 1
+    found = sql(database, "SELECT c1, c2, c3, c4, c5 FROM test.demo_test WHERE c1 LIKE 'k__' ORDER BY c1")
+    assert [row[:3] for row in found] == [(key, "new", number % 3) for number, key in enumerate(KEYS)]
+    numbers = [row[3] for row in found]
+    assert len(set(numbers)) == CLIENTS
+    assert min(numbers) > 3
+    assert {row[4] for row in found} == {0}
+    assert crowd.ask([b"get %b\r\n" % key.encode() for key in KEYS])[0] == got(KEYS[0], "new")
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'", "TRUNCATE TABLE mysql.general_log")
+
+
+def test_each_is_counted(crowd: Crowd) -> None:
+    def count() -> int:
+        return int(crowd.clients[0].recv(65536).split(b"STAT cmd_set ")[1].split()[0])
+
+    crowd.clients[0].sendall(b"stats\r\n")
+    before = count()
+    crowd.ask([put(key, "1") for key in KEYS])
+    crowd.clients[0].sendall(b"stats\r\n")
+    assert count() == before + CLIENTS
+
+
+def test_columns_that_are_not_mapped_stay(database: SQLServer, crowd: Crowd) -> None:
+    bound(crowd, database, "beside", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)", "other INT DEFAULT 5")
+    sql(database, "INSERT INTO test.beside VALUES ('k00', 'old', 9)")
+    assert crowd.ask([put(key, "new") for key in KEYS]) == [STORED] * CLIENTS
+    found = sql(database, "SELECT k, v, other FROM test.beside ORDER BY k")
+    assert found == [(key, "new", 9 if key == "k00" else 5) for key in KEYS]
+
+
+def test_a_row_that_the_table_refuses_fails_none_of_its_neighbours(database: SQLServer, crowd: Crowd) -> None:
+    bound(crowd, database, "picky", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
+    sql(
+        database,
+        "CREATE TRIGGER test.picks BEFORE INSERT ON test.picky FOR EACH ROW"
+        " IF NEW.v = 'bad' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'bad is not wanted'; END IF",
+    )
+    asked = [put(key, "bad" if key in ("k05", "k17") else "good") for key in KEYS]
+    replies = dict(zip(KEYS, crowd.ask(asked), strict=True))
+    for key in ("k05", "k17"):
+        assert b"bad is not wanted" in replies.pop(key)
+    assert set(replies.values()) == {STORED}
+    assert rows(database, "picky") == dict.fromkeys(replies, "good")
+
+
+def test_every_set_of_one_row_is_a_write_of_its_own(database: SQLServer, crowd: Crowd) -> None:
+    bound(crowd, database, "watched", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
+    sql(
+        database,
+        "CREATE TABLE test.seen (v VARCHAR(9)) ENGINE = InnoDB",
+        "INSERT INTO test.watched VALUES ('one', 'old')",
+        "CREATE TRIGGER test.sees AFTER UPDATE ON test.watched FOR EACH ROW INSERT INTO test.seen VALUES (NEW.v)",
+    )
+    values = [f"v{number:02d}" for number in range(CLIENTS)]
+    assert crowd.ask([put("one", value) for value in values]) == [STORED] * CLIENTS
+    assert sorted(value for (value,) in sql(database, "SELECT v FROM test.seen")) == values
+
+
+def test_spellings_of_one_row_do_not_rewrite_its_key(database: SQLServer, crowd: Crowd) -> None:
+    bound(
+        crowd, database, "spelling", "k VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PRIMARY KEY",
+        "v VARCHAR(9)",
+    )  # fmt: skip
+    sql(database, "INSERT INTO test.spelling VALUES ('Row', 'old')")
+    words = ["row", "ROW", "new", "NEW", "Row"]
+    assert crowd.ask([put(word, word) for word in words]) == [STORED] * len(words)
+    found = {key.lower(): (key, value) for key, value in rows(database, "spelling").items()}
+    assert found["row"][0] == "Row"
+    assert found["row"][1] in ("row", "ROW", "Row")
+    assert found["new"][0] in ("new", "NEW")
+    assert found["new"][1] in ("new", "NEW")
+
+
+def test_a_row_that_is_locked_holds_up_nobody_else(database: SQLServer, crowd: Crowd) -> None:
+    crowd.ask([put(key, "old") for key in KEYS])
+    with database.connect(60) as holder, holder.cursor() as cursor:
+        holder.begin()
+        cursor.execute("SELECT c2 FROM test.demo_test WHERE c1 = 'k03' FOR UPDATE")
+        crowd.send([put(key, "new") for key in KEYS])
+        for number, client in enumerate(crowd.clients):
+            if number != 3:
+                assert client.recv(100) == STORED
+        crowd.clients[3].settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            crowd.clients[3].recv(100)
+        holder.rollback()
+    crowd.clients[3].settimeout(30)
+    assert crowd.clients[3].recv(100) == STORED
+
+
+def test_what_is_not_plain_is_answered_beside_them(database: SQLServer, crowd: Crowd) -> None:
+    bound(crowd, database, "narrow", "k VARCHAR(5) PRIMARY KEY", "v VARCHAR(9) CHARACTER SET utf8mb4")
+    asked = {
+        put("short", "fits"): STORED,
+        put("longer", "key"): b"CLIENT_ERROR key too long for column k (5)\r\n",
+        put("wide", "0123456789"): b"SERVER_ERROR object too large for cache\r\n",
+        "set text 0 0 5\r\ngrön\r\n".encode(): STORED,
+        b"set bytes 0 0 2\r\n\xff\xfe\r\n": b"SERVER_ERROR column v holds utf8mb4 text, byte 0 of the data is none\r\n",
+        b"set flags 4294967296 0 1\r\nx\r\n": b"CLIENT_ERROR bad command line format\r\n",
+        b"set never 0 -1 1\r\nx\r\n": b"CLIENT_ERROR Invalid expire time\r\n",
+        b"set later 0 1000 1\r\nx\r\n": STORED,
+    }
+    assert dict(zip(asked, crowd.ask(list(asked)), strict=False)) == asked
+    assert rows(database, "narrow") == {"short": "fits", "text": "grön", "later": "x"}
+
+
+def test_a_table_that_was_altered_is_seen(database: SQLServer, crowd: Crowd) -> None:
+    bound(crowd, database, "altered", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(3)")
+    assert crowd.ask([put(key, "abc") for key in KEYS]) == [STORED] * CLIENTS
+    sql(database, "ALTER TABLE test.altered RENAME COLUMN v TO w")
+    replies = crowd.ask([put(key, "def") for key in KEYS])
+    assert all(reply.startswith(b"SERVER_ERROR") for reply in replies)
+    assert {value for (value,) in sql(database, "SELECT w FROM test.altered")} == {"abc"}
+
+
+def test_a_statement_is_no_longer_than_the_server_takes(database: SQLServer) -> None:
+    ((before,),) = sql(database, "SELECT @@GLOBAL.max_allowed_packet")
+    map_table(database, "large", "v", "k VARCHAR(20) PRIMARY KEY", "v LONGTEXT")
+    sql(database, "SET GLOBAL max_allowed_packet = 262144")
+    try:
+        with serving(database.dsn) as served, Crowd(served, CLIENTS) as crowd:
+            crowd.ask([b"bind large\r\n"] * CLIENTS)
+            crowd.ask([b"get nothing\r\n"] * CLIENTS)
+            value = "x" * 60_000  # two of them are too much, as hexadecimal digits
+            assert crowd.ask([put(key, value) for key in KEYS]) == [STORED] * CLIENTS
+            assert crowd.ask([put(key, value[::-1]) for key in KEYS]) == [STORED] * CLIENTS
+    finally:
+        sql(database, f"SET GLOBAL max_allowed_packet = {before}")
+    assert {len(value) for (value,) in sql(database, "SELECT v FROM test.large")} == {60_000}
