@@ -9,11 +9,10 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.server.own_link import OwnLink
-from kvref.server.plain_ways import PlainRead, PlainWrite
+from kvref.server.plain_ways import PlainRead, PlainWrite, answer_reads
 from kvref.storage.mysql_errors import HangError
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_plain import PlainSet, PlainTable
-from kvref.wire.plain import END
 
 if TYPE_CHECKING:
     from kvref.server.coalescing_driver import CoalescingDriver
@@ -38,19 +37,7 @@ async def read_plain(driver: CoalescingDriver, table: PlainTable, reads: list[Pl
     except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
         driver.give_up(table.mapping, reads, error)
         return
-    counters, now = reads[0].ways.counters, int(time.time())
-    for each in reads:
-        cells = found.get(each.word)
-        if cells is None and not certain:
-            each.give_up()
-            continue
-        reply = END if cells is None else table.shown(each.word, cells, now)
-        counters.cmd_get += 1
-        if reply == END:
-            counters.get_misses += 1
-        else:
-            counters.get_hits += 1
-        each.done(each.data, reply)
+    answer_reads(reads, table, found, certain=certain, now=int(time.time()))
 
 
 async def write_plain(

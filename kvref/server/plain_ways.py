@@ -19,6 +19,7 @@ from kvref.wire.replies import ServerError, Status
 
 if TYPE_CHECKING:
     from kvref.semantics.mapping import Mapping
+    from kvref.storage.mysql_answer import Cells
     from kvref.storage.mysql_places import Spelling
     from kvref.wire.rules import WireRules
 
@@ -204,3 +205,30 @@ class PlainWays:
             return END
         item = self._session.item(word, row)
         return shown(word, item.flags, item.data) + END
+
+
+def answer_reads(
+    reads: list[PlainRead], table: PlainTable, found: dict[bytes, Cells], *, certain: bool, now: int
+) -> None:
+    """Reply to gets of plain words and count them; those that nothing is known of go the long way.
+
+    Args:
+        reads: at least one.
+        table: whose rows.
+        found: cells by word.
+        certain: there are no other rows.
+        now: UNIX time in whole seconds.
+    """
+    counters = reads[0].ways.counters
+    for each in reads:
+        cells = found.get(each.word)
+        if cells is None and not certain:
+            each.give_up()
+            continue
+        reply = END if cells is None else table.shown(each.word, cells, now)
+        counters.cmd_get += 1
+        if reply == END:
+            counters.get_misses += 1
+        else:
+            counters.get_hits += 1
+        each.done(each.data, reply)
