@@ -7,7 +7,7 @@
     python bench/pairs.py                                              # all rows
     python bench/pairs.py --rows get-64,set-16 --pairs 5 --seconds 10 --json pairs.json
     python bench/pairs.py show pairs.json                              # the table again
-    python bench/pairs.py show pairs.json --into README.md             # between the markers there
+    python bench/pairs.py show pairs.json --into README.md             # between <!-- pairs: begin --> and end there
 
 Servers have one processor, the generator another. What each row compares: `kvref_bench/pairs/rows.py`.
 """
@@ -75,14 +75,14 @@ def main(
 
 @main.command()
 @click.argument("file", type=PATH)
-@click.option("--into", type=PATH, help=f"Put the table between {document.BEGIN} and {document.END} of this file.")
+@click.option("--into", type=PATH, help="Put the table between the markers of its name in this file.")
 def show(file: Path, into: Path | None) -> None:
     """Print the table of a file again."""
     made = document.read(file)
     if into is None:
         click.echo(document.table(made), nl=False)
         return
-    into.write_text(document.insert(into.read_text(encoding="utf-8"), made), encoding="utf-8")
+    into.write_text(document.insert(into.read_text(encoding="utf-8"), made, file.stem), encoding="utf-8")
 
 
 def _chosen(names: str | None) -> list[Row]:

@@ -14,8 +14,8 @@ from kvref.semantics.session import Session
 from kvref.semantics.values import RefusedError
 from kvref.storage.mysql_plain import PlainSet, PlainTable
 from kvref.storage.plain_columns import LARGEST_VALUE
-from kvref.wire.plain import END, GET, SET, longest_value, shown
-from kvref.wire.replies import ServerError, Status
+from kvref.wire.plain import END, GET, SET, STORED, longest_value, shown
+from kvref.wire.replies import ServerError
 
 if TYPE_CHECKING:
     from kvref.semantics.mapping import Mapping
@@ -96,7 +96,7 @@ class PlainWrite(Plain):
     def answer(self, reason: str | None) -> None:
         """Reply, and count it; reason: why it is lost, or that its outcome is not known."""
         self.ways.counters.cmd_set += 1
-        self.done(self.data, Status.STORED.value if reason is None else ServerError(reason))
+        self.done(self.data, STORED if reason is None else ServerError(reason))
 
 
 class Gatherer(Protocol):

@@ -15,8 +15,7 @@ from kvref.semantics.session import Session
 from kvref.storage.row_cache import CachedTable
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_plain import PlainRows
-from kvref.wire.plain import END, SET, WORD, longest_value
-from kvref.wire.replies import Status
+from kvref.wire.plain import END, SET, STORED, WORD, longest_value
 from kvref.wire.rules import WireRules
 
 ANSWER_BYTES: Final = 256 << 10  # what is left of the input then goes the long way, where others have their turn
@@ -138,4 +137,4 @@ class Shortcut:
         if not self._rows.write(word, int(flags), data):
             return None
         self._counters.cmd_set += 1
-        return Status.STORED.value
+        return STORED

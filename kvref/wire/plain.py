@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kvref.wire.replies import Status
 from kvref.wire.rules import MAX_KEY, WireRules
 
 END: Final = b"END\r\n"
+STORED: Final = Status.STORED.value
 # Words that begin with @ switch or are ranges; a NUL ends a line in some profiles.
 _PLAIN: Final = rb"[^@ \r\n\0][^ \r\n\0]{0,249}"
 WORD: Final = re.compile(_PLAIN)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import statistics
+import subprocess
+import sys
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from kvref_bench.pairs.rows import Row
 
 VERSION: Final = 1
-BEGIN: Final = "<!-- pairs: begin -->"
-END: Final = "<!-- pairs: end -->"
 SIDES: Final = ("ours", "theirs")
 # Of the generator's processors: where it is this busy, a faster server would not show.
 BUSY: Final = 0.9
@@ -40,6 +40,7 @@ def begin(settings: Settings, argv: Sequence[str]) -> Document:
         "version": VERSION,
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": machine.public(machine.machine()),
+        "kvref": _kvref(),
         "tool": machine.public(machine.tool(list(argv))),
         "settings": {
             "server_cpus": sorted(settings.where.servers),
@@ -87,7 +88,8 @@ def table(document: Document) -> str:
 def _how(document: Document) -> str:
     settings = document["settings"]
     return (
-        f"{settings['pairs']} pairs of {settings['seconds']:g} s in alternating order, {settings['keys']:,} keys,"
+        f"{document['kvref']}: {settings['pairs']} pairs of {settings['seconds']:g} s in alternating order,"
+        f" {settings['keys']:,} keys,"
         f" values of {settings['value_bytes']} bytes; {document['machine']['cpu_model']}, servers on processor"
         f" {_numbers(settings['server_cpus'])}, generator on {_numbers(settings['client_cpus'])}. Ratios are medians of"
         " those within a pair; CPU is that of the servers for each operation. \\*: the generator was busy all the time"
@@ -116,13 +118,25 @@ def read(path: Path) -> Document:
     return found
 
 
-def insert(text: str, document: Document) -> str:
-    """Put the table of a document between the two markers of a text. Raises BenchError where it has none."""
-    before, begun, rest = text.partition(BEGIN)
-    _, ended, after = rest.partition(END)
+def markers(name: str) -> tuple[str, str]:
+    """Give the lines between which a README has the table of `bench/results/NAME.json`."""
+    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+
+
+def insert(text: str, document: Document, name: str) -> str:
+    """Put the table of a document between the two markers of a name in a text. Raises BenchError where it has none."""
+    begin, end = markers(name)
+    before, begun, rest = text.partition(begin)
+    _, ended, after = rest.partition(end)
     if not (begun and ended):
-        raise BenchError(f"no place for the table: put a line {BEGIN} and a line {END}")
-    return f"{before}{BEGIN}\n{table(document)}{END}{after}"
+        raise BenchError(f"no place for the table: put a line {begin} and a line {end}")
+    return f"{before}{begin}\n{table(document)}{end}{after}"
+
+
+def _kvref() -> str:
+    # The servers are booted by this Python, from where it finds kvref.
+    told = subprocess.run([sys.executable, "-m", "kvref", "--version"], capture_output=True, text=True, check=True)
+    return told.stdout.strip()
 
 
 def _said(row: Row) -> Document:

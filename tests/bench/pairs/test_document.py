@@ -14,7 +14,8 @@ from kvref_bench.pairs.measure import Measured, Settings
 from kvref_bench.pairs.rows import rows
 
 ROOT = Path(__file__).parents[3]
-RESULTS = ROOT / "bench" / "results" / "pairs.json"
+RESULTS = sorted((ROOT / "bench" / "results").glob("pairs*.json"))
+BEGIN, END = document.markers("pairs")
 READMES = [ROOT / "README.md", *(path for folder in ("kvref", "bench") for path in (ROOT / folder).rglob("README.md"))]
 SETTINGS = Settings(Split(frozenset({0}), frozenset({1})), pairs=3, seconds=2)
 MULTIGET = next(row for row in rows() if row.name == "multiget")
@@ -76,29 +77,33 @@ def test_a_document_is_read_again(tmp_path: Path) -> None:
 
 def test_a_table_is_put_between_its_markers() -> None:
     written = made((done(200, 4), done(100, 8)))
-    once = document.insert(f"a\n{document.BEGIN}{document.END}\nb\n", written)
-    assert once == f"a\n{document.BEGIN}\n{document.table(written)}{document.END}\nb\n"
-    assert document.insert(once, written) == once
-    for text in ("a", document.BEGIN, f"{document.END}{document.BEGIN}"):
+    once = document.insert(f"a\n{BEGIN}{END}\nb\n", written, "pairs")
+    assert once == f"a\n{BEGIN}\n{document.table(written)}{END}\nb\n"
+    assert document.insert(once, written, "pairs") == once
+    for text in ("a", BEGIN, f"{END}{BEGIN}"):
         with pytest.raises(BenchError, match="no place for the table"):
-            document.insert(text, written)
+            document.insert(text, written, "pairs")
 
 
-def test_the_table_of_a_readme_is_that_of_the_committed_document() -> None:
-    problems = stale(READMES, RESULTS)
-    assert not problems, f"{problems}: python bench/pairs.py show bench/results/pairs.json --into README.md"
+@pytest.mark.parametrize("results", RESULTS, ids=lambda path: path.stem)
+def test_the_table_of_a_readme_is_that_of_the_committed_document(results: Path) -> None:
+    problems = stale(READMES, results)
+    assert not problems, f"{problems}: python bench/pairs.py show bench/results/{results.name} --into README.md"
 
 
 def stale(readmes: list[Path], results: Path) -> list[str]:
     """Say what does not go together: a table without its document, a document without a table, another table."""
-    marked = [path for path in readmes if document.BEGIN in path.read_text()]
+    name = results.stem
+    marked = [path for path in readmes if document.markers(name)[0] in path.read_text()]
     if not results.exists():
         return [f"{path} has a table and {results} is missing" for path in marked]
     if not marked:
         return [f"{results} is in no README"]
     kept = document.read(results)
     return [
-        f"{path} has another table" for path in marked if document.insert(path.read_text(), kept) != path.read_text()
+        f"{path} has another table"
+        for path in marked
+        if document.insert(path.read_text(), kept, name) != path.read_text()
     ]
 
 
@@ -109,7 +114,7 @@ def test_a_stale_table_is_found(tmp_path: Path) -> None:
     first = made((done(200, 4), done(100, 8)))
     document.write(first, results)
     assert stale([readme], results) == [f"{results} is in no README"]
-    readme.write_text(document.insert(f"{document.BEGIN}{document.END}", first))
+    readme.write_text(document.insert(f"{BEGIN}{END}", first, "pairs"))
     assert not stale([readme], results)
     document.write(made((done(300, 4), done(100, 8))), results)
     assert stale([readme], results) == [f"{readme} has another table"]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).parents[3] / "bench" / "pairs.py"
 ROWS = {row.name: row for row in rows()}
 FEW = 200  # keys
+BEGIN, END = document.markers("p")
 
 pytestmark = pytest.mark.live
 
@@ -94,9 +95,9 @@ def test_the_command_measures_a_row(tmp_path: Path, where: Split) -> None:
     assert "mixed-memcached: pair 2" in done.stderr
     assert done.stdout == (tmp_path / "p.md").read_text() == document.table(made)
     assert run(tmp_path, "show", "p.json").stdout == done.stdout
-    (tmp_path / "README.md").write_text(f"before\n{document.BEGIN}\nold\n{document.END}\nbehind\n")
+    (tmp_path / "README.md").write_text(f"before\n{BEGIN}\nold\n{END}\nbehind\n")
     assert run(tmp_path, "show", "p.json", "--into", "README.md").returncode == 0
-    expected = f"before\n{document.BEGIN}\n{done.stdout}{document.END}\nbehind\n"
+    expected = f"before\n{BEGIN}\n{done.stdout}{END}\nbehind\n"
     assert (tmp_path / "README.md").read_text() == expected
 
 
