@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Final
@@ -250,11 +251,14 @@ class CoalescingDriver(PooledDriver):
         if isinstance(error, HangError):
             self.hang(commands, error)
             return
+        stale = isinstance(error, AgainError | LostError)
+        if stale:
+            self._looked = -math.inf  # plain ones look at the tables first, too
         for each in commands:
             if isinstance(each, Plain):
                 each.give_up()
             else:
-                self.alone(each, stale=isinstance(error, AgainError | LostError))
+                self.alone(each, stale=stale)
 
     def hang(self, commands: Iterable[Command | Plain], error: HangError) -> None:
         """Give commands the reason why there is no answer, and all that wait for their turn: theirs would hang too.

@@ -68,7 +68,7 @@ async def write_plain(
     taken = list(first.values())
     numbers = [taken[0].ways.next_cas() for _ in taken]
     try:
-        reason: str | None = await link.call(_write, table, [each.row for each in taken], numbers)
+        written, reason = await link.call(_write, table, [each.row for each in taken], numbers)
     except HangError as error:
         for each in taken:
             each.answer(str(error))
@@ -77,7 +77,10 @@ async def write_plain(
         driver.give_up(table.mapping, taken, error)
     else:
         for each in taken:
-            each.answer(reason)
+            if each.word in written:
+                each.answer(reason)
+            else:
+                each.give_up()
     _give_up(again)
     return left_over[::-1]
 
@@ -87,5 +90,7 @@ def _give_up(commands: list[Any]) -> None:
         each.give_up()
 
 
-def _write(link: Link, table: PlainTable, sets: list[PlainSet], numbers: list[int]) -> str | None:
+def _write(
+    link: Link, table: PlainTable, sets: list[PlainSet], numbers: list[int]
+) -> tuple[set[bytes | None], str | None]:
     return table.write(link, sets, numbers)

@@ -12,6 +12,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import COMMAND, CR
 from pymysql.cursors import Cursor
+from pymysql.protocol import FieldDescriptorPacket
 
 Cells = list[bytes | None]
 
@@ -22,7 +23,7 @@ _WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
 _END, _LONGEST_END, _ERROR = 0xFE, 8, 0xFF
 
 
-def ask(connection: Connection[Cursor], sql: str) -> tuple[bytes, list[Cells]]:
+def ask(connection: Connection[Cursor], sql: str) -> tuple[list[bytes], list[Cells]]:
     """Return what describes the columns of a SELECT, the same bytes as long as they are the same, and its rows.
 
     Args:
@@ -39,9 +40,14 @@ def ask(connection: Connection[Cursor], sql: str) -> tuple[bytes, list[Cells]]:
         raw._force_close()
         raise pymysql.err.InternalError(CR.CR_MALFORMED_PACKET, f"no rows in answer to {sql[:60]}")
     stream = _Stream(raw)
-    columns = b"".join([stream.packet() for _ in range(first.get_all_data()[0])])
+    columns = [stream.packet() for _ in range(first.get_all_data()[0])]
     stream.packet()  # the end of the columns
     return columns, stream.rows()
+
+
+def description(columns: list[bytes], encoding: str) -> tuple[object, ...]:
+    """Return what PyMySQL's cursors say of columns: `cursor.description`."""
+    return tuple(FieldDescriptorPacket(each, encoding).description() for each in columns)
 
 
 class _Stream:

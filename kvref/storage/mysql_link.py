@@ -147,19 +147,21 @@ class Link:
             self._take_level()
             self._begin()
 
-    def ask(self, mapping: Mapping, sql: str, *, begins: bool = False) -> list[Cells]:
+    def ask(self, mapping: Mapping, sql: str, part: str = "mapped", *, begins: bool = False) -> list[Cells]:
         """Return what a SELECT of one mapping's rows answers, as the server writes it; raises as `execute`.
 
         Args:
             mapping: whose.
-            sql: always of the same columns, outside a transaction.
-            begins: it begins one.
+            sql: always of the same columns.
+            part: what these are to `MySQLStore.has_shape`.
+            begins: in a transaction, which it begins if need be.
         """
         with self._errors():
-            self._take_level()
-            if begins:
-                self._begin()
-            return self._rows.ask(mapping, sql, "keys" if begins else "cells")
+            if not self.in_transaction:
+                self._take_level()
+                if begins:
+                    self._begin()
+            return self._rows.ask(mapping, sql, part)
 
     def change(self, sql: str) -> int:
         """Carry out a statement that writes in the transaction; returns how many rows it found, raises as `execute`."""

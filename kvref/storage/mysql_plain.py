@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from kvref.semantics.mapping import Column, Kind, Mapping
+from kvref.semantics.ports import LockWaitError
 from kvref.storage.mysql_answer import Cells
 from kvref.storage.mysql_errors import AgainError
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_places import Places
 from kvref.storage.mysql_schema import quote
-from kvref.storage.mysql_statements import NO_WAIT, Statements, literal
+from kvref.storage.mysql_statements import NO_WAIT, SKIP_LOCKED, Statements, literal
 from kvref.storage.plain_columns import LARGEST_VALUE, take_sets
 from kvref.wire.plain import END, shown
 
@@ -127,39 +128,54 @@ class PlainTable:
         flags = cells[self._flags] if self._flags else None
         return shown(word, int(flags) % (1 << 32) if flags else 0, cells[1] or b"") + END
 
-    def write(self, link: Link, sets: Sequence[PlainSet], numbers: Sequence[int]) -> str | None:
-        """Write rows in a transaction of their own; returns why it is lost, or that its outcome is not known.
+    def write(
+        self, link: Link, sets: Sequence[PlainSet], numbers: Sequence[int]
+    ) -> tuple[set[bytes | None], str | None]:
+        """Write rows in a transaction of their own.
 
         Args:
             link: outside a transaction.
-            sets: of different rows.
+            sets: of different words.
             numbers: their cas numbers.
 
+        Returns:
+            The words that are written, which lacks those whose row is locked or spelled otherwise; and why that is
+            lost, or that its outcome is not known.
+
         Raises:
-            KvrefError, LockWaitError: as `Link.execute`, and AgainError where a row is spelled otherwise; nothing is
-                written.
+            KvrefError, LockWaitError: as `Link.execute`; nothing is written.
         """
         try:
-            self._write(link, list(zip(sets, numbers, strict=True)))
+            written = self._write(link, list(zip(sets, numbers, strict=True)))
         except BaseException:
             link.roll_back()
             raise
-        return link.commit()
+        if not written:
+            link.roll_back()
+            return written, None
+        return written, link.commit()
 
-    def _write(self, link: Link, pairs: list[tuple[PlainSet, int]]) -> None:
-        words = [each.word for each, _ in pairs]
-        keys = f"SELECT {self._sql.key_as_bytes} FROM {self._sql.indexed}{self._among(words)}{NO_WAIT}"  # noqa: S608
-        found = {cells[0] for cells in link.ask(self.mapping, keys, begins=True)}
-        if not found.issubset(words):
-            raise AgainError("a row has another spelling of its key")
+    def _write(self, link: Link, pairs: list[tuple[PlainSet, int]]) -> set[bytes | None]:
+        words = {each.word for each, _ in pairs}
+        found, certain = self._lock(link, self._among([each.word for each, _ in pairs]))
+        certain = certain and found <= words
         old, new = pairs, []
-        if len(found) < len(pairs):
+        if len(found) < len(pairs) or not certain:
             old = [pair for pair in pairs if pair[0].word in found]
-            new = [pair for pair in pairs if pair[0].word not in found]
+            new = [pair for pair in pairs if pair[0].word not in found] if certain else []
         if old and link.change(self._update(old)) != len(old):
             raise AgainError("not all rows were there")
         if new:
             link.change(self._insert(new))
+        return {each.word for each, _ in (*old, *new)}
+
+    def _lock(self, link: Link, among: str) -> tuple[set[bytes | None], bool]:
+        """Lock rows, waiting for nobody; returns their keys, and whether any other is not there for certain."""
+        keys = f"SELECT {self._sql.key_as_bytes} FROM {self._sql.indexed}{among}"  # noqa: S608 - identifiers are quoted
+        try:
+            return {cells[0] for cells in link.ask(self.mapping, keys + NO_WAIT, "key", begins=True)}, True
+        except LockWaitError:
+            return {cells[0] for cells in link.ask(self.mapping, keys + SKIP_LOCKED, "key", begins=True)}, False
 
     def _among(self, words: Sequence[bytes]) -> str:
         begin = self._begin_key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import pymysql
 from pymysql.connections import Connection
@@ -42,6 +43,8 @@ class Rows:
         self._connection = connection
         self._store = store
         self._longest = longest
+        # What described the columns of a part last time, where that was as before.
+        self._columns: WeakKeyDictionary[Mapping, dict[str, list[bytes]]] = WeakKeyDictionary()
 
     def answer(self, operation: RowOperation, *, shared: bool) -> Any:
         """Answer one operation.
@@ -121,8 +124,12 @@ class Rows:
             AgainError: the table was altered.
         """
         columns, rows = mysql_answer.ask(self._connection, sql)
-        if not self._store.has_shape(mapping, part, columns):
-            raise AgainError(f"the columns of {mapping.source} changed")
+        seen = self._columns.setdefault(mapping, {})
+        if columns != seen.get(part):
+            described = mysql_answer.description(columns, self._connection.encoding)
+            if not self._store.has_shape(mapping, part, described):
+                raise AgainError(f"the columns of {mapping.source} changed")
+            seen[part] = columns
         return rows
 
     def write_all(self, writes: Sequence[ports.Insert] | Sequence[ports.Update]) -> bool:

@@ -69,6 +69,19 @@ def test_what_the_common_statement_cannot_tell_goes_the_long_way(database: SQLSe
         assert ask(client, b"get A\r\n") == b"VALUE A 0 1\r\nv\r\nEND\r\n"
 
 
+def test_what_follows_them_sees_that_a_table_was_altered(database: SQLServer, served: Served) -> None:
+    name = "narrower"
+    map_table(database, name, "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
+    sql(database, f"INSERT INTO test.{name} (k, v) VALUES ('a', 'v')")
+    with served.connect() as client:
+        ask(client, b"bind narrower\r\n")
+        for _ in range(3):
+            assert ask(client, b"get a\r\n") == b"VALUE a 0 1\r\nv\r\nEND\r\n"
+        sql(database, f"ALTER TABLE test.{name} MODIFY v VARCHAR(3)")
+        # Neither in the words of the database, which would refuse it, nor by the old width.
+        assert ask(client, b"append a 0 0 4\r\nlong\r\n") == b"SERVER_ERROR object too large for cache\r\n"
+
+
 def test_a_lost_connection_is_made_anew_for_them(database: SQLServer, served: Served) -> None:
     with served.connect() as client:
         for _ in range(3):

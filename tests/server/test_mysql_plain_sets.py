@@ -132,6 +132,7 @@ def test_a_row_that_is_locked_holds_up_nobody_else(database: SQLServer, crowd: C
     with database.connect(60) as holder, holder.cursor() as cursor:
         holder.begin()
         cursor.execute("SELECT c2 FROM test.demo_test WHERE c1 = 'k03' FOR UPDATE")
+        sql(database, "SET GLOBAL general_log = ON")
         crowd.send([put(key, "new") for key in KEYS])
         for number, client in enumerate(crowd.clients):
             if number != 3:
@@ -139,9 +140,16 @@ def test_a_row_that_is_locked_holds_up_nobody_else(database: SQLServer, crowd: C
         crowd.clients[3].settimeout(0.3)
         with pytest.raises(TimeoutError):
             crowd.clients[3].recv(100)
+        sql(database, "SET GLOBAL general_log = OFF")
         holder.rollback()
     crowd.clients[3].settimeout(30)
     assert crowd.clients[3].recv(100) == STORED
+    logged = sql(
+        database, "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE 'UPDATE%%k%%'"
+    )
+    # They were not sent the long way, one by one, for its sake.
+    assert max(text.count("WHEN") for (text,) in logged) > CLIENTS / 2
+    sql(database, "TRUNCATE TABLE mysql.general_log")
 
 
 def test_what_is_not_plain_is_answered_beside_them(database: SQLServer, crowd: Crowd) -> None:

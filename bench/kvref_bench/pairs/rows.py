@@ -11,7 +11,7 @@ from kvref_bench.load.drivers.memcaslap import KEY_LENGTH
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.scenario.records import Table
 
-ServerName = Literal["kvref-sqlite", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached"]
+ServerName = Literal["kvref-sqlite", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached", "floor"]
 COUNT: Final = 100_000
 VALUE: Final = 100  # bytes
 KEYS: Final = Keys(COUNT, length=KEY_LENGTH)
@@ -79,7 +79,7 @@ class Row:
 
 def rows() -> tuple[Row, ...]:
     """Give all rows, in the order of the table."""
-    return (*_over_sqlite(), *_over_mysql())
+    return (*_over_sqlite(), *_over_mysql(), _floor())
 
 
 @cache
@@ -138,6 +138,13 @@ def _over_mysql() -> tuple[Row, ...]:
             _plugin(write), 4.0, durable=True,
         ),
     )  # fmt: skip
+
+
+def _floor() -> Row:
+    """Give what any server on uvloop could reach of the row that is furthest from its target."""
+    mixed = Memcaslap(32, 0.9)
+    ours = Side("floor", mixed, "a dictionary behind uvloop")
+    return Row("floor", "90 % get, 10 % set, 32 connections", ours, Side("memcached", mixed, "memcached"), 0.75)
 
 
 def _ours(verb: str, sessions: int, depth: int = 1, multiget: int = 1) -> Generated:

@@ -6,6 +6,9 @@ and SQL is asked there.
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -13,7 +16,7 @@ from urllib.parse import quote
 from kvref.targets import QUIET, kvref_server
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
-from kvref_bench.pairs import cpus
+from kvref_bench.pairs import cpus, floor
 from kvref_bench.peers import PeerSpec, processes, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sqlite_tables import SQLiteTables
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 PLUGIN: Final = "mysql-8.0-plugin"
 # More than any table here needs: what is not in it is measured from the disk.
 OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
+LOOPBACK: Final = "127.0.0.1"
 DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
 # Nobody outside sees it: kvref/storage/sqlite_sync.py does itself what FULL does in each commit.
 SYNCHRONOUS: Final = "as FULL: fdatasync of the log before a write is answered"
@@ -81,6 +85,7 @@ class Servers:
             "mysql": self._mysql,
             "memcached": self._memcached,
             "kvref-handlersocket": self._kvref_handlersocket,
+            "floor": self._floor,
         }
 
     def get(self, name: ServerName) -> Server:
@@ -109,6 +114,15 @@ class Servers:
         address = _address(self._filled("memcached"))
         facts = _facts(address) | {"durable": "no: it keeps nothing"}
         return Server("memcached", address, None, _listening(memcached=address), facts)
+
+    def _floor(self) -> Server:
+        with socket.create_server((LOOPBACK, 0)) as place:
+            address = "{}:{}".format(*place.getsockname())
+            argv = [sys.executable, "-m", floor.__name__, str(place.fileno())]
+            process = subprocess.Popen(argv, pass_fds=[place.fileno()])
+        self._stack.callback(process.wait)
+        self._stack.callback(process.terminate)
+        return Server("floor", address, None, {"floor": process.pid}, {"durable": "no: it keeps nothing"})
 
     def _plugin(self) -> Server:
         peer = self._filled(PLUGIN, OPTIONS)
