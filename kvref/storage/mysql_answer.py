@@ -47,7 +47,8 @@ def ask(connection: Connection[Cursor], sql: str) -> tuple[list[bytes], list[Cel
 
 def description(columns: list[bytes], encoding: str) -> tuple[object, ...]:
     """Return what PyMySQL's cursors say of columns: `cursor.description`."""
-    return tuple(FieldDescriptorPacket(each, encoding).description() for each in columns)
+    packets: list[Any] = [FieldDescriptorPacket(each, encoding) for each in columns]
+    return tuple([each.description() for each in packets])
 
 
 class _Stream:

@@ -145,7 +145,7 @@ def test_a_row_that_is_locked_holds_up_nobody_else(database: SQLServer, crowd: C
     crowd.clients[3].settimeout(30)
     assert crowd.clients[3].recv(100) == STORED
     logged = sql(
-        database, "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE 'UPDATE%%k%%'"
+        database, "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE 'UPDATE%%WHEN%%'"
     )
     # They were not sent the long way, one by one, for its sake.
     assert max(text.count("WHEN") for (text,) in logged) > CLIENTS / 2

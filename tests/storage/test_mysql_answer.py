@@ -12,7 +12,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
-from kvref.storage.mysql_answer import ask
+from kvref.storage.mysql_answer import ask, description
 from kvref.storage.mysql_login import hangs
 from kvref.targets import SQLServer
 
@@ -60,7 +60,15 @@ def test_no_rows_and_many(connection: Connection[Cursor]) -> None:
 def test_columns_are_the_same_bytes_as_long_as_they_are_the_same(connection: Connection[Cursor]) -> None:
     seen = {text: ask(connection, f"SELECT {text}")[0] for text in ("'a' AS x", "'b' AS x", "'a' AS y", "1 AS x")}
     assert seen["'a' AS x"] == seen["'b' AS x"]
-    assert len(set(seen.values())) == 3
+    assert len({b"".join(each) for each in seen.values()}) == 3
+
+
+def test_columns_are_described_as_a_cursor_does(connection: Connection[Cursor]) -> None:
+    sql = "SELECT CAST('a' AS BINARY) AS x, 1 AS y, REPEAT('z', 1000) AS z, NULL, host FROM mysql.user"
+    columns, _ = ask(connection, sql)
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        assert description(columns, connection.encoding) == cursor.description
 
 
 def test_an_error_at_once_and_between_rows(connection: Connection[Cursor]) -> None:

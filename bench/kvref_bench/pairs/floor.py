@@ -1,4 +1,4 @@
-"""The least that a server on uvloop can do: a dictionary, nothing parsed but what memcaslap sends, nothing kept on disk.
+"""The least that a server on uvloop can do: a dictionary, no more parsed than memcaslap sends, nothing kept on disk.
 
 What it reaches against memcached is what the loop, the sockets and the kernel leave to any server in Python.
 Usage: python -m kvref_bench.pairs.floor DESCRIPTOR, of a socket that listens.
