@@ -1,8 +1,9 @@
 """Between sessions and a database server where each command is a transaction: many commands travel together.
 
 While a statement is on its way the look-ups of all other connections gather; then one SELECT answers all those of a
-mapping. Writers share a transaction, see `write_group.py`. Whatever is odd, refused, locked by others or out of date
-goes one by one as in `pooled_driver.py`, and never comes back to a group, so that it holds nobody else up.
+mapping. Writers share a transaction, see `write_group.py`; of plain gets and sets, `plain_groups.py`. Whatever is odd,
+refused, locked by others or out of date goes one by one as in `pooled_driver.py`, and never comes back to a group, so
+that it holds nobody else up.
 """
 
 from __future__ import annotations

@@ -155,9 +155,7 @@ class PlainWays:
             data: what arrived, at the beginning of a command.
             done: takes the reply.
         """
-        if self._directory.generation != self._generation or self._mapping.fault:
-            return False
-        if self.counters.prefixes.counting or not self._gatherer.ready:
+        if not self.live or self.counters.prefixes.counting or not self._gatherer.ready:
             return False
         table = self._table
         if table is None or not table.version.live:

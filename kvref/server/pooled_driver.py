@@ -122,11 +122,6 @@ class PooledDriver:
         """Carry a command out from its operation on; `stale`: it begins anew, after a look at the tables."""
         self._start(self._carry_out(command, stale))
 
-    @property
-    def looked_lately(self) -> bool:
-        """Tell whether it is not yet time to look at the tables again."""
-        return self._loop.time() - self._looked <= LOOK_EVERY
-
     def plain_ways(self, session: Session, wire_rules: WireRules) -> PlainWays | None:  # noqa: ARG002 - the protocol's
         """Return None: each has its own statement."""
         return None
