@@ -9,7 +9,6 @@ from kvref.semantics.mapping import Directory
 from kvref.semantics.ports import Steps
 from kvref.semantics.session import Session
 from kvref.server.driver import TickDriver
-from kvref.server.plain_ways import PlainWays
 from kvref.server.shortcut import Shortcut
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite import SQLiteStore
@@ -17,6 +16,7 @@ from kvref.wire.replies import Reply
 from kvref.wire.rules import WireRules
 
 if TYPE_CHECKING:
+    from kvref.server.plain_ways import PlainWays
     from kvref.storage.mysql import MySQLStore
 
 
