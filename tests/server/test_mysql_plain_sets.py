@@ -84,6 +84,25 @@ def test_columns_that_are_not_mapped_stay(database: SQLServer, crowd: Crowd) -> 
     assert found == [(key, "new", 9 if key == "k00" else 5) for key in KEYS]
 
 
+def test_the_plugins_profile_clears_them(database: SQLServer) -> None:
+    map_table(database, "cleared", "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)", "other INT DEFAULT 5")
+    sql(database, "INSERT INTO test.cleared VALUES ('k00', 'old', 9)")
+    with serving(database.dsn, "--profile", "mysql-8.0") as served, Crowd(served, CLIENTS) as crowd:
+        crowd.ask([b"bind cleared\r\n"] * CLIENTS)
+        crowd.ask([b"get nothing\r\n"] * CLIENTS)
+        assert crowd.ask([put(key, "new") for key in KEYS]) == [STORED] * CLIENTS
+    assert set(sql(database, "SELECT v, other FROM test.cleared")) == {("new", None)}
+
+
+def test_a_listener_that_only_reads_sets_nothing(database: SQLServer) -> None:
+    with serving(database.dsn, "--read-only") as served, Crowd(served, CLIENTS) as crowd:
+        crowd.ask([b"get AA\r\n"] * CLIENTS)
+        replies = set(crowd.ask([put(key, "new") for key in KEYS]))
+    assert len(replies) == 1
+    assert replies.pop().startswith(b"CLIENT_ERROR")
+    assert not sql(database, "SELECT c1 FROM test.demo_test WHERE c2 = 'new' AND c1 LIKE 'k__'")
+
+
 def test_a_row_that_the_table_refuses_fails_none_of_its_neighbours(database: SQLServer, crowd: Crowd) -> None:
     bound(crowd, database, "picky", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
     sql(
