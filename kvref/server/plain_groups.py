@@ -6,7 +6,7 @@ Where anything is odd the commands go the long way, and meet it there one by one
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kvref.server.own_link import OwnLink
 from kvref.server.plain_ways import PlainRead, PlainWrite, answer_reads
@@ -16,8 +16,6 @@ from kvref.storage.mysql_plain import PlainSet, PlainTable
 
 if TYPE_CHECKING:
     from kvref.server.coalescing_driver import CoalescingDriver
-
-_ROOM: Final = 1 << 20  # bytes of a statement, where it is not known yet what the server takes
 
 
 async def read_plain(driver: CoalescingDriver, table: PlainTable, reads: list[PlainRead]) -> None:
@@ -57,7 +55,8 @@ async def write_plain(
     if not table.version.live:
         _give_up(writes)  # it was altered
         return []
-    room = (link.longest or _ROOM) - sum([each.row.size for each in writes])
+    # How long a statement may be is not known before the first one.
+    room = (link.longest or 0) - sum([each.row.size for each in writes])
     left_over: list[PlainWrite] = []
     while room < 0 and len(writes) > 1:
         left_over.append(writes.pop())

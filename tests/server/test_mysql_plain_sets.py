@@ -187,6 +187,15 @@ def test_what_is_not_plain_is_answered_beside_them(database: SQLServer, crowd: C
     assert rows(database, "narrow") == {"short": "fits", "text": "grön", "later": "x"}
 
 
+def test_a_value_is_no_larger_than_the_server_is_told(database: SQLServer) -> None:
+    with serving(database.dsn, "--set", "item_size_max=1024") as served, Crowd(served, 2) as crowd:
+        crowd.ask([b"get AA\r\n"] * 2)
+        fits, not_any_more = crowd.ask([put("fits", "x" * 700), put("large", "x" * 1025)])
+    assert fits == STORED
+    assert not_any_more.startswith(b"SERVER_ERROR object too large for cache")
+    assert not sql(database, "SELECT c1 FROM test.demo_test WHERE c1 = 'large'")
+
+
 def test_a_table_that_was_altered_is_seen(database: SQLServer, crowd: Crowd) -> None:
     bound(crowd, database, "altered", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(3)")
     assert crowd.ask([put(key, "abc") for key in KEYS]) == [STORED] * CLIENTS
@@ -199,6 +208,7 @@ def test_a_table_that_was_altered_is_seen(database: SQLServer, crowd: Crowd) -> 
 def test_a_statement_is_no_longer_than_the_server_takes(database: SQLServer) -> None:
     ((before,),) = sql(database, "SELECT @@GLOBAL.max_allowed_packet")
     map_table(database, "large", "v", "k VARCHAR(20) PRIMARY KEY", "v LONGTEXT")
+    aborted = sql(database, "SHOW GLOBAL STATUS LIKE 'Aborted_clients'")
     sql(database, "SET GLOBAL max_allowed_packet = 262144")
     try:
         with serving(database.dsn) as served, Crowd(served, CLIENTS) as crowd:
@@ -207,6 +217,8 @@ def test_a_statement_is_no_longer_than_the_server_takes(database: SQLServer) -> 
             value = "x" * 60_000  # two of them are too much, as hexadecimal digits
             assert crowd.ask([put(key, value) for key in KEYS]) == [STORED] * CLIENTS
             assert crowd.ask([put(key, value[::-1]) for key in KEYS]) == [STORED] * CLIENTS
+            # The server ends a connection that says more.
+            assert sql(database, "SHOW GLOBAL STATUS LIKE 'Aborted_clients'") == aborted
     finally:
         sql(database, f"SET GLOBAL max_allowed_packet = {before}")
     assert {len(value) for (value,) in sql(database, "SELECT v FROM test.large")} == {60_000}
