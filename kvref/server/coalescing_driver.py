@@ -269,7 +269,7 @@ class CoalescingDriver(PooledDriver):
         self._looked = self._loop.time()  # who asks again now would look at the tables first, and wait for that too
         for each in [*commands, *self._reads.take_all(), *self._writes.take_all()]:
             if isinstance(each, Plain):
-                each.give_up()
+                each.stop(error)
             else:
                 self.stop(each, error)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from kvref.server.own_link import OwnLink
 from kvref.server.plain_ways import PlainRead, PlainWrite, answer_reads
-from kvref.storage.mysql_errors import HangError
 from kvref.storage.mysql_link import Link
 from kvref.storage.mysql_plain import PlainSet, PlainTable
 
@@ -44,7 +43,7 @@ async def write_plain(
     """Carry out sets in one transaction and reply, or let them go the long way.
 
     Args:
-        driver: takes back what hangs.
+        driver: takes back what fails.
         link: for the transaction.
         table: whose rows.
         writes: at least one.
@@ -68,18 +67,14 @@ async def write_plain(
     numbers = [taken[0].ways.next_cas() for _ in taken]
     try:
         written, reason = await link.call(_write, table, [each.row for each in taken], numbers)
-    except HangError as error:
-        for each in taken:
-            each.answer(str(error))
-        driver.hang((), error)
     except Exception as error:  # noqa: BLE001 - as above
-        driver.give_up(table.mapping, taken, error)
-    else:
-        for each in taken:
-            if each.word in written:
-                each.answer(reason)
-            else:
-                each.give_up()
+        driver.give_up(table.mapping, [*taken, *again, *left_over], error)
+        return []
+    for each in taken:
+        if each.word in written:
+            each.answer(reason)
+        else:
+            each.give_up()
     _give_up(again)
     return left_over[::-1]
 

@@ -49,6 +49,10 @@ class Plain:
         """Let it go the long way."""
         self.done(self.data, None)
 
+    def stop(self, error: Exception) -> None:
+        """Reply with the reason why there is no answer."""
+        self.done(self.data, ServerError(str(error)))
+
 
 class PlainRead(Plain):
     """A get of a plain word; who answers it counts it."""
@@ -97,6 +101,10 @@ class PlainWrite(Plain):
         """Reply, and count it; reason: why it is lost, or that its outcome is not known."""
         self.ways.counters.cmd_set += 1
         self.done(self.data, STORED if reason is None else ServerError(reason))
+
+    def stop(self, error: Exception) -> None:
+        """Reply with the reason why there is no answer, and count it."""
+        self.answer(str(error))
 
 
 class Gatherer(Protocol):
