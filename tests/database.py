@@ -8,9 +8,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
+import psutil
 from live import sql_server_or_skip
 
 from kvref.targets import SQLServer
@@ -54,8 +54,11 @@ def map_table(database: SQLServer, name: str, values: str, *columns: str, index:
 @contextmanager
 def stopped(database: SQLServer) -> Iterator[None]:
     """Let a server do nothing at all for the block."""
-    ((file,),) = sql(database, "SELECT @@pid_file")
-    process = int(Path(file).read_text())
+    # Its pid_file may be a path inside a root folder of its own.
+    ((port,),) = sql(database, "SELECT @@port")
+    listening = [each for each in psutil.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
+    process = next(each.pid for each in listening if each.laddr.port == port)
+    assert process is not None
     os.kill(process, signal.SIGSTOP)
     try:
         yield

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip, map_table, sql
+from database import database_or_skip, map_table, sql, stopped
 from server.at_once import Crowd, got, put
 from serving import Served, serving
 
@@ -169,6 +170,22 @@ def test_a_row_that_is_locked_holds_up_nobody_else(database: SQLServer, crowd: C
     # They were not sent the long way, one by one, for its sake.
     assert max(text.count("WHEN") for (text,) in logged) > CLIENTS / 2
     sql(database, "TRUNCATE TABLE mysql.general_log")
+
+
+def test_all_that_wait_are_told_at_once_that_the_database_hangs(database: SQLServer) -> None:
+    # It counts as hanging after two seconds; who then asked it again would wait for two more.
+    with (
+        serving(f"{database.dsn}?timeout=1", "--set", "innodb_lock_wait_timeout=1") as served,
+        Crowd(served, CLIENTS) as crowd,
+    ):
+        crowd.ask([b"get AA\r\n"] * CLIENTS)
+        crowd.ask([put(key, "old") for key in KEYS])
+        with stopped(database):
+            begun = time.monotonic()
+            crowd.send([put(KEYS[number // 2], "new") for number in range(CLIENTS)])
+            for client in crowd.clients:
+                client.settimeout(max(0.1, begun + 3.5 - time.monotonic()))
+                assert client.recv(200).startswith(b"SERVER_ERROR no answer from the database within 2 s")
 
 
 def test_what_is_not_plain_is_answered_beside_them(database: SQLServer, crowd: Crowd) -> None:
