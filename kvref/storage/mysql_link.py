@@ -104,10 +104,7 @@ class Link:
             KvrefError, LockWaitError: as `execute`.
         """
         with self._errors():
-            if not self.in_transaction:
-                self._take_level()
-                if lock:
-                    self._begin()
+            self._enter(begins=bool(lock))
             return self._rows.look_up_all(mapping, keys, lock)
 
     def write_all(self, writes: Sequence[ports.Insert] | Sequence[ports.Update]) -> bool:
@@ -157,10 +154,7 @@ class Link:
             begins: in a transaction, which it begins if need be.
         """
         with self._errors():
-            if not self.in_transaction:
-                self._take_level()
-                if begins:
-                    self._begin()
+            self._enter(begins=begins)
             return self._rows.ask(mapping, sql, part)
 
     def change(self, sql: str) -> int:
@@ -242,6 +236,12 @@ class Link:
         reads = isinstance(operation, ports.Lookup | ports.Scan | ports.ReadAlong)
         fixes = isinstance(operation, ports.FixSnapshot)
         return fixes or ports.takes_lock(operation) or (reads and self._isolation.reads_begin)
+
+    def _enter(self, *, begins: bool) -> None:
+        if not self.in_transaction:
+            self._take_level()
+            if begins:
+                self._begin()
 
     def _begin(self, how: str = "") -> None:
         self._say(f"START TRANSACTION{how}")

@@ -105,10 +105,7 @@ class PlainTable:
         Raises:
             KvrefError, LockWaitError: as `Link.execute`.
         """
-        return self.matched(words, link.ask(self.mapping, self._sql.select + self._among(words)))
-
-    def matched(self, words: Sequence[bytes], rows: Sequence[Cells]) -> tuple[dict[bytes, Cells], bool]:
-        """Tell which row is whose, as `read` returns it."""
+        rows = link.ask(self.mapping, self._sql.select + self._among(words))
         found = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found, True  # type: ignore[return-value]  # no key is NULL where all are words
