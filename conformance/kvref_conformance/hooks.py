@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from kvref_conformance.parallel import Instance
 
 
 @pytest.hookspec(firstresult=True)
-def pytest_kvref_restart(settings: Mapping[str, int]) -> str | None:
+def pytest_kvref_instances() -> Sequence[Instance] | None:
+    """Return further equal instances of the endpoint, which judge cases at the same time; None without any."""
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_kvref_restart(address: str, settings: Mapping[str, int]) -> str | None:
     """Start the endpoint again with these settings and no others, at the same address and on the same data.
 
     Args:
+        address: HOST:PORT of the instance.
         settings: by the plugin's own names, such as daemon_memcached_w_batch_size; none: as it was before the run.
 
     Returns:

@@ -10,6 +10,7 @@ documented or is non-strict is an xfail; unsupported, disabled and not-run cases
 from __future__ import annotations
 
 from collections import Counter
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,7 @@ from rich.console import Console
 from kvref_conformance import hooks, options, selection, verdict
 from kvref_conformance.cases import CHAPTERS
 from kvref_conformance.errors import CannotJudge, CaseFailed, SuiteError
+from kvref_conformance.parallel import Parallel, batches_of
 from kvref_conformance.report.progress import Watch
 from kvref_conformance.report.table import chapter_table, rendered
 from kvref_conformance.run import Run
@@ -25,9 +27,11 @@ from kvref_conformance.script import Script
 from kvref_conformance.verdict import BROKEN, DEVIATES, KEPT, NON_STRICT, SUITE_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from argparse import Namespace
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from kvref_conformance.case import Case
+    from kvref_conformance.parallel import Instance
 
 RUN = pytest.StashKey[Run]()
 WANTED = pytest.StashKey[selection.Wanted]()
@@ -51,13 +55,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     try:
         session.config.stash[WANTED] = selection.wanted(session.config.option)
         session.config.stash[REPLAY] = selection.replayed(session.config.option)
-        run = Run.start(
-            session.config.option, lambda settings: session.config.hook.pytest_kvref_restart(settings=settings)
-        )
+        run = _start(session.config, session.config.option)
     except (CannotJudge, CaseFailed, SuiteError) as error:
         pytest.exit(f"cannot judge: {error}", returncode=verdict.COULD_NOT_JUDGE)
     session.config.stash[RUN] = run
     session.config.pluginmanager.register(BrokenModules(run))
+
+
+def _start(config: pytest.Config, options: Namespace) -> Run:
+    """Start a run against the endpoint of the options."""
+
+    def restart(settings: Mapping[str, int]) -> str | None:
+        said: str | None = config.hook.pytest_kvref_restart(address=options.endpoint, settings=settings)
+        return said
+
+    return Run.start(options, restart)
 
 
 class BrokenModules:
@@ -132,7 +144,31 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         print(run.profile_file(), *run.plan(cases), sep="\n")  # noqa: T201 - what was asked for
         run.planned = True
         return True
-    return None
+    instances = session.config.hook.pytest_kvref_instances()
+    if not instances:
+        return None
+    _judge_in_parallel(session, run, instances)
+    return True
+
+
+def _judge_in_parallel(session: pytest.Session, run: Run, instances: Sequence[Instance]) -> None:
+    def start(instance: Instance) -> Run:
+        return _start(session.config, instance.options(session.config.option))
+
+    def judge(run: Run, items: Sequence[pytest.Item]) -> None:
+        session.config.stash[RUN] = run
+        for item, following in zip_longest(items, items[1:]):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+    batches = batches_of(session.items, lambda item: (chapter_of(item), _settings_of(item)))
+    try:
+        Parallel(run, instances, start, judge).judge(batches)
+    except SuiteError as error:
+        run.count(verdict.Verdict("parallel", "suite", (), SUITE_ERROR, str(error), text=str(error)))
+    session.config.stash[RUN] = run
+    cases = [selection.case_of(item) for item in session.items]
+    order = {case.id: number for number, case in enumerate(cases) if case is not None}
+    run.tally.verdicts.sort(key=lambda record: order.get(verdict.base(record.case), len(order)))
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ from kvref_conformance.verdict import CONFORMS, HOLDS, NOT_RUN, Tally, Verdict, 
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kvref_conformance.case import Case
     from kvref_conformance.deviations.own import OwnDeviations
@@ -64,6 +64,7 @@ class Run:
         update: write that file anew at the end.
         aftermath: looks after each case.
         level: what counts: one of `verdict.DEMANDS`.
+        send: takes the verdicts of this run, which another process counts; None: they are counted here.
     """
 
     judge: Judge
@@ -80,6 +81,7 @@ class Run:
     watch: Watch | None = None
     planned: bool = False
     shows_profile: bool = False
+    send: Callable[[Verdict], None] | None = None
     _said: list[str] = field(default_factory=list)
 
     @classmethod
@@ -166,6 +168,13 @@ class Run:
     def keep(self, record: Verdict) -> Verdict:
         """Keep a verdict, and return it in the light of what follows it, of its level and of the user's deviations."""
         record = self.aftermath.of(record, known=self.own is not None and self.own.names(record))
+        if self.send is not None:
+            self.send(record)
+            return record
+        return self.count(record)
+
+    def count(self, record: Verdict) -> Verdict:
+        """Count a verdict, and return it in the light of its level and of the user's deviations."""
         tested = [requirements.load()[name] for name in record.requirements]
         record = replace(record, verdict=at_level(record.verdict, tested, self.level))
         if self.own is not None:
@@ -175,14 +184,18 @@ class Run:
             self.watch.see(record, self.tally)
         return record
 
-    def finish(self, *, interrupted: bool) -> None:
-        """Put everything back and write the report; what cannot be put back counts against the endpoint and is said."""
-        if self.watch is not None:
-            self.watch.close()
+    def put_back(self) -> None:
+        """Put everything back; what cannot be put back counts against the endpoint."""
         try:
             self._put_back()
         except (CannotJudge, CaseFailed, NotRun, OSError, pymysql.MySQLError, sqlite3.Error) as error:
             self.tally.complaints.append(f"could not put the endpoint back as it was: {error}")
+
+    def finish(self, *, interrupted: bool) -> None:
+        """Put everything back and write the report; what cannot be put back counts against the endpoint."""
+        if self.watch is not None:
+            self.watch.close()
+        self.put_back()
         if self.planned:
             return
         if self.own is not None and self.update and not interrupted:

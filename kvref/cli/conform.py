@@ -7,7 +7,7 @@ Fills in what it knows of the endpoint, then runs the suite with pytest in this 
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,12 +21,16 @@ from kvref.targets import catalogue
 from kvref.targets.kvref_serve import reload_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kvref_conformance.parallel import Instance
 
 Option = str | int | bool | tuple[str, ...] | None
 Options = dict[str, Option]
 SUITE: Final = "kvref_conformance"
 EMBEDDED: Final = "kvref-sqlite"
+# Instances of the embedded server: most of a run is waiting, which overlaps.
+JOBS: Final = 4
 # Settings of the user's own pytest, which must not reach the suite.
 FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 
@@ -62,6 +66,13 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 )
 @click.option("--last-failed", "last_broken", is_flag=True, help="Judge what the report in --report says is broken.")
 @click.option("--dry-run", is_flag=True, help="Ask the endpoint, print its profile file and what would be judged.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of equal instances of a target that judge cases at the same time."
+    f"  [default: {JOBS} for the embedded server, 1 for --target]",
+)
 @click.option("--repeat", type=click.IntRange(0), metavar="N", help="Try each failure so often again.  [default: 5]")
 @click.option("--allow-destructive", is_flag=True, help="flush_all may delete what the endpoint holds.")
 @click.option(
@@ -113,7 +124,10 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
     """
     if address is not None and target is not None:
         raise KvrefError("give an address or --target, not both")
+    jobs = options.pop("jobs", None)
     if address is not None:
+        if jobs is not None:
+            raise KvrefError("--jobs belongs to a target, of which several are booted: leave it out")
         return run_suite(address, _with_what_is_known(address, options))
     if any(options[name] is not None for name in ("sql", "reload", "restart")):
         raise KvrefError("--sql, --reload and --restart belong to an endpoint: give its HOST:PORT")
@@ -124,29 +138,56 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
     # A target without a profile is not booted in vain.
     catalogue.profile_of(name)
     chosen = () if frozen or profile in {None, "auto"} else catalogue.options_for(name, str(profile))
-    with targets.Terminal() as progress, targets.private(name, chosen, progress) as booted:
-        address = booted.target.memcached()
+    if jobs is None:
+        # A run of few cases is not worth further instances.
+        few = any(options.get(name) for name in ("only", "last_broken", "dry_run", "replay"))
+        jobs = 1 if target or few else JOBS
+    count = int(str(jobs))
+    with ExitStack() as stack:
+        progress = stack.enter_context(targets.Terminal())
+        booted = [stack.enter_context(targets.private(name, chosen, progress)) for _ in range(count)]
+        address = booted[0].target.memcached()
         said = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
-        click.echo(f"{said}, {address}")
-        return run_suite(address, _filled_in(options, booted.target), Restarts(booted))
+        click.echo(f"{said}, {address}{f' and {count - 1} more' if count > 1 else ''}")
+        return run_suite(address, _filled_in(options, booted[0].target), Booted(booted, options))
 
 
-class Restarts:
-    """Answers the hook `pytest_kvref_restart` of the suite for a target that was booted for it."""
+class Booted:
+    """Answers the hooks of the suite for instances of a target that were booted for it.
 
-    def __init__(self, booted: targets.Private) -> None:
-        self._booted = booted
+    Args:
+        instances: equal ones; the first is the endpoint.
+        options: of the run.
+    """
+
+    def __init__(self, instances: Sequence[targets.Private], options: Options) -> None:
+        self._instances = {each.target.memcached(): each for each in instances}
+        self._options = options
 
     @pytest.hookimpl
-    def pytest_kvref_restart(self, settings: Mapping[str, int]) -> str:
-        """Start the target again; "" when it answers, or why it refuses the settings."""
+    def pytest_kvref_instances(self) -> list[Instance]:
+        """Return all but the first."""
+        from kvref_conformance.parallel import Instance  # noqa: PLC0415 - the judge is loaded by pytest alone
+
+        further = list(self._instances.items())[1:]
+        filled = [(address, _filled_in(self._options, each.target)) for address, each in further]
+        return [Instance(address, _text(known["sql"]), _text(known["reload"])) for address, known in filled]
+
+    @pytest.hookimpl
+    def pytest_kvref_restart(self, address: str, settings: Mapping[str, int]) -> str:
+        """Start an instance again; "" when it answers, or why it refuses the settings."""
+        booted = self._instances[address]
         try:
-            self._booted.restart(settings)
+            booted.restart(settings)
         except KvrefError as refusal:
             if settings:
-                self._booted.restart({})
+                booted.restart({})
             return str(refusal)
         return ""
+
+
+def _text(value: Option) -> str | None:
+    return None if value is None else str(value)
 
 
 def run_suite(address: str, options: Options, *plugins: object) -> int:

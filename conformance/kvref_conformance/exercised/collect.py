@@ -49,6 +49,13 @@ class Exercised:
         self._limits = Limits()
         self._connections: dict[str, Connection] = {}
 
+    def add(self, other: Exercised) -> None:
+        """Add the counts of another run against an equal endpoint."""
+        self.cells += other.cells
+        self.states += other.states
+        self.rows += other.rows
+        self.requests += other.requests
+
     def take(self, case: Case, exchanges: Sequence[Exchange], names: Mapping[str, str]) -> None:
         """Count a literal case.
 

@@ -18,7 +18,7 @@ from kvref_conformance.histories.care import Means, refuses
 from kvref_conformance.histories.expected import Answer, Cells, Closed, Expected, Refill, Seen, Served, Silence, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kvref_conformance.histories.generate import History
     from kvref_conformance.histories.model import Model
@@ -221,9 +221,13 @@ class Player:
             time.sleep(PAUSE)
 
     def _cells(self, observer: Observer) -> Iterator[Cells]:
+        for table, (key, value, flags, cas) in self._rows(observer):
+            yield table, str(key), str(value), int(str(flags)), int(str(cas))
+
+    def _rows(self, observer: Observer) -> Iterator[tuple[str, Sequence[object]]]:
         for table, name in self._stage.tables.items():
-            for key, value, flags, cas in observer.query(f"SELECT c1, c2, c3, c4 FROM {name}"):
-                yield table, str(key), str(value), int(str(flags)), int(str(cas))
+            for row in observer.query(f"SELECT c1, c2, c3, c4 FROM {name}"):
+                yield table, row
 
     def _fill(self, model: Model) -> None:
         """Begin with the rows of the model; what a history before left open may still be committed meanwhile."""
@@ -246,10 +250,11 @@ class Player:
 
     def _settle(self) -> None:
         """Wait for the commits of connections that other cases have closed: they would add rows to a history."""
-        seen: list[Cells] = []
+        # Not cells: rows of other cases may hold NULL.
+        seen: list[tuple[str, Sequence[object]]] = []
         until = time.monotonic() + SETTLED
         while time.monotonic() < until:
-            before, seen = seen, list(self._cells(self._stage.observer))
+            before, seen = seen, list(self._rows(self._stage.observer))
             if seen != before:
                 until = time.monotonic() + SETTLED
             time.sleep(PAUSE)
