@@ -1,0 +1,69 @@
+"""Generate docs/differences-from-memcached.md: `python tests/differences.py` writes it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from kvref import profiles
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "differences-from-memcached.md"
+# Reasons of facts for which the profiles state none.
+REASONS = {
+    "arith.decr_pads": "the value of a row is the number; padding would be stored for SQL to read",
+    "binary.texts": "the plugin's texts, which the default profile keeps",
+    "expiry.from_2_31": "the expire column keeps times that its type has",
+    "expiry.negative": "the plugin stores such an item for ever; an error is no loss in silence",
+    "mapping.supported": "mappings are what kvref is for",
+    "range.supported": "ranges of rows are a feature of the plugin",
+    "store.surrogates": "SQL servers refuse them in UTF-8 columns",
+}
+HEAD = """# Differences from memcached
+
+This page is generated from the facts of the profiles `kvref` (the default) and `memcached` (memcached 1.6.18). To write it
+again, run `python tests/differences.py`.
+
+## Consequences of SQL tables
+
+| subject | kvref | memcached |
+|---|---|---|
+| Keys that are not UTF-8 | need a key column of type BINARY, VARBINARY or BLOB, or a text column with a one-byte character set and a binary collation, e.g. `latin1_bin`; other text columns refuse them | any bytes but space and control characters |
+| Equality of keys | follows the collation of the key column: with a collation that ignores case, `Key` and `key` are one item | bytes |
+| Length of keys | at most the length of the key column | 250 bytes |
+| Values | must fit the value columns: a text column refuses bytes that are not text of its character set | any bytes up to the item size |
+| Flags, CAS, expiry | need a column each in the mapping | always there |
+| Memory | rows are kept until they are deleted: no slabs, no LRU, no eviction; settings and statistics of these do not apply | `-m`, slab classes, LRU |
+| `@@name` | switches to a mapping | part of the key |
+
+## Facts that differ
+
+"""
+
+
+def _cell(text: object) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def page() -> str:
+    """Return the page as the profiles of this version make it."""
+    own, native = profiles.load("kvref"), profiles.load("memcached")
+    vocabulary = tomllib.loads((ROOT / "kvref" / "profiles" / "facts.toml").read_text())
+    rows = ["| fact | meaning | kvref | memcached | reason |", "|---|---|---|---|---|"]
+    for key in sorted(own.facts):
+        ours, theirs = own.facts[key], native.facts[key]
+        if ours.value != theirs.value:
+            cells = (
+                f"`{key}`",
+                vocabulary[key]["means"],
+                f"`{ours.value}`",
+                f"`{theirs.value}`",
+                ours.reason or REASONS.get(key, ""),
+            )
+            rows.append(f"| {' | '.join(map(_cell, cells))} |")
+    return HEAD + "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page())

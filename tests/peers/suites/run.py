@@ -1,0 +1,225 @@
+"""Fetch a suite of another project, run it against a server, and return the outcome of each test."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import tomllib
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path
+
+from kvref import collations, targets
+
+HERE = Path(__file__).parent
+SUITES: dict[str, dict[str, Any]] = tomllib.loads((HERE / "suites.toml").read_text())
+PYTEST = "pytest==8.4.2"
+FETCH_SECONDS, RUN_SECONDS, FILE_SECONDS = 600, 1200, 60
+# Keys and values of any bytes. A key is a string of bytes for a client; SQL compares texts by their collation.
+CACHE = (
+    "CREATE TABLE cache (k VARCHAR(250) COLLATE latin1_bin NOT NULL PRIMARY KEY, v LONGBLOB, f INT UNSIGNED, c BIGINT UNSIGNED, e INT UNSIGNED)",
+    "DELETE FROM containers",
+    "INSERT INTO containers VALUES ('cache', 'test', 'cache', 'k', 'v', 'f', 'c', 'e', 'PRIMARY')",
+)
+TAP = re.compile(r"(not )?ok \d+(?: - )?(.*)")
+PLAN = re.compile(r"1\.\.(\d+)", re.MULTILINE)
+
+
+class UnavailableError(Exception):
+    """A registry or a tool could not be reached; the text is the reason."""
+
+
+def _run(words: Sequence[str], cwd: Path, environment: dict[str, str] | None = None) -> str:
+    try:
+        done = subprocess.run(
+            words, cwd=cwd, env=os.environ | (environment or {}), capture_output=True, text=True,
+            timeout=FETCH_SECONDS, check=False,
+        )  # fmt: skip
+    except FileNotFoundError as lack:
+        raise UnavailableError(f"no program {words[0]}") from lack
+    if done.returncode:
+        raise UnavailableError(f"{shlex.join(words)} failed: {(done.stderr or done.stdout)[-400:]}")
+    return done.stdout
+
+
+def _pip(folder: Path, suite: dict[str, Any]) -> Path:
+    pinned = f"{suite['package']}=={suite['version']}"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    _run([*pip, "download", "-q", "--no-deps", "--no-binary", suite["package"], "-d", ".", pinned], folder)
+    archive = next(folder.glob("*.tar.gz"))
+    _run([*pip, "install", "-q", "--target", "site", PYTEST, str(archive), *suite["needs"]], folder)
+    return archive
+
+
+def _apt(folder: Path, suite: dict[str, Any]) -> Path:
+    uris = _run(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian"], folder
+    )
+    addresses = [each for each in dict.fromkeys(uris.split()) if "security" not in each]
+    if not addresses:
+        raise UnavailableError("apt knows no Debian archive: run apt-get update")
+    (folder / "sources.list").write_text(f"deb-src {addresses[0]} bookworm main\n")
+    (folder / "lists" / "partial").mkdir(parents=True)
+    private = {
+        "Dir::Etc::sourcelist": folder / "sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::State::lists": folder / "lists",
+        "Dir::Cache": folder / "cache",
+        "APT::Sandbox::User": "root",
+    }
+    apt = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in private.items())]
+    _run([*apt, "update"], folder)
+    _run([*apt, "source", "--download-only", "--only-source", f"{suite['package']}={suite['version']}"], folder)
+    return next(folder.glob("*.orig.tar.*"))
+
+
+def sources(name: str) -> Path:
+    """Return the folder of a suite: its sources in `sources`, the packages that it imports in `site`.
+
+    The folder is kept in the user's cache. Raises UnavailableError without the network or a tool, ValueError for an
+    archive whose SHA-256 is another one.
+    """
+    suite = SUITES[name]
+    key = hashlib.sha256(repr((sys.version_info[:2], sorted(suite.items()), PYTEST)).encode()).hexdigest()[:16]
+    folder = user_cache_path("kvref") / "peers" / f"{name}-{key}"
+    if folder.exists():
+        return folder
+    building = folder.with_name(f"{folder.name}.{os.getpid()}")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    try:
+        archive = {"pip": _pip, "apt": _apt}[suite["source"]](building, suite)
+        if hashlib.sha256(archive.read_bytes()).hexdigest() != suite["sha256"]:
+            raise ValueError(f"{archive.name} is not the archive whose SHA-256 suites.toml has")
+        with tarfile.open(archive) as tar:
+            tar.extractall(building / "unpacked", filter="data")
+        next((building / "unpacked").iterdir()).rename(building / "sources")
+        if not folder.exists():
+            building.rename(folder)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return folder
+
+
+@contextmanager
+def server(kind: str) -> Iterator[targets.Target]:
+    """Boot memcached, or kvref over SQLite with a table fit for any cache."""
+    if kind == "memcached":
+        with targets.running("memcached") as target:
+            yield target
+        return
+    with targets.private("kvref-sqlite", ()) as instance:
+        assert instance.target.store is not None
+        prepare(Path(instance.target.store.removeprefix("sqlite:///")))
+        instance.restart({})
+        yield instance.target
+
+
+def prepare(path: Path) -> None:
+    """Make the cache table the default mapping of an initialised SQLite file."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        collations.register(file)
+        for statement in CACHE:
+            file.execute(statement)
+
+
+def outcomes(name: str, kind: str, scratch: Path) -> dict[str, bool]:
+    """Run a suite against `kvref` or `memcached`: each test that ran and whether it passed."""
+    folder, suite = sources(name), SUITES[name]
+    tree = scratch / kind
+    shutil.copytree(folder / "sources", tree)
+    if suite["source"] == "apt":
+        return _perl(tree, kind, scratch)
+    with server(kind) as target:
+        for before, after in suite.get("text", {}).items():
+            for path in (path for top in suite["tests"] for path in _files(tree / top)):
+                path.write_text(path.read_text().replace(before, after.replace("{port}", str(target.port))))
+        for path, content in suite.get("files", {}).items():
+            (tree / path).write_text(content)
+        options = [each.replace("{port}", str(target.port)) for each in suite.get("options", [])]
+        # The configuration of this project and of the suite's is not read: plugins and warnings differ.
+        (tree / "of-kvref.ini").write_text("[pytest]\n")
+        words = [sys.executable, "-m", "pytest", "-q", "-c", "of-kvref.ini", "-p", "no:cacheprovider"]
+        words += ["--junitxml=outcomes.xml", *suite["tests"], *options]
+        environment = {"PYTHONPATH": f"{folder / 'site'}{os.pathsep}{tree}"} | suite.get("environment", {})
+        done = subprocess.run(
+            words,
+            cwd=tree,
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
+        report = tree / "outcomes.xml"
+        assert report.exists(), done.stdout + done.stderr
+    found = {}
+    for case in ET.parse(report).iter("testcase"):
+        if case.find("skipped") is None:
+            test = f"{case.get('classname')}.{case.get('name')}"
+            passed = case.find("failure") is None and case.find("error") is None
+            found[test] = found.get(test, True) and passed
+    return found
+
+
+def _files(top: Path) -> list[Path]:
+    return sorted(top.rglob("*.py")) if top.is_dir() else [top]
+
+
+def _perl(tree: Path, kind: str, scratch: Path) -> dict[str, bool]:
+    program, timed = tree / "memcached-debug", tree / "timedrun"
+    timed.write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    store = scratch / "cache.sqlite"
+    if kind == "memcached":
+        native = shutil.which("memcached")
+        if native is None:
+            raise UnavailableError("no memcached: apt-get install memcached")
+        program.write_text(f'#!/bin/sh\nexec {native} "$@"\n')
+    else:
+        _run([sys.executable, "-m", "kvref", "init", "--store", f"sqlite:///{store}"], tree)
+        prepare(store)
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "memcached_debug.py"} "$@"\n')
+    for each in (program, timed):
+        each.chmod(0o755)
+    # Only a debug build has the command that moves the clock.
+    module = tree / "t" / "lib" / "MemcachedTest.pm"
+    text = module.read_text().replace('print $sock "debugtime $move\\r\\n";\n    <$sock>;', "sleep($move);")
+    # The packaged build lacks that option. Both servers listen on TCP.
+    text = text.replace('$args .= " -o relaxed_privileges";', "").replace("if $output =~ /unix-socket/i", "if 0")
+    module.write_text(text)
+    files = sorted((tree / "t").glob("*.t"))
+    with ThreadPoolExecutor(8) as pool:
+        found: dict[str, bool] = {}
+        for part in pool.map(lambda file: _tap(file, tree, {"PEER_STORE": str(store)}), files):
+            found |= part
+    return found
+
+
+def _tap(file: Path, tree: Path, environment: dict[str, str]) -> dict[str, bool]:
+    """Run a Perl file; a test is its file and description, and a further one is that the file came to its end."""
+    words = ["timeout", str(FILE_SECONDS), "perl", "-I", str(tree / "t" / "lib"), str(file)]
+    done = subprocess.run(words, cwd=tree, env=os.environ | environment, capture_output=True, check=False)
+    said = done.stdout.decode("latin-1")
+    plan = PLAN.search(said)
+    found: dict[str, bool] = {}
+    ran = 0
+    for wrong, description in (match.groups() for match in map(TAP.match, said.splitlines()) if match):
+        ran += 1
+        test = f"{file.name}: {re.sub(r'0x[0-9a-f]+|/tmp/[^ ]*', '…', description)[:80]}"
+        found[test] = found.get(test, True) and not wrong
+    if plan is not None and plan[1] == "0":
+        return {}  # The file skips itself.
+    found[f"{file.name}: (runs to its end)"] = plan is not None and ran == int(plan[1])
+    return found
