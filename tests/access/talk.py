@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 SILENCE = 0.1  # seconds without an answer after which the next bytes are sent
 LAST_SILENCE = 0.4
 ENDED = b"<the end>"
+HEADER = 24  # bytes of a binary response
+NOOP = struct.pack(">BBHBBHI4sQ", 0x80, 0x0A, 0, 0, 0, 0, 0, b"last", 0)
+NOOP_ANSWER = b"\x81" + NOOP[1:]
+VERSION = re.compile(rb"VERSION [^\r\n]*\r\n\Z")
 
 
 def held(port: int, chunks: Sequence[bytes], tls: ssl.SSLContext | None = None) -> list[bytes]:
@@ -32,6 +37,54 @@ def held(port: int, chunks: Sequence[bytes], tls: ssl.SSLContext | None = None) 
             if heard[-1].endswith(ENDED):
                 break
     return heard
+
+
+def answers(port: int, requests: Sequence[bytes], tls: ssl.SSLContext | None = None) -> list[bytes]:
+    """Send requests, each after the answer to the one before, and return the answers; ENDED as in `held`.
+
+    Nothing waits for silence: `version` or a noop goes behind the last request, and what comes before its answer is the
+    last answer. Every request must be answered, and the last must leave the client authenticated.
+    """
+    with ExitStack() as stack:
+        client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+        if tls is not None:
+            client = stack.enter_context(tls.wrap_socket(client, server_hostname="localhost"))
+        binary = requests[0][0] == 0x80
+        found = []
+        for each in requests[:-1]:
+            client.sendall(each)
+            found.append(_up_to(client, _is_frame if binary else _is_text))
+            if found[-1].endswith(ENDED):
+                return found
+        client.sendall(requests[-1] + (NOOP if binary else b"version\r\n"))
+        last = _up_to(client, _has_noop if binary else VERSION.search)
+        return [*found, last.removesuffix(NOOP_ANSWER) if binary else VERSION.sub(b"", last)]
+
+
+def _up_to(client: socket.socket, whole: Callable[[bytes], object]) -> bytes:
+    said = b""
+    while not whole(said):
+        try:
+            chunk = client.recv(1 << 16)
+        except ConnectionResetError:
+            chunk = b""
+        if not chunk:
+            return said + ENDED
+        said += chunk
+    return said
+
+
+def _is_text(said: bytes) -> bool:
+    """Tell whether there is an answer of the text protocol, its last line included."""
+    return said.endswith(b"END\r\n" if said.startswith((b"VALUE", b"STAT")) else b"\r\n")
+
+
+def _is_frame(said: bytes) -> bool:
+    return len(said) >= HEADER and len(said) >= HEADER + int.from_bytes(said[8:12], "big")
+
+
+def _has_noop(said: bytes) -> bool:
+    return said.endswith(NOOP_ANSWER)
 
 
 def _said(client: socket.socket) -> bytes:

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from access.talk import ENDED, frame, held
+from access.talk import ENDED, answers, frame
 from cli.test_serve import kvref
 from database import database_or_skip, sql
 from serving import Served, ask, serving
@@ -66,7 +66,7 @@ def limited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def say(port: int, *chunks: bytes) -> bytes:
     """Hold a conversation on a connection of its own, and return all that came."""
-    return b"".join(held(port, chunks))
+    return b"".join(answers(port, chunks))
 
 
 def test_a_listener_for_all(limited: list[int]) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from access.talk import ENDED, frame, held
+from access.talk import ENDED, answers, frame, held
 from serving import serving
 
 from kvref.semantics.stats import Counters
@@ -55,7 +55,7 @@ def test_a_stranger_who_does_not_read(tmp_path: Path, workers: str) -> None:
         for asked in (LIST * 100000 + SET, b"\n" * 1000000 + b"set AA 0 0 5\r\ntaken\r\n"):
             assert len(_read_late(served.port, asked)) < 64 * MOST
         assert held(served.port, [b"\n" * 1000]) == [b"CLIENT_ERROR unauthenticated\r\n" * MOST + ENDED]
-        assert held(served.port, [USER, b"get AA\r\n"])[1] == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+        assert answers(served.port, [USER, b"get AA\r\n"])[1] == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
 
 
 def _read_late(port: int, asked: bytes) -> bytes:

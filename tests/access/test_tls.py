@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from access.talk import ENDED, authority, frame, held, trusting
+from access.talk import ENDED, answers, authority, frame, held, trusting
 from cli.test_serve import kvref
 from pymemcache.client.base import Client
 from serving import Served, ask, serving
@@ -36,10 +36,10 @@ def secured(request: pytest.FixtureRequest, own: Files, tmp_path_factory: pytest
 
 def test_both_protocols(secured: Served, own: Files) -> None:
     tls = trusting(own[0])
-    assert held(secured.port, [b"get AA\r\n", USER, b"get AA\r\n"], tls) == [
+    assert answers(secured.port, [b"get AA\r\n", USER, b"get AA\r\n"], tls) == [
         b"CLIENT_ERROR unauthenticated\r\n", b"STORED\r\n", ROW,
     ]  # fmt: skip
-    said = held(secured.port, [frame(0x21, b"PLAIN", b"\0alice\0secret"), frame(0x00, b"AA")], tls)
+    said = answers(secured.port, [frame(0x21, b"PLAIN", b"\0alice\0secret"), frame(0x00, b"AA")], tls)
     assert said[1].endswith(b"HELLO, HELLO")
 
 
@@ -66,7 +66,7 @@ def test_the_end_of_tls_is_no_matter_for_the_log(secured: Served, own: Files) ->
             client.sendall(USER)
             assert client.recv(100) == b"STORED\r\n"
             client.unwrap().close()
-    assert held(secured.port, [USER], trusting(own[0])) == [b"STORED\r\n"]
+    assert answers(secured.port, [USER], trusting(own[0])) == [b"STORED\r\n"]
     assert "eof_received" not in "".join(secured.log)
 
 
@@ -81,7 +81,7 @@ def test_pymemcache(secured: Served, own: Files) -> None:
 
 def test_a_client_without_tls(secured: Served, own: Files) -> None:
     assert b"STORED" not in b"".join(held(secured.port, [USER]))
-    assert held(secured.port, [USER, b"get AA\r\n"], trusting(own[0]))[1] == ROW
+    assert answers(secured.port, [USER, b"get AA\r\n"], trusting(own[0]))[1] == ROW
 
 
 def test_an_old_protocol(secured: Served, own: Files) -> None:
@@ -98,7 +98,7 @@ def test_client_certificates(tmp_path: Path, own: Files) -> None:
     options = ["--tls-cert", str(own[0]), "--tls-key", str(own[1]), "--tls-client-ca", str(theirs[0])]
     with serving(tmp_path / "x.sqlite", *options) as served:
         served.wait_for("(TLS; client certificates)")
-        assert held(served.port, [b"get AA\r\n"], trusting(own[0], theirs)) == [ROW]
+        assert answers(served.port, [b"get AA\r\n"], trusting(own[0], theirs)) == [ROW]
         for shown in (None, strange):
             try:
                 said = held(served.port, [b"get AA\r\n"], trusting(own[0], shown))
@@ -118,11 +118,11 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
 
     install(old)
     with serving(tmp_path / "x.sqlite", "--tls-cert", str(cert), "--tls-key", str(key), "--workers", workers) as served:
-        assert held(served.port, [b"get AA\r\n"], trusting(old[0])) == [ROW]
+        assert answers(served.port, [b"get AA\r\n"], trusting(old[0])) == [ROW]
         key.write_bytes(new[1].read_bytes())
         served.reload()
         served.wait_for("not reloaded, the old one stays in force: tls_cert=")
-        assert held(served.port, [b"get AA\r\n"], trusting(old[0])) == [ROW]
+        assert answers(served.port, [b"get AA\r\n"], trusting(old[0])) == [ROW]
         install(new)
         served.reload()
         assert ssl.get_server_certificate(("127.0.0.1", served.port)) == new[0].read_text()

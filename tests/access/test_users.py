@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from access.talk import ENDED, frame, held
+from access.talk import ENDED, answers, frame, held
 from faults.processes import children
 from live import target_or_skip
 from serving import Served, ask, serving
@@ -133,11 +133,11 @@ def test_everybody_may_ask_for_the_version(asking: Served) -> None:
 
 def test_a_password_with_blanks(asking: Served) -> None:
     # memcached 1.6.18 takes no such password.
-    assert held(asking.port, [b"set x 0 0 14\r\nbob other word\r\n", b"get a\r\n"]) == [b"STORED\r\n", b"END\r\n"]
+    assert answers(asking.port, [b"set x 0 0 14\r\nbob other word\r\n", b"get a\r\n"]) == [b"STORED\r\n", b"END\r\n"]
 
 
 def test_nothing_is_carried_out_for_a_stranger(asking: Served) -> None:
-    held(asking.port, [USER, b"set kept 0 0 1\r\n1\r\n"])
+    answers(asking.port, [USER, b"set kept 0 0 1\r\n1\r\n"])
     strangers = [
         b"delete kept\r\n",
         b"set kept 0 0 5\r\nlater\r\n",
@@ -150,12 +150,12 @@ def test_nothing_is_carried_out_for_a_stranger(asking: Served) -> None:
         assert said.splitlines()[1:] == [b"CLIENT_ERROR unauthenticated"]
         assert said.startswith(b"CLIENT_ERROR ")
     assert held(asking.port, [frame(0x04, b"kept")])[0].endswith(ENDED)
-    assert held(asking.port, [USER, b"get kept\r\n"])[1] == b"VALUE kept 0 1\r\n1\r\nEND\r\n"
+    assert answers(asking.port, [USER, b"get kept\r\n"])[1] == b"VALUE kept 0 1\r\n1\r\nEND\r\n"
 
 
 def test_attempts_are_counted_and_no_password_is_logged(asking: Served) -> None:
     def counted() -> dict[bytes, int]:
-        rows = held(asking.port, [USER + b"stats\r\n"])[0].split(b"\r\n")
+        rows = answers(asking.port, [USER + b"stats\r\n"])[0].split(b"\r\n")
         return {row.split()[1]: int(row.split()[2]) for row in rows if row.startswith(b"STAT auth_")}
 
     before = counted()
@@ -189,13 +189,13 @@ def test_users_change_at_a_reload(tmp_path: Path) -> None:
     with serving(tmp_path / "x.sqlite", "--auth-file", str(path)) as served:
         served.wait_for(f"auth_file {path}: other users of this machine may read it: chmod 600 it")
         path.write_text("bob:new\n")
-        assert held(served.port, [USER]) == [b"STORED\r\n"]
+        assert answers(served.port, [USER]) == [b"STORED\r\n"]
         served.reload()
-        assert held(served.port, [USER, b"set x 0 0 7\r\nbob new\r\n"]) == [FAILURE, b"STORED\r\n"]
+        assert answers(served.port, [USER, b"set x 0 0 7\r\nbob new\r\n"]) == [FAILURE, b"STORED\r\n"]
         path.write_text("bob\n")
         served.reload()
         served.wait_for(f"not reloaded, the old one stays in force: auth_file {path}, line 1: write user:password")
-        assert held(served.port, [b"set x 0 0 7\r\nbob new\r\n"]) == [b"STORED\r\n"]
+        assert answers(served.port, [b"set x 0 0 7\r\nbob new\r\n"]) == [b"STORED\r\n"]
 
 
 def test_a_worker_that_is_started_again_knows_the_users_of_now(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_worker_that_is_started_again_knows_the_users_of_now(tmp_path: Path) -
         served.wait_for("worker 1 is started again")
         served.wait_for("worker 2 is started again")
         for _ in range(4):
-            assert held(served.port, [USER, b"set x 0 0 7\r\nbob new\r\n"]) == [FAILURE, b"STORED\r\n"]
+            assert answers(served.port, [USER, b"set x 0 0 7\r\nbob new\r\n"]) == [FAILURE, b"STORED\r\n"]
 
 
 def test_no_secret_is_in_the_process_list(asking: Served) -> None:
