@@ -88,18 +88,26 @@ Settings for --set, with their defaults:
     help="Processes that serve the port together; what they cannot serve is refused.",
 )
 @click.option("--metrics", metavar="HOST:PORT", help="HTTP for /metrics and /healthz; needs the extra `metrics`.")
+@click.option(
+    "--metrics-host",
+    "metrics_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Accept this name in the Host header of --metrics, besides addresses, localhost and the machine's own name;"
+    " may be repeated.",
+)
 @click.option("--log-format", type=click.Choice(logs.FORMATS), default="text", show_default=True, help="On stderr.")
 @click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True, help="The least shown.")
 def command(  # noqa: PLR0913 - one for each option
     listen: dict[str, Any], dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, *, workers: int,
-    metrics: str | None, log_format: str, log_level: str,
+    metrics: str | None, metrics_hosts: tuple[str, ...], log_format: str, log_level: str,
 ) -> None:  # fmt: skip
     """Start the server; options are checked before anything is opened."""
     logs.set_up(log_format, log_level)
     try:
         passed = activation.take()
         where = listeners(listen, config, passed.clients)
-        exporter = _exporter(metrics, passed.metrics)
+        exporter = _exporter(metrics, passed.metrics, metrics_hosts)
         _serve(where, dsn, profile, partial(parse, list(pairs), config), workers, exporter)
     except StoreError as error:
         raise _StoreRefusesError(str(error)) from error
@@ -141,10 +149,10 @@ def _serve(
         Parent(plan, Outside(plan, exporter)).run()
 
 
-def _exporter(address: str | None, sockets: list[socket.socket]) -> Exporter | None:
+def _exporter(address: str | None, sockets: list[socket.socket], hosts: tuple[str, ...]) -> Exporter | None:
     if address is None and not sockets:
         return None
-    exporter = Exporter(None if address is None else parse_address(address), sockets)
+    exporter = Exporter(None if address is None else parse_address(address), sockets, hosts)
     exporter.tell()
     return exporter
 

@@ -11,7 +11,7 @@ from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Clear
 from kvref.semantics.session import Session
 from kvref.server import connection
-from kvref.wire import commands, protocol, replies
+from kvref.wire import commands, foreign, grammar, protocol, replies, text
 
 
 @breaks("KV-CORE-011")
@@ -144,6 +144,35 @@ def answers_silent_commands() -> None:
             replace(command, noreply=False) if getattr(command, "noreply", False) else command, reply, cas
         ),
     )
+
+
+@breaks("KV-CONN-027")
+def executes_http_requests() -> None:
+    """Each line of an HTTP request is answered ERROR, and the commands in its body are executed."""
+    put_fact("text.foreign_protocols", "answered")
+
+
+@breaks("KV-CONN-029")
+def closes_on_http_only() -> None:
+    """The openings of TLS, SSH, RESP and PROXY are answered as unknown commands."""
+    put_fact("text.foreign_protocols", "close-on-http")
+
+
+@breaks("KV-CONN-028")
+def closes_on_any_line_that_ends_in_http() -> None:
+    """A get of a key that begins with `HTTP/` closes the connection."""
+    parse = grammar.parse_line
+
+    def hasty(line: bytes, rules: Any) -> Any:
+        return commands.Foreign("HTTP") if foreign.is_http(line.split()) else parse(line, rules)
+
+    put(text, "parse_line", hasty)
+
+
+@breaks("KV-STATS-015")
+def counts_no_other_protocols() -> None:
+    """foreign_protocol_conns stays 0."""
+    put(connection.Connection, "_note_foreign", lambda self, protocol: None)
 
 
 @breaks("KV-STATS-005")

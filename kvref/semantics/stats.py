@@ -42,6 +42,7 @@ class Counters:
     auth_errors: int = 0
     rejected_conns: int = 0
     idle_kicks: int = 0
+    foreign_protocol_conns: int = 0
     prefixes: Prefixes = field(default_factory=Prefixes)
 
     def got(self, word: bytes, *, hits: int, misses: int) -> None:
@@ -118,12 +119,13 @@ GENERAL: Final = (
     "delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval bytes_read "
     "bytes_written limit_maxbytes accepting_conns listen_disabled_num rejected_conns threads conn_yields"
 ).split()
-# Behind which of them stand others that memcached 1.6 has there, and that mean something here.
+# Behind which of them stand others that memcached 1.6 has there, and that mean something here; the last is kvref's own.
 NEWER: Final = {
     "daemon_connections": ["max_connections"],
     "total_connections": ["rejected_connections"],
     "cmd_flush": ["cmd_touch"],
     "cas_badval": ["touch_hits", "touch_misses"],
+    "rejected_conns": ["foreign_protocol_conns"],
 }
 # Where memcached has it, which shows it too only where idle_timeout is set.
 IDLE: Final = {"connection_structures": ["idle_kicks"]}

@@ -149,7 +149,7 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
             )
         case c.VBucket():
             return session.shared.vbuckets.answer(command)
-        case c.Quit():
+        case c.Quit() | c.Foreign():
             return r.Closed()
         case _:
             raise TypeError(f"no verb for {command!r}")

@@ -102,6 +102,8 @@ class Connection(ConnectionState):
             self._gate, self._heard = None, True
             self._parser = parser(gate.first, self._host.wire_rules)
         elif gate.closes:
+            if gate.foreign:
+                self._note_foreign(gate.foreign)
             self.end()
         return rest
 
@@ -245,10 +247,16 @@ class Connection(ConnectionState):
                 self._host.tally.refused()
             else:
                 self._ending = True
+                if isinstance(command, c.Foreign):
+                    self._note_foreign(command.protocol)
         line = encode(command, reply, self._session.written_cas)
         if line:
             self._out.add(command, (line,))
             self._host.shared.counters.bytes_written += len(line)
+
+    def _note_foreign(self, protocol: str) -> None:
+        peer = None if self._transport is None else self._transport.get_extra_info("peername")
+        self._host.foreign.note(protocol, peer)
 
     def _send(self, data: bytes) -> None:
         self._host.publish()

@@ -42,7 +42,7 @@ class ConnectionState:
         self._host = host
         self._half_open = listener.tls is None  # TLS has no half that could stay open
         users = listener.users
-        self._gate = None if users is None else Gate(users, host.shared.rules.release, host.attempts)
+        self._gate = None if users is None else Gate(users, host.shared.rules.release, host.attempts, host.wire_rules)
         self._parser: Parser = TextParser(host.wire_rules)
         self._heard = False  # the client has said something
         self.active = True  # and that since this was last taken back

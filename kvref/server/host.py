@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from kvref.semantics.session import Shared
     from kvref.server.access.attempts import Attempts
+    from kvref.server.access.foreign import ForeignProtocols
     from kvref.server.connection import Connection
     from kvref.server.drivers import Driver
     from kvref.server.operations.tally import ProcessTally
@@ -23,6 +24,7 @@ class Host(Protocol):
     wire_rules: WireRules
     connections: set[Connection]
     attempts: Attempts
+    foreign: ForeignProtocols
     settings: dict[str, int]
     tally: ProcessTally
 

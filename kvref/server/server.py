@@ -21,6 +21,7 @@ from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.configured import refuse_shared_cache
+from kvref.server.access.foreign import ForeignProtocols
 from kvref.server.access.handshakes import Entrance, Handshakes, accept
 from kvref.server.access.listener import Listener, Loaded
 from kvref.server.access.sockets import BACKLOG
@@ -100,6 +101,7 @@ class Server:
         self.connections: set[Connection] = set()
         self.most_connections = 0
         self.attempts = Attempts(scope.counters)
+        self.foreign = ForeignProtocols(scope.counters)
         self.descriptors = Descriptors()
         self.handshakes = Handshakes()
         numbers = scope.cas_numbers(store)

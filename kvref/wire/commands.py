@@ -263,6 +263,13 @@ class Quit(_Request):
 
 
 @dataclass(slots=True)
+class Foreign(_Request):
+    """A request of another protocol, by its name; the connection is closed without a reply."""
+
+    protocol: str
+
+
+@dataclass(slots=True)
 class Refused(_Request):
     """What the grammar itself answers.
 
@@ -299,5 +306,6 @@ Command = (
     | VBucket
     | Noop
     | Quit
+    | Foreign
     | Refused
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvref.wire import commands as c
-from kvref.wire import meta, numbers
+from kvref.wire import foreign, meta, numbers
 from kvref.wire.lines import BAD_FORMAT, Parsed, length_read, refused, sized, time_read
 from kvref.wire.rules import WireRules
 
@@ -34,6 +34,8 @@ def parse_line(line: bytes, rules: WireRules) -> Parsed:
     verb = _VERBS.get(words[0]) if words else None
     if verb is None and words and rules.beyond_plugin:
         verb = _BEYOND.get(words[0])
+    if verb is None and rules.closes_on_http and foreign.is_http(words):
+        return c.Foreign(foreign.HTTP)
     if b"\0" in line:
         return _refused(BAD_FORMAT, words, rules)
     if verb is None or not verb.fewest <= len(words) <= verb.most:

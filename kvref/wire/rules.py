@@ -21,6 +21,8 @@ class WireRules:
         nul_ends_line: a NUL byte drops the rest of the line instead of refusing it (`text.nul`).
         lone_noreply_silent: `verbosity noreply` is not answered (`text.lone_noreply`).
         version_words_ignored: `version` may have words behind it (`text.version_words`).
+        closes_on_http: an HTTP request line closes the connection (`text.foreign_protocols`).
+        closes_on_foreign: so do the first bytes of TLS, SSH, RESP and PROXY.
         wide_length: low-32-bits, error or error-from-2-31 (`text.wide_length`).
         negative_exptime: stored, error or expired (`expiry.negative`).
         wide_exptime: low-32-bits, error, fits-column or kept (`expiry.from_2_31`).
@@ -44,6 +46,8 @@ class WireRules:
     nul_ends_line: bool
     lone_noreply_silent: bool
     version_words_ignored: bool
+    closes_on_http: bool
+    closes_on_foreign: bool
     wide_length: str
     negative_exptime: str
     wide_exptime: str
@@ -97,6 +101,8 @@ def wire_rules(
         nul_ends_line=profile["text.nul"] == "ends-line",
         lone_noreply_silent=profile["text.lone_noreply"] == "silent",
         version_words_ignored=profile["text.version_words"] == "ignored",
+        closes_on_http=profile["text.foreign_protocols"] != "answered",
+        closes_on_foreign=profile["text.foreign_protocols"] == "close",
         wide_length=str(profile["text.wide_length"]),
         negative_exptime=str(profile["expiry.negative"]),
         wide_exptime=str(profile["expiry.from_2_31"]),

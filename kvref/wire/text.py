@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from kvref.wire import commands as c
-from kvref.wire import meta
+from kvref.wire import foreign, meta
 from kvref.wire import replies as r
 from kvref.wire.grammar import parse_line
 from kvref.wire.input import Input
@@ -40,6 +40,7 @@ class TextParser(Input):
         self._scanned = 0  # up to here no line end was found
         self._block: Block | None = None
         self._too_long = False  # the line passes a limit that no plugin has, which is told
+        self._opening = rules.closes_on_foreign  # no line was taken yet: the first bytes may be another protocol's
 
     @property
     def between_commands(self) -> bool:
@@ -67,12 +68,16 @@ class TextParser(Input):
                 break
             if self._block is not None:
                 return self._take_block(self._block)
+            if self._opening and (protocol := foreign.opening(self._buffer)):
+                self.closed = True
+                return c.Foreign(protocol)
             line = self._take_line()
             if self._too_long:
                 self.closed, self._too_long = True, False
                 return c.Refused(LONG_LINE % self._rules.line_limit)
             if line is None:
                 break
+            self._opening = False
             parsed = parse_line(line, self._rules)
             if isinstance(parsed, Block):
                 self._block = parsed
@@ -80,6 +85,7 @@ class TextParser(Input):
                 self._discard = parsed.length
                 return parsed.command
             else:
+                self.closed = isinstance(parsed, c.Foreign)
                 return parsed
         self._compact()
         return None

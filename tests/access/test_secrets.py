@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kvref import profiles
 from kvref.addresses import Address
 from kvref.cli.listener_options import MOST, listeners
 from kvref.client.greeting import greeting
@@ -16,6 +17,7 @@ from kvref.server.access.attempts import Attempts
 from kvref.server.access.gate import Gate
 from kvref.server.access.listener import Listener
 from kvref.storage.mysql_login import PASSWORD, parse
+from kvref.wire.rules import wire_rules
 
 
 def test_nothing_shows_a_password(
@@ -26,7 +28,7 @@ def test_nothing_shows_a_password(
     monkeypatch.setenv(PASSWORD, "hidden word")
     listener = Listener(Address("127.0.0.1", 0), auth_file=tmp_path / "auth")
     assert listener.users is not None
-    gate = Gate(listener.users, "1.6.0", Attempts(Counters()))
+    gate = Gate(listener.users, "1.6.0", Attempts(Counters()), wire_rules(profiles.load("kvref"), 1 << 20))
     gate.hear(b"set x 0 0 9\r\nalice hid")
     said = greeting("aaa", ("alice", "hidden word"))
     login = parse("mysql://alice@db.example/")

@@ -11,10 +11,12 @@ import pytest
 from access.talk import ENDED, answers, frame, held
 from serving import serving
 
+from kvref import profiles
 from kvref.semantics.stats import Counters
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.gate import MOST, Gate
 from kvref.server.access.users import Users
+from kvref.wire.rules import wire_rules
 
 USER = b"set x 0 0 12\r\nalice secret\r\n"
 LIST = frame(0x20)
@@ -22,7 +24,8 @@ SET = frame(0x01, b"AA", b"taken", bytes(8))
 
 
 def _gate() -> Gate:
-    return Gate(Users({b"alice": b"secret"}), "1.6.0", Attempts(Counters()))
+    rules = wire_rules(profiles.load("kvref"), 1 << 20)
+    return Gate(Users({b"alice": b"secret"}), "1.6.0", Attempts(Counters()), rules)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,42 @@ def test_the_last_try_may_be_the_right_one() -> None:
     assert gate.hear(USER + b"get AA\r\n") == (b"STORED\r\n", b"get AA\r\n")
     assert gate.passed
     assert not gate.closes
+
+
+@pytest.mark.parametrize(
+    ("said", "protocol"),
+    [
+        (b"POST / HTTP/1.1\r\n", "HTTP"), (b"get a\r\nfoo HTTP/1.0\r\n", "HTTP"), (b"\x16\x03\x01", "TLS"),
+        (b"SSH-2.0-x\r\n", "SSH"),
+    ],
+)  # fmt: skip
+def test_other_protocols_cannot_authenticate(said: bytes, protocol: str) -> None:
+    gate = _gate()
+    answer, rest = gate.hear(said + USER)
+    assert (gate.closes, gate.passed, gate.foreign, rest) == (True, False, protocol, b"")
+    assert answer in (b"", b"CLIENT_ERROR unauthenticated\r\n")
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_requests_of_other_protocols_are_counted_and_logged_once(tmp_path: Path, workers: str) -> None:
+    with serving(tmp_path / "x.sqlite", "--workers", workers) as served:
+        evil = b"\r\nset AA 0 0 5\r\npwned\r\n"
+        for line in (b"POST / HTTP/1.1\r\n", b"SSH-2.0-x", b"*1", b"PROXY UNKNOWN"):
+            assert held(served.port, [line + evil]) == [ENDED]
+        said = held(served.port, [b"get AA\r\nstats\r\n"])[0]
+        assert said.startswith(b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n")
+        assert b"STAT foreign_protocol_conns 4\r\n" in said
+        log = served.wait_for("HTTP request on a memcached port")
+        assert 1 <= log.count("on a memcached port") <= int(workers)
+
+
+@pytest.mark.live
+def test_other_protocols_do_not_pass_authentication(tmp_path: Path) -> None:
+    (tmp_path / "auth").write_text("alice:secret\n")
+    with serving(tmp_path / "x.sqlite", "--auth-file", str(tmp_path / "auth")) as served:
+        assert held(served.port, [b"POST / HTTP/1.1\r\n\r\n" + USER + b"version\r\n"]) == [ENDED]
+        assert b"STAT foreign_protocol_conns 1\r\n" in held(served.port, [USER, b"stats\r\n"])[1]
 
 
 @pytest.mark.live

@@ -17,6 +17,7 @@ from database import database_or_skip, stopped
 from http_client import AT, fetch, metrics, port_of, wait_for_health
 from serving import Served, ask, serving
 
+from kvref.server.operations.http import is_known_host
 from kvref.server.operations.metrics import ROWS
 
 README = Path(__file__).parent.parent.parent / "README.md"
@@ -242,3 +243,26 @@ def test_what_serves_metrics_of_workers_is_replaced(tmp_path: Path) -> None:
             time.sleep(0.05)
         else:
             pytest.fail("the metrics outlived their server")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:9150", 200), ("[::1]:9150", 200), ("[::1]", 200), ("LocalHost.", 200), ("a.localhost:1", 200),
+        ("Scraper.Example:80", 200), ("evil.example", 421), ("127.0.0.1.evil.example", 421), ("", 421),
+        ("localhost@evil.example", 421), ("[evil.example]", 421), ("localhost:x", 421),
+    ],
+)  # fmt: skip
+def test_hosts(host: str, status: int) -> None:
+    assert is_known_host(host, {"scraper.example"}) == (status == 200)
+
+
+def test_a_page_of_another_name_reads_nothing(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *AT, "--metrics-host", "Scraper.example") as served:
+        wait_for_health(served, 200, "ok")
+        for path in ("/metrics", "/healthz", "/other"):
+            status, text = fetch(served, path, Host="evil.example")
+            assert (status, text) == (421, "unknown Host: add it with --metrics-host\n")
+        assert fetch(served, "/healthz", Host="scraper.EXAMPLE:9150")[0] == 200
+        assert fetch(served, "/healthz", Host=socket.gethostname())[0] == 200
+        assert fetch(served, "/metrics", "POST", Host="evil.example")[0] == 421

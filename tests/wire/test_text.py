@@ -205,3 +205,44 @@ def test_replies(reply: Status, line: bytes) -> None:
 def test_noreply_silences_every_reply_but_items() -> None:
     assert encode(c.Delete(b"k", noreply=True), Status.NOT_FOUND) == b""
     assert encode(c.Refused(b"ERROR", noreply=True), ClientError("x")) == b""
+
+
+SET = b"set k 0 0 1\r\nx\r\n"
+
+
+@pytest.mark.parametrize("cut", [whole, bytewise])
+@pytest.mark.parametrize(
+    ("line", "protocol"),
+    [
+        (b"POST / HTTP/1.1", "HTTP"), (b"HTTP/", "HTTP"), (b"PRI * HTTP/2.0", "HTTP"), (b"GET /\0 HTTP/1.0", "HTTP"),
+        (b"\x16\x03\x01\n", "TLS"), (b"SSH-2.0-x", "SSH"), (b"*1", "RESP"), (b"PROXY UNKNOWN", "PROXY"),
+    ],
+)  # fmt: skip
+def test_requests_of_other_protocols_end_the_connection(
+    line: bytes, protocol: str, cut: Callable[[bytes], list[bytes]]
+) -> None:
+    parser = TextParser(RULES["kvref"])
+    taken = []
+    for piece in cut(line + b"\r\n" + SET):
+        parser.feed(piece)
+        while (command := parser.next_command()) is not None:
+            taken.append(command)
+    assert taken == [c.Foreign(protocol)]
+    assert parser.closed
+    assert c.Foreign(protocol) not in parse(RULES["mysql-8.0"], [line + b"\r\n" + SET])
+
+
+def test_a_binary_proxy_header_ends_the_connection() -> None:
+    header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c"
+    assert parse(RULES["kvref"], [header + b"\r\n" + SET]) == [c.Foreign("PROXY")]
+
+
+@pytest.mark.parametrize("line", [b"foo HTTP/1.1 x", b"foo http/1.1", b"get HTTP/1.1", b"*", b"*x", b"\x16", b"PROXY"])
+def test_lines_that_only_resemble_other_protocols(line: bytes) -> None:
+    commands = parse(RULES["kvref"], [line + b"\r\n" + SET])
+    assert commands[-1] == c.Store("set", b"k", 0, 0, b"x")
+
+
+def test_openings_count_at_the_beginning_only() -> None:
+    later = parse(RULES["kvref"], [b"version\r\nSSH-2.0-x\r\n*1\r\n" + SET])
+    assert later == [c.Version(), c.Refused(b"ERROR"), c.Refused(b"ERROR"), c.Store("set", b"k", 0, 0, b"x")]

@@ -1,4 +1,4 @@
-"""The conversation itself: noreply, pipelines, packets, unfinished data, version, verbosity, stats, quit."""
+"""The conversation itself: noreply, pipelines, packets, unfinished data, version, stats, quit, other protocols."""
 
 from __future__ import annotations
 
@@ -185,7 +185,67 @@ ABOUT = (
     case("noreply-with-a-bad-length", "KV-CONN-021", say("set {k} 0 0 -1 noreply\r\n", ""), GONE),
 )
 
-CASES = (*NOREPLY, *PACKETS, *ABOUT)
+HTTP = "POST / HTTP/1.1\r\nHost: 127.0.0.1:11211\r\n\r\nset {k} 0 0 1\r\ny\r\n"
+
+
+def opens_with(opening: str) -> Say:
+    """Send the first bytes of another protocol and a set on a new connection, which must be closed."""
+    return say(f"{opening}set {{k}} 0 0 1\r\ny\r\n", "", on="b", closes=True)
+
+
+FOREIGN = (
+    case("http-request-closes", "KV-CONN-027", SET, say(HTTP, "", on="b", closes=True), THERE, bind=""),
+    case(
+        "http-request-in-a-pipeline",
+        "KV-CONN-027",
+        SET,
+        say("get {k}\r\n" + HTTP, "VALUE {k} 0 1\r\nx\r\nEND\r\n", closes=True),
+        say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n", on="b"),
+    ),
+    case(
+        "http-request-in-packets",
+        "KV-CONN-027",
+        SET,
+        say(("GE", "T / HT", "TP/1.0\r", "\nset {k} 0 0 1\r\ny\r\n"), "", on="b", closes=True),
+        THERE,
+        bind="",
+    ),
+    case("http-word-alone", "KV-CONN-027", say("HTTP/1.1\r\n", "", closes=True)),
+    case(
+        "http-word-behind-a-verb",
+        "KV-CONN-028",
+        SET,
+        say("get {k} HTTP/1.1\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n"),
+        say("incr {k} HTTP/1.1\r\n", "CLIENT_ERROR invalid numeric delta argument\r\n"),
+        THERE,
+    ),
+    case(
+        "http-in-the-middle",
+        "KV-CONN-028",
+        SET,
+        say("foo HTTP/1.1 bar\r\nfoo http/1.1\r\nfoo xHTTP/1.1\r\n", "ERROR\r\n" * 3),
+        THERE,
+    ),
+    *(
+        case(f"opening-{name}", "KV-CONN-029", SET, opens_with(opening), THERE, bind="")
+        for name, opening in (
+            ("tls", "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x03\r\n"),
+            ("ssh", "SSH-2.0-OpenSSH_9.2\r\n"),
+            ("resp", "*3\r\n$3\r\nSET\r\n"),
+            ("proxy", "PROXY TCP4 192.0.2.1 192.0.2.2 50000 11211\r\n"),
+            ("proxy-binary", "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00\r\n"),
+        )
+    ),
+    case(
+        "openings-later",
+        "KV-CONN-029",
+        SET,
+        say("SSH-2.0-OpenSSH_9.2\r\n*3\r\nPROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "ERROR\r\n" * 3),
+        THERE,
+    ),
+)
+
+CASES = (*NOREPLY, *PACKETS, *ABOUT, *FOREIGN)
 
 
 def test_connection(case: Case, judge: Callable[[Case], None]) -> None:

@@ -106,6 +106,12 @@ LINES = (
     ),
     case("http-request", "KV-PARSE-025", SET, say("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "ERROR\r\n" * 3), THERE),
     case(
+        "http-request-executed",
+        "KV-PARSE-025",
+        say("POST / HTTP/1.1\r\n\r\nset {k} 0 0 1\r\nx\r\n", "ERROR\r\nERROR\r\nSTORED\r\n"),
+        THERE,
+    ),
+    case(
         "two-hundred-sets-in-a-packet",
         "KV-PARSE-026",
         say("".join(f"set {{k}} 0 0 {len(str(n))}\r\n{n}\r\n" for n in range(200)), "STORED\r\n" * 200),

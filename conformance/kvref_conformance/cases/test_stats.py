@@ -25,6 +25,7 @@ NEWER = {
     "total_connections": ["rejected_connections"],
     "cmd_flush": ["cmd_touch"],
     "cas_badval": ["touch_hits", "touch_misses"],
+    "rejected_conns": ["foreign_protocol_conns"],
 }
 MORE_NAMES = [each for name in NAMES for each in (name, *NEWER.get(name, ()))]
 RESET = say("stats reset\r\n", "RESET\r\n")
@@ -98,6 +99,14 @@ CASES = (
         for word in ("foo", "malloc", "noreply")
     ),
     case("stats-conns", "KV-STATS-014", say("stats conns\r\n", "ERROR\r\n")),
+    case(
+        "stats-of-other-protocols",
+        "KV-STATS-015",
+        RESET,
+        say("GET / HTTP/1.1\r\n", "", on="b", closes=True),
+        say("foo\r\n", "ERROR\r\n"),
+        counted(foreign_protocol_conns=1),
+    ),
 )
 
 

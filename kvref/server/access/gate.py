@@ -12,8 +12,10 @@ from typing import Final
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.users import LONGEST, Users
 from kvref.wire import commands as c
+from kvref.wire import foreign
 from kvref.wire.binary import reply_frame
 from kvref.wire.opcodes import HEADER_SIZE, REQUEST, Header, header_at
+from kvref.wire.rules import WireRules
 
 # Answers to a client that is not known, which are up to thirty times as long as what asks for them; then it must go.
 MOST: Final = 100
@@ -39,12 +41,14 @@ class Gate:
         users: who may come.
         release: the answer to a binary `version`, which memcached gives to everybody.
         attempts: takes note of what was tried.
+        rules: the grammar facts in force.
     """
 
-    def __init__(self, users: Users, release: str, attempts: Attempts) -> None:
+    def __init__(self, users: Users, release: str, attempts: Attempts, rules: WireRules) -> None:
         self._users = users
         self._release = release.encode()
         self._attempts = attempts
+        self._rules = rules
         self._kept = bytearray()
         self._skips = 0  # bytes of a token that is too long
         self._answers = 0
@@ -52,6 +56,7 @@ class Gate:
         self.peer: object = None  # the client's address
         self.passed = False
         self.closes = False  # nothing more is heard
+        self.foreign = ""  # name of another protocol that the client used, for which the connection is closed
 
     @property
     def halfway(self) -> bool:
@@ -93,11 +98,16 @@ class Gate:
             gone = self._take(self._skips)
             self._skips -= len(gone)
             return None if self._skips else _NO_TOKEN
+        if self._rules.closes_on_foreign and not self._answers and (protocol := foreign.opening(self._kept)):
+            return self._ends(protocol)
         end = self._kept.find(b"\n")
         if end < 0:
             self.closes = len(self._kept) > _LINE
             return b"" if self.closes else None
-        asked = _SET.fullmatch(bytes(self._kept[:end]).removesuffix(b"\r"))
+        line = bytes(self._kept[:end]).removesuffix(b"\r")
+        asked = _SET.fullmatch(line)
+        if asked is None and self._rules.closes_on_http and foreign.is_http(line.split()):
+            return self._ends(foreign.HTTP)
         if asked is None:
             self._take(end + 1)
             return _UNKNOWN
@@ -160,6 +170,10 @@ class Gate:
         taken = bytes(self._kept[:size])
         del self._kept[:size]
         return taken
+
+    def _ends(self, protocol: str) -> bytes:
+        self.closes, self.foreign = True, protocol
+        return b""
 
     def _refuses(self, header: Header, status: int, text: bytes) -> bytes:
         self.closes = True

@@ -35,17 +35,21 @@ class Exporter:
     Args:
         address: where; port 0 is any free one. None: only on the sockets.
         sockets: that are listened on already.
+        hosts: further names that a Host header may have.
 
     Raises:
         ConfigError: the address cannot be listened on, or the extra `metrics` is not installed.
     """
 
-    def __init__(self, address: Address | None, sockets: Sequence[socket.socket] = ()) -> None:
+    def __init__(
+        self, address: Address | None, sockets: Sequence[socket.socket] = (), hosts: Sequence[str] = ()
+    ) -> None:
         try:
             import prometheus_client  # noqa: F401, PLC0415 - an extra
         except ModuleNotFoundError as lack:
             raise ConfigError(f"--metrics: {lack}: install kvref[metrics]") from lack
         self._sockets = [*sockets, *(_listen(address) if address is not None else ())]
+        self._hosts = [*hosts, *([address.host] if address is not None else [])]
         self._pid = 0
         self.channel: Channel | None = None  # to the process of its own; at its end it is to be read
 
@@ -61,7 +65,7 @@ class Exporter:
         """Answer from now on, in threads of this process."""
         from kvref.server.operations import http, metrics  # noqa: PLC0415 - need an extra
 
-        http.serve(self._sockets, metrics.registry(source), partial(health.trouble, source.tally))
+        http.serve(self._sockets, metrics.registry(source), partial(health.trouble, source.tally), self._hosts)
 
     def start(
         self, source: Source, let_go: Callable[[], None], held_back: Callable[[], AbstractContextManager[None]]

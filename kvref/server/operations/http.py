@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
+import re
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
@@ -19,6 +21,33 @@ _log = logging.getLogger("kvref.metrics")
 SECONDS: Final = 5.0  # for a whole exchange
 MOST: Final = 32  # clients at once; who comes beyond is closed
 _TEXT: Final = "text/plain; charset=utf-8"
+_HOST: Final = re.compile(r"(?:\[(?P<address>[^\]]*)\]|(?P<name>[^:\[\]]+))(?::[0-9]*)?")
+
+
+def is_known_host(header: str, names: Collection[str]) -> bool:
+    """Return whether a Host header names this server.
+
+    A web page whose own name is made to resolve to this machine (DNS rebinding) sends its own name and may not read
+    what is answered. It cannot use an address or `localhost`, which no other server can claim.
+
+    Args:
+        header: `NAME` or `NAME:PORT`; an IPv6 address stands in brackets.
+        names: further names of this server, in lower case.
+    """
+    found = _HOST.fullmatch(header.strip().lower())
+    if found is None:
+        return False
+    host = found["address"] or found["name"]
+    name = host.removesuffix(".")
+    return name == "localhost" or name.endswith(".localhost") or name in names or _is_address(host)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -36,6 +65,18 @@ class _Handler(BaseHTTPRequestHandler):
     def finish(self) -> None:
         self._cut.cancel()
         super().finish()
+
+    def parse_request(self) -> bool:
+        if not super().parse_request():
+            return False
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) > 1:
+            self._reply(HTTPStatus.BAD_REQUEST, b"more than one Host\n", _TEXT)
+            return False
+        if hosts and not is_known_host(hosts[0], self.server.hosts):
+            self._reply(HTTPStatus.MISDIRECTED_REQUEST, b"unknown Host: add it with --metrics-host\n", _TEXT)
+            return False
+        return True
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
@@ -79,8 +120,11 @@ class _Handler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, listener: socket.socket, registry: CollectorRegistry, trouble: Callable[[], str]) -> None:
+    def __init__(
+        self, listener: socket.socket, registry: CollectorRegistry, trouble: Callable[[], str], hosts: Collection[str]
+    ) -> None:
         self.registry = registry
+        self.hosts = hosts
         self.trouble = trouble
         self._free = threading.BoundedSemaphore(MOST)
         super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
@@ -107,16 +151,20 @@ class _Server(ThreadingHTTPServer):
             _log.exception("an exchange failed")
 
 
-def serve(listeners: list[socket.socket], registry: CollectorRegistry, trouble: Callable[[], str]) -> None:
+def serve(
+    listeners: list[socket.socket], registry: CollectorRegistry, trouble: Callable[[], str], hosts: Collection[str] = ()
+) -> None:
     """Answer on some sockets from now on, in threads that end with the process.
 
     Args:
         listeners: bound and listening.
         registry: what /metrics shows.
         trouble: returns why the server cannot serve, empty where it can; must not block.
+        hosts: names that a Host header may have besides addresses, `localhost` and the machine's own name.
     """
+    names = frozenset(name.lower().removesuffix(".") for name in (*hosts, socket.gethostname()))
     for listener in listeners:
-        server = _Server(listener, registry, trouble)
+        server = _Server(listener, registry, trouble, names)
         # It is never told to stop, so that it need not look whether it was.
         threading.Thread(target=server.serve_forever, args=(3600.0,), name="kvref-metrics", daemon=True).start()
 

@@ -85,7 +85,8 @@ ROWS: Final = {
         Row("kvref_written_bytes_total", "counter", "Bytes of replies."),
         Row("kvref_connections", "gauge", "Clients connected now."),
         Row("kvref_connections_total", "counter", "Connections accepted."),
-        Row("kvref_connections_ended_total", "counter", "Connections beyond maxconns, and idle ones, that were ended.",
+        Row("kvref_connections_ended_total", "counter", "Connections beyond maxconns, idle ones, and those of other "
+            "protocols such as HTTP, that were ended.",
             "reason"),
         Row("kvref_authentications_total", "counter", "Attempts of clients to say who they are.", "result"),
         Row("kvref_batches_open", "gauge", "Connections with an open batch, as of the last second."),
@@ -155,7 +156,11 @@ def _commands(totals: dict[str, int]) -> Iterator[Metric]:
     yield _counter("kvref_read_bytes_total", value=totals["bytes_read"])
     yield _counter("kvref_written_bytes_total", value=totals["bytes_written"])
     yield _counter("kvref_connections_total", value=totals["total_connections"])
-    ended = {"maxconns": totals["rejected_conns"], "idle_timeout": totals["idle_kicks"]}
+    ended = {
+        "maxconns": totals["rejected_conns"],
+        "idle_timeout": totals["idle_kicks"],
+        "foreign_protocol": totals["foreign_protocol_conns"],
+    }
     yield _labelled("kvref_connections_ended_total", ended)
     failed = totals["auth_errors"]
     yield _labelled("kvref_authentications_total", {"known": totals["auth_cmds"] - failed, "failed": failed})

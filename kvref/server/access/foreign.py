@@ -1,0 +1,40 @@
+"""Connections that are closed because the client used another protocol: counted, and logged with a limited rate."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from kvref.seldom import Seldom
+from kvref.semantics.stats import Counters
+
+_log = logging.getLogger("kvref.server")
+
+PAUSE: Final = 60.0  # seconds between two warnings
+
+
+class ForeignProtocols:
+    """Requests of other protocols that the clients of one process sent.
+
+    Args:
+        counters: get `foreign_protocol_conns`.
+    """
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._seldom = Seldom(PAUSE)
+
+    def note(self, protocol: str, peer: object) -> None:
+        """Count a connection, and log it unless another one was logged within the last minute.
+
+        Args:
+            protocol: name of the protocol that the client used.
+            peer: the client's address, as the system gives it.
+        """
+        self._counters.foreign_protocol_conns += 1
+        suppressed = self._seldom.left_out()
+        if suppressed is None:
+            return
+        where = peer[0] if isinstance(peer, tuple) and peer else peer or "a local socket"
+        more = f"; {suppressed} more since the last warning" if suppressed else ""
+        _log.warning("closed a connection from %s: %s request on a memcached port%s", where, protocol, more)
