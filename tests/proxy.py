@@ -1,4 +1,4 @@
-"""A TCP proxy in front of a real server that cuts a connection at a chosen moment, or goes silent."""
+"""A TCP proxy in front of a real server that cuts a connection at a chosen moment, goes silent, or ends a transaction."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Final
+
+# COM_QUERY, and what a node of a Galera cluster answers to whatever comes after it has rolled a transaction back.
+_ROLLBACK: Final = b"\x09\x00\x00\x00\x03ROLLBACK"
+_TEXT: Final = b"\xff\xbd\x04#40001Deadlock found when trying to get lock; try restarting transaction"
+_DEADLOCK: Final = bytes([len(_TEXT), 0, 0, 1]) + _TEXT
+PING: Final = b"\x01\x00\x00\x00\x0e"
 
 
 class Proxy:
@@ -21,12 +28,21 @@ class Proxy:
         self._open: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self._trap: tuple[bytes, str] | None = None
+        self._aborted: set[socket.socket] = set()  # servers whose next answer is replaced
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def trap(self, said: bytes, how: str) -> None:
-        """End the next connection whose client says this: `before` or `after` the server hears it, or in `silence`."""
+        """End the next connection whose client says this: `before` or `after` the server hears it, or in `silence`.
+
+        `abort` ends only its transaction, as error 1213 does: MySQL's protocol, and the request is not carried out.
+        """
         self._trap = (said, how)
+
+    @property
+    def trapped(self) -> bool:
+        """Tell whether the client has said it."""
+        return self._trap is None
 
     def close(self) -> None:
         """Cut everything."""
@@ -63,6 +79,10 @@ class Proxy:
                     server.sendall(data)
                     server.shutdown(socket.SHUT_WR)
                     return
+                if trap[1] == "abort":
+                    self._aborted.add(server)
+                    server.sendall(_ROLLBACK)
+                    continue
                 if trap[1] == "silence":
                     continue
                 break
@@ -72,6 +92,9 @@ class Proxy:
     def _back(self, server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError):
             while data := server.recv(1 << 16):
+                if server in self._aborted:
+                    self._aborted.remove(server)
+                    data = _DEADLOCK
                 client.sendall(data)
         _cut(client)
 

@@ -112,7 +112,9 @@ class Link:
 
         Raises:
             KvrefError, LockWaitError: as `execute`, and StoreError also where the table refuses a row; none is written.
+                CycleError also where no transaction is open.
         """
+        self.require_open()
         with self._errors():
             return self._rows.write_all(writes)
 
@@ -158,9 +160,15 @@ class Link:
             return self._rows.ask(mapping, sql, part)
 
     def change(self, sql: str) -> int:
-        """Carry out a statement that writes in the transaction; returns how many rows it found, raises as `execute`."""
+        """Run a statement that writes in the transaction and return how many rows it found; raises as `write_all`."""
+        self.require_open()
         with self._errors():
             return self._connection.query(sql)
+
+    def require_open(self) -> None:
+        """Raise CycleError if no transaction is open: the locks and the writes of the caller's transaction are gone."""
+        if not self.in_transaction:
+            raise CycleError("the server has ended the transaction")
 
     def say(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows of a statement that is not about rows of mappings.
@@ -175,8 +183,10 @@ class Link:
         """Make the transaction durable; returns why it is lost, or that its outcome is not known.
 
         Raises:
-            CycleError, LostError: nothing of it is written, see `mysql_commit.commit`.
+            CycleError, LostError: nothing of it is written, see `mysql_commit.commit`; CycleError also where no
+                transaction is open.
         """
+        self.require_open()
         self.in_transaction = False
         started = time.monotonic()
         try:
@@ -286,6 +296,8 @@ class Link:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
+        if self.lost:
+            raise LostError("the connection to the database is gone")
         try:
             yield
         except pymysql.err.MySQLError as error:
@@ -313,7 +325,10 @@ class Link:
             return
         try:
             self._connection.ping(reconnect=False)
-        except (pymysql.err.MySQLError, OSError):
-            self.lost, self.in_transaction = True, False
+        except (pymysql.err.MySQLError, OSError) as error:
+            # A Galera node that has rolled the transaction back for another node's write reports it in answer to the
+            # next request, whatever that is; the connection is good for the next transaction.
+            self.in_transaction = False
+            self.lost = error.args[:1] != (ER.LOCK_DEADLOCK,)
         else:
             self.in_transaction = bool(self._connection.server_status & SERVER_STATUS_IN_TRANS)  # type: ignore[attr-defined]

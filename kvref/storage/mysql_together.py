@@ -28,10 +28,10 @@ _BYTES_OF_ROW: Final = 4096
 
 
 def lock(link: Link, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list[ports.Row], bool]:
-    """Lock the rows of some keys in a new transaction, and wait for nobody who holds one.
+    """Lock the rows of some keys in the transaction, which this begins if need be, and wait for nobody who holds one.
 
     Args:
-        link: not in a transaction.
+        link: for the transaction.
         mapping: whose rows.
         keys: at least one.
 
@@ -40,11 +40,16 @@ def lock(link: Link, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list
 
     Raises:
         LockWaitError: the whole table is another's.
+        CycleError: a transaction was open, and the locked row has ended it.
         KvrefError: as `Link.execute`.
     """
+    continues = link.in_transaction
     try:
         return link.look_up_all(mapping, keys, NO_WAIT), True
     except ports.LockWaitError:
+        if continues:
+            # With innodb_rollback_on_timeout, or by another node of a Galera cluster: what was written is gone.
+            link.require_open()
         return link.look_up_all(mapping, keys, SKIP_LOCKED), False
 
 
@@ -59,8 +64,9 @@ def carry_out(link: Link, operations: Sequence[RowOperation]) -> list[Any]:
         Their answers in order, an exception for one whose command has to begin anew; the transaction is still open.
 
     Raises:
-        KvrefError, LockWaitError: the transaction is over.
+        KvrefError, LockWaitError: the transaction is over; CycleError also where it was before.
     """
+    link.require_open()
     answers: list[Any] = [None] * len(operations)
     alone = set(range(len(operations)))
     try:
