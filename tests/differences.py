@@ -13,8 +13,6 @@ PAGE = ROOT / "docs" / "differences-from-memcached.md"
 REASONS = {
     "arith.decr_pads": "the value of a row is the number; padding would be stored for SQL to read",
     "binary.texts": "the plugin's texts, which the default profile keeps",
-    "expiry.from_2_31": "the expire column keeps times that its type has",
-    "expiry.negative": "the plugin stores such an item for ever; an error is no loss in silence",
     "mapping.supported": "mappings are what kvref is for",
     "range.supported": "ranges of rows are a feature of the plugin",
     "store.surrogates": "SQL servers refuse them in UTF-8 columns",

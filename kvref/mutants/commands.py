@@ -8,7 +8,7 @@ from typing import Any
 from kvref.mutants.mutant import Steps, breaks, put, put_fact
 from kvref.semantics import arithmetic, change, ranges, retrieve, stats, store, verbs
 from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Clear
+from kvref.semantics.ports import Clear, Update
 from kvref.semantics.session import Session
 from kvref.server import connection
 from kvref.wire import commands, foreign, grammar, protocol, replies, text
@@ -79,6 +79,24 @@ def flushes_at_once_whatever_the_delay() -> None:
 def ends_a_row_a_second_early() -> None:
     """A row is over in the second that its expiry names already."""
     put(Session, "expired", lambda self, row, now: row.expiry is not None and 0 < row.expiry <= now)
+
+
+@breaks("KV-EXP-022")
+def refuses_negative_times() -> None:
+    """A negative exptime is refused, and the old item stays, as in 8.0."""
+    put_fact("expiry.negative", "error")
+
+
+@breaks("KV-EXP-023")
+def refuses_times_from_2_31() -> None:
+    """An exptime of 2^31 and more is refused, as in 8.0."""
+    put_fact("expiry.from_2_31", "error")
+
+
+@breaks("KV-EXP-025")
+def keeps_items_without_an_expiry_column() -> None:
+    """A row without an expiry column is stored for good whatever its time."""
+    put(store, "remove_over", lambda session, mapping, row: (yield Update(mapping, row.key, row, clear_unmapped=False)))
 
 
 @breaks("KV-CAS-013")

@@ -9,7 +9,7 @@ from typing import Final
 from kvref.semantics.arithmetic import LONGEST_NUMBER, NON_NUMERIC
 from kvref.semantics.cache import Cache, Entry, Key
 from kvref.semantics.rules import Rules
-from kvref.semantics.store import APPENDING
+from kvref.semantics.store import APPENDING, OVER
 from kvref.wire import commands as c
 from kvref.wire.replies import ClientError, Number, Reply, ServerError, Status
 
@@ -61,18 +61,19 @@ def arithmetic(cache: Cache, rules: Rules, key: Key, command: c.Arithmetic, now:
     return Number(result)
 
 
-def touch(cache: Cache, key: Key, exptime: int, now: int) -> Entry | None:
+def touch(cache: Cache, rules: Rules, key: Key, exptime: int, now: int) -> Entry | None:
     """Give an item another time and return it; its cas number stays. None where there is none.
 
     Args:
         cache: the server's.
+        rules: facts in force.
         key: where the item stands.
         exptime: as the client wrote it.
         now: UNIX time in whole seconds.
     """
     found = cache.find(key, now)
     if found is not None:
-        found = replace(found, expiry=cache.over(exptime, now))
+        found = replace(found, expiry=_expiry(cache, rules, exptime, now))
         cache.put(key, found)
     return found
 
@@ -113,6 +114,8 @@ def _joined(rules: Rules, command: c.Store, old: bytes) -> bytes:
 def _expiry(cache: Cache, rules: Rules, exptime: int, now: int) -> int:
     if exptime == 0:
         return 0
+    if exptime < 0 and rules.negative_is_over:
+        return OVER
     if rules.cache_expires_from_start:
         return cache.began + exptime % (
             1 << 32

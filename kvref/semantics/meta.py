@@ -19,7 +19,7 @@ from kvref.semantics.ports import Lookup, Operation, Row, Steps, Update
 from kvref.semantics.ranges import parse
 from kvref.semantics.retrieve import count_read, switch_item
 from kvref.semantics.session import Session
-from kvref.semantics.store import new_cas, time_of
+from kvref.semantics.store import OVER, is_over, new_cas, time_of
 from kvref.semantics.through import Verb, entry_of, note, through
 from kvref.semantics.touch import retimed, time_asked
 from kvref.semantics.values import RefusedError, to_bytes, wrapped
@@ -73,6 +73,8 @@ def get(session: Session, command: c.MetaGet, now: int) -> Steps:
                 return reply
             created = reply is Status.STORED
             found = yield from _find(session, mapping, key, now, policy, locks=True)
+            if found is None and created and is_over(session, command.vivify):
+                found = _Found((mapping.source, key), Entry(0, b"", session.written_cas, OVER, now), mapping, None)
     if command.exptime is not None and found is not None:
         session.shared.counters.touched(command.word, hit=True)
     else:
@@ -166,6 +168,8 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> Steps:
         raise RefusedError(r.ClientError(f"mapping {name} has no cas column: its rows cannot be marked as stale"))
     if command.exptime is not None:
         found = yield from _touch(session, found, command.exptime, now)
+        if is_over(session, command.exptime):
+            return r.Meta(MetaCode.DONE)  # nobody reads it any more, so that no mark is needed
     entry = yield from _renumbered(session, found, now)
     session.shared.marks.mark(found.at, entry, Mark(stale=True))
     return r.Meta(MetaCode.DONE)
@@ -196,7 +200,7 @@ def arithmetic(session: Session, command: c.MetaArithmetic, now: int) -> Steps:
     reply = yield from _verb(session, inner, now, count)
     if not isinstance(reply, r.Number):
         return _coded(reply)
-    item = r.MetaItem()
+    item = r.MetaItem(ttl=0, earlier=0, cas=session.written_cas)  # of a number that is over at once
     if command.exptime is not None or command.has(b"t") or command.has(b"c"):
         found = yield from _named(session, command, now)
         if found is not None:
@@ -272,7 +276,7 @@ def _find(
 
 def _touch(session: Session, found: _Found, exptime: int, now: int) -> Generator[Operation, Any, _Found]:
     if found.row is None:
-        entry = cache_verbs.touch(session.shared.cache, found.at, exptime, now)
+        entry = cache_verbs.touch(session.shared.cache, session.rules, found.at, exptime, now)
         return replace(found, entry=entry or found.entry)
     time = time_asked(session, found.mapping, exptime, now)
     row = yield from retimed(session, found.mapping, found.row, time, now)

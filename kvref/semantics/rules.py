@@ -41,6 +41,7 @@ class Rules:
     cuts_results: bool
     longest_relative: int
     hides_expired: bool
+    negative_is_over: bool
     ignores_delay: bool
     ranges: bool
     lossy_ranges: bool
@@ -103,6 +104,7 @@ def rules(profile: Profile) -> Rules:
         cuts_results=profile["arith.long_result"] == "cut",
         longest_relative=profile.number("expiry.longest_relative"),
         hides_expired=profile["expiry.hides_from"] == "every-verb",
+        negative_is_over=profile["expiry.negative"] == "expired",
         ignores_delay=profile["flush.delay"] == "ignored",
         ranges=profile.flag("range.supported"),
         lossy_ranges=profile["range.answers"] == "lossy",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from kvref.semantics.mapping import Column, Kind, Mapping
-from kvref.semantics.ports import Cell, Insert, Lookup, Row, Steps, Update
+from kvref.semantics.policies import Policy
+from kvref.semantics.ports import Cell, Insert, Lookup, Operation, Remove, Row, Steps, Update
 from kvref.semantics.session import Session
 from kvref.semantics.slip import slipped
 from kvref.semantics.values import (
@@ -21,10 +23,12 @@ from kvref.semantics.values import (
     wrapped,
 )
 from kvref.wire import commands as c
-from kvref.wire.lines import BAD_FORMAT
-from kvref.wire.replies import ClientError, Line, Reply, ServerError, Status
+from kvref.wire.replies import ClientError, Reply, ServerError, Status
 
 APPENDING: Final = ("append", "prepend")
+# Stored for a time that has passed already: every integer column holds this second, and every reader of the table,
+# the plugin included, takes it for over. memcached stores it too (realtime in memcached.c).
+OVER: Final = 1
 
 
 def store(session: Session, command: c.Store, now: int) -> Steps:
@@ -72,7 +76,9 @@ def write(
             session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
         return refusal
     row = slipped(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
-    if found is None:
+    if mapping.expiry is None and command.verb not in APPENDING and is_over(session, command.exptime):
+        cause = None if found is None else (yield from remove_over(session, mapping, found))
+    elif found is None:
         cause = yield Insert(mapping, row, session.rules.clears_unmapped)
     else:
         if not session.rules.renames_key:
@@ -170,28 +176,25 @@ def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int
     """Refuse flags and times that their columns cannot hold, where the profile does not keep their low bits.
 
     Raises:
-        RefusedError: the reply of 8.0 to a time from 2^31 on (limit-040), else one that names the column.
+        RefusedError: the reply names the column.
     """
     if session.rules.wraps_integers or (command.verb in APPENDING and not session.rules.append_takes_request):
         return
-    check_time(mapping, command.exptime, _time(session, command, now))
+    check_time(mapping, _time(session, command, now))
     if mapping.flags is not None:
         _check_range(mapping.flags, _signed_flags(mapping.flags, command.flags))
 
 
-def check_time(mapping: Mapping, exptime: int, time: int) -> None:
+def check_time(mapping: Mapping, time: int) -> None:
     """Refuse a time that the expiry column cannot hold.
 
     Args:
         mapping: whose column.
-        exptime: as the client wrote it.
-        time: what it means, see `time_of`.
+        time: the UNIX second to store, see `time_of`.
 
     Raises:
         RefusedError: see `check_numbers`.
     """
-    if exptime >= 1 << 31 and (mapping.expiry is None or time > mapping.expiry.high):
-        raise RefusedError(Line(BAD_FORMAT))
     if mapping.expiry is not None:
         _check_range(mapping.expiry, time)
 
@@ -207,7 +210,7 @@ def _time(session: Session, command: c.Store, now: int) -> int:
 
 
 def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False) -> int:
-    """Return the UNIX second that a client's time means; 0 is 0: never.
+    """Return the UNIX second that a client's time means; 0 is 0: never; OVER: it has passed already.
 
     Args:
         session: whose profile says up to which number it counts from now.
@@ -215,9 +218,35 @@ def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False)
         now: UNIX time in whole seconds.
         from_now: it does so however large.
     """
-    # Where a negative time is taken it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
+    if is_over(session, exptime):
+        return OVER
+    # Where a negative time is stored it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
     seconds = exptime if exptime >= 0 else exptime + (1 << 32)
     return now + seconds if seconds and (from_now or seconds <= session.rules.longest_relative) else seconds
+
+
+def is_over(session: Session, exptime: int) -> bool:
+    """Return whether an item with this time is expired as soon as it is stored.
+
+    Args:
+        session: whose profile says what a negative time means.
+        exptime: as the client wrote it.
+    """
+    return exptime < 0 and session.rules.negative_is_over
+
+
+def remove_over(session: Session, mapping: Mapping, row: Row) -> Generator[Operation, Any, str | None]:
+    """Remove a row that is expired and whose mapping has no column to say so; return why the table refuses it.
+
+    Args:
+        session: the connection's state.
+        mapping: without an expiry column.
+        row: looked up and locked.
+    """
+    cause: str | None = yield Remove(mapping, row.key)
+    if cause is None and session.shared.directory.policies.set is Policy.BOTH:
+        session.pending.wrote((mapping.source, to_bytes(row.key)), None)
+    return cause
 
 
 def with_values(mapping: Mapping, row: Row, values: tuple[Cell, ...], cas: int | None) -> Row:

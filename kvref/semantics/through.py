@@ -65,7 +65,9 @@ def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any,
     A hit does not switch in the plugin's profiles (more:policy-106), and is no read of the batch (more:policy-133).
     """
     place = yield from _place(session, word)
-    return None if place is None or session.pending.holds(place.at) else _item(session, word, place.at, now)
+    if place is None or session.pending.holds(place.at):
+        return None
+    return _item(word, session.shared.cache.find(place.at, now))
 
 
 def _answer_of_nothing(command: c.Command) -> r.Reply:
@@ -119,7 +121,7 @@ def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
         case c.Arithmetic():
             return _numbered(session, at, now, cache_verbs.arithmetic(cache, session.rules, at, command, now))
         case c.Touch():
-            found = cache_verbs.touch(cache, at, command.exptime, now)
+            found = cache_verbs.touch(cache, session.rules, at, command.exptime, now)
             return r.Status.NOT_FOUND if found is None else r.Status.TOUCHED
         case _:
             cache.remove(at)
@@ -147,9 +149,13 @@ def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generato
         if place is not None and place.mapping is not None and not place.key:
             item = r.Item(word, 0, place.mapping.label, 0)
         elif place is not None:
-            if isinstance(command, c.GetAndTouch):
-                cache_verbs.touch(session.shared.cache, place.at, command.exptime, now)
-            item = _item(session, word, place.at, now)
+            cache = session.shared.cache
+            entry = (
+                cache_verbs.touch(cache, session.rules, place.at, command.exptime, now)
+                if isinstance(command, c.GetAndTouch)
+                else cache.find(place.at, now)
+            )
+            item = _item(word, entry)
         if isinstance(command, c.Get):
             session.shared.counters.got(word, hits=item is not None, misses=item is None)
         elif place is None or place.mapping is None or place.key:
@@ -162,8 +168,7 @@ def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generato
     return r.Line(BAD_FORMAT) if refused else r.Items(items, command.with_cas)
 
 
-def _item(session: Session, word: bytes, at: Key, now: int) -> r.Item | None:
-    entry = session.shared.cache.find(at, now)
+def _item(word: bytes, entry: Entry | None) -> r.Item | None:
     return None if entry is None else r.Item(word, entry.flags, entry.data, entry.cas)
 
 

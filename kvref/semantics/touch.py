@@ -16,7 +16,7 @@ from kvref.semantics.ports import Operation, Row, Steps, Update
 from kvref.semantics.ranges import parse
 from kvref.semantics.retrieve import switch_item
 from kvref.semantics.session import Session
-from kvref.semantics.store import check_time, time_of
+from kvref.semantics.store import OVER, check_time, is_over, remove_over, time_of
 from kvref.semantics.through import note
 from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
@@ -94,9 +94,16 @@ def touched(
 def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -> Generator[Operation, Any, Row]:
     """Write another time into a row that was read and locked, and return the row as it is then.
 
+    A row that is over at once is removed where the mapping has no column to say so.
+
     Raises:
         RefusedError: the table refuses it.
     """
+    if mapping.expiry is None and time == OVER:
+        cause = yield from remove_over(session, mapping, row)
+        if cause is not None:
+            raise RefusedError(r.ServerError(cause))
+        return replace(row, expiry=time)
     if mapping.expiry is not None and row.expiry != time:
         row = replace(row, expiry=time)
         cause = yield Update(mapping, row.key, row, clear_unmapped=False, keeps_value=True)
@@ -113,11 +120,11 @@ def time_asked(session: Session, mapping: Mapping, exptime: int, now: int) -> in
     Raises:
         RefusedError: the mapping keeps no time, or not this one.
     """
-    if mapping.expiry is None and exptime:
+    if mapping.expiry is None and exptime and not is_over(session, exptime):
         # Unlike a set, which has a value to keep, a touch that is not carried out has done nothing of what was asked.
         raise RefusedError(
             r.ClientError(f"mapping {mapping.name} has no expiry column: the only time that it keeps is 0")
         )
     time = time_of(session, exptime, now)
-    check_time(mapping, exptime, time)
+    check_time(mapping, time)
     return time

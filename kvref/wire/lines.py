@@ -57,8 +57,7 @@ def time_read(exptime: int, rules: WireRules) -> tuple[int, bytes]:
     """Return a time as the profile reads it, and why it is refused, empty where it is not."""
     if rules.wide_exptime == "error" and exptime >= 1 << 31:
         return exptime, BAD_FORMAT
-    if rules.wide_exptime in ("error", "low-32-bits"):
-        exptime = numbers.low_32_signed(exptime)
+    exptime = numbers.low_32_signed(exptime)
     return exptime, BAD_EXPTIME if exptime < 0 and rules.negative_exptime == "error" else b""
 
 

@@ -25,7 +25,7 @@ class WireRules:
         closes_on_foreign: so do the first bytes of TLS, SSH, RESP and PROXY.
         wide_length: low-32-bits, error or error-from-2-31 (`text.wide_length`).
         negative_exptime: stored, error or expired (`expiry.negative`).
-        wide_exptime: low-32-bits, error, fits-column or kept (`expiry.from_2_31`).
+        wide_exptime: low-32-bits or error (`expiry.from_2_31`).
         wide_flags_wrap: flags keep their low 32 bits (`store.flags_from_2_32`).
         bad_delay_ignored: a delay that is no number counts as 0 (`flush.bad_delay`).
         value_limit: largest value in bytes, None without limit.

@@ -88,7 +88,12 @@ EVERYWHERE: list[tuple[bytes, list[c.Command]]] = [
 BY_PROFILE: list[tuple[str, bytes, list[c.Command]]] = [
     ("kvref", b"set " + b"x" * 251 + b" 0 0 3\r\nget\r\n", refused(BAD)),
     ("mysql-8.0", b"set " + b"x" * 251 + b" 0 0 3\r\nget\r\n", refused(BAD, b"ERROR")),
-    ("kvref", b"set k 0 -1 3 noreply\r\nget\r\n", [c.Refused(b"CLIENT_ERROR Invalid expire time", noreply=True)]),
+    ("kvref", b"set k 0 -1 1\r\nx\r\n", [stored("set", b"x", exptime=-1)]),
+    (
+        "mysql-8.0",
+        b"set k 0 -1 3 noreply\r\nget\r\n",
+        [c.Refused(b"CLIENT_ERROR Invalid expire time", noreply=True), c.Refused(b"ERROR")],
+    ),
     ("mysql-8.0", b"set k 0 -1 1\r\nx\r\n", refused(b"CLIENT_ERROR Invalid expire time", b"ERROR")),
     ("mysql-5.6", b"set k 0 -1 1\r\nx\r\n", [stored("set", b"x", exptime=-1)]),
     ("mysql-8.0", b"set k 0 2147483648 1\r\nx\r\n", refused(BAD, b"ERROR")),
@@ -96,7 +101,8 @@ BY_PROFILE: list[tuple[str, bytes, list[c.Command]]] = [
     ("mysql-8.0", b"set k 0 -4294967291 1\r\nx\r\n", [stored("set", b"x", exptime=5)]),
     ("mysql-8.0", b"set k 0 0 -4294967295\r\nx\r\n", [stored("set", b"x")]),
     ("kvref", b"set k 0 0 -4294967295\r\nversion\r\n", [c.Refused(BAD), c.Version()]),
-    ("kvref", b"set k 0 2147483648 1\r\nx\r\n", [stored("set", b"x", exptime=2**31)]),
+    ("kvref", b"set k 0 2147483648 1\r\nx\r\n", [stored("set", b"x", exptime=-(2**31))]),
+    ("kvref", b"set k 0 4294967301 1\r\nx\r\n", [stored("set", b"x", exptime=5)]),
     ("mysql-8.0", b"set k 4294967297 0 1\r\nx\r\n", [stored("set", b"x", flags=1)]),
     ("kvref", b"set k 4294967297 0 1\r\nx\r\n", refused(BAD)),
     ("kvref", b"set k 0 0 1\r\nabc\r\n", refused(b"CLIENT_ERROR bad data chunk", b"ERROR")),

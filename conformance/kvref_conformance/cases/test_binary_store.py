@@ -220,13 +220,21 @@ EXPIRY = (
         ask("set key={k} exp=2592000 value=x", "set ok cas=<cas>"),
         misses("{k}"),
     ),
+    *(
+        case(
+            f"bin-{verb}-expiry-{expiry}",
+            "KV-BINSTORE-044",
+            *([] if verb == "add" else [stored("{k}", "old")]),
+            ask(f"{verb} key={{k}} exp={expiry} value=x", f"{verb} ok cas=<cas>"),
+            misses("{k}"),
+        )
+        for verb in ("set", "add", "replace")
+        for expiry in (1 << 31, 0xFFFFFFFF)
+    ),
     case(
-        "bin-expiry-from-2-31",
+        "bin-created-expiry-2147483648",
         "KV-BINSTORE-044",
-        *(
-            ask(f"set key={{k}} exp={expiry} value=x", 'set 0x04 "Invalid arguments"')
-            for expiry in (1 << 31, 0xFFFFFFFF)
-        ),
+        ask("incr key={k} initial=5 exp=2147483648", "incr ok cas=<cas> number=5"),
         misses("{k}"),
     ),
     case(

@@ -17,6 +17,7 @@ ONE = Shape(COLUMNS)
 NONE = Shape(COLUMNS, expiry="0")
 UNSIGNED = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT UNSIGNED, e INT UNSIGNED")
 WIDE = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT UNSIGNED, e BIGINT")
+NARROW = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT UNSIGNED, e SMALLINT")
 BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
 INVALID = "CLIENT_ERROR Invalid expire time\r\n"
 LATER = 2000000000
@@ -83,33 +84,81 @@ TIMES = (
     case("time-from-2-31-refused", "KV-EXP-006", timed(1 << 31, refused(BAD_FORMAT)), misses("{k}"), shape=WIDE),
     *(
         case(
-            f"time-in-a-wide-column-{name}",
-            "KV-EXP-007",
-            timed(expiry),
-            shows("{k}", "x"),
-            sql(EXPIRY, (expiry,)),
-            shape=shape,
-        )
-        for name, expiry, shape in (
-            ("unsigned", (1 << 32) - 1, UNSIGNED),
-            ("bigint", 1 << 31, WIDE),
-            ("bigint-large", 99999999999, WIDE),
-        )
-    ),
-    *(
-        case(
-            f"time-beyond-the-column-{name}",
+            f"time-beyond-the-column-{expiry}",
             "KV-EXP-008",
             stored("{k}", "old"),
             timed(expiry, "CLIENT_ERROR <text>\r\n"),
             shows("{k}", "old"),
-            shape=shape,
+            shape=NARROW,
         )
+        for expiry in (100, LATER)
+    ),
+    *(
+        case(
+            f"negative-time-{verb}",
+            "KV-EXP-022",
+            *([] if verb == "add" else [stored("{k}", "old")]),
+            timed(-1, verb=verb),
+            misses("{k}"),
+            say("add {k} 0 0 1\r\ny\r\n", "STORED\r\n"),
+            shows("{k}", "y"),
+        )
+        for verb in ("set", "add", "replace")
+    ),
+    case(
+        "negative-time-cas",
+        "KV-EXP-022",
+        stored("{k}", "old"),
+        say("gets {k}\r\n", "VALUE {k} 0 3 <cas a>\r\nold\r\nEND\r\n"),
+        say("cas {k} 0 -2147483648 1 {a}\r\nx\r\n", "STORED\r\n"),
+        misses("{k}"),
+    ),
+    case(
+        "negative-time-noreply",
+        "KV-EXP-022",
+        stored("{k}", "old"),
+        say("set {k} 0 -1 1 noreply\r\nx\r\n", ""),
+        misses("{k}"),
+    ),
+    *(
+        case(f"time-{expiry}-{'passed' if over else 'to-come'}", "KV-EXP-023", stored("{k}", "old"), timed(expiry), end)
+        for expiry, over in (
+            *((number, True) for number in (1 << 31, (1 << 32) - 2, (1 << 32) - 1, 99999999999, -(1 << 32) - 1)),
+            *((number, False) for number in ((1 << 32) + 100, 1 << 32, -(1 << 32) + 100)),
+        )
+        for end in (misses("{k}") if over else shows("{k}", "x"),)
+    ),
+    *(
+        case(f"negative-time-in-{name}", "KV-EXP-024", timed(expiry), misses("{k}"), sql(EXPIRY, (1,)), shape=shape)
         for name, expiry, shape in (
-            ("int", 1 << 31, ONE),
-            ("unsigned", 1 << 32, UNSIGNED),
-            ("int-large", 99999999999, ONE),
+            ("int", -1, ONE),
+            ("unsigned", -1, UNSIGNED),
+            ("bigint", (1 << 32) - 1, WIDE),
+            ("smallint", -1, NARROW),
         )
+    ),
+    case(
+        "negative-time-no-column",
+        "KV-EXP-025",
+        stored("{k}", "old"),
+        timed(-1),
+        misses("{k}"),
+        timed(-1, verb="add"),
+        timed(-1, "NOT_STORED\r\n", "replace"),
+        stored("{k2}", "old"),
+        say("replace {k2} 0 -1 1\r\nx\r\nadd {k2} 0 -1 1\r\nx\r\n", "STORED\r\nSTORED\r\n"),
+        sql("SELECT COUNT(*) FROM {t}", (0,)),
+        shape=NONE,
+    ),
+    *(
+        case(
+            f"negative-time-{verb}",
+            "KV-EXP-026",
+            stored("{k}", "x"),
+            timed(-1, verb=verb),
+            shows("{k}", "xx"),
+        )
+        for verb in ("append", "prepend")
     ),
     case(
         "time-2147483647",

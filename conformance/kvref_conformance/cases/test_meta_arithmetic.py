@@ -52,6 +52,8 @@ CASES = (
         ma("N100 t", "HD t100\r\n", "HD t99\r\n"),
         say("mg {k} t v\r\n", ("VA 1 t100\r\n0\r\n", "VA 1 t99\r\n0\r\n")),
     ),
+    case("ma-N-below-zero", "KV-MA-023", ma("N-1 J5 v", "VA 1\r\n5\r\n"), misses("{k}"), ma("", NONE)),
+    case("ma-T-below-zero", "KV-MA-024", TEN, ma("T-1 v", "VA 2\r\n11\r\n"), misses("{k}"), ma("", NONE)),
     case("ma-N-there", "KV-MA-009", TEN, counted("N100 J13", 11), say("mg {k} t\r\n", "HD t-1\r\n")),
     case(
         "ma-T",

@@ -69,6 +69,7 @@ CASES = (
         say("mg {k} t\r\n", ("HD t100 X W\r\n", "HD t99 X W\r\n")),
     ),
     case("md-T-alone", "KV-MD-010", X, md("T100"), misses("{k}")),
+    case("md-I-T-below-zero", "KV-MD-022", X, md("I T-1"), misses("{k}"), md("I", NONE)),
     case("md-I-again", "KV-MD-012", X, md("I"), mg(STALE), mg(TAKEN), md("I"), mg(STALE), mg(TAKEN)),
     case("md-I-touched", "KV-MD-013", X, md("I"), say("touch {k} 100\r\n", "TOUCHED\r\n"), mg(STALE)),
     case("md-I-set", "KV-MD-014", X, md("I"), mg(STALE), X, mg("VA 1\r\nx\r\n")),

@@ -118,6 +118,9 @@ WRITES = (
     case("mg-R-long", "KV-MG-020", timed(100), asked("R30", HIT), X, asked("R1000000", HIT)),
     case("mg-h", "KV-MG-022", X, asked("h", "HD h0\r\n"), asked("h", "HD h1\r\n"), X, asked("h", "HD h0\r\n")),
     case("mg-l", "KV-MG-023", X, asked("l", "HD l0\r\n", "HD l1\r\n")),
+    case("mg-T-below-zero", "KV-MG-042", X, asked("v T-1", "VA 1\r\nx\r\n"), misses("{k}"), asked("v", MISS)),
+    case("mg-T-4294967295", "KV-MG-042", X, asked("T4294967295", "HD\r\n"), misses("{k}")),
+    case("mg-N-below-zero", "KV-MG-043", asked("v N-1", "VA 0 W\r\n\r\n"), misses("{k}"), asked("v", MISS)),
     case("mg-u", "KV-MG-024", X, asked("u h", "HD h0\r\n"), asked("h", "HD h0\r\n"), asked("u h", "HD h1\r\n")),
 )
 REFUSED = (

@@ -46,6 +46,12 @@ BAD_FLAGS = (
 )
 STORES = (
     case("ms", "KV-MS-001", X, shows("{k}", "x"), ms("", "HD\r\n", "longer"), shows("{k}", "longer")),
+    *(
+        case(f"ms-{mode}-T{time}", "KV-MS-032", *first, ms(f"T{time} {mode}", "HD\r\n"), misses("{k}"))
+        for mode, first in (("MS", [X]), ("ME", []), ("MR", [X]))
+        for time in (-1, 4294967295)
+    ),
+    case("ms-MA-T-1", "KV-MS-032", X, ms("T-1 MA", "HD\r\n", Y), shows("{k}", "xy")),
     case("ms-binary", "KV-MS-001", ms("", "HD\r\n", "a\r\nb"), shows("{k}", "a\r\nb")),
     case("ms-F", "KV-MS-002", ms("F5", "HD\r\n"), shows("{k}", "x", flags=5), X, shows("{k}", "x")),
     case("ms-F-largest", "KV-MS-002", ms("F4294967295", "HD\r\n"), shows("{k}", "x", flags=4294967295)),

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case, Say
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
+NARROW = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT UNSIGNED, e SMALLINT")
 TIMELESS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}", expiry="0")
 TOUCHED = "TOUCHED\r\n"
 ERROR = "ERROR\r\n"
 MISSING = "NOT_FOUND\r\n"
 BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
 BAD_TIME = "CLIENT_ERROR invalid exptime argument\r\n"
-BELOW_ZERO = "CLIENT_ERROR Invalid expire time\r\n"
 LATER = 2000000000
 X = stored("{k}", "x")
 BRIEF = say("set {k} 0 2 1\r\nx\r\n", "STORED\r\n")
@@ -127,35 +127,45 @@ CASES = (
         shape=TIMELESS,
     ),
     case("touch-no-column-0", "KV-TOUCH-027", X, touched(0), say("gat 0 {k}\r\n", FOUND), shape=TIMELESS),
-    case(
-        "touch-below-zero",
-        "KV-TOUCH-028",
-        X,
-        touched(-1, BELOW_ZERO),
-        say("gat -1 {k}\r\n", BELOW_ZERO),
-        shows("{k}", "x"),
+    *(
+        case(
+            f"touch-{name}",
+            "KV-TOUCH-029",
+            X,
+            touched(time),
+            misses("{k}"),
+            touched(0, MISSING),
+            X,
+            say(f"gat {time} {{k}}\r\n", FOUND),
+            misses("{k}"),
+            X,
+            touched(f"{time} noreply", ""),
+            misses("{k}"),
+        )
+        for name, time in (("below-zero-ends", -1), ("4294967295-ends", 4294967295))
     ),
     case(
-        "touch-below-zero-ends",
-        "KV-TOUCH-029",
+        "touch-below-zero-no-column",
+        "KV-TOUCH-036",
         X,
         touched(-1),
         misses("{k}"),
         X,
         say("gat -1 {k}\r\n", FOUND),
         misses("{k}"),
+        sql("SELECT COUNT(*) FROM {t}", (0,)),
+        shape=TIMELESS,
     ),
     *(
         case(
             f"touch-beyond-the-column-{time}",
             "KV-TOUCH-030",
             X,
-            touched(LATER),
             touched(time, "CLIENT_ERROR <text>\r\n"),
-            sql("SELECT e FROM {t}", (LATER,)),
-            shape=ONE,
+            sql("SELECT e FROM {t}", (0,)),
+            shape=NARROW,
         )
-        for time in (1 << 31, 99999999999)
+        for time in (100, LATER)
     ),
     case(
         "touch-no-mapping",
