@@ -13,9 +13,7 @@ from kvref.wire.replies import ClientError
 NO_FLUSH: Final = ClientError("flush_all not allowed")
 READ_ONLY: Final = ClientError("this listener is read-only")
 NO_DETAIL: Final = ClientError("stats detail not allowed: it tells keys of mappings that this listener does not have")
-_WRITES: Final = (
-    c.Store, c.Arithmetic, c.Delete, c.Touch, c.GetAndTouch, c.MetaSet, c.MetaDelete, c.MetaArithmetic, c.FlushAll,
-)  # fmt: skip
+ONE_MAPPING: Final = ClientError("not allowed on a listener that is limited to mappings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +37,25 @@ class Access:
 
     def refusal(self, command: c.Command) -> ClientError | None:
         """Return the reply to a command that they may not give, None to any other one."""
-        if isinstance(command, c.FlushAll) and not self.flush:
+        withheld = command.needs & ~self._rights
+        if c.Right.FLUSH in withheld:
             return NO_FLUSH
-        if self.mappings and isinstance(command, c.Stats) and command.words[:1] == [b"detail"]:
-            return NO_DETAIL
-        if not self.read_only:
-            return None
-        gives_time = isinstance(command, c.MetaGet) and not (command.exptime is None and command.vivify is None)
-        return READ_ONLY if gives_time or isinstance(command, _WRITES) or _sets_for_all(command) else None
+        if c.Right.ALL_MAPPINGS in withheld:
+            return NO_DETAIL if isinstance(command, c.Stats) else ONE_MAPPING
+        return READ_ONLY if withheld else None
+
+    @property
+    def _rights(self) -> c.Right:
+        rights = c.NO_RIGHT if self.read_only else c.Right.WRITE
+        if self.flush:
+            rights |= c.Right.FLUSH
+        return rights if self.mappings else rights | c.Right.ALL_MAPPINGS
 
     def cleared(self, command: c.Command) -> c.Command:
         """Return a command without what it would write beside its answer."""
         if self.read_only and isinstance(command, c.Refused) and command.removes:
             return replace(command, removes=b"")
         return command
-
-
-def _sets_for_all(command: c.Command) -> bool:
-    """Tell whether a command changes what the whole server counts, or how it answers."""
-    match command:
-        case c.Stats(words=[b"reset", *_] | [b"detail", b"on" | b"off", *_]):
-            return True
-        case c.VBucket(verb=verb):
-            return verb != "get"
-        case _:
-            return False
 
 
 UNLIMITED: Final = Access()
