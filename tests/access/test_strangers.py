@@ -62,6 +62,30 @@ def test_other_protocols_cannot_authenticate(said: bytes, protocol: str) -> None
     assert answer in (b"", b"CLIENT_ERROR unauthenticated\r\n")
 
 
+AUTH, STEP = 0x21, 0x22
+RIGHT = b"\0alice\0secret"
+
+
+@pytest.mark.parametrize(
+    ("frames", "statuses", "counted"),
+    [
+        ([(AUTH, b"FOO", RIGHT)], [0x20], (1, 1)),
+        ([(AUTH, b"X" * 33, RIGHT)], [0x04], (0, 0)),
+        ([(STEP, b"PLAIN", RIGHT)], [0x20], (1, 1)),
+        ([(AUTH, b"PLAIN", b""), (AUTH, b"FOO", b""), (STEP, b"PLAIN", RIGHT)], [0x21, 0x20, 0x20], (2, 2)),
+        ([(AUTH, b"PLAIN", b"alice"), (AUTH, b"PLAIN", b"bob" + RIGHT)], [0x20, 0x20], (2, 2)),
+        ([(AUTH, b"PLAIN", b""), (STEP, b"PLAIN", RIGHT)], [0x21, 0], (1, 0)),
+    ],
+)
+def test_sasl(frames: list[tuple[int, bytes, bytes]], statuses: list[int], counted: tuple[int, int]) -> None:
+    counters = Counters()
+    gate = Gate(Users({b"alice": b"secret"}), "1.6.0", Attempts(counters), wire_rules(profiles.load("kvref"), 1 << 20))
+    found = [int.from_bytes(gate.hear(frame(*each))[0][6:8], "big") for each in frames]
+    assert found == statuses
+    assert gate.passed == (statuses[-1] == 0)
+    assert (counters.auth_cmds, counters.auth_errors) == counted
+
+
 @pytest.mark.live
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_requests_of_other_protocols_are_counted_and_logged_once(tmp_path: Path, workers: str) -> None:

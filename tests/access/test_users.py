@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -57,7 +58,21 @@ BINARY: dict[str, list[bytes]] = {
     "right at the second try": [frame(AUTH, b"PLAIN", b"\0alice\0wrong"), PLAIN, frame(GET, b"a")],
     "another mechanism": [frame(AUTH, b"CRAM-MD5"), frame(GET, b"a")],
     "no mechanism": [frame(AUTH, b"", b"")],
+    "another mechanism, then PLAIN": [frame(AUTH, b"FOO", b"x"), PLAIN, frame(GET, b"a")],
+    "the longest name of a mechanism": [frame(AUTH, b"X" * 32, b"x"), PLAIN, frame(GET, b"a")],
+    "too long a name of a mechanism": [frame(AUTH, b"X" * 33, b"x"), PLAIN, frame(GET, b"a")],
     "a step from nowhere": [frame(STEP, b"PLAIN", b"\0alice\0wrong"), frame(GET, b"a")],
+    "a right step from nowhere": [frame(STEP, b"PLAIN", b"\0alice\0secret"), frame(GET, b"a")],
+    "a right step behind a wrong attempt": [
+        frame(AUTH, b"PLAIN", b"\0alice\0wrong"), frame(STEP, b"PLAIN", b"\0alice\0secret"), frame(GET, b"a"),
+    ],
+    "a right step behind another mechanism": [
+        frame(AUTH, b"PLAIN"), frame(AUTH, b"FOO"), frame(STEP, b"PLAIN", b"\0alice\0secret"), frame(GET, b"a"),
+    ],
+    "a step that names another mechanism": [frame(AUTH, b"PLAIN"), frame(STEP, b"FOO", b"\0alice\0secret")],
+    "a second step": [
+        frame(AUTH, b"PLAIN"), frame(STEP, b"PLAIN", b"\0alice\0wrong"), frame(STEP, b"PLAIN", b"\0alice\0secret"),
+    ],
     "as somebody else": [frame(AUTH, b"PLAIN", b"bob\0alice\0secret"), frame(GET, b"a")],
     "as oneself": [frame(AUTH, b"PLAIN", b"alice\0alice\0secret"), frame(GET, b"a")],
     "in a step": [frame(AUTH, b"PLAIN"), frame(STEP, b"PLAIN", b"\0alice\0secret"), frame(GET, b"a")],
@@ -68,7 +83,7 @@ BINARY: dict[str, list[bytes]] = {
     "list with extras": [frame(LIST, extras=b"abcd")],
     "in pieces": [PLAIN[:10], PLAIN[10:40], PLAIN[40:] + frame(GET, b"a")],
     "behind one another": [frame(LIST) + PLAIN + frame(GET, b"a")],
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +139,23 @@ def test_text_as_memcached(memcached: int, asking: Served) -> None:
 
 def test_binary_as_memcached(memcached_with_sasl: int, asking: Served) -> None:
     assert all_held(asking.port, BINARY) == all_held(memcached_with_sasl, BINARY)
+
+
+def test_binary_attempts_are_counted_as_memcached_does(memcached_with_sasl: int, asking: Served) -> None:
+    assert attempts_of_all(asking.port) == attempts_of_all(memcached_with_sasl)
+
+
+def attempts_of_all(port: int) -> dict[bytes, int]:
+    """Run the binary conversations; returns by how much auth_cmds and auth_errors grew."""
+    before = attempts(port)
+    all_held(port, BINARY)
+    return {name: value - before[name] for name, value in attempts(port).items()}
+
+
+def attempts(port: int) -> dict[bytes, int]:
+    """Return auth_cmds and auth_errors of `stats`."""
+    said = b"".join(held(port, [PLAIN, frame(0x10)]))
+    return {name: int(re.search(name + rb"(\d+)", said)[1]) for name in (b"auth_cmds", b"auth_errors")}  # type: ignore[index]
 
 
 def test_everybody_may_ask_for_the_version(asking: Served) -> None:

@@ -32,6 +32,7 @@ _STEP: Final = 0x22
 _BAD: Final = 0x04
 _REFUSED: Final = 0x20
 _CONTINUE: Final = 0x21
+_LONGEST_MECHANISM: Final = 32  # bytes of a name (MAX_SASL_MECH_LEN of memcached)
 
 
 class Gate:
@@ -53,6 +54,7 @@ class Gate:
         self._skips = 0  # bytes of a token that is too long
         self._answers = 0
         self._heard = self._binary = False
+        self._started = False  # SASL_AUTH named PLAIN; SASL_STEP brings the message
         self.peer: object = None  # the client's address
         self.passed = False
         self.closes = False  # nothing more is heard
@@ -147,19 +149,39 @@ class Gate:
             return _reply(header, 0, self._release if header.opcode == _VERSION else b"PLAIN")
         if header.extras_length or not 0 < header.key_length <= len(body):
             return self._refuses(header, _BAD, b"Invalid arguments")
-        mechanism, message = body[: header.key_length], body[header.key_length :]
-        plain = mechanism.upper() == b"PLAIN"
-        if plain and header.opcode == _AUTH and not message:
-            return _reply(header, _CONTINUE, b"")  # the message comes in a step (RFC 4422, 3.3)
-        if plain and self._plain(message):
+        return self._sasl(header, body[: header.key_length], body[header.key_length :])
+
+    def _sasl(self, header: Header, mechanism: bytes, message: bytes) -> bytes:
+        """Answer SASL_AUTH, or a SASL_STEP, which brings the message that a SASL_AUTH in front of it left out.
+
+        As memcached 1.6.18 does: a name longer than any mechanism's is refused as a request and counts as no attempt,
+        every other failure counts; SASL_STEP needs the SASL_AUTH, whose mechanism is the one that counts.
+        """
+        if len(mechanism) > _LONGEST_MECHANISM:
+            return _reply(header, _BAD, b"Invalid arguments")
+        acceptable = self._started
+        if header.opcode == _AUTH:
+            acceptable = mechanism.upper() == b"PLAIN"
+            self._started = acceptable and not message
+            if self._started:
+                return _reply(header, _CONTINUE, b"")  # the message comes in a step (RFC 4422, 3.3)
+        if self._plain(message, acceptable=acceptable):
             return _reply(header, 0, b"Authenticated")
         return _reply(header, _REFUSED, b"Auth failure.")
 
-    def _plain(self, message: bytes) -> bool:
-        """Tell whether `[identity] NUL user NUL password` is right; nobody may act as somebody else."""
+    def _plain(self, message: bytes, *, acceptable: bool) -> bool:
+        """Return whether `[identity] NUL user NUL password` is right; nobody may act as somebody else.
+
+        Args:
+            message: the client's. If it is malformed it counts as a failed attempt too.
+            acceptable: the mechanism is PLAIN, and where a SASL_STEP brings the message a SASL_AUTH announced it.
+        """
         identity, _, rest = message.partition(b"\0")
         user, nul, password = rest.partition(b"\0")
-        return bool(nul) and identity in (b"", user) and self._try(user, password)
+        if acceptable and nul and identity in (b"", user):
+            return self._try(user, password)
+        self._attempts.note(user, self.peer, known=False)
+        return False
 
     def _try(self, user: bytes, password: bytes) -> bool:
         self.passed = self._users.knows(user, password)
