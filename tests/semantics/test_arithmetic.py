@@ -97,16 +97,6 @@ def test_several_integer_columns(desk: Make) -> None:
     assert endpoint.rows("SELECT v, w FROM t") == [(1, 2)]
 
 
-def test_the_flags_choose_the_column_by_all_their_bits(desk: Make) -> None:
-    endpoint = desk(
-        "mysql-8.0",
-        "CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, a VARCHAR(9), b VARCHAR(9), f BIGINT)",
-        "INSERT INTO t VALUES ('one', '1', '5', 1), ('wide', '1', '5', 4294967297)",
-        "INSERT INTO containers VALUES ('default', 'test', 't', 'k', 'a,b', 'f', '0', '0', 'PRIMARY')",
-    )
-    assert endpoint.say(b"incr one 1\r\nincr wide 1\r\n") == b"6\r\n16\r\n"  # [several-015]
-
-
 @pytest.mark.parametrize(
     ("profile", "answer"),
     [("mysql-8.0", "SERVER_ERROR failed to store item"), ("mysql-5.6", "6"), ("kvref", "SERVER_ERROR UNIQUE constraint failed: t.v")],

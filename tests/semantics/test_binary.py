@@ -55,12 +55,6 @@ def test_every_write_checks_its_cas_number(
     assert (status, body[4:]) == ((OK, left) if left else (NOT_FOUND, b"found"))
 
 
-@pytest.mark.parametrize("opcode", [APPEND, DELETE])
-def test_the_plugin_ignores_these_numbers(desk: Make, opcode: int) -> None:
-    endpoint = desk("mysql-8.0")
-    assert asked(endpoint, opcode, "k", cas=stored(endpoint, "1") + 1)[0] == OK
-
-
 @pytest.mark.parametrize(("profile", "time"), [("kvref", NOW + 60), ("mysql-8.0", 0)])
 def test_a_first_number(desk: Make, profile: str, time: int) -> None:
     endpoint = desk(profile)

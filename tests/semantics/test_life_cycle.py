@@ -29,43 +29,12 @@ def says(desk: Desk, command: str, connection: str = "a") -> str:
 
 
 @pytest.mark.parametrize("profile", PLUGINS)
-def test_a_row_is_kept_under_its_own_spelling(desk: Make, profile: str) -> None:
-    endpoint = desk(profile, *WORLD)
-    assert says(endpoint, "get @@m1.k") == "t1"
-    moved(endpoint, "m1", "t3")
-    assert says(endpoint, "get @@m1.k", "b") == "t1"  # [runtime-006]
-    assert says(endpoint, "get @@M1.k") == "t3"  # [runtime-036, runtime-045]
-    assert says(endpoint, "get @@m1.k") == "t3"  # the mapping in force has this name: no switch
-    assert says(endpoint, "get @@m2.k") == "t2"
-    assert says(endpoint, "get @@m1.k") == "t1"  # [open-004]
-    moved(endpoint, "m1", "t2")
-    assert says(endpoint, "bind M1") == "SUCCEED"
-    assert says(endpoint, "get k") == "t2"  # another spelling reads the row each time
-
-
-@pytest.mark.parametrize("profile", PLUGINS)
 def test_a_spelling_that_reads_the_row_anew_can_fail(desk: Make, profile: str) -> None:
     endpoint = desk(profile, *WORLD)
     says(endpoint, "get @@m1.k")
     moved(endpoint, "m1", "nope")
     assert says(endpoint, "get @@M1.k") == "END"
     assert says(endpoint, "get k") == "t1"
-    endpoint.sql.execute("DELETE FROM containers WHERE name = 'm1'")
-    assert says(endpoint, "bind M1") == "NOT_FOUND"
-    assert says(endpoint, "bind m2") == "SUCCEED"
-    assert says(endpoint, "bind m1") == "SUCCEED"
-
-
-@pytest.mark.parametrize("profile", PLUGINS)
-def test_the_default_mapping_named_by_a_connection_that_has_not_used_it_is_read_anew(desk: Make, profile: str) -> None:
-    endpoint = desk(profile, *WORLD)
-    moved(endpoint, "aaa", "t3")
-    assert says(endpoint, "get k", "old") == "d"
-    assert says(endpoint, "get @@aaa.k", "old") == "d"  # [runtime-046]
-    assert says(endpoint, "get @@aaa.k", "new") == "t3"  # [cont-259, cont-260]
-    assert says(endpoint, "get k", "new") == "t3"
-    assert says(endpoint, "bind m1", "old") == "SUCCEED"
-    assert says(endpoint, "get @@aaa.k", "old") == "t3"  # away and back [open-003]
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,3 @@ def test_a_refusal_of_the_table_is_told(desk: Make) -> None:
     trigger = "CREATE TRIGGER no BEFORE UPDATE ON demo_test BEGIN SELECT RAISE(ABORT, 'not this one'); END"
     endpoint = desk("kvref", trigger)
     assert says(endpoint, "mg AA T9\nmd AA I\nma AA\nmg AA v").count("SERVER_ERROR not this one") == 2
-
-
-@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
-def test_the_plugin_takes_the_data_for_a_command(desk: Make, profile: str) -> None:
-    assert says(desk(profile), "ms k 7\nversion\nmn\nmg AA v").startswith("ERROR VERSION")

@@ -34,32 +34,24 @@ def test_parse(key: bytes, wanted: Range | None) -> None:
     assert parse(key) == wanted
 
 
+IN_ORDER = [
+    ("@>b", "cde"), ("@>=b", "bcde"), ("@<d", "abc"), ("@<=d", "abcd"), ("@>b@<d", "c"), ("@<=d@>=b", "bcd"), ("@>z", ""),
+    ("@>d@<b", ""), ("@>bb", "cde"), ("@>@<d", "abc"), ("@>=b@<", ""), ("@>", "abcde"), ("@<=", ""), ("@>=B@<=D", "bcd"), ("a @>c", "ade"),
+]  # fmt: skip
+# The other words are in recordings of 8.0.33 over the same rows.
+NOT_RECORDED = ("@>b", "@<=d", "@>d@<b", "@>=b@<", "@>")
+
+
 @pytest.mark.parametrize(
-    ("words", "keys"),
+    ("profile", "words", "keys"),
     [
-        ("@>b", "cde"), ("@>=b", "bcde"), ("@<d", "abc"), ("@<=d", "abcd"), ("@>b@<d", "c"), ("@<=d@>=b", "bcd"), ("@>z", ""),
-        ("@>d@<b", ""), ("@>bb", "cde"), ("@>@<d", "abc"), ("@>=b@<", ""), ("@>", "abcde"), ("@<=", ""), ("@>=B@<=D", "bcd"), ("a @>c", "ade"),
+        *(("kvref", *row) for row in IN_ORDER),
+        *(("mysql-8.0", *row) for row in IN_ORDER if row[0] in NOT_RECORDED),
     ],
-)  # fmt: skip
-@pytest.mark.parametrize("profile", ["kvref", "mysql-8.0"])
+)
 def test_rows_in_key_order(desk: Make, profile: str, words: str, keys: str) -> None:
     expected = "".join(f"VALUE {key} {'abcde'.index(key) + 1} 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
     assert desk(profile, *ROWS).say(f"get {words}\r\n".encode()) == expected.encode()
-
-
-def test_5_6_takes_them_for_keys(desk: Make) -> None:
-    endpoint = desk("mysql-5.6", *ROWS)
-    assert (
-        endpoint.say(b"get @>b\r\nset @>b 0 0 1\r\nx\r\nget @>b\r\n")
-        == b"END\r\nSTORED\r\nVALUE @>b 0 1\r\nx\r\nEND\r\n"
-    )
-
-
-def test_only_get_has_ranges(desk: Make) -> None:
-    endpoint = desk("kvref", *ROWS)
-    assert (
-        endpoint.say(b"set @>b 0 0 1\r\n1\r\nincr @>b 1\r\ndelete @>b\r\n") == b"STORED\r\n2\r\nDELETED\r\n"
-    )  # [range-038]
 
 
 @pytest.mark.parametrize(

@@ -69,16 +69,6 @@ def test_detail_counts_by_prefix(desk: Make, profile: str) -> None:
     assert endpoint.say(b"stats reset\r\nstats detail dump\r\n") == b"RESET\r\nEND\r\n"
 
 
-def test_detail_lists_prefixes_by_memcacheds_hash(desk: Make) -> None:
-    endpoint = desk("mysql-8.0")
-    prefixes = [b"user", b"o", b"r", b"10", b"user_2", b"", b"thirteen-bytes", b"a-prefix-of-more-than-24-bytes"]
-    endpoint.say(b"stats detail on\r\n" + b"".join(b"get %b:1\r\n" % prefix for prefix in prefixes))
-    listed = re.findall(rb"PREFIX (\S*) get", endpoint.say(b"stats detail dump\r\n"))
-    assert [each for each in listed if each in (b"o", b"r")] == [b"r", b"o"]  # the newest of one bucket first
-    assert [each for each in listed if each in (b"10", b"user_2", b"user", b"")] == [b"user_2", b"10", b"user", b""]
-    assert sorted(listed) == sorted(prefixes)  # [count-010]
-
-
 @pytest.mark.parametrize(
     ("line", "answer"),
     [

@@ -69,12 +69,6 @@ def test_what_is_refused_changes_nothing(desk: Make, line: str, answer: str) -> 
     assert kept(endpoint)[2] == (0 if answer == "TOUCHED" else NOW + 10)
 
 
-@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
-def test_the_plugin_does_not_know_them(desk: Make, profile: str) -> None:
-    endpoint = desk(profile)
-    assert endpoint.say(b"touch AA 0\r\ngat 0 AA\r\ngats 0 AA\r\n") == b"ERROR\r\n" * 3
-
-
 def test_an_expired_row_is_missing(desk: Make) -> None:
     endpoint = desk()
     endpoint.say(b"set k 0 10 1\r\nx\r\n")

@@ -83,14 +83,6 @@ def test_a_wider_column_counts_at_once(desk: Make, profile: str) -> None:
     )
 
 
-@pytest.mark.parametrize("profile", PLUGINS)
-def test_a_row_read_anew_takes_the_table_as_it_is(desk: Make, profile: str) -> None:
-    endpoint = desk(profile)
-    endpoint.sql.execute("ALTER TABLE demo_test DROP COLUMN c3")
-    assert endpoint.say(b"get AA\r\n", "old") == b"END\r\n"
-    assert endpoint.say(b"get @@aaa.AA\r\n", "new") == b"VALUE @@aaa.AA 0 12\r\nHELLO, HELLO\r\nEND\r\n"  # [gone-004]
-
-
 def test_the_first_storage_command_of_a_connection_opens_the_default_table_in_8_0(desk: Make) -> None:
     lost = b"SERVER_ERROR out of memory storing object\r\n"
     for profile, first in (("mysql-8.0", lost), ("mysql-5.6", b"STORED\r\n")):
