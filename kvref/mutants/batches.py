@@ -21,6 +21,12 @@ def discards_acknowledged_writes() -> None:
     put_fact("batch.failed_write", "discards")
 
 
+@breaks("KV-BATCH-028")
+def begins_to_write_before_it_reads_the_key() -> None:
+    """A write that is refused for its key ends the snapshot of its connection, as a write that fails does."""
+    put_fact("batch.unfit_key", "fails")
+
+
 @breaks("KV-BATCH-041")
 def keeps_the_count_over_a_switch() -> None:
     """The counts of a batch go on when another mapping is bound."""

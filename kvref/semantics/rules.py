@@ -57,6 +57,7 @@ class Rules:
     bounds_append: bool
     reload_silences: bool
     failure_discards: bool
+    unfit_key_fails: bool
     switch_keeps_count: bool
     counts_each_key: bool
     write_renews_snapshot: bool
@@ -120,6 +121,7 @@ def rules(profile: Profile) -> Rules:
         bounds_append=profile["text.value_limit"] == "setting",
         reload_silences=profile["reload.open_connections"] == "silent",
         failure_discards=profile["batch.failed_write"] == "discards",
+        unfit_key_fails=profile["batch.unfit_key"] == "fails",
         switch_keeps_count=profile.flag("batch.switch_keeps_count"),
         counts_each_key=profile["batch.multiget_counts"] == "keys",
         write_renews_snapshot=profile["isolation.first_write"] == "renews",

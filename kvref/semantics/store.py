@@ -65,9 +65,13 @@ def write(
         RefusedError: see `store`.
     """
     yield from session.check(mapping)
+    begun = session.rules.unfit_key_fails
+    if begun:
+        yield from session.batch.write()  # the plugin opens its table before it reads the key (keyfail-001)
     cell = _key(session, mapping, command, key)
     check_numbers(session, mapping, command, now)
-    yield from session.batch.write()
+    if not begun:
+        yield from session.batch.write()
     found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
     over = found is not None and session.rules.hides_expired and session.expired(found, now)
     refusal = _condition(session, command, None if over else found)

@@ -11,6 +11,12 @@ Make = Callable[..., Desk]
 ALL = ("kvref", "mysql-8.0", "mysql-5.6")
 
 
+BY_NUMBER = (
+    "CREATE TABLE by_number (k INT PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT UNSIGNED, e INT)",
+    "INSERT INTO containers VALUES ('by_number', 'test', 'by_number', 'k', 'v', 'f', 'c', 'e', 'PRIMARY')",
+)
+
+
 def store(verb: str, key: str, value: bytes, flags: int = 0, exptime: int = 0, cas: str = "") -> bytes:
     return f"{verb} {key} {flags} {exptime} {len(value)}{cas}\r\n".encode() + value + b"\r\n"
 
@@ -213,6 +219,29 @@ def test_integer_key(desk: Make) -> None:
     assert plugin.say(b"incr abc 1\r\ndelete abc\r\n") == b"SERVER_ERROR failed to store item\r\nNOT_FOUND\r\n"
     assert endpoint.say(b"bind ints\r\nget 5 5abc 4294967301\r\n") == b"SUCCEED\r\nVALUE 5 0 4\r\nfive\r\nEND\r\n"
     assert endpoint.say(store("set", "abc", b"x")).startswith(b"CLIENT_ERROR key 'abc' is no number from -2147483648")
+
+
+@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
+@pytest.mark.parametrize("verb", ["set", "add", "replace", "append", "prepend", "cas", "delete"])
+def test_a_key_that_is_no_number_discards_the_batch(desk: Make, profile: str, verb: str) -> None:
+    d = desk(profile, *BY_NUMBER)
+    d.batch(4, 1000)
+    assert d.say(store("set", "@@by_number.1", b"x")) == b"STORED\r\n"
+    d.say(b"delete abc\r\n" if verb == "delete" else store(verb, "abc", b"y", cas=" 5" if verb == "cas" else ""))
+    assert d.say(b"get 1\r\n") == b"END\r\n"
+    assert [d.say(store("set", str(n), b"x")) for n in range(2, 5)] == [b"STORED\r\n"] * 3
+    assert d.sql.execute("SELECT COUNT(*) FROM by_number").fetchone() == (0,)
+    assert d.say(store("set", "5", b"x")) == b"STORED\r\n"
+    assert d.sql.execute("SELECT COUNT(*) FROM by_number").fetchone() == (4,)
+
+
+def test_a_key_that_is_refused_leaves_the_batch(desk: Make) -> None:
+    d = desk("kvref", *BY_NUMBER)
+    d.batch(4, 1000)
+    assert d.say(store("set", "@@by_number.1", b"x")) == b"STORED\r\n"
+    assert d.say(store("set", "abc", b"y")).startswith(b"CLIENT_ERROR key 'abc' is no number")
+    assert [d.say(store("set", str(n), b"x")) for n in range(2, 5)] == [b"STORED\r\n"] * 3
+    assert d.sql.execute("SELECT COUNT(*) FROM by_number").fetchone() == (4,)
 
 
 def test_flush_all(desk: Make) -> None:

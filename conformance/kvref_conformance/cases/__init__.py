@@ -76,6 +76,7 @@ CHAPTERS: Final = (
     "write_batch",
     "batch_ends",
     "failed_write",
+    "unfit_key",
     "read_batch",
     "isolation",
     "locks",
