@@ -33,7 +33,8 @@ from kvref.server.workers.plan import Plan
 from kvref.server.workers.refusals import refuse_settings
 from kvref.storage.dsn import open_store
 from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_file import SCHEME
+from kvref.storage.sqlite_file import SCHEME, path_of
+from kvref.storage.sqlite_schema import refuse_foreign
 
 if TYPE_CHECKING:
     from kvref.storage.mysql import MySQLStore
@@ -69,7 +70,8 @@ Settings for --set, with their defaults:
     "--store",
     "dsn",
     metavar="DSN",
-    help="sqlite:///PATH or mysql://USER@HOST/. [default: a new file in a temporary folder]",
+    help="sqlite:///PATH or mysql://USER@HOST/; a file without tables gets the plugin's configuration."
+    " [default: a new file in a temporary folder]",
 )
 @click.option("--profile", default="kvref", show_default=True, metavar="NAME", help="Whose answers to give.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting, see above; may be repeated.")
@@ -131,6 +133,8 @@ def _serve(
         raise KvrefError(f"profile {profile!r} has no mappings to serve: choose one of {able}")
     new, dsn = dsn is None, dsn or _new_file()
     refuse_settings(workers, facts, settings, database=not dsn.startswith(SCHEME))
+    if dsn.startswith(SCHEME):
+        refuse_foreign(path_of(dsn))
     store = open_store(dsn, facts, lock_wait(facts, settings))
     try:
         _initialise(store, new=new)

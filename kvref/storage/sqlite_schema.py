@@ -12,21 +12,24 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cmp_to_key
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 from kvref import collations
 from kvref.collations.charsets import UTF8MB4
-from kvref.errors import ConfigError
+from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Naming
 from kvref.storage.cache_policies import PolicyCell
 from kvref.storage.column_types import column_of
 from kvref.storage.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.sqlite_file import OPEN_WAIT, SCHEME
 
 CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
 # Words of a definition that make a table refuse rows, or change them.
 _RULES: Final = re.compile(r"\b(CHECK|STRICT|CONFLICT|GENERATED|AS)\b", re.IGNORECASE)
 _MEMBERS: Final = re.compile(r"'([^']*)'")
+_SHOWN: Final = 5  # names of tables in a message
 VIRTUAL: Final = 2  # PRAGMA table_xinfo, column `hidden`; 3 is a stored generated column
 
 
@@ -55,6 +58,39 @@ def create(connection: sqlite3.Connection, collation: str) -> bool:
         script = files(__package__).joinpath(f"sqlite_{name}.sql").read_text(encoding="utf-8")
         connection.executescript(f"BEGIN;\n{script.replace('{collation}', collation)}\nCOMMIT;")
     return bool(missing)
+
+
+def refuse_foreign(path: Path) -> None:
+    """Refuse a file that belongs to something else; nothing is written to it.
+
+    Args:
+        path: of the file; one that is missing or has no tables may become a store.
+
+    Raises:
+        ConfigError: it has tables and views, and no table `containers` with the plugin's columns.
+        StoreError: the file cannot be read.
+    """
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=OPEN_WAIT)) as connection:
+            found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+            names = [name for (name,) in found if not name.startswith("sqlite_")]
+            columns = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(containers)")}
+    except sqlite3.Error as error:
+        raise StoreError(f"store {path}: {error}") from error
+    if not names or columns.issuperset(CONTAINER_COLUMNS):
+        return
+    if columns:
+        lacks = ", ".join(name for name in CONTAINER_COLUMNS if name not in columns)
+        raise ConfigError(
+            f"store {path}: the table containers is not the plugin's, it lacks {lacks}: name another file"
+        )
+    shown = ", ".join(repr(name) for name in names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    raise ConfigError(
+        f"store {path}: the file has tables ({shown}) and no table containers: name another file, or add the"
+        f" configuration tables to this one: kvref init --store {SCHEME}{path}"
+    )
 
 
 class SQLiteCatalog:

@@ -108,6 +108,51 @@ def test_no_usable_row_stops_the_start_and_names_each(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_file_with_foreign_tables_is_refused_and_stays_as_it_is(tmp_path: Path, workers: str) -> None:
+    path = tmp_path / "shop.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT)")
+    database.close()
+    before = path.read_bytes()
+    refused(
+        2,
+        f"store {path}: the file has tables ('users') and no table containers: name another file, or add the"
+        f" configuration tables to this one: kvref init --store sqlite:///{path}\n",
+        "--listen", "127.0.0.1:0", "--store", f"sqlite:///{path}", "--workers", workers,
+    )  # fmt: skip
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["shop.sqlite"]
+    assert kvref("init", "--store", f"sqlite:///{path}").returncode == 0
+    with serving(path, "--workers", workers) as served, served.connect() as client:
+        client.sendall(b"get AA\r\n")
+        assert client.recv(100) == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+
+
+def test_a_foreign_table_containers_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "docks.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE containers (name TEXT PRIMARY KEY, db_schema TEXT, tonnes REAL)")
+    database.close()
+    before = path.read_bytes()
+    text = "the table containers is not the plugin's, it lacks db_table, key_columns, value_columns, flags, "
+    refused(2, text, "--listen", "127.0.0.1:0", "--store", f"sqlite:///{path}")
+    assert path.read_bytes() == before
+
+
+def test_a_file_without_tables_becomes_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "empty.sqlite"
+    path.touch()
+    with serving(path) as served:
+        served.wait_for("created the configuration tables and the plugin's demo rows in")
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "text.sqlite"
+    path.write_text("no database, " * 100)
+    refused(3, f"store {path}: file is not a database", "--listen", "127.0.0.1:0", "--store", f"sqlite:///{path}")
+
+
 def test_the_default_store_is_a_temporary_file_and_is_named() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "kvref", "serve", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True
