@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -14,7 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from warm import Warm
+
 START_SECONDS = 20.0
+INTERPRETER = 2  # words of a command in front of the module
+# Coverage of processes needs a start of its own in each.
+MEASURED = {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
 LISTENING = re.compile(r"listening on [0-9.]+:(\d+)")
 
 
@@ -22,7 +28,7 @@ LISTENING = re.compile(r"listening on [0-9.]+:(\d+)")
 class Served:
     """A running server: its port, its file or DSN, its process and what it logged so far."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | Warm
     store: Path | str
     log: list[str] = field(default_factory=list)
     port: int = 0
@@ -55,6 +61,13 @@ class Served:
         self.process.send_signal(signal.SIGHUP)
         self.wait_for("reloaded")
 
+    def rest(self, seconds: float = 10.0) -> None:
+        """Wait until the server's process waits for events: the turn of its loop that has answered is over."""
+        deadline = time.monotonic() + seconds
+        while Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2][0] != "S":
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+
     def connect(self) -> socket.socket:
         """Open a connection with a time limit."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
@@ -62,15 +75,23 @@ class Served:
 
 @contextmanager
 def serving(
-    store: Path | str, *options: str, listen: str | None = "127.0.0.1:0", first: Sequence[str] = ()
+    store: Path | str,
+    *options: str,
+    listen: str | None = "127.0.0.1:0",
+    first: Sequence[str] = (),
+    anew: bool = False,
 ) -> Iterator[Served]:
     """Serve a SQLite file, or what a DSN names, for the block; on a free port where nothing else is asked for.
 
-    first: words in front of the command.
+    first: words in front of the command. anew: start the interpreter anew, so that the command line is the server's.
     """
-    where = ["--listen", listen] if listen else []
-    with running([*first, *command(store), *where, *options], store) as served:
-        yield served
+    words = [*command(store), *(["--listen", listen] if listen else []), *options]
+    if anew or first or MEASURED & os.environ.keys():
+        with running([*first, *words], store) as served:
+            yield served
+    else:
+        with _looked_after(Warm(words[INTERPRETER:]), store) as served:
+            yield served
 
 
 def command(store: Path | str) -> list[str]:
@@ -97,6 +118,12 @@ def running(
     words: its command, or what becomes it. descriptors: that it inherits.
     """
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment, pass_fds=descriptors)
+    with _looked_after(process, store) as served:
+        yield served
+
+
+@contextmanager
+def _looked_after(process: subprocess.Popen[str] | Warm, store: Path | str) -> Iterator[Served]:
     served = Served(process, store)
     reader = threading.Thread(target=_collect, args=(served,), daemon=True)
     reader.start()

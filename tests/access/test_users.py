@@ -99,7 +99,7 @@ def asking(
     request: pytest.FixtureRequest, auth_file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
     path = tmp_path_factory.mktemp("served") / "x.sqlite"
-    with serving(path, "--auth-file", str(auth_file), "--workers", str(request.param)) as served:
+    with serving(path, "--auth-file", str(auth_file), "--workers", str(request.param), anew=True) as served:
         yield served
 
 
