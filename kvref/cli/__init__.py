@@ -30,7 +30,7 @@ COMMANDS = {
     "bench": "kvref.cli.bench",
 }
 # What has the packages of a command; `serve`, `init` and `probe` need none that the core has not.
-EXTRAS = {"bench": "bench"}
+EXTRAS = {"bench": "bench", "doctor": "doctor", "spec": "doctor"}
 
 
 class _CouldNotError(click.ClickException):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import case
-from kvref_conformance.machine import judge_machine
-from kvref_conformance.plugin import end_test
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
@@ -16,4 +14,7 @@ CASES = (case("any-order-of-commands", "KV-SEQ-001"),)
 
 
 def test_machine(case: Case, run: Run) -> None:
+    from kvref_conformance.machine import judge_machine  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.plugin import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
+
     end_test(run, *judge_machine(run.judge, case, "machine", run.examples, run.seed))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kvref_conformance.plugin import end_test
-
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.run import Run
@@ -16,4 +14,6 @@ CASES: tuple[Case, ...] = ()
 
 
 def test_replay(replay: Script, run: Run) -> None:
+    from kvref_conformance.plugin import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
+
     end_test(run, replace(run.judge.judge(replay.case, replay.chapter), script=replay.case))

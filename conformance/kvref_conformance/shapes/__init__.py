@@ -15,6 +15,7 @@ from hypothesis.errors import Flaky
 
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.generated import example_settings, no_folder_left_behind
+from kvref_conformance.shape_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
 from kvref_conformance.shapes import strategies
 from kvref_conformance.shapes.talk import Talk
 from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 Example = Any
 # What each case draws and how it is held; a configuration costs a reload, so few are tried.
-ANY_TABLE, ANY_ROW, ANY_CONFIGURATION = "any-table", "any-row-of-containers", "any-delimiter-and-separator"
 SHARE: Final = {ANY_TABLE: 1, ANY_ROW: 2, ANY_CONFIGURATION: 12}
 
 
