@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvref.errors import ConfigError
 
 
-def read_file(file: Path | None) -> tuple[dict[str, str], list[dict[str, Any]]]:
+class Typed(NamedTuple):
+    """A setting as TOML has it.
+
+    Args:
+        text: as `--set` has it.
+        switch: it is true or false.
+    """
+
+    text: str
+    switch: bool
+
+
+def read_file(file: Path | None) -> tuple[dict[str, Typed], list[dict[str, Any]]]:
     """Read a configuration file.
 
     Args:
         file: its path; None: there is none.
 
     Returns:
-        Settings by name, as `--set` has them, and each `[[listener]]`.
+        Settings by name, and each `[[listener]]`.
 
     Raises:
-        ConfigError: it cannot be read, is no TOML, or has something else in it.
+        ConfigError: it cannot be read, is no TOML, has something else in it, or a setting is neither an integer nor a
+            boolean.
     """
     if file is None:
         return {}, []
@@ -32,5 +45,8 @@ def read_file(file: Path | None) -> tuple[dict[str, str], list[dict[str, Any]]]:
     if found or not isinstance(settings, dict) or not tables:
         form = "write a table [settings] with NAME = VALUE, and a table [[listener]] for each listener"
         raise ConfigError(f"configuration file {file}: {form}")
-    # true and false are how TOML writes the switches.
-    return {name: str(int(value) if isinstance(value, bool) else value) for name, value in settings.items()}, listeners
+    for name, value in settings.items():
+        if not isinstance(value, int):
+            raise ConfigError(f"configuration file {file}: setting {name} = {value!r}: write an integer, true or false")
+    typed = {name: Typed(str(int(value)), isinstance(value, bool)) for name, value in settings.items()}
+    return typed, listeners

@@ -20,7 +20,7 @@ from kvref.semantics.mapping import Directory
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.server.access.attempts import Attempts
-from kvref.server.access.configured import refuse_shared_cache
+from kvref.server.access.configured import refuse_shared_cache, unknown_mappings
 from kvref.server.access.foreign import ForeignProtocols
 from kvref.server.access.handshakes import Entrance, Handshakes, accept
 from kvref.server.access.listener import Listener, Loaded
@@ -132,7 +132,7 @@ class Server:
             loop.add_signal_handler(number, self._stop, stop, number)
         loop.add_signal_handler(signal.SIGHUP, self.reload)
         places = [(listener, each) for listener in self.listeners for each in listener.listen()]
-        self.served.tell(self.shared.directory, self.store.problems, self.settings)
+        self.served.tell(self.shared.directory, self._problems(), self.settings)
         servers: list[asyncio.Server | Entrance] = []
         for listener, place in places:
             make = speaks(self, listener)
@@ -223,9 +223,12 @@ class Server:
             tell_reload(error)
             return
         warn_of_waiting(self.settings, settings)
-        self.served.tell(self.shared.directory, self.store.problems, self.settings)
+        self.served.tell(self.shared.directory, self._problems(), self.settings)
         self.stages.reloaded(taken=True)
         tell_reload(None)
+
+    def _problems(self) -> list[str]:
+        return [*self.store.problems, *unknown_mappings(self.listeners, self.shared.directory)]
 
     def load_listeners(self) -> list[Loaded]:
         """Read the files of each listener again; raises ConfigError where one is of no use."""

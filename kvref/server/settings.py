@@ -112,14 +112,19 @@ def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, in
         profile: decides what becomes of a value out of range.
 
     Raises:
-        ConfigError: unknown name, no number, or out of range; the text names the value and what is taken.
+        ConfigError: unknown name, no number, true or false for a number, or out of range; the text names the value and
+            what is taken.
     """
     values = {setting.name: setting.default for setting in SETTINGS.values()}
-    for name, value in {**read_file(file)[0], **_split(pairs)}.items():
-        setting = SETTINGS.get(name)
-        if setting is None:
-            raise ConfigError(f"no setting {name!r}: choose one of {', '.join(SETTINGS)}")
-        values[name] = _number(setting, value, str(profile["settings.out_of_range"]))
+    for name, typed in read_file(file)[0].items():
+        setting = _setting(name)
+        if typed.switch and setting.unit != "switch":
+            raise ConfigError(
+                f"configuration file {file}: setting {name} is a number of {setting.unit}, not true or false"
+            )
+        values[name] = _number(setting, typed.text, str(profile["settings.out_of_range"]))
+    for name, text in _split(pairs).items():
+        values[name] = _number(_setting(name), text, str(profile["settings.out_of_range"]))
     return values
 
 
@@ -138,6 +143,13 @@ def warn_of_waiting(current: dict[str, int], wanted: dict[str, int]) -> None:
     for name, value in wanted.items():
         if not SETTINGS[name].dynamic and value != current[name]:
             _log.warning("setting %s stays %d until the next start", name, current[name])
+
+
+def _setting(name: str) -> Setting:
+    setting = SETTINGS.get(name)
+    if setting is None:
+        raise ConfigError(f"no setting {name!r}: choose one of {', '.join(SETTINGS)}")
+    return setting
 
 
 def _split(pairs: list[str]) -> dict[str, str]:

@@ -187,6 +187,21 @@ def test_a_memory_cache_of_all_mappings_is_refused(tmp_path: Path) -> None:
     assert "the memory cache is one for all mappings" in result.stderr
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_mapping_without_a_row_is_a_warning_at_the_start_and_at_a_reload(tmp_path: Path, workers: str) -> None:
+    config = '[[listener]]\naddress = "127.0.0.1:0"\nmappings = ["nope", "SHOP"]\n'
+    text = "mappings names 'nope', and no usable row of containers has that name: the names are "
+    with listening(tmp_path, "--workers", workers, config=config) as (served, _):
+        assert "aaa" in served.wait_for(f"listener 127.0.0.1:0: {text}")
+        assert "'SHOP'" not in "".join(served.log)
+        served.reload()
+        assert text in "".join(served.log)
+        with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection, connection:
+            connection.execute("UPDATE containers SET name = 'nope' WHERE name = 'secret'")
+        served.reload()
+        assert text not in "".join(served.log)
+
+
 def test_over_a_database(tmp_path: Path) -> None:
     with database_or_skip("mariadb") as database:
         sql(database, "CREATE TABLE test.shop (k VARCHAR(32) PRIMARY KEY, v VARCHAR(100), f INT, c BIGINT, e INT)",

@@ -69,6 +69,12 @@ def test_the_command_line_comes_before_the_file(tmp_path: Path) -> None:
         ("[other]\nx = 1", r"write a table \[settings\]"),
         ("[settings]\nx = 1", "no setting 'x': choose one of"),
         (f"[settings]\n{W} = 0", "write a number from 1"),
+        ("[settings]\nmaxconns = true", "setting maxconns is a number of connections, not true or false"),
+        ("[settings]\nidle_timeout = false", "setting idle_timeout is a number of s, not true or false"),
+        ("[settings]\nmaxconns = '9'", "setting maxconns = '9': write an integer, true or false"),
+        ("[settings]\nmaxconns = 1.0", "setting maxconns = 1.0: write an integer"),
+        ("[settings]\nmaxconns = [1]", r"setting maxconns = \[1\]: write an integer"),
+        ("[settings]\ninnodb_api_disable_rowlock = 'true'", "write an integer, true or false"),
         ("[settings", "configuration file .*kvref.toml: "),
     ],
 )

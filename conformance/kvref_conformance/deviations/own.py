@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import tomlkit
 from tomlkit.items import AoT, Table
 
+from kvref import profiles
 from kvref_conformance.cases import all_cases
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.verdict import BROKEN, DEVIATES, FAILS, KEPT, NON_STRICT, base
@@ -205,6 +206,9 @@ def _read(path: Path, number: int, entry: Mapping[str, Any]) -> OwnRow:
             raise CannotJudge(f"{where}: unknown {name!r}: a row has {', '.join(KINDS)}")
         if type(value) is not KINDS[name] or value in ("", []):
             raise CannotJudge(f"{where}: {name} = {value!r}: not a {KINDS[name].__name__} that says something")
+    if unknown := [each for each in entry.get("profiles", ()) if each not in profiles.names()]:
+        known = ", ".join(profiles.names())
+        raise CannotJudge(f"{where}: profiles has {unknown[0]!r}: the names of profiles are {known}")
     subjects = [name for name in SUBJECTS if name in entry]
     if len(subjects) != 1 or "reason" not in entry:
         raise CannotJudge(f"{where}: a row has a case or a requirement, and a reason")

@@ -28,6 +28,7 @@ NAMES: Final[dict[str, tuple[type, str]]] = {
     "flush_all": (bool, "true or false"),
     "open": (bool, "true or false"),
 }
+_SHOWN: Final = 10  # names in a message
 
 
 def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> Listener:
@@ -78,6 +79,24 @@ def _certificates(table: Mapping[str, Any]) -> Certificates | None:
 
 def _path(table: Mapping[str, Any], name: str) -> Path | None:
     return Path(table[name]) if name in table else None
+
+
+def unknown_mappings(listeners: list[Listener], directory: Directory) -> list[str]:
+    """Return a sentence for each mapping of a listener that no usable row of `containers` has.
+
+    Args:
+        listeners: of the server.
+        directory: its configuration; a row that is added later is found when a client names it.
+    """
+    usable = directory.usable or (directory.default,)
+    known = {directory.naming.fold(each.name) for each in usable}
+    return [
+        f"listener {each}: mappings names {name!r}, and no usable row of containers has that name: the names are"
+        f" {', '.join(mapping.name for mapping in usable[:_SHOWN])}{', …' if len(usable) > _SHOWN else ''}"
+        for each in listeners
+        for name in each.access.mappings
+        if directory.naming.fold(name) not in known
+    ]
 
 
 def refuse_shared_cache(listeners: list[Listener], directory: Directory) -> None:

@@ -11,7 +11,7 @@ from kvref.errors import StoreError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Directory
 from kvref.semantics.vbuckets import VBuckets
-from kvref.server.access.configured import refuse_shared_cache
+from kvref.server.access.configured import refuse_shared_cache, unknown_mappings
 from kvref.server.access.listener import Listener
 from kvref.server.operations.tally import Tally
 from kvref.server.server import lock_wait
@@ -75,7 +75,7 @@ class Plan:
         return open_store(self.dsn, self.profile, lock_wait(self.profile, self.settings))
 
     def read(self) -> tuple[Directory, list[str]]:
-        """Read the configuration; returns it with one sentence for each row that cannot be used.
+        """Read the configuration; returns it with one sentence for each row or listener's mapping of no use.
 
         Raises:
             ConfigError: nothing usable, or what several processes cannot serve.
@@ -86,7 +86,7 @@ class Plan:
             directory = store.read_directory()
             refuse_policies(self.workers, directory)
             refuse_shared_cache(self.listeners, directory)
-            return directory, store.problems
+            return directory, [*store.problems, *unknown_mappings(self.listeners, directory)]
         finally:
             store.close()
 
