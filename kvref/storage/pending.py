@@ -30,11 +30,15 @@ class LockedError(KvrefError):
 
 @dataclass(slots=True)
 class Version:
-    """A row that no commit holds yet, with the mapping and the key it was written by; None where it is deleted."""
+    """A row that no commit holds yet, with the mapping and the key it was written by; None where it is deleted.
+
+    `clears`: the columns that the mapping leaves out become NULL.
+    """
 
     mapping: Mapping
     key: ports.Cell
     row: Row | None
+    clears: bool = True
 
 
 @dataclass(slots=True, eq=False)

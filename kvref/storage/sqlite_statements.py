@@ -126,6 +126,20 @@ class Statements:
             cells = tuple(shown)
         return row_of(self.mapping, cells)
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return what `lookup` selects."""
+        return (self.mapping.key, *self.mapping.values, *self._options)
+
+    @property
+    def reads_as_written(self) -> bool:
+        """Tell whether `row` shows every cell as it was written."""
+        return not self._from_sql
+
+    def stored(self, row: Row) -> dict[str, Cell]:
+        """Return the cells that a write of a row puts into the table, by the names of their columns."""
+        return dict(zip(self._names, self.parameters(row), strict=True))
+
     def parameters(self, row: Row) -> list[Cell]:
         """Return the parameters of `insert` and, in front of the key, of `update`."""
         mapping = self.mapping

@@ -117,7 +117,7 @@ class Transactions:
         if version is None and not self._isolation.row_locks:
             version = self._pending.newest(place)
         latest = ports.Lookup(mapping, key, for_update=True)
-        found: Row | None = self._store.execute(latest) if version is None else version.row
+        found: Row | None = self._store.execute(latest) if version is None else self._view.shown(mapping, version)
         if found is not None:
             self._pending.lock(transaction, place)  # a key that is missing locks nothing
         return found
@@ -137,7 +137,8 @@ class Transactions:
         refusal = self._try_out(transaction, operation)
         if refusal is None:
             self._pending.lock(transaction, place)
-            self._pending.add(transaction, place, Version(operation.mapping, key, row), operation)
+            clears = isinstance(operation, ports.Remove) or operation.clear_unmapped
+            self._pending.add(transaction, place, Version(operation.mapping, key, row, clears), operation)
             self._touched.add(transaction)
         return refusal
 

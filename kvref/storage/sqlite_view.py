@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterator
 from dataclasses import replace
 from functools import cmp_to_key
 from typing import Final
@@ -53,15 +53,26 @@ class View:
         snapshot = self._snapshot(transaction)  # also where the row is its own: whichever read comes first fixes it
         version = transaction.versions.get(place)
         if version is not None:
-            return version.row
+            return self.shown(mapping, version)
         others = self._pending.newest(place)
         if others is not None and self._isolation.reads_uncommitted:
-            return others.row
+            return self.shown(mapping, others)
         holder = self._pending.holder(place)
         if holder not in {None, transaction} and self._isolation.reads_lock:
             raise LockedError(holder)
         row = self._store.lookup(mapping, key, snapshot)
         return None if row is None or self._is_gone(transaction, mapping, key, others) else row
+
+    def shown(self, mapping: Mapping, version: Version) -> Row | None:
+        """Return a pending row as a read of the table will show it, by whichever mapping it was written."""
+        row, sql = version.row, self._store.statements(mapping)
+        same = mapping is version.mapping
+        if row is None or (same and sql.reads_as_written):
+            return row
+        cells = self._store.statements(version.mapping).stored(row)
+        shown = sql.row(tuple(cells.get(column.name) for column in sql.columns))
+        kept = None if same or version.clears else self._store.lookup(mapping, row.key)
+        return shown if kept is None else _joined(mapping, cells, shown, kept)
 
     def scan(self, transaction: Transaction, operation: ports.Scan) -> list[Row]:
         """Read the rows of a range; raises as `lookup`."""
@@ -71,11 +82,8 @@ class View:
         mapping, sql = operation.mapping, self._store.statements(operation.mapping)
         seen = {place: version for place, version in self._seen(transaction) if place[0] == mapping.source}
         bounds = [(sign, sql.key(cell)) for sign, cell in operation.bounds()]
-        rows = [
-            version.row
-            for version in seen.values()
-            if version.row is not None and sql.order.within(sql.key(version.row.key), bounds)
-        ]
+        pending = (self.shown(mapping, version) for version in seen.values())
+        rows = [row for row in pending if row is not None and sql.order.within(sql.key(row.key), bounds)]
         taken = 0
         for row in self._of_file(operation, snapshot):
             place = self.place(mapping, row.key)
@@ -135,3 +143,20 @@ class View:
             if len(rows) < page.limit:
                 return
             page = replace(page, low=rows[-1].key, low_inclusive=False)
+
+
+def _joined(mapping: Mapping, written: Container[str], new: Row, old: Row) -> Row:
+    """Return a row with what was written of it, and what the table has in its other columns."""
+    values = tuple(
+        fresh if column.name in written else before
+        for column, fresh, before in zip(mapping.values, new.values, old.values, strict=True)
+    )
+    flags, cas, expiry = (
+        fresh if column is None or column.name in written else before
+        for column, fresh, before in (
+            (mapping.flags, new.flags, old.flags),
+            (mapping.cas, new.cas, old.cas),
+            (mapping.expiry, new.expiry, old.expiry),
+        )
+    )
+    return Row(new.key, values, flags, cas, expiry)

@@ -244,6 +244,27 @@ def test_a_key_that_is_refused_leaves_the_batch(desk: Make) -> None:
     assert d.sql.execute("SELECT COUNT(*) FROM by_number").fetchone() == (4,)
 
 
+TWO_VIEWS = (
+    "CREATE TABLE two (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), w CHAR(6), f INT, c BIGINT UNSIGNED, e INT)",
+    "INSERT INTO two VALUES ('old', 'v', 'w', 3, 0, 0)",
+    "INSERT INTO containers VALUES ('one_value', 'test', 'two', 'k', 'v', 'f', 'c', 'e', 'PRIMARY')",
+    "INSERT INTO containers VALUES ('both', 'test', 'two', 'k', 'v,w', '0', '0', '0', 'PRIMARY')",
+    "INSERT INTO containers VALUES ('number', 'test', 'two', 'k', 'f', '0', '0', '0', 'PRIMARY')",
+)
+
+
+@pytest.mark.parametrize(("profile", "kept"), [("mysql-8.0", b""), ("mysql-5.6", b""), ("kvref", b"w")])
+def test_a_pending_row_is_shown_by_the_columns_of_the_mapping_that_reads(desk: Make, profile: str, kept: bytes) -> None:
+    d = desk(profile, *TWO_VIEWS)
+    d.batch(4, 1000)
+    assert d.say(b"bind one_value\r\n" + store("set", "old", b"n", flags=7)) == b"SUCCEED\r\nSTORED\r\n"
+    assert d.say(b"bind number\r\nget old\r\n", "b") == b"SUCCEED\r\nVALUE old 0 1\r\n7\r\nEND\r\n"
+    value = b"n|" + kept
+    assert d.say(b"bind both\r\nget old\r\n", "b") == (
+        b"SUCCEED\r\nVALUE old 0 %d\r\n%b\r\nEND\r\n" % (len(value), value)
+    )
+
+
 def test_flush_all(desk: Make) -> None:
     for profile, delayed in (
         ("mysql-8.0", b"OK\r\n"),
