@@ -23,7 +23,7 @@ from kvref_conformance.duel import known, report
 from kvref_conformance.duel.care import INNODB, care_for
 from kvref_conformance.duel.exchange import Side
 from kvref_conformance.duel.run import Run
-from kvref_conformance.duel.shapes import PROTOCOLS, TEXT, Ground
+from kvref_conformance.duel.shapes import BATCHES, PROTOCOLS, TEXT, Ground
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
     show_default=True,
     help="Of the connections; mixed: each speaks one or the other.",
 )
+@click.option(
+    "--batches",
+    is_flag=True,
+    help="Run both servers with batches of 4 writes and 7 reads; one connection writes, a second one reads.",
+)
 @click.option("--profile", "given", multiple=True, metavar="NAME", help="Of kvref; given twice for two of them.")
 @click.option(
     "--save", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Write scripts to replay."
@@ -67,9 +72,10 @@ def command(context: click.Context, /, names: tuple[str, str], only: str | None,
         count = 1
     console = Console(stderr=True, highlight=False)
     with ExitStack() as stack:
-        sides, ground, taking_part = _sides(names, options["given"], stack, console)
-        ground = replace(ground, protocol=options["protocol"])
-        watch = stack.enter_context(_Watch(console, count, sides, options["save"]))
+        own = BATCHES if options["batches"] else ()
+        sides, ground, taking_part = _sides(names, options["given"], own, stack, console)
+        ground = replace(ground, protocol=options["protocol"], batches=options["batches"])
+        watch = stack.enter_context(_Watch(console, count, sides, own, options["save"]))
         run = Run(sides, seed, options["steps"], ground, known.load(taking_part), watch)
         tally = run.hold(range(first, first + count))
     _tell(tally, seed, (sides[0].name, sides[1].name), options["json_file"])
@@ -84,7 +90,7 @@ def _one(text: str) -> tuple[int, int]:
 
 
 def _sides(
-    names: tuple[str, str], given: tuple[str, ...], stack: ExitStack, console: Console
+    names: tuple[str, str], given: tuple[str, ...], options: tuple[str, ...], stack: ExitStack, console: Console
 ) -> tuple[tuple[Side, Side], Ground, set[str]]:
     ours = [EMBEDDED, *targets.over_sql()]
     unknown = [name for name in names if name not in ours and not name.endswith("-plugin")]
@@ -105,12 +111,12 @@ def _sides(
     sides: list[Side] = []
     for name in names:
         if name not in ours:
-            sides.append(Side(name, stages.pop(0)[1], LAZY))
+            sides.append(Side(name, stages.pop(0)[1], (*LAZY, *options)))
             continue
         profile = wanted.pop(0) if len(wanted) > 1 else wanted[0]
         console.print(f"starting {name} --profile {profile}", markup=False)
         said = f"kvref {profile}" if name == EMBEDDED else f"{name} {profile}"
-        sides.append(Side(said, open_kvref(name, profile, version, stack)))
+        sides.append(Side(said, open_kvref(name, profile, version, stack), options))
     taking_part = {*plugins, *wanted, *given}
     care = care_for({*taking_part, INNODB} if {*names}.intersection(targets.over_sql()) else taking_part)
     return (sides[0], sides[1]), Ground(version, care), taking_part
@@ -119,10 +125,13 @@ def _sides(
 class _Watch:
     """Shows how the run goes: a bar, and each difference as it is found."""
 
-    def __init__(self, console: Console, total: int, sides: tuple[Side, Side], folder: Path | None) -> None:
+    def __init__(
+        self, console: Console, total: int, sides: tuple[Side, Side], options: tuple[str, ...], folder: Path | None
+    ) -> None:
         self._console = console
         self._names = (sides[0].name, sides[1].name)
         self._version = sides[0].stage.version
+        self._options = options
         self._folder = folder
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
         self._bars = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
@@ -149,7 +158,7 @@ class _Watch:
         """Show a difference, and keep it where a folder is given."""
         click.echo(report.told(found, self._names))
         if self._folder is not None:
-            click.echo(f"saved: {report.save(found, self._folder, self._version)}")
+            click.echo(f"saved: {report.save(found, self._folder, self._version, self._options)}")
 
 
 def _tell(tally: Tally, seed: int, names: tuple[str, str], json_file: Path | None) -> None:

@@ -64,6 +64,21 @@ def test_kvref_is_equal_to_itself_in_both_protocols() -> None:
     assert "20 conversations" in output
 
 
+def test_kvref_is_equal_to_itself_in_batches() -> None:
+    code, output = duel(KVREF, KVREF, "--profile", "mysql-8.0", "--batches", "--conversations", "20")
+    assert code == 0, output
+    assert "20 conversations" in output
+
+
+def test_another_rule_of_batches_is_found_and_saved_with_their_options(tmp_path: Path) -> None:
+    both = ["--profile", "mysql-8.0", "--profile", "kvref", "--batches", "--conversations", "3", "--seed", "2"]
+    code, output = duel(KVREF, KVREF, *both, "--save", str(tmp_path))
+    assert code == 1, output
+    saved = [json.loads(path.read_text()) for path in tmp_path.glob("*.jsonl")]
+    assert all("--daemon_memcached_w_batch_size=4" in each["options"] for each in saved)
+    assert saved
+
+
 def test_another_profile_is_found_in_frames_and_saved_as_such(tmp_path: Path) -> None:
     both = ["--profile", "mysql-5.6", "--profile", "mysql-8.0", "--protocol", "binary"]
     code, output = duel(KVREF, KVREF, *both, "--only", "3:0", "--save", str(tmp_path))

@@ -108,9 +108,10 @@ class Side:
             line.close()
 
     def end(self) -> None:
-        """Close all connections."""
+        """Close all connections, and wait for what they commit."""
         for name in list(self._lines):
             self.close(name)
+        self.stage.settle()
 
     def rows(self, table: Table) -> list[list[Json]]:
         """Return what SQL sees of a table, texts as bytes in latin-1 characters: a plugin stores malformed ones."""

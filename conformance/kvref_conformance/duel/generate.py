@@ -66,7 +66,7 @@ def world_of(seed: int, number: int, ground: Ground) -> World:
 def script_of(seed: int, number: int, steps: int, ground: Ground, world: World) -> Script:
     """Draw a conversation of so many steps, or a few more; the other arguments as in `world_of`."""
     # The last one of a world, since to have everything read again takes seconds.
-    restless = number % IN_ONE_WORLD == IN_ONE_WORLD - 1
+    restless = number % IN_ONE_WORLD == IN_ONE_WORLD - 1 and not ground.batches
     return _Conversation(Random(f"{seed} conversation {number}"), world, ground, restless=restless).script(
         number, steps
     )
@@ -81,6 +81,12 @@ _STEPS: Final = {
 }  # fmt: skip
 
 
+# With batches one connection writes and another one reads: rows that a batch holds keep nobody waiting.
+_WRITER: Final = "a"
+_NOT_IN_BATCHES: Final = ("sql",)
+_READS: Final = {"command": 12.0, "bind": 1, "close": 0.3}
+
+
 class _Conversation:
     def __init__(self, rnd: Random, world: World, ground: Ground, *, restless: bool) -> None:
         self._rnd = rnd
@@ -90,7 +96,7 @@ class _Conversation:
         self._restless = restless
         self._default = _default(world)
         self._bound: dict[str, Container] = {}
-        self._names = weighted(rnd, {"a": 4.0, "aab": 4.0, "abc": 2.0})
+        self._names = weighted(rnd, {"a": 3.0, "aab": 1} if ground.batches else {"a": 4.0, "aab": 4.0, "abc": 2.0})
         self._caller = Caller(rnd, world, self._speaker)
         self._binary = _binary(rnd, ground.protocol)
 
@@ -103,10 +109,12 @@ class _Conversation:
     def _step(self) -> list[Step]:
         name = self._rnd.choice(self._names)
         bound = self._bound.setdefault(name, self._default)
-        weights = dict(_STEPS)
+        weights = dict(_READS if self._only_reads(name) else _STEPS)
+        if self._ground.batches:
+            weights = {kind: weight for kind, weight in weights.items() if kind not in _NOT_IN_BATCHES}
         if self._restless:
             weights["containers"] = 8
-        if name in self._binary:
+        if name in self._binary and not self._only_reads(name):
             weights["wrong"] = 2.5
         kind = weighted(self._rnd, weights)
         if kind == "bind" and name not in self._binary:
@@ -142,8 +150,12 @@ class _Conversation:
         if kind == "split":
             return self._split(name, bound)
         speaker = self._caller if name in self._binary else self._speaker
-        commands = [speaker.command(bound) for _ in range(1 if kind == "command" else self._rnd.randint(2, 4))]
+        draw = speaker.read if self._only_reads(name) else speaker.command
+        commands = [draw(bound) for _ in range(1 if kind == "command" else self._rnd.randint(2, 4))]
         return [self._talk(name, [part for command in commands for part in command])]
+
+    def _only_reads(self, name: str) -> bool:
+        return self._ground.batches and name != _WRITER
 
     def _split(self, name: str, bound: Container) -> list[Step]:
         whole = (self._caller if name in self._binary else self._speaker).command(bound)
@@ -165,7 +177,7 @@ class _Conversation:
             line = weighted(self._rnd, _FLUSHES)
             # A number read before tells whether one of flush_all's is refused, whoever sent it (more:errno-001).
             flush = Talk(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
-        if rules.FLUSH_BESIDE_READERS not in self._ground.care:
+        if rules.FLUSH_BESIDE_READERS not in self._ground.care and not self._ground.batches:
             return [flush]
         others = [each for each in self._bound if each != name]
         for each in others:

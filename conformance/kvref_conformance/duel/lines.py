@@ -48,6 +48,10 @@ class Speaker:
         )
         return target, b"bind " + draw_name(self._rnd, self._world, target) + tail + b"\r\n"
 
+    def read(self, bound: Container) -> Parts:
+        """Draw a get; `bound` as in `command`."""
+        return [self._get(bound)]
+
     def command(self, bound: Container) -> Parts:
         """Draw one command; `bound` is what the connection is probably bound to."""
         kind = weighted(self._rnd, {"get": 30.0, "store": 34, "arithmetic": 11, "delete": 7, "odd": 4})

@@ -91,13 +91,14 @@ def _ended(answer: bytes) -> tuple[bytes, str]:
     return answer, ""
 
 
-def save(found: Found, folder: Path, version: str) -> Path:
+def save(found: Found, folder: Path, version: str, options: tuple[str, ...] = ()) -> Path:
     """Write a difference as a conversation that `kvref replay` holds again, with the first side's answers.
 
     Args:
         found: the difference.
         folder: where to; made when missing.
         version: of the first side, under which its answers stand.
+        options: of the servers.
 
     Returns:
         The file.
@@ -105,7 +106,7 @@ def save(found: Found, folder: Path, version: str) -> Path:
     steps = tuple(_with_answers(found, version))
     name = f"{re.sub(r'[^a-z]+', '-', found.difference.kind.lower()).strip('-')}-{found.number}"
     conversation = Conversation(
-        name, "duel", found.difference.kind, steps, (), (*found.script.world.set_up(), *found.script.rows)
+        name, "duel", found.difference.kind, steps, options, (*found.script.world.set_up(), *found.script.rows)
     )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.jsonl"

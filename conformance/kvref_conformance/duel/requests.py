@@ -76,6 +76,10 @@ class Caller:
         """Draw a quit."""
         return self._request(self._rnd.choice(["quit", "quitq"])).parts()
 
+    def read(self, bound: Container) -> Parts:
+        """Draw a get; `bound` as in `command`."""
+        return _parts(self._get(bound))
+
     def command(self, bound: Container) -> Parts:
         """Draw one command, or a few that belong together; `bound` is what the connection is probably bound to."""
         kind = weighted(self._rnd, _KINDS)

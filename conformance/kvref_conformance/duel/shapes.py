@@ -34,6 +34,12 @@ TEXT: Final = "text"
 BINARY: Final = "binary"
 MIXED: Final = "mixed"
 PROTOCOLS: Final = (TEXT, BINARY, MIXED)
+# Options of servers on which several writes and reads make a transaction; no background commit ends it.
+BATCHES: Final = (
+    "--daemon_memcached_w_batch_size=4",
+    "--daemon_memcached_r_batch_size=7",
+    "--innodb_api_bk_commit_interval=100000",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +50,13 @@ class Ground:
         version: of the MySQL server whose defaults the tables take.
         care: names of the rules of `care.toml` in force.
         protocol: one of PROTOCOLS; mixed: each connection speaks one or the other.
+        batches: the servers run with `BATCHES`.
     """
 
     version: str
     care: frozenset[str]
     protocol: str = TEXT
+    batches: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def draw_key(rnd: Random, container: Container, version: str) -> bytes:
     column = container.key
     kind = weighted(rnd, _KEYS)
     if column.kind == "integer":
-        kind = "row" if kind in {"row", "other spelling"} else "odd" if kind == "odd" else "number"
+        kind = {"other spelling": "row", "neighbour": "number", "width": "number"}.get(kind, kind)
     if kind == "number":
         return rnd.choice(NUMBER_KEYS)
     if kind == "odd":

@@ -123,6 +123,10 @@ class InnoDBStage:
         """Give the exit status of a kvref that died; None while it runs."""
         return self._process.exit_status()
 
+    def settle(self) -> None:
+        """Wait until what closed connections had pending is committed."""
+        self._process.settle()
+
     def finish(self) -> None:
         """Close the SQL connections."""
         self._database.close()

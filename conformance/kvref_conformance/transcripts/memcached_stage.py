@@ -97,6 +97,9 @@ class MemcachedStage:
         """Give None: a memcached that dies is seen by its connections."""
         return None
 
+    def settle(self) -> None:
+        """Do nothing: no connection has anything pending."""
+
     def finish(self) -> None:
         """End the server."""
         self._stack.close()

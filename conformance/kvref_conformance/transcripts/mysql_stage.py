@@ -149,6 +149,9 @@ class MySQLStage:
         """Give the exit status of a server that died; None while it runs."""
         return self._machine.exit_status()
 
+    def settle(self) -> None:
+        """Do nothing: the plugin commits before it closes a connection (wbatch-058)."""
+
     def finish(self) -> None:
         """Close the SQL connections."""
         self._database.close()

@@ -54,6 +54,9 @@ class Stage(Protocol):
     def exit_status(self) -> int | None:
         """Give the exit status of a server that died, negative for a signal; None while it runs."""
 
+    def settle(self) -> None:
+        """Wait until what closed connections had pending is committed."""
+
     def finish(self) -> None:
         """End the conversation: close the SQL connections."""
 

@@ -103,6 +103,10 @@ class SQLiteStage:
         """Give the exit status of a server that died; None while it runs."""
         return self._process.exit_status()
 
+    def settle(self) -> None:
+        """Wait until what closed connections had pending is committed."""
+        self._process.settle()
+
     def finish(self) -> None:
         """Close the SQL connections."""
         for session in self._sessions.values():
