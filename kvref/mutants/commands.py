@@ -96,7 +96,19 @@ def refuses_times_from_2_31() -> None:
 @breaks("KV-EXP-025")
 def keeps_items_without_an_expiry_column() -> None:
     """A row without an expiry column is stored for good whatever its time."""
-    put(store, "remove_over", lambda session, mapping, row: (yield Update(mapping, row.key, row, clear_unmapped=False)))
+    put(store, "remove_row", lambda session, mapping, row: (yield Update(mapping, row.key, row, clear_unmapped=False)))
+
+
+@breaks("KV-LIMIT-013")
+def keeps_the_item_of_a_set_too_large() -> None:
+    """A set that is too large leaves the old item."""
+    put_fact("text.too_large_set", "keeps-row")
+
+
+@breaks("KV-LIMIT-014")
+def keeps_the_row_of_a_set_that_does_not_fit() -> None:
+    """A set whose value the column refuses leaves the old row."""
+    put(Session, "refused_set_removes", value=False)
 
 
 @breaks("KV-CAS-013")

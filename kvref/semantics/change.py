@@ -30,9 +30,9 @@ def delete(session: Session, command: c.Delete, now: int) -> Steps:
 def refused(session: Session, command: c.Refused, _now: int) -> Steps:
     """Answer a refused line; a set that is too large removes the row first, so that no stale value stays (tail-002)."""
     if command.removes:
-        mapping = yield from session.mapping()
-        row, _ = yield from session.existing((mapping, command.removes), 0)
-        if row is not None:
+        target = yield from session.resolve(command.removes, switches=session.rules.all_verbs_switch)
+        row, mapping = yield from session.existing(target, 0)
+        if row is not None and mapping is not None:
             yield Remove(mapping, row.key)
         reason = yield from session.batch.wrote(failed=row is None)
         if reason is not None:

@@ -42,6 +42,7 @@ class Rules:
     longest_relative: int
     hides_expired: bool
     negative_is_over: bool
+    refused_set_removes: bool
     ignores_delay: bool
     ranges: bool
     lossy_ranges: bool
@@ -105,6 +106,8 @@ def rules(profile: Profile) -> Rules:
         cuts_results=profile["arith.long_result"] == "cut",
         longest_relative=profile.number("expiry.longest_relative"),
         hides_expired=profile["expiry.hides_from"] == "every-verb",
+        # Where values are cut, or taken by their low bits, the fact is about lines that announce too much, as in 5.6.
+        refused_set_removes=profile["text.too_large_set"] == "removes-row" and profile["store.long_value"] == "error",
         negative_is_over=profile["expiry.negative"] == "expired",
         ignores_delay=profile["flush.delay"] == "ignored",
         ranges=profile.flag("range.supported"),

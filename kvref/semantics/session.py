@@ -60,6 +60,8 @@ class Shared:
         vbuckets: their states.
         marks: what meta commands remember of rows.
         reply_size_max: bytes of items that one get may answer.
+        oversized_set_removes: a set whose value is refused removes the row that it was to replace, where the profile
+            does so.
     """
 
     rules: Rules
@@ -73,6 +75,7 @@ class Shared:
     vbuckets: VBuckets = field(default_factory=VBuckets)
     marks: Marks = field(default_factory=Marks)
     reply_size_max: int = MAX_REPLY
+    oversized_set_removes: bool = True
 
 
 class Session:
@@ -275,6 +278,11 @@ class Session:
         """
         if size > (most := self.shared.reply_size_max):
             raise RefusedError(ServerError(f"out of memory writing get response: more than {most} bytes"))
+
+    @property
+    def refused_set_removes(self) -> bool:
+        """Return whether a set whose value its columns refuse removes the row that is there."""
+        return self.rules.refused_set_removes and self.shared.oversized_set_removes
 
     def expired(self, row: Row, now: int) -> bool:
         """Tell whether a row is over; 0, NULL and negative times never are (exp-006, exp-019)."""

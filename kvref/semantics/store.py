@@ -79,9 +79,14 @@ def write(
         if command.verb == "add":
             session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
         return refusal
-    row = slipped(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
+    try:
+        row = slipped(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
+    except RefusedError as refused:
+        if found is None or command.verb != "set" or not session.refused_set_removes:
+            raise
+        return (yield from _removed_instead(session, mapping, found, refused.reply))
     if mapping.expiry is None and command.verb not in APPENDING and is_over(session, command.exptime):
-        cause = None if found is None else (yield from remove_over(session, mapping, found))
+        cause = None if found is None else (yield from remove_row(session, mapping, found))
     elif found is None:
         cause = yield Insert(mapping, row, session.rules.clears_unmapped)
     else:
@@ -229,6 +234,15 @@ def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False)
     return now + seconds if seconds and (from_now or seconds <= session.rules.longest_relative) else seconds
 
 
+def _removed_instead(session: Session, mapping: Mapping, row: Row, reply: Reply) -> Steps:
+    """Remove the row whose value a refused set was to replace, so that nobody reads the old one; return the refusal."""
+    cause = yield from remove_row(session, mapping, row)
+    if cause is not None:
+        return ServerError(cause)
+    reason = yield from session.batch.wrote(failed=False)
+    return reply if reason is None else ServerError(reason)
+
+
 def is_over(session: Session, exptime: int) -> bool:
     """Return whether an item with this time is expired as soon as it is stored.
 
@@ -239,12 +253,12 @@ def is_over(session: Session, exptime: int) -> bool:
     return exptime < 0 and session.rules.negative_is_over
 
 
-def remove_over(session: Session, mapping: Mapping, row: Row) -> Generator[Operation, Any, str | None]:
-    """Remove a row that is expired and whose mapping has no column to say so; return why the table refuses it.
+def remove_row(session: Session, mapping: Mapping, row: Row) -> Generator[Operation, Any, str | None]:
+    """Remove the row of an item that a command ends without a delete; return why the table refuses that.
 
     Args:
         session: the connection's state.
-        mapping: without an expiry column.
+        mapping: whose row.
         row: looked up and locked.
     """
     cause: str | None = yield Remove(mapping, row.key)

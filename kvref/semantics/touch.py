@@ -16,7 +16,7 @@ from kvref.semantics.ports import Operation, Row, Steps, Update
 from kvref.semantics.ranges import parse
 from kvref.semantics.retrieve import switch_item
 from kvref.semantics.session import Session
-from kvref.semantics.store import OVER, check_time, is_over, remove_over, time_of
+from kvref.semantics.store import OVER, check_time, is_over, remove_row, time_of
 from kvref.semantics.through import note
 from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
@@ -100,7 +100,7 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
         RefusedError: the table refuses it.
     """
     if mapping.expiry is None and time == OVER:
-        cause = yield from remove_over(session, mapping, row)
+        cause = yield from remove_row(session, mapping, row)
         if cause is not None:
             raise RefusedError(r.ServerError(cause))
         return replace(row, expiry=time)

@@ -259,10 +259,12 @@ class Server:
             for_cache=for_cache,
             key_limit=self.settings["key_size_max"],
             line_limit=self.settings["line_size_max"],
+            oversized_set_removes=bool(self.settings["oversized_set_removes"]),
         )
 
     def _bound(self) -> None:
         self.shared.reply_size_max = self.settings["reply_size_max"]
+        self.shared.oversized_set_removes = bool(self.settings["oversized_set_removes"])
         self._most = held(self.settings["maxconns"])
         if isinstance(self.store, SQLiteStore):
             self.store.cache.retire()

@@ -67,6 +67,11 @@ SETTINGS: Final = {
         Setting("innodb_lock_wait_timeout", 50, 1, MOST_SECONDS, "s", "how long a write waits for another writer"),
         Setting("item_size_max", 1 << 20, 1 << 10, 1 << 30, "bytes", "largest value a storage verb takes"),
         Setting(
+            "oversized_set_removes", 1, 0, 1, "switch",
+            "a set whose value is refused (too large, or not fit for its column) removes the old item; 0 keeps it",
+            dynamic=True,
+        ),
+        Setting(
             "maxconns", 10_000, 1, 1 << 20, "connections", "further ones are told so and closed; see also ulimit -n",
             dynamic=True,
         ),

@@ -77,6 +77,7 @@ def wire_rules(
     for_cache: bool = False,
     key_limit: int = MAX_KEY,
     line_limit: int = MAX_LINE,
+    oversized_set_removes: bool = True,
 ) -> WireRules:
     """Resolve the grammar facts of a profile.
 
@@ -86,6 +87,7 @@ def wire_rules(
         for_cache: what is stored goes into the memory cache, alone or too (more:policy-111, more:policy-167).
         key_limit: bytes of the longest key, at most the protocol's.
         line_limit: bytes of the longest line.
+        oversized_set_removes: a set that is too large removes its row where the profile says so.
     """
     limits: dict[object, int | None] = {
         "none": None,
@@ -110,7 +112,7 @@ def wire_rules(
         bad_delay_ignored=profile["flush.bad_delay"] == "ignored",
         value_limit=limits[limit],
         limit_counts_key=limit == "1048520-with-key",
-        too_large_set_removes=own_engine or profile["text.too_large_set"] == "removes-row",
+        too_large_set_removes=own_engine or (oversized_set_removes and profile["text.too_large_set"] == "removes-row"),
         beyond_plugin=profile.flag("verbs.beyond_plugin"),
         names_unknown_opcode=profile["binary.unknown_opcode"] == "text",
         short_body_is_unknown=profile["binary.short_body"] == "unknown-command",

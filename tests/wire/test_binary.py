@@ -124,10 +124,10 @@ def test_the_plugin_answers_a_noop_with_the_magic_of_a_reply() -> None:
     assert parse(RULES["mysql-8.0"], [frame(0x0A) + get]) == ([*NOOP], True)
 
 
-@pytest.mark.parametrize(("profile", "removes"), [("kvref", b""), ("mysql-5.6", b"k")])
-def test_a_value_beyond_the_limit_is_refused_at_once_and_thrown_away(profile: str, removes: bytes) -> None:
+@pytest.mark.parametrize("profile", ["kvref", "mysql-5.6"])
+def test_a_value_beyond_the_limit_is_refused_at_once_and_thrown_away(profile: str) -> None:
     size = LIMIT + 1
-    refusal = c.Refused(b"Too large", removes=removes, status=3, frame=made(SET))
+    refusal = c.Refused(b"Too large", removes=b"k", status=3, frame=made(SET))
     head = frame(SET, b"k", FLAGS, body=9 + size)
     assert parse(RULES[profile], [head]) == ([refusal], False)
     assert parse(RULES[profile], [head + b"v" * size + frame(0x0A)]) == ([refusal, *NOOP], False)

@@ -109,7 +109,8 @@ BY_PROFILE: list[tuple[str, bytes, list[c.Command]]] = [
     ("mysql-8.0", b"set k 0 0 2\r\nabcd\r\n", [stored("set", b"ab"), c.Refused(b"ERROR")]),
     ("mysql-5.6", b"set k 0 0 4294967296\r\nxy", [stored("set", b"")]),
     ("mysql-8.0", b"set k 0 0 4294967296\r\n", refused(BAD)),
-    ("kvref", b"set k 0 0 %d\r\n" % (LIMIT + 1), refused(TOO_LARGE)),
+    ("kvref", b"set k 0 0 %d\r\n" % (LIMIT + 1), [c.Refused(TOO_LARGE, removes=b"k")]),
+    ("kvref", b"add k 0 0 %d\r\n" % (LIMIT + 1), refused(TOO_LARGE)),
     ("mysql-5.6", b"set k 0 0 1048520\r\n", [c.Refused(TOO_LARGE, removes=b"k")]),
     ("mysql-5.6", b"add k 0 0 1048520\r\n", refused(TOO_LARGE)),
     ("mysql-8.0", b"version x\r\nversion noreply\r\n", refused(b"ERROR", b"ERROR")),
@@ -147,7 +148,7 @@ def test_refused_data_of_a_value_too_large_is_thrown_away() -> None:
     data = b"set k 0 0 %d\r\n" % (LIMIT + 1) + b"get\r\n" * (LIMIT // 5 + 1) + b"\r\nversion\r\n"
     # LIMIT + 1 bytes and the line end; what is left of the padding is one short line.
     commands = parse(RULES["kvref"], [data])
-    assert commands[0] == c.Refused(TOO_LARGE)
+    assert commands[0] == c.Refused(TOO_LARGE, removes=b"k")
     assert commands[-1] == c.Version()
     assert len(commands) <= 4
 

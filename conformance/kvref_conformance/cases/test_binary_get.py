@@ -140,7 +140,7 @@ BYTES = (
         "KV-BINGET-022",
         stored("{k}", "old"),
         ask("set key={k} value=ab%ffcd", 'set 0x84 "<value>"'),
-        shows("{k}", "old"),
+        misses("{k}"),
         shape=valued("VARCHAR(32) CHARACTER SET utf8mb4"),
     ),
 )

@@ -23,7 +23,7 @@ WIDTHS = (
         "KV-BINSTORE-028",
         stored("{k}", "old"),
         ask("set key={k} value={v~1025}", f"set {TOO_LARGE}"),
-        shows("{k}", "old"),
+        misses("{k}"),
         stored("{k}", "{v~1023}"),
         ask("append key={k} value=12", f"append {TOO_LARGE}"),
         shows("{k}", "{v~1023}"),

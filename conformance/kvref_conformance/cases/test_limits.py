@@ -18,6 +18,7 @@ ERROR = ("ERROR\r\n", "ERROR\r\nERROR\r\n")
 TOO_LARGE = "SERVER_ERROR object too large for cache\r\n"
 SET = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
 THERE = say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
+GONE = say("get {k}\r\n", "END\r\n")
 
 LINES = (
     case(
@@ -143,7 +144,31 @@ DATA = (
         say("set {k} 0 0 1024\r\n{v~1024}\r\n", "STORED\r\n"),
         say("get {k}\r\n", "VALUE {k} 0 1024\r\n{v~1024}\r\nEND\r\n"),
     ),
-    case("value-wider-than-the-column", "KV-LIMIT-003", SET, say("set {k} 0 0 1025\r\n{v~1025}\r\n", TOO_LARGE), THERE),
+    case("value-wider-than-the-column", "KV-LIMIT-003", SET, say("set {k} 0 0 1025\r\n{v~1025}\r\n", TOO_LARGE), GONE),
+    *(
+        case(
+            f"value-wider-than-the-column-{verb}",
+            "KV-LIMIT-014",
+            SET,
+            say(f"{verb} {{k}} 0 0 1025\r\n{{v~1025}}\r\n", TOO_LARGE if verb != "add" else "NOT_STORED\r\n"),
+            THERE,
+        )
+        for verb in ("add", "replace", "append", "prepend")
+    ),
+    case(
+        "value-wider-than-the-column-noreply",
+        "KV-LIMIT-014",
+        SET,
+        say("set {k} 0 0 1025 noreply\r\n{v~1025}\r\nset {k2} 0 0 1025 noreply\r\n{v~1025}\r\n", ""),
+        GONE,
+    ),
+    case(
+        "value-no-text-of-the-column",
+        "KV-LIMIT-014",
+        SET,
+        say("set {k} 0 0 2\r\n\xff\xfe\r\n", "SERVER_ERROR <text>\r\n"),
+        GONE,
+    ),
     case(
         "append-beyond-the-column",
         "KV-LIMIT-004",
@@ -164,7 +189,20 @@ DATA = (
         "KV-LIMIT-013",
         SET,
         say("set {k} 0 0 2097152\r\n{v~2097152}\r\n", TOO_LARGE, patience=15.0),
-        THERE,
+        GONE,
+        SET,
+        say("ms {k} 2097152\r\n{v~2097152}\r\n", TOO_LARGE, patience=15.0),
+        GONE,
+    ),
+    *(
+        case(
+            f"{verb}-of-two-megabytes",
+            "KV-LIMIT-013",
+            SET,
+            say(f"{verb} {{k}} 0 0 2097152\r\n{{v~2097152}}\r\n", TOO_LARGE, patience=15.0),
+            THERE,
+        )
+        for verb in ("add", "replace", "append")
     ),
 )
 

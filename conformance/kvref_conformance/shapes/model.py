@@ -75,10 +75,15 @@ class Table:
         try:
             key = self._key(word)
             row = self.rows.get(self._folded(key))
-            if (verb == "add") == (row is not None) and verb != "set":
-                return NOT_STORED
+        except AnsweredError as answered:
+            return answered.answer
+        if (verb == "add") == (row is not None) and verb != "set":
+            return NOT_STORED
+        try:
             cells = self._cells(value)
         except AnsweredError as answered:
+            if verb == "set" and self._refusal_removes():
+                self.rows.pop(self._folded(key), None)
             return answered.answer
         spelling = key if row is None or self.profile.flag("store.renames_key") else row.key
         self.rows[self._folded(key)] = Row(spelling, cells, flags)
@@ -102,6 +107,10 @@ class Table:
     def content(self) -> list[tuple[Cell, ...]]:
         """Return the rows as SQL shows them, in no order."""
         return [(row.key, *row.cells, row.flags) for row in self.rows.values()]
+
+    def _refusal_removes(self) -> bool:
+        facts = self.profile
+        return facts["text.too_large_set"] == "removes-row" and facts["store.long_value"] == "error"
 
     def _find(self, word: str) -> Row | None:
         try:

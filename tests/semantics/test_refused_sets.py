@@ -1,0 +1,55 @@
+"""A set whose value is refused removes the old item, at the desk: in a batch, in the cache, and not where it is set off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from desk import Desk
+
+Make = Callable[..., Desk]
+POLICY = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}', delete_policy = '{0}'"
+OLD = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+LARGE = b"set AA 0 0 %d\r\n%b\r\n"
+TOO_LARGE = b"SERVER_ERROR object too large for cache\r\n"
+WIDE, WIDER = LARGE % (1025, b"v" * 1025), LARGE % ((1 << 20) + 1, b"v" * ((1 << 20) + 1))
+
+
+@pytest.mark.parametrize("asked", [WIDE, WIDER, LARGE % (2, b"\xff\xfe")], ids=["column", "limit", "charset"])
+@pytest.mark.parametrize("policy", ["innodb_only", "caching"])
+def test_the_old_item_is_gone(desk: Make, policy: str, asked: bytes) -> None:
+    endpoint = desk("kvref", POLICY.format(policy))
+    endpoint.say(b"set AA 8 0 12\r\nHELLO, HELLO\r\n")
+    assert endpoint.say(b"get AA\r\n") == OLD
+    assert endpoint.say(asked).startswith(b"SERVER_ERROR")
+    assert endpoint.say(b"get AA\r\n") == b"END\r\n"
+    assert endpoint.rows("SELECT c1 FROM demo_test WHERE c1 = 'AA'") == []
+    assert endpoint.say(asked.replace(b"set AA", b"set @@aaa.new")).startswith(b"SERVER_ERROR")
+
+
+def test_other_verbs_leave_it(desk: Make) -> None:
+    endpoint = desk()
+    for verb in (b"add", b"replace", b"append", b"prepend"):
+        assert endpoint.say(WIDER.replace(b"set", verb)) == TOO_LARGE
+        assert endpoint.say(WIDE.replace(b"set", verb)) in (TOO_LARGE, b"NOT_STORED\r\n")
+    assert endpoint.say(b"get AA\r\n") == OLD
+
+
+@pytest.mark.parametrize("profile", ["mysql-8.0"])
+def test_the_plugin_leaves_it(desk: Make, profile: str) -> None:
+    assert desk(profile).say(WIDE + b"get AA\r\n").startswith(b"STORED\r\nVALUE AA 0 1024\r\n")
+
+
+def test_it_is_a_write_of_its_batch(desk: Make) -> None:
+    endpoint = desk()
+    endpoint.batch(3, 9)
+    assert endpoint.say(b"set k 0 0 1\r\nx\r\n" + WIDE) == b"STORED\r\n" + TOO_LARGE
+    assert endpoint.rows("SELECT c1 FROM demo_test WHERE c1 = 'AA'") == [("AA",)]
+    assert endpoint.say(b"get AA\r\nset j 0 0 1\r\nx\r\n") == b"END\r\nSTORED\r\n"
+    assert endpoint.rows("SELECT c1 FROM demo_test WHERE c1 IN ('AA', 'k', 'j') ORDER BY c1") == [("j",), ("k",)]
+
+
+def test_a_value_that_does_not_fit_leaves_the_row_where_that_is_set(desk: Make) -> None:
+    endpoint = desk()
+    endpoint.shared.oversized_set_removes = False
+    assert endpoint.say(WIDE + b"get AA\r\n") == TOO_LARGE + OLD
