@@ -13,6 +13,7 @@ PAGE = ROOT / "docs" / "differences-from-memcached.md"
 REASONS = {
     "arith.decr_pads": "the value of a row is the number; padding would be stored for SQL to read",
     "binary.texts": "the plugin's texts, which the default profile keeps",
+    "binary.time": "a client that means -1 sends 4294967295, and one time means the same in both protocols",
     "mapping.supported": "mappings are what kvref is for",
     "range.supported": "ranges of rows are a feature of the plugin",
     "store.surrogates": "SQL servers refuse them in UTF-8 columns",

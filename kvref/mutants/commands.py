@@ -75,10 +75,16 @@ def flushes_at_once_whatever_the_delay() -> None:
     put_fact("flush.delay", "ignored")
 
 
-@breaks("KV-EXP-020")
-def ends_a_row_a_second_early() -> None:
-    """A row is over in the second that its expiry names already."""
-    put(Session, "expired", lambda self, row, now: row.expiry is not None and 0 < row.expiry <= now)
+@breaks("KV-EXP-027")
+def finds_a_row_in_its_last_second() -> None:
+    """A row is found in the second that its expiry names, as with the plugin."""
+    put_fact("expiry.second", "found")
+
+
+@breaks("KV-EXP-028")
+def ends_a_row_a_second_late() -> None:
+    """A time that counts from now is stored one second later."""
+    put(store, "time_of", lambda session, exptime, now, from_now=False: now + exptime + 1 if exptime > 0 else exptime)
 
 
 @breaks("KV-EXP-022")

@@ -42,6 +42,7 @@ class Rules:
     longest_relative: int
     hides_expired: bool
     negative_is_over: bool
+    found_in_last_second: bool
     refused_set_removes: bool
     ignores_delay: bool
     ranges: bool
@@ -73,6 +74,15 @@ class Rules:
     counts_touches: bool
     checks_every_cas: bool
     keeps_created_expiry: bool
+
+    def is_over(self, expiry: int | None, now: int) -> bool:
+        """Return whether an item is expired.
+
+        Args:
+            expiry: UNIX second in its row; 0, None (NULL) and negative ones never come (exp-006, exp-019).
+            now: UNIX time in whole seconds.
+        """
+        return expiry is not None and 0 < expiry < now + (0 if self.found_in_last_second else 1)
 
 
 def rules(profile: Profile) -> Rules:
@@ -108,6 +118,7 @@ def rules(profile: Profile) -> Rules:
         hides_expired=profile["expiry.hides_from"] == "every-verb",
         # Where values are cut, or taken by their low bits, the fact is about lines that announce too much, as in 5.6.
         refused_set_removes=profile["text.too_large_set"] == "removes-row" and profile["store.long_value"] == "error",
+        found_in_last_second=profile["expiry.second"] == "found",
         negative_is_over=profile["expiry.negative"] == "expired",
         ignores_delay=profile["flush.delay"] == "ignored",
         ranges=profile.flag("range.supported"),

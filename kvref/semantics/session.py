@@ -285,8 +285,8 @@ class Session:
         return self.rules.refused_set_removes and self.shared.oversized_set_removes
 
     def expired(self, row: Row, now: int) -> bool:
-        """Tell whether a row is over; 0, NULL and negative times never are (exp-006, exp-019)."""
-        return row.expiry is not None and 0 < row.expiry < now
+        """Return whether a row is expired, see `Rules.is_over`."""
+        return self.rules.is_over(row.expiry, now)
 
     def is_another(self, cas: int | None, asked: int) -> bool:
         """Tell whether what was found is not what a binary request is about.

@@ -15,6 +15,7 @@ from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Directory, Mapping, Naming
 from kvref.semantics.ports import LoadMapping, Operation, Recheck
+from kvref.semantics.rules import rules
 from kvref.storage import handlersocket_server
 from kvref.storage.catalog import Kept
 from kvref.storage.containers import take_over
@@ -136,9 +137,8 @@ class MySQLStore:
         self._alike.clear()
 
     def _plain(self, mapping: Mapping) -> PlainTable:
-        clears_unmapped = self.profile["store.unmapped_columns"] == "null"
         sql, places = self.statements(mapping), self.places(mapping)
-        return PlainTable(mapping, sql, places, self._version, clears_unmapped=clears_unmapped)
+        return PlainTable(mapping, sql, places, self._version, rules(self.profile))
 
     def _first_alike(self, mapping: Mapping) -> Mapping:
         """Return the first mapping that differs from this one in nothing: each connection may have read its own."""

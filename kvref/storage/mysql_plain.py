@@ -11,6 +11,7 @@ from typing import Final
 
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import LockWaitError
+from kvref.semantics.rules import Rules
 from kvref.storage.mysql_answer import Cells
 from kvref.storage.mysql_errors import AgainError
 from kvref.storage.mysql_link import Link
@@ -63,17 +64,16 @@ class PlainTable:
         sql: its statements.
         places: of its keys.
         version: of all tables.
-        clears_unmapped: a write leaves NULL in columns that are not mapped.
+        rules: facts in force.
 
     Attributes:
         readable: its rows can be shown without a look at their types; `writable`: sets need none either.
         longest_key, longest_value: of plain commands, in bytes; `text`: the value is.
     """
 
-    def __init__(
-        self, mapping: Mapping, sql: Statements, places: Places, version: Version, *, clears_unmapped: bool
-    ) -> None:
+    def __init__(self, mapping: Mapping, sql: Statements, places: Places, version: Version, rules: Rules) -> None:
         self.mapping = mapping
+        self._rules = rules
         self._sql = sql
         self._places = places
         key, value = mapping.key, mapping.values[0]
@@ -87,7 +87,7 @@ class PlainTable:
             and _shows_ascii(value)
             and all(each is None or _is_number(each) for each in (mapping.flags, mapping.expiry))
         )
-        self.writable = self.readable and not clears_unmapped and take_sets(mapping, _shows_ascii)
+        self.writable = self.readable and not rules.clears_unmapped and take_sets(mapping, _shows_ascii)
         self.longest_value = LARGEST_VALUE if value.width is None else min(value.width, LARGEST_VALUE)
         self.text = value.kind is Kind.TEXT
         names = [each.name for each in sql.columns]
@@ -120,7 +120,7 @@ class PlainTable:
             now: UNIX time in whole seconds.
         """
         expiry = cells[self._expiry] if self._expiry else None
-        if expiry and expiry != b"0" and 0 < int(expiry) < now:
+        if expiry and self._rules.is_over(int(expiry), now):
             return END
         flags = cells[self._flags] if self._flags else None
         return shown(word, int(flags) % (1 << 32) if flags else 0, cells[1] or b"") + END
