@@ -11,7 +11,7 @@ from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Clear, Update
 from kvref.semantics.session import Session
 from kvref.server import connection
-from kvref.wire import commands, foreign, grammar, protocol, replies, text
+from kvref.wire import commands, foreign, grammar, lines, protocol, replies, text
 
 
 @breaks("KV-CORE-011")
@@ -73,6 +73,18 @@ def narrows_amounts() -> None:
 def flushes_at_once_whatever_the_delay() -> None:
     """`flush_all` with a delay empties the table at once."""
     put_fact("flush.delay", "ignored")
+
+
+@breaks("KV-FLUSH-019")
+def refuses_negative_delays() -> None:
+    """`flush_all` with a delay below zero is refused."""
+    flush = grammar._VERBS[b"flush_all"]
+
+    def refused(words: list[bytes], rules: Any) -> Any:
+        negative = any(word.startswith(b"-") for word in words)
+        return commands.Refused(lines.BAD_FORMAT) if negative else flush.parse(words, rules)
+
+    grammar._VERBS[b"flush_all"] = replace(flush, parse=refused)
 
 
 @breaks("KV-EXP-027")

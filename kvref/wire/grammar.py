@@ -133,9 +133,9 @@ def _flush_all(words: list[bytes], rules: WireRules) -> Parsed:
         # number is read (errno is never cleared), which is a deviation of every profile.
         in_range = not times or numbers.fits_64_bits(times[0])
         return c.FlushAll(delay or 0, noreply) if in_range else c.Refused(BAD_FORMAT, noreply)
-    if delay is None or delay < 0 or len(times) > 1:
+    if delay is None or len(times) > 1:
         return c.Refused(BAD_FORMAT, noreply)
-    return c.FlushAll(delay, noreply)
+    return c.FlushAll(max(0, delay), noreply)  # a time that has passed is now (process_flush_all_command, proto_text.c)
 
 
 def _bind(words: list[bytes], rules: WireRules) -> Parsed:

@@ -126,7 +126,7 @@ BY_PROFILE: list[tuple[str, bytes, list[c.Command]]] = [
     ("kvref", b"set a\0b 0 0 9\r\nflush_all\r\n", refused(BAD)),
     ("kvref", b"set a 0 0 5 1 2\r\nget q\r\n", refused(b"ERROR")),
     ("kvref", b"cas a 0 0 5\r\nget q\r\n", refused(b"ERROR")),
-    ("kvref", b"flush_all -1\r\n", refused(BAD)),
+    ("kvref", b"flush_all -1\r\nflush_all -5 noreply\r\n", [c.FlushAll(), c.FlushAll(noreply=True)]),
     ("kvref", b"flush_all 0 1\r\n", refused(BAD)),
 ]
 CASES = [(name, data, expected) for name in RULES for data, expected in EVERYWHERE] + BY_PROFILE

@@ -53,6 +53,7 @@ CASES = (
         say("get {k}a {k}b\r\n", "VALUE {k}a 0 1\r\nx\r\nVALUE {k}b 0 1\r\nx\r\nEND\r\n"),
     ),
     case("flush", "KV-FLUSH-001", SET, say("flush_all\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
+    case("flush-negative", "KV-FLUSH-019", SET, say("flush_all -5\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
     case("flush-zero", "KV-FLUSH-003", SET, say("flush_all 0\r\n", "OK\r\n", patience=FLUSH), GONE),
     case(
         "flush-empty",
