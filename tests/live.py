@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +19,14 @@ from kvref import targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+
+def nightly(*values: object) -> Any:
+    """Return a parameter set that only the nightly tier runs, for example of a server that needs Maven."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
+
+
+MYSQL_8 = nightly("mysql-8.0")
 
 
 @contextmanager

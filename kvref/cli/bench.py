@@ -16,7 +16,6 @@ import click
 from rich.console import Console
 
 from kvref.errors import KvrefError
-from kvref.printable import printable
 from kvref_bench import benchmark, judged, link, scenario, specs, summary
 from kvref_bench.display import Screen, duration
 from kvref_bench.experiment import STOPPED
@@ -134,9 +133,9 @@ def _show(outcome: Outcome, as_json: bool) -> None:
         return
     _print(summary.table(measured))
     for each in info["servers"]:
-        click.echo(printable(f"{each['name']} ({each['version']}): {each['judged']}{judged.fix(each)}"))
+        click.echo(f"{each['name']} ({each['version']}): {each['judged']}{judged.fix(each)}")
     for text in (*info["warnings"], *info["notes"]):
-        click.echo(printable(text))
+        click.echo(text)
     click.echo(f"run: {outcome.folder}")
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kvref_bench.peers import OpenPeer
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 SETS = 96
 

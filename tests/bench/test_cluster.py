@@ -75,6 +75,7 @@ def workers_of(scheduler: str) -> int:
         return 0
 
 
+@pytest.mark.nightly
 def test_one_run_on_two_workers(
     namespaces: list[link.Namespace], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

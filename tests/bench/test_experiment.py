@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from live import missing_skips, target_or_skip
+from live import missing_skips, nightly, target_or_skip
 from rich.console import Console
 
 from kvref_bench import benchmark, scenario
@@ -44,6 +44,7 @@ def measure(
     return folder.read(found.folder), found.stopped
 
 
+@pytest.mark.nightly
 def test_two_servers_in_turn_with_an_open_loop_and_what_was_left_out(tmp_path: Path) -> None:
     specs = [PeerSpec("memcached"), PeerSpec("kvref-sqlite", name="ours")]
     run, stopped = measure(small("rates=0.5"), specs, tmp_path / "run")
@@ -74,6 +75,7 @@ def test_two_servers_in_turn_with_an_open_loop_and_what_was_left_out(tmp_path: P
     assert run.info["seed_rng"] == 7
 
 
+@pytest.mark.nightly
 def test_a_setting_that_a_server_refuses_is_left_out_and_the_others_are_measured(tmp_path: Path) -> None:
     chosen = small("sessions=1", "repetitions=1")
     settings: dict[str, tuple[int, ...]] = {"innodb_api_trx_level": (0, 9, 2)}
@@ -129,6 +131,7 @@ def test_two_servers_of_one_name_are_refused(tmp_path: Path) -> None:
         measure(small(), [PeerSpec(target.memcached())] * 2, tmp_path / "run")
 
 
+@pytest.mark.nightly
 def test_workers_behind_a_link_are_as_slow_as_it_is(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         if os.environ.get("CI"):
@@ -143,7 +146,8 @@ def test_workers_behind_a_link_are_as_slow_as_it_is(tmp_path: Path) -> None:
     assert run.info["network"]["address"].startswith("198.1")
 
 
-@pytest.mark.parametrize("name", scenario.names())
+# One at each landing.
+@pytest.mark.parametrize("name", ["ro-1m-int", *[nightly(each) for each in scenario.names() if each != "ro-1m-int"]])
 def test_each_scenario_is_measured_at_small_scale(name: str, tmp_path: Path) -> None:
     chosen = scenario.load(name, "small", ["repetitions=1"])
     run, stopped = measure(chosen, [PeerSpec("kvref-sqlite")], tmp_path / "run")

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from live import missing_skips
+from live import missing_skips, nightly
 
 from kvref.targets import QUIET
 from kvref_bench import lag, peers
@@ -58,8 +58,8 @@ def opened(target: str) -> Iterator[OpenPeer]:
     [
         # kvref commits a connection that was idle for an interval, looked at every second; 8.0.33 all at each tick.
         ("kvref-sqlite", NUMBERS, 0.9),
-        ("kvref-mysql-8.0", TABLE, 0.9),
-        ("mysql-8.0-plugin", TABLE, 0.0),
+        nightly("kvref-mysql-8.0", TABLE, 0.9),
+        nightly("mysql-8.0-plugin", TABLE, 0.0),
     ],
 )
 def test_idle_commit_makes_writes_visible(target: str, table: Table, early: float) -> None:

@@ -24,6 +24,8 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.nightly
+@pytest.mark.serial
 @pytest.mark.parametrize("target", ["kvref-sqlite", "kvref-sqlite-workers"])
 def test_an_idle_connection_takes_little(tmp_path: Path, target: str) -> None:
     file = tmp_path / "memory.json"

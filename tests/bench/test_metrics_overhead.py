@@ -12,6 +12,7 @@ import pytest
 SCRIPT = Path(__file__).parent.parent.parent / "bench" / "metrics_overhead.py"
 
 
+@pytest.mark.nightly
 @pytest.mark.live
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_short_measurement(tmp_path: Path, workers: int) -> None:

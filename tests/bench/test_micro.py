@@ -25,6 +25,7 @@ def run(folder: Path, *options: str) -> tuple[dict[str, Any], str]:
     return json.loads((folder / "micro.json").read_text()), done.stdout
 
 
+@pytest.mark.nightly
 def test_every_stage_of_every_case_is_measured(tmp_path: Path) -> None:
     made, told = run(tmp_path, "--rounds", "2")
     results = {each["case"]: each["stages"] for each in made["results"]}
@@ -47,6 +48,7 @@ def test_every_stage_of_every_case_is_measured(tmp_path: Path) -> None:
     assert str(tmp_path) not in json.dumps(made)
 
 
+@pytest.mark.nightly
 def test_a_profile_tells_functions(tmp_path: Path) -> None:
     made, told = run(tmp_path, "--profile", "0.3", "--cases", "get hit, text", "--cases", "set, binary")
     assert [each["case"] for each in made["results"]] == ["get hit, text", "set, binary"]

@@ -11,13 +11,13 @@ from typing import Any
 
 import pymysql
 import pytest
-from live import missing_skips
+from live import missing_skips, nightly
 
 from kvref import targets
 from kvref.client import AsyncMappedClient, MappedClient
 from kvref.targets import Private
 
-SERVERS = ("kvref-sqlite", "mysql-8.0-plugin", "mysql-5.6-plugin")
+SERVERS = ("kvref-sqlite", nightly("mysql-8.0-plugin"), nightly("mysql-5.6-plugin"))
 # Beside the plugin's own `aaa`: another table of its shape, and three value columns.
 TABLES = (
     "CREATE TABLE {test}second (c1 VARCHAR(32) NOT NULL PRIMARY KEY, c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT){utf8}",

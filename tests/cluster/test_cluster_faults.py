@@ -23,7 +23,7 @@ from kvref.targets.galera_node import GaleraNode
 NONE_SERVES = b"none of 3 servers serves"
 CYCLES = 10 if os.environ.get("KVREF_FAULT_LENGTH") == "full" else 1
 
-pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(120 + 60 * CYCLES)]
+pytestmark = [pytest.mark.live, pytest.mark.nightly, pytest.mark.timeout(120 + 60 * CYCLES)]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ CLIENTS = 3  # of each process
 INCREMENTS = 120  # of each client
 ROUNDS = 500
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,8 @@ from live import target_or_skip
 from kvref.collations import COLLATIONS, order
 from kvref.collations.charsets import CHARSETS
 
+pytestmark = pytest.mark.nightly
+
 ALPHABETS = (
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "aAáàâåæÆbcCçčdĐðeEéèfgGiIíîïjlLłmnNñoOóöøœsSßšuUúüyYžþ",
     "0123456789 \t-_.,;:!?'()[]@#$%&*+=/<>|~^`", "abc ", "αβγΑΒάέ", "абвгёжАБЁії", "日本語中一", "가나힣", "😀🎉𠀀",
@@ -71,7 +73,7 @@ def disagreements(cursor: pymysql.cursors.Cursor, name: str) -> list[tuple[bytes
 
 
 @pytest.mark.live
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", ["8.0", "5.6"])
 def test_texts_compare_as_in_mysql(version: str) -> None:
     with target_or_skip(f"mysql-{version}-plugin") as target:

@@ -47,7 +47,7 @@ def verdicts(report: Path) -> list[dict[str, Any]]:
     return [line for line in lines if line["kind"] == "verdict"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(550)
 def test_without_an_address_the_embedded_server_conforms(conform: Run, tmp_path: Path) -> None:
     done = conform("--examples", "5")

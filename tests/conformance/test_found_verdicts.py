@@ -13,7 +13,7 @@ from kvref.mutants import CONTROL
 from kvref.targets.kvref_serve import KvrefSQLite
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "requirement", "drawn"),
     [

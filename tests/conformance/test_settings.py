@@ -10,6 +10,8 @@ import pytest
 from kvref_conformance.errors import NotRun
 from kvref_conformance.sql.settings import INTERVAL, NEVER, NO_WAY, Settings, by_command
 
+pytestmark = pytest.mark.programs
+
 FOUR = {"daemon_memcached_w_batch_size": 4}
 IDLE = {INTERVAL: 2}
 Restart = Callable[[Mapping[str, int]], str | None]

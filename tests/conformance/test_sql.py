@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import target_or_skip
+from live import nightly, target_or_skip
 
 from kvref_conformance import endpoint
 from kvref_conformance.case import Setup, Shape
@@ -55,8 +55,8 @@ def test_a_sqlite_file_is_named_with_three_or_four_slashes(store: Path, slashes:
 @pytest.mark.parametrize(
     ("target", "product", "over_sql"),
     [
-        ("mysql-8.0-plugin", "MySQL 8.0.33", ""),
-        ("kvref-mysql-8.0", "MySQL 8.0.33", "mysql"),
+        nightly("mysql-8.0-plugin", "MySQL 8.0.33", ""),
+        nightly("kvref-mysql-8.0", "MySQL 8.0.33", "mysql"),
         ("kvref-mariadb", "MariaDB 10.", "mariadb"),
         ("kvref-galera", "MariaDB 10.", "galera"),
     ],

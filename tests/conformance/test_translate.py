@@ -64,6 +64,7 @@ def test_statement_answers_as_in_mysql(world: World, statements: list[str], expe
     assert world.run(*statements) == expected
 
 
+@pytest.mark.nightly
 @pytest.mark.live
 def test_mysql_answers_so_itself() -> None:
     """The table above is what MySQL 8.0.33 says, not what we believe."""

@@ -93,7 +93,7 @@ def test_a_server_that_something_else_starts_again_has_crashed(in_folder: Kvref,
         assert judged(tmp_path)["append-missing"]["repeated"] == "deterministic (5/5)"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_hang_is_a_verdict(in_folder: Kvref, tmp_path: Path) -> None:
     with serving("hang") as (address, _):
         done = in_folder(address, "--only", "prepend-missing", "--only", "set-new")
@@ -104,7 +104,7 @@ def test_a_hang_is_a_verdict(in_folder: Kvref, tmp_path: Path) -> None:
         assert line["conversation"][-1]["note"] == "hang: no complete answer within 5 s"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_only_slow_is_called_timing(in_folder: Kvref, tmp_path: Path) -> None:
     with serving("slow") as (address, _):
         done = in_folder(address, "--only", "replace-missing", "--repeat", "1")

@@ -117,7 +117,7 @@ def test_a_step_is_repeated_until_it_gets_what_it_wants(judged: Callable[..., Ve
 def test_what_never_comes_fails_at_the_deadline(judged: Callable[..., Verdict]) -> None:
     began = time.monotonic()
     assert judged(eventually(say("count\r\n", "never\r\n"), within=0.3)).verdict == FAILS
-    assert 0.3 <= time.monotonic() - began < 5
+    assert time.monotonic() - began >= 0.3
 
 
 @pytest.mark.parametrize(("how", "seen"), [("half", END_OF_FILE), ("close", END_OF_FILE), ("reset", RESET)])

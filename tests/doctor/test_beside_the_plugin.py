@@ -15,7 +15,7 @@ from serving import Served, ask, serving
 
 from kvref.targets import Target
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 TIMES = 150
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from doctor.guide import Shell, blocks, fits
-from live import missing_skips, sql_server_or_skip, target_or_skip
+from live import MYSQL_8, missing_skips, sql_server_or_skip, target_or_skip
 
 import kvref
 from kvref.errors import TargetError
@@ -71,7 +71,7 @@ def shell(request: pytest.FixtureRequest, programs: Path, tmp_path: Path) -> Ite
 
 
 @pytest.mark.live
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_every_command_of_the_guide(shell: tuple[str, Shell]) -> None:
     profile, bash = shell
@@ -101,6 +101,7 @@ answers "$OLD_MEMCACHED"
 
 
 @pytest.mark.live
+@pytest.mark.nightly
 def test_what_is_no_text_is_found_lost_by_a_dump_and_kept_by_a_blob(shell: tuple[str, Shell]) -> None:
     profile, bash = shell
     bash.run(BLOCKS[0].commands + MAPPED)
@@ -142,7 +143,7 @@ def test_a_command_that_fails_ends_the_guide(tmp_path: Path) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("name", ["mysql-8.0", "mysql-9.7"])
+@pytest.mark.parametrize("name", [MYSQL_8, "mysql-9.7"])
 def test_a_server_without_the_plugin_refuses_its_options(name: str) -> None:
     with sql_server_or_skip(name, ["--innodb_api_trx_level=0", "--loose_daemon_memcached_w_batch_size=1"]):
         pass

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from doctor.rows import BAD, COLUMNS, MYSQL, NOT_NULL, PLAIN
 from doctor.shop import CLEAN_UP, ENDS, FAULTS, FOUND, STATEMENTS
-from live import missing_skips, target_or_skip
+from live import MYSQL_8, missing_skips, target_or_skip
 from serving import ask
 
 from kvref import targets
@@ -47,7 +47,7 @@ def sql(database: SQLServer, *statements: str) -> None:
             cursor.execute(statement)
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with ExitStack() as stack:
         with missing_skips():
@@ -167,6 +167,7 @@ def test_a_server_without_the_schema_or_none_at_all(database: SQLServer) -> None
     assert (unreachable.exit_code, "2003 Can't connect" in unreachable.output) == (2, True)
 
 
+@pytest.mark.nightly
 def test_the_plugin_takes_just_the_rows_that_are_usable() -> None:
     with target_or_skip("mysql-8.0-plugin") as target:
         assert target.sql is not None

@@ -117,6 +117,7 @@ def test_what_cannot_be_tried_says_why(arguments: tuple[str, ...], reason: str) 
     assert reason in output
 
 
+@pytest.mark.nightly
 @pytest.mark.live
 def test_the_plugin_and_kvref_over_innodb_do_not_differ() -> None:
     for target in ("mysql-8.0-plugin", "kvref-mysql-8.0"):
@@ -128,7 +129,7 @@ def test_the_plugin_and_kvref_over_innodb_do_not_differ() -> None:
 
 
 @pytest.mark.live
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("protocol", ["text", "mixed"])
 @pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
 def test_the_plugin_and_kvref_do_not_differ(profile: str, protocol: str) -> None:

@@ -14,6 +14,7 @@ import pymysql
 import pytest
 from database import database_or_skip, sql
 from hypothesis import HealthCheck, Phase, given, settings
+from live import MYSQL_8
 from serving import Served, ask, serving
 
 from fuzz.configurations import CONFIGURATIONS, SENTINEL, TABLES, Configuration, Container, frames, words
@@ -168,7 +169,7 @@ def _ask_frames(client: socket.socket, requests: bytes) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("kind", ["sqlite", "mysql-8.0", "mariadb"])
+@pytest.mark.parametrize("kind", ["sqlite", MYSQL_8, "mariadb"])
 def test_odd_names_of_tables_and_columns_are_served(kind: str, tmp_path: Path) -> None:
     rows = [
         Container(f"m{number}", "test", name, "k", "v|f'", "0", 'c"', "e`", "PRIMARY")
@@ -190,7 +191,7 @@ def test_odd_names_of_tables_and_columns_are_served(kind: str, tmp_path: Path) -
 
 @pytest.mark.live
 @pytest.mark.timeout(3600 if FULL else 200)
-@pytest.mark.parametrize("kind", ["sqlite", "mysql-8.0", "mariadb"])
+@pytest.mark.parametrize("kind", ["sqlite", MYSQL_8, "mariadb"])
 def test_any_configuration(kind: str, tmp_path: Path) -> None:
     began, tried, reloaded, stored = time.monotonic(), 0, 0, 0
     with world(kind, tmp_path) as (served, tables):

@@ -14,6 +14,8 @@ from kvref_conformance.interop.rows import Feature
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.programs
+
 GET = Feature("get", "get", "", (True, "one", None))
 INCR = Feature("incr", "incr", "", (1,))
 HEAD = 'print(\'{"client": "x", "version": "1.2", "runtime": "Any 1"}\', flush=True)'

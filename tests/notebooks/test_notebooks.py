@@ -17,6 +17,8 @@ from kvref_bench.errors import BenchError
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
 SMALL = FOLDER / "data" / "small"
@@ -86,7 +88,7 @@ def executed() -> Executed:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_opens_with_its_question_and_ends_with_an_answer(executed: Executed, path: Path, scale: str) -> None:
@@ -98,7 +100,7 @@ def test_a_notebook_opens_with_its_question_and_ends_with_an_answer(executed: Ex
     assert sum(each.startswith(ENDS) for each in shown) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_tables_and_the_answer_are_the_same_bytes(executed: Executed, path: Path) -> None:
     expected = (EXPECTED / f"{path.stem}.txt").read_text(encoding="utf-8")
@@ -107,7 +109,7 @@ def test_the_tables_and_the_answer_are_the_same_bytes(executed: Executed, path: 
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_charts_are_whole_slides(executed: Executed, path: Path, scale: str) -> None:
@@ -118,7 +120,7 @@ def test_charts_are_whole_slides(executed: Executed, path: Path, scale: str) -> 
         assert (width, height) == (1920, 1080)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("source", "error", "said"),
     [

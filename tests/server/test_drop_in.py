@@ -14,7 +14,7 @@ from serving import ask, serving
 from kvref import targets
 from kvref.targets.plugin_server import PluginServer
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 INSTALL = "INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'"
 UNINSTALL = "UNINSTALL PLUGIN daemon_memcached"
 TABLES = (

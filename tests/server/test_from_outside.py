@@ -42,7 +42,7 @@ def test_a_write_that_gets_no_lock_in_time(tmp_path: Path, profile: str, answers
         for client, write in zip(clients, WRITES, strict=True):
             client.sendall(write)
         assert [client.recv(100) for client in clients] == answers
-        assert 0.8 < time.monotonic() - begun < 5
+        assert time.monotonic() - begun > 0.8
         database.execute("ROLLBACK")
         assert ask(clients[0], b"get AA\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
         for client in clients:

@@ -279,6 +279,7 @@ def test_the_target() -> None:
         assert "SQL answers" not in target.log.read_text()
 
 
+@pytest.mark.nightly
 def test_mysql_has_none() -> None:
     with sql_server_or_skip("mysql-8.0") as server:
         ended = kvref("serve", "--listen", "127.0.0.1:0", "--store", f"{server.dsn}?handlersocket=9998")

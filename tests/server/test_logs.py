@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 from database import database_or_skip, kvref, sql
+from live import MYSQL_8
 from serving import Served, ask, command, serving
 
-from kvref.printable import printable
-from kvref.server.operations.logs import MOST, PERIOD, Bound
+from kvref.server.operations.logs import MOST, PERIOD, Bound, escaped
 from kvref.targets.ports import free_port
 
 SECRET = "hidden-from-all"  # of nobody, and never shown
@@ -149,7 +149,7 @@ def test_warnings_of_one_kind_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     [("plain ü €", "plain ü €"), ("a\nb\r\x1b[1m", r"a\nb\r\x1b[1m"), ("\u2028\x85\ud800", r"\u2028\x85\ud800")],
 )
 def test_what_is_escaped(text: str, shown: str) -> None:
-    assert printable(text) == shown
+    assert escaped(text) == shown
 
 
 def test_levels(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_levels(tmp_path: Path) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("name", ["mysql-8.0", "mariadb"])
+@pytest.mark.parametrize("name", [MYSQL_8, "mariadb"])
 @pytest.mark.parametrize("where", ["environment", "file"])
 def test_a_password_is_never_shown(name: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with database_or_skip(name) as database:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from database import database_or_skip, stopped
 from http_client import AT, fetch, metrics, port_of, wait_for_health
+from live import MYSQL_8
 from serving import Served, ask, serving
 
 from kvref.server.operations.http import is_known_host
@@ -22,7 +23,7 @@ from kvref.server.operations.metrics import ROWS
 
 README = Path(__file__).parent.parent.parent / "README.md"
 BEGIN, END = "<!-- metrics: as exposed -->", "<!-- end of metrics -->"
-SQL_SERVERS = ("mysql-8.0", "mariadb")
+SQL_SERVERS = (MYSQL_8, "mariadb")
 
 
 @pytest.fixture(params=["1", "2"], ids=["one process", "two workers"])

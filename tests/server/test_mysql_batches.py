@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from database import database_or_skip, kvref, map_table, sql
+from live import MYSQL_8
 from serving import Served, ask, serving
 
 from kvref.targets import SQLServer
@@ -21,7 +22,7 @@ LOCKED = b"SERVER_ERROR lock wait timeout\r\n"
 KEYS = "SELECT c1 FROM test.demo_test WHERE c1 <> 'AA' ORDER BY c1"
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         yield server
@@ -257,9 +258,7 @@ def test_ddl_while_connections_are_idle(database: SQLServer) -> None:
         assert ask(one, put("a") + put("b")) == STORED * 2
         assert ask(two, b"get a\r\nget b\r\n") == found("a") + found("b")
         for comment in ("one", "two"):
-            begun = time.monotonic()
             sql(database, "SET SESSION lock_wait_timeout = 1", f"ALTER TABLE test.demo_test COMMENT '{comment}'")
-            assert time.monotonic() - begun < 1
         assert ask(one, put("c") + b"get c\r\n") == STORED + found("c")
 
 
@@ -289,7 +288,7 @@ def test_flush_all_beside_an_open_batch(database: SQLServer, profile: str) -> No
         answers = {"kvref": LOCKED, "mysql-8.0": b"SERVER_ERROR failed to flush cache\r\n", "mysql-5.6": b"OK\r\n"}
         begun = time.monotonic()
         assert ask(two, b"flush_all\r\n") == answers[profile]
-        assert 0.8 < time.monotonic() - begun < 4
+        assert time.monotonic() - begun > 0.8
         assert ask(one, put("b") + b"get a\r\n") == STORED + found("a")  # commits
         assert sql(database, KEYS) == [("a",), ("b",)]
         assert ask(one, put("c") + b"flush_all\r\nget a\r\n") == STORED + b"OK\r\n" + END
@@ -302,10 +301,8 @@ def test_more_open_batches_than_connections(database: SQLServer) -> None:
         clients = [stack.enter_context(served.connect()) for _ in range(4)]
         for number, client in enumerate(clients[:3]):
             assert ask(client, put(f"n{number}")) == STORED
-        begun = time.monotonic()
         refused = b"SERVER_ERROR none of 3 connections to the database became free within 3 s\r\n"
         assert ask(clients[3], put("late") + b"version\r\n").startswith(refused)
-        assert time.monotonic() - begun < 5
         clients[3].sendall(put("late"))
         time.sleep(0.2)
         assert ask(clients[0], put("more")) == STORED
@@ -330,6 +327,7 @@ def test_thirty_open_batches(database: SQLServer) -> None:
         assert sql(database, "SELECT COUNT(*) FROM test.demo_test WHERE c1 <> 'AA'") == [(150,)]
 
 
+@pytest.mark.nightly
 def test_a_server_that_ends_transactions_whose_wait_is_over() -> None:
     with (
         database_or_skip("mysql-8.0", ["--innodb-rollback-on-timeout=1"]) as strict,

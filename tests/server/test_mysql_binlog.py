@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from database import database_or_skip, sql
+from live import MYSQL_8
 from serving import ask, serving
 
 from kvref.targets import SQLServer
@@ -17,7 +18,7 @@ OPTIONS = ("--server-id=1", "--log-bin=binlog", "--binlog-format=ROW")
 ROWS = {"Write_rows": "W", "Update_rows": "U", "Delete_rows": "D"}
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param, OPTIONS) as server:
         yield server

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 from database import database_or_skip, map_table, sql
+from live import MYSQL_8
 from server.at_once import Crowd, common_statements, got, put
 from serving import Served, serving
 
 from kvref.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
-SERVERS = ["mysql-8.0", "mysql-9.7", "mariadb"]
+SERVERS = [MYSQL_8, "mysql-9.7", "mariadb"]
 ROUNDS = int(os.environ.get("KVREF_ROUNDS", "150"))
 NOT_A_NUMBER = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 

@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 import pymysql
 import pytest
 from database import database_or_skip, map_table, sql
+from live import MYSQL_8
 from server.at_once import Crowd, answer, common_statements, got, put
 from serving import Served, ask, serving
 
@@ -19,7 +20,7 @@ from kvref.server.pooled_driver import LOOK_EVERY
 from kvref.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
-SERVERS = ["mysql-8.0", "mysql-9.7", "mariadb"]
+SERVERS = [MYSQL_8, "mysql-9.7", "mariadb"]
 
 
 @pytest.fixture(scope="module", params=SERVERS)
@@ -146,6 +147,7 @@ def _ready(clients: list[socket.socket]) -> list[socket.socket]:
     return select.select(clients, [], [], 0)[0]
 
 
+@pytest.mark.serial
 def test_a_table_that_sql_has_locked(tables: SQLServer, served: Served) -> None:
     with Crowd(served, 12) as crowd, closing(tables.connect(30)) as other, other.cursor() as cursor:
         crowd.ask([b"get @@audited\r\n"] * 4)

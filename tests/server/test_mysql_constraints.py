@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from database import database_or_skip, map_table, sql
+from live import MYSQL_8
 from serving import ask, serving
 
 from kvref.targets import SQLServer
@@ -17,7 +18,7 @@ NOT_FLUSHED = b"SERVER_ERROR failed to flush cache\r\n"
 TABLES = ("restrict_child", "cascade_child", "parent", "watched", "checked")
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
 def server(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as database:
         yield database

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 from database import database_or_skip, map_table, sql
+from live import MYSQL_8
 from serving import ask, serving
 
 from kvref.server.pooled_driver import PAUSE
@@ -20,7 +21,7 @@ SMALL = ("--innodb-data-file-path=ibdata1:12M:autoextend:max:20M",)
 STORED = b"STORED\r\n"
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param, SMALL) as server:
         yield server

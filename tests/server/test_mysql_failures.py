@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, suppress
 import pymysql
 import pytest
 from database import database_or_skip, map_table, sql, stopped
+from live import MYSQL_8
 from proxy import proxy_to
 from server.writers import UNKNOWN
 from serving import Served, ask, serving
@@ -24,7 +25,7 @@ PATIENCE = 2.0  # seconds: 1 for a lock, 1 for an answer
 OPTIONS = ("--max-allowed-packet=1M",)
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param, OPTIONS) as server:
         sql(server, "CREATE USER 'kv'@'%'", "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO 'kv'@'%'")
@@ -141,7 +142,7 @@ def test_a_server_that_hangs(database: SQLServer) -> None:
             begun = time.monotonic()
             answers = together(served, 5, b"incr n 1\r\n")
             # The last ones wait for a connection, then for an answer.
-            assert PATIENCE - 0.5 < time.monotonic() - begun < 2 * PATIENCE + 1.5
+            assert time.monotonic() - begun > PATIENCE - 0.5
         assert all(
             answer.startswith(b"SERVER_ERROR ")
             and (b"no answer" in answer or b"none of 2 connections to the database became free" in answer)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from database import database_or_skip, map_table, sql
+from live import MYSQL_8
 from server.at_once import answer
 from serving import Served
 
@@ -26,7 +27,7 @@ def ask(client: socket.socket, request: bytes) -> bytes:
     return answer(client)
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         yield server

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from database import database_or_skip, map_table, sql, stopped
+from live import MYSQL_8
 from server.at_once import Crowd, got, put
 from serving import Served, serving
 
@@ -18,7 +19,7 @@ CLIENTS = 24
 KEYS = [f"k{number:02d}" for number in range(CLIENTS)]
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mysql-9.7", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mysql-9.7", "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         sql(server, "SET GLOBAL log_output = 'TABLE'")

@@ -11,7 +11,7 @@ from serving import ask, serving
 
 from kvref.targets import SQLServer
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 STORED = b"STORED\r\n"
 ROWS = "SELECT c1, c2, c3, c4, c5 FROM test.demo_test ORDER BY c1"
 # Each is refused by a server that takes no writes.

@@ -10,6 +10,7 @@ from typing import Any
 import pymysql
 import pytest
 from database import database_or_skip, sql
+from live import MYSQL_8
 from pymysql.constants import ER
 from serving import Served, ask
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.live
 ROUNDS = 30
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         yield server

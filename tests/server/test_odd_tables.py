@@ -15,7 +15,7 @@ from serving import ask, serving
 
 from kvref.targets.sql_server import SQLServer
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 ROWS = "INSERT INTO test.t (k, v, f, e) VALUES (1, '1', 0, 0), (2, '2', 0, 0), (3, '3', 0, 0), (4, '4', 0, 1)"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pymysql
 import pytest
-from live import missing_skips
+from live import MYSQL_8, missing_skips
 from serving import Served, ask, serving
 
 from kvref import targets
@@ -33,7 +33,7 @@ def sql(database: SQLServer, *statements: str) -> list[tuple[Any, ...]]:
         return list(cursor.fetchall())
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb", "mysql-9.7"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb", "mysql-9.7"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with ExitStack() as stack:
         with missing_skips():

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from clocked import Clocked, clocked
 from database import database_or_skip
+from live import MYSQL_8, nightly
 from serving import Served, ask, serving
 
 from kvref.server.overstay import AT_ONCE
@@ -32,7 +33,7 @@ def database() -> Iterator[SQLServer]:
         yield running
 
 
-@pytest.fixture(params=["sqlite", "mysql-8.0", "mysql-8.0, 2 workers"])
+@pytest.fixture(params=["sqlite", MYSQL_8, nightly("mysql-8.0, 2 workers")])
 def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Serve:
     """Return what serves with settings: a file, or a database by one process or two; only two have the real clock."""
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from access.talk import authority, trusting
 from database import database_or_skip, sql
+from live import MYSQL_8
 from serving import Served, ask, serving
 
 from kvref.server.server import DRAIN_SECONDS
@@ -91,7 +92,7 @@ def test_over_sqlite_what_is_acknowledged_is_there(tmp_path: Path, case: str, nu
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("name", ["mysql-8.0", "mariadb"])
+@pytest.mark.parametrize("name", [MYSQL_8, "mariadb"])
 def test_over_a_database_what_is_acknowledged_is_there(name: str) -> None:
     with database_or_skip(name) as database:
         for case, options in CASES.items():

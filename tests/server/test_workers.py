@@ -342,6 +342,7 @@ def test_signals_to_all_processes_are_the_parents_to_decide(served: Served) -> N
     assert all(ended(pid) for pid in before)
 
 
+@pytest.mark.nightly
 def test_a_drain_answers_commits_open_batches_and_ends() -> None:
     batch = ("--set", "daemon_memcached_w_batch_size=10", "--set", "daemon_memcached_r_batch_size=10")
     with database_or_skip("mysql-8.0") as database:

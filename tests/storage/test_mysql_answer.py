@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pymysql
 import pytest
-from live import sql_server_or_skip
+from live import MYSQL_8, sql_server_or_skip
 from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 SIZES = [0, 1, 250, 251, 65_535, 65_536, (1 << 24) - 10, 1 << 24, (1 << 24) + 10]
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
 def server(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with sql_server_or_skip(request.param, ["--max_allowed_packet=128M"]) as found:
         yield found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from live import nightly
 
 import kvref.mutants
 from kvref.cli.self_test import complaints, judged
@@ -15,13 +16,24 @@ from kvref_conformance.verdict import FAILS
 FOLDER = Path(kvref.mutants.__file__).parent
 
 
-@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=lambda mutant: mutant.name)
+# The first of each group is tried at every landing.
+SAMPLE = {next(iter(group)) for group in GROUPS.values()}
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    "mutant",
+    [each if each.name in SAMPLE else nightly(each) for each in MUTANTS.values()],
+    ids=lambda mutant: mutant.name,
+)
 def test_a_mutant_is_failed_by_the_requirement_it_breaks(mutant: Mutant) -> None:
     last = judged(mutant.name, {mutant.requirement})[-1]
     assert last.verdict == FAILS
     assert mutant.requirement in last.requirements
 
 
+@pytest.mark.live
+@pytest.mark.nightly
 def test_the_unbroken_server_is_not_failed() -> None:
     wanted = {each.requirement for each in MUTANTS.values()}
     assert complaints(judged(CONTROL, wanted), wanted) == []

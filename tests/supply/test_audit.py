@@ -53,7 +53,7 @@ def audit(url: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=dict(os.environ), capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_an_audit_says() -> None:
     locked = next(f"{pin}" for pin in licences.pins() if pin.name == "click")
     with service(KNOWN) as url:

@@ -19,7 +19,7 @@ from kvref.storage.mysql_login import parse
 from kvref.targets import GaleraCluster, needs
 from kvref.targets.galera_node import GaleraNode
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pymysql
 import pytest
+from live import nightly
 
 from kvref import targets
 
@@ -89,7 +90,7 @@ def test_memcached_comes_and_goes(kvref: Run, kvref_json: Run, available: Requir
     assert (once_more.returncode, once_more.stdout) == (0, "memcached: not running\n")
 
 
-@pytest.mark.parametrize("name", PLUGINS)
+@pytest.mark.parametrize("name", [nightly(each) for each in PLUGINS])
 def test_plugin_comes_and_goes(name: str, kvref_json: Run, available: Require) -> None:
     available(name)
     up = kvref_json("up", name, "--option=--daemon_memcached_w_batch_size=10")
@@ -142,6 +143,7 @@ def test_a_crash_is_reported_and_healed(kvref: Run, kvref_json: Run, available: 
     assert not Path(up["folder"]).exists()
 
 
+@pytest.mark.nightly
 def test_a_crash_shows_the_last_words(kvref_json: Run, available: Require) -> None:
     available("mysql-8.0-plugin")
     up = kvref_json("up", "mysql-8.0-plugin")

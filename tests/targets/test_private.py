@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from live import target_or_skip
+from live import nightly, target_or_skip
 
 from kvref import targets
 from kvref.errors import TargetError
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("state")]
 
 
+@pytest.mark.nightly
 def test_two_at_once_do_not_meet() -> None:
     with target_or_skip("mysql-8.0-plugin") as one, target_or_skip("mysql-8.0-plugin") as other:
         assert one.address != other.address
@@ -80,13 +81,14 @@ def test_a_refused_option_is_explained_and_leaves_nothing(tmp_path: Path, monkey
     assert not list(tmp_path.glob("kvref-*"))
 
 
+@pytest.mark.nightly
 def test_a_misspelt_plugin_option_is_refused() -> None:
     explained = pytest.raises(TargetError, match=r"no variable 'daemon_memcached_w_batchsize'; it has .*w_batch_size")
     with explained, target_or_skip("mysql-5.6-plugin", ["--daemon-memcached-w-batchsize=10"]):
         pytest.fail("it started")
 
 
-@pytest.mark.parametrize("name", ["mysql-8.0-plugin", "mysql-5.6-plugin", "kvref-sqlite"])
+@pytest.mark.parametrize("name", [nightly("mysql-8.0-plugin"), nightly("mysql-5.6-plugin"), "kvref-sqlite"])
 def test_one_is_started_again_with_settings_at_the_same_address_and_on_the_same_data(
     name: str, available: Callable[[str], None]
 ) -> None:

@@ -58,6 +58,7 @@ def test_it_answers_sql_over_tcp_and_its_socket(name: str) -> None:
             server.start()
 
 
+@pytest.mark.nightly
 def test_the_schema_of_the_plugin_is_there_and_the_plugin_is_not() -> None:
     with sql_server_or_skip("mysql-8.0") as server:
         mapping = "SELECT db_schema, db_table FROM innodb_memcache.containers WHERE name = 'aaa'"

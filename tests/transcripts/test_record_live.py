@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.transcripts.conversation import Conversation
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 PLUGINS = ("mysql-8.0-plugin", "mysql-5.6-plugin")
 
 

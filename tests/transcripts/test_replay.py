@@ -129,7 +129,7 @@ def test_what_cannot_be_tried_exits_2(replay: Run, arguments: list[str], complai
     assert complaint in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)
 def test_every_recording_replays_or_is_listed(replay: Run, tmp_path: Path) -> None:
     """Both plugin versions, every set; what is listed and replays after all fails too."""
@@ -151,7 +151,7 @@ def test_every_recording_replays_or_is_listed(replay: Run, tmp_path: Path) -> No
 
 
 @pytest.mark.live
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_samples_replay_on_the_live_plugins(replay: Run) -> None:
     def sample(target: str) -> subprocess.CompletedProcess[str]:
@@ -166,6 +166,7 @@ def test_samples_replay_on_the_live_plugins(replay: Run) -> None:
             assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.live
 def test_conversation_replays_on_a_plugin_that_somebody_else_runs(replay: Run, tmp_path: Path) -> None:
     with target_or_skip("mysql-8.0-plugin") as target:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from live import sql_server_or_skip
+from live import MYSQL_8, sql_server_or_skip
 
 from kvref.cli import main
 
@@ -28,7 +28,7 @@ def replay(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("database", ["mysql-8.0", "mariadb", "mysql-9.7"])
+@pytest.mark.parametrize("database", [MYSQL_8, "mariadb", "mysql-9.7"])
 def test_sample_replays_over_innodb(database: str) -> None:
     with sql_server_or_skip(database):
         pass  # what the machine lacks is a reason to skip
@@ -37,6 +37,7 @@ def test_sample_replays_over_innodb(database: str) -> None:
     assert f"8.0.33: {len(SAMPLE)} same" in output
 
 
+@pytest.mark.nightly
 @pytest.mark.live
 def test_both_servers_are_started_again(tmp_path: Path) -> None:
     found = {"8.0.33": "VALUE k 3 1\r\nv\r\nEND\r\n"}

@@ -182,12 +182,10 @@ def test_kvrefs_own_clients_bind(tables: str, engine: Engine) -> None:
 def test_a_server_that_ends_ends_the_sessions(engine: Engine, driver: str) -> None:
     with filled("memcached") as (address, pid), ThreadPoolExecutor(1) as pool:
         work = replace(WORK, driver=driver, operations=None)
-        began = time.monotonic()
         measuring = pool.submit(measure, address, work, engine, Clock(0.0, 30.0))
         time.sleep(0.8)
         os.kill(pid, signal.SIGKILL)
         results, _ = measuring.result()
-        assert time.monotonic() - began < 20
     for result in results:
         assert result.stopped is not None
         assert result.stopped.startswith("a session ended")

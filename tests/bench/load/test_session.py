@@ -99,6 +99,7 @@ def test_a_reply_in_pieces_is_the_same_reply(rate: float | None) -> None:
     assert (counts(result), result.errors) == ({"hit": 20}, 0)
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("rate", [None, 500.0])
 def test_the_worker_is_woken_for_the_whole_of_deep_replies(rate: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces: list[bytes] = []

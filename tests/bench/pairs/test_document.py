@@ -13,6 +13,8 @@ from kvref_bench.pairs.cpus import Split
 from kvref_bench.pairs.measure import Measured, Settings
 from kvref_bench.pairs.rows import rows
 
+pytestmark = pytest.mark.programs
+
 ROOT = Path(__file__).parents[3]
 RESULTS = sorted((ROOT / "bench" / "results").glob("pairs*.json"))
 BEGIN, END = document.markers("pairs")

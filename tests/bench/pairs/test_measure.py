@@ -67,7 +67,7 @@ def load(name: str, sessions: int = 4) -> Generated:
     return Generated(replace(of.work, sessions=sessions))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_measures_a_row(tmp_path: Path, where: Split) -> None:
     options = (
         "--rows mixed-memcached --pairs 2 --seconds 1 --warmup 0.1 --keys 2000 --json p.json --markdown p.md".split()
@@ -122,6 +122,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, options: list[str], word
     assert words in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_row_of_the_generator_is_measured_on_its_processors(where: Split) -> None:
     small = Row(
         "small", "get", Side("kvref-sqlite", load("get-8"), "four"), Side("kvref-sqlite", load("get-8", 2), "two"), 1.0
@@ -141,6 +142,7 @@ def test_a_row_of_the_generator_is_measured_on_its_processors(where: Split) -> N
     assert len([line for line in said if line.startswith("small: pair")]) == 2
 
 
+@pytest.mark.nightly
 def test_a_row_whose_peer_is_missing_is_left_out(where: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("kvref.targets.needs._SERVERS", str(tmp_path))
@@ -156,6 +158,7 @@ def test_a_row_whose_peer_is_missing_is_left_out(where: Split, tmp_path: Path, m
     assert "Left out: mixed-memcached: 'memcached' is not installed" in document.table(made)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -188,7 +191,7 @@ def spoil(server: Server, command: bytes) -> None:
         assert to.ask((command % key(table(FEW).keys, 7)).removesuffix(b"\r\n")) in {b"STORED", b"DELETED"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_over_mysql_is_one_server(clients: Clients, stack: ExitStack) -> None:
     with missing_skips():
         kvref, mysql, plugin = booted(stack, "kvref-mysql", "mysql", "plugin", clients=clients)

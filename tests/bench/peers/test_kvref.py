@@ -156,6 +156,7 @@ def test_rows_are_ordinary_rows_for_sql(peer: OpenPeer) -> None:
     assert sorted(found) == sorted((key.decode(), value.decode(), 0, 1, 0) for key, value in rows.rows(WORDS))
 
 
+@pytest.mark.nightly
 def test_over_innodb_each_gets_its_own_settings() -> None:
     with opened(PeerSpec(endpoint="kvref-mysql-8.0")) as peer:
         peer.prepare(WORDS)

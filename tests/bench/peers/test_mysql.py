@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvref_bench.peers import OpenPeer
     from kvref_bench.scenario.records import Table
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 
 def run(peer: OpenPeer, statement: str) -> list[tuple[object, ...]]:

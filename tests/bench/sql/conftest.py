@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from live import sql_server_or_skip
+from live import MYSQL_8, sql_server_or_skip
 
 from kvref_bench import peers
 from kvref_bench.load.work import Keys, Values
@@ -47,7 +47,7 @@ class Sut(NamedTuple):
             return list(cursor.fetchall())
 
 
-@pytest.fixture(scope="package", params=["mysql-8.0", "mariadb"])
+@pytest.fixture(scope="package", params=[MYSQL_8, "mariadb"])
 def booted(request: pytest.FixtureRequest) -> Iterator[Sut]:
     """Start each server once."""
     with sql_server_or_skip(request.param) as server, peers.open(PeerSpec(sql=server.dsn)) as peer:

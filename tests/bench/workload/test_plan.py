@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from live import missing_skips
+from live import missing_skips, nightly
 
 from kvref.targets import QUIET
 from kvref_bench import peers
@@ -42,7 +42,7 @@ ROUTES: list[tuple[Route, Protocol]] = [
 ]
 
 
-@pytest.fixture(scope="module", params=["memcached", "kvref-sqlite", "mysql-8.0-plugin"])
+@pytest.fixture(scope="module", params=["memcached", "kvref-sqlite", nightly("mysql-8.0-plugin")])
 def peer(request: pytest.FixtureRequest) -> Iterator[peers.OpenPeer]:
     with opened(request.param) as peer:
         yield peer
