@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -39,6 +40,17 @@ def test_a_row_that_is_over_is_none(database: SQLServer, served: Served) -> None
         for _ in range(3):
             assert ask(client, b"get over\r\n") == b"END\r\n"
             assert ask(client, b"get on\r\n") == b"VALUE on 7 1\r\nv\r\nEND\r\n"
+
+
+def test_a_row_is_over_when_its_second_begins(database: SQLServer, served: Served) -> None:
+    with served.connect() as client:
+        ask(client, b"get AA\r\n")
+        last = int(time.time()) + 2
+        sql(database, f"INSERT INTO test.demo_test VALUES ('brief', 'v', 7, 0, {last})")
+        assert ask(client, b"get brief\r\n") == b"VALUE brief 7 1\r\nv\r\nEND\r\n"
+        time.sleep(last - time.time() + 0.02)
+        assert ask(client, b"get brief\r\n") == b"END\r\n"
+        assert int(time.time()) == last, "the answer came too late to tell"
 
 
 def test_each_get_is_counted(served: Served) -> None:
