@@ -53,6 +53,19 @@ def tables(database: SQLServer) -> SQLServer:
     return database
 
 
+def inserting(database: SQLServer) -> int:
+    """Wait until the trigger of test.checked sleeps, and return the number of the connection that inserts."""
+    query = (
+        "SELECT id FROM information_schema.processlist"
+        " WHERE info LIKE 'DO SLEEP%%' OR (info LIKE 'INSERT%%' AND info NOT LIKE '%%processlist%%')"
+    )
+    deadline = time.monotonic() + 10
+    while len(found := sql(database, query)) != 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return int(found[0][0])
+
+
 def test_a_bad_row_among_good_ones(tables: SQLServer, served: Served) -> None:
     with Crowd(served, 20) as crowd:
         crowd.ask([b"get @@checked\r\n"] * 20)
@@ -90,7 +103,7 @@ def test_sql_inserts_the_row_meanwhile(tables: SQLServer, served: Served) -> Non
     with Crowd(served, 6) as crowd:
         crowd.ask([b"get @@checked\r\n"] * 6)
         crowd.send([put("s0", "slow"), put("s1", "x"), put("s2", "x"), put("s3", "x", "add"), b"get s0\r\n"])
-        time.sleep(0.25)  # the rows are looked up, and the first is being inserted
+        inserting(tables)  # the rows are looked up, and the first is being inserted
         sql(tables, "INSERT INTO test.checked VALUES ('s2', 'by SQL'), ('s3', 'by SQL')")
         replies = [answer(client) for client in crowd.clients[:4]]
     assert replies == [b"STORED\r\n"] * 3 + [b"NOT_STORED\r\n"]
@@ -102,12 +115,7 @@ def test_the_common_connection_is_killed_in_the_middle(tables: SQLServer, served
     with Crowd(served, 8) as crowd:
         crowd.ask([b"get @@checked\r\n"] * 8)
         crowd.send([put(f"m{who}", "slow" if who == 4 else "x") for who in range(8)])
-        time.sleep(0.25)
-        ((number,),) = sql(
-            tables,
-            "SELECT id FROM information_schema.processlist"
-            " WHERE info LIKE 'DO SLEEP%%' OR (info LIKE 'INSERT%%' AND info NOT LIKE '%%processlist%%')",
-        )
+        number = inserting(tables)
         sql(tables, f"KILL {number}")
         assert [answer(client) for client in crowd.clients] == [b"STORED\r\n"] * 8
     assert sql(tables, "SELECT COUNT(*) FROM test.checked WHERE k LIKE 'm%%'") == [(8,)]

@@ -23,6 +23,7 @@ from kvref.server.server import DRAIN_SECONDS
 
 CLIENTS = 6
 AT_ONCE = 20  # commands of one write
+BEFORE_STOP = 10 * AT_ONCE  # commands of each client that are answered before the server is stopped
 MANY = 6000  # that take more than a turn
 NEVER_IDLE = ("--set", "innodb_api_bk_commit_interval=1000")
 BATCHES = ("--set", "daemon_memcached_w_batch_size=1000000", *NEVER_IDLE)
@@ -69,7 +70,10 @@ def stop_under_load(served: Served, number: signal.Signals) -> list[Writer]:
     writers = [Writer(served, f"w{each}") for each in range(CLIENTS)]
     for each in writers:
         each.start()
-    time.sleep(0.4)
+    deadline = time.monotonic() + 20
+    while any(each.acknowledged < BEFORE_STOP for each in writers):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
     served.process.send_signal(number)
     assert served.process.wait(timeout=20) == 0
     for each in writers:
