@@ -25,10 +25,10 @@ from kvref.semantics.values import (
 )
 from kvref.wire import commands as c
 from kvref.wire.numbers import low_32_signed
-from kvref.wire.replies import ClientError, Number, ServerError, Status
+from kvref.wire.replies import ClientError, Fault, Number, ServerError, Status
 
-NOT_COUNTED: Final = "failed to store item"
-NON_NUMERIC: Final = "cannot increment or decrement non-numeric value"
+NOT_COUNTED: Final = ServerError("failed to store item", Fault.NOT_STORED)
+NON_NUMERIC: Final = ClientError("cannot increment or decrement non-numeric value", Fault.NOT_A_NUMBER)
 # A stored text of this many bytes or more is no number to the plugin, whatever it holds (arith-042, arith-050).
 LONGEST_NUMBER: Final = 126
 _TOP: Final = 1 << 64
@@ -58,7 +58,7 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> Steps:
         if unfit:
             if session.rules.answers_missing_key and command.initial is not None:
                 session.next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
-            return ServerError(NOT_COUNTED)  # incr and decr notice a key that is no number
+            return NOT_COUNTED  # incr and decr notice a key that is no number
         return Status.NOT_FOUND if command.initial is None else (yield from _created(session, command, *target, now))
     if session.is_another(row.cas, command.cas):
         return Status.EXISTS
@@ -71,7 +71,7 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> Steps:
         new.key = session.looked_up(mapping, target[1])
     cause = yield Update(mapping, row.key, new, session.rules.clears_unmapped)
     if cause is not None and not session.rules.answers_refused_sum:
-        return ServerError(cause if session.rules.refusal_is_error else NOT_COUNTED)
+        return ServerError(cause) if session.rules.refusal_is_error else NOT_COUNTED
     return Number(result)
 
 
@@ -88,7 +88,7 @@ def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: byt
     reply = yield from write(session, mapping, key, new, now, undivided=True)  # more:bin-215
     if reply is Status.STORED or (reply is Status.NOT_STORED and session.rules.answers_refused_sum):
         return Number(command.initial)
-    return ServerError(NOT_COUNTED) if reply is Status.NOT_STORED else reply
+    return NOT_COUNTED if reply is Status.NOT_STORED else reply
 
 
 def _column_used(session: Session, mapping: Mapping, row: Row) -> int:
@@ -103,7 +103,7 @@ def _number(session: Session, mapping: Mapping, row: Row, index: int) -> Steps:
     text = join_value(row.values, session.shared.directory.separator).strip(b" \t\n\v\f\r")
     if len(text) <= LONGEST_NUMBER and text.isdigit() and text.isascii() and int(text) < _TOP:
         return int(text)
-    raise RefusedError(ClientError(NON_NUMERIC))
+    raise RefusedError(NON_NUMERIC)
 
 
 def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> Steps:
@@ -114,7 +114,7 @@ def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> Steps:
         return 0
     text = to_bytes(cell)
     if len(text) > LONGEST_NUMBER:
-        raise RefusedError(ClientError(NON_NUMERIC))
+        raise RefusedError(NON_NUMERIC)
     behind = mapping.behind[index]
     if behind and _OPEN_ENDED.fullmatch(text):
         cells: tuple[Cell, ...] = yield ReadAlong(mapping, row.key, behind)
@@ -124,7 +124,7 @@ def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> Steps:
         return number % _TOP
     if session.rules.saturates:
         return _TOP - 1
-    raise RefusedError(ClientError(NON_NUMERIC))
+    raise RefusedError(NON_NUMERIC)
 
 
 def _in_record(column: Column, cell: Cell) -> bytes:
@@ -155,7 +155,7 @@ def _written(session: Session, mapping: Mapping, result: int, index: int) -> tup
     elif column.kind is not Kind.INTEGER and not session.rules.cuts_results and too_wide(column, text.decode()):
         raise RefusedError(ServerError(f"{result} is too wide for column {column.name} ({column.width})"))
     elif column.exact and len(text) != column.width:
-        raise RefusedError(ServerError(NOT_COUNTED))  # seen for FLOAT and DOUBLE; 5.6 answers an uninitialised number
+        raise RefusedError(NOT_COUNTED)  # seen for FLOAT and DOUBLE; 5.6 answers an uninitialised number
     else:
         cell = value_cell(column, text, session.rules)
     return only_column(mapping, index, cell)
@@ -164,5 +164,5 @@ def _written(session: Session, mapping: Mapping, result: int, index: int) -> tup
 def _digits_as_integer(column: Column, digits: bytes) -> int:
     # 5.6 stores the digits where the bytes of the integer belong; as many of them, or nothing (more:several-024).
     if len(digits) != len(stored_integer(column, 0)):
-        raise RefusedError(ClientError(NON_NUMERIC))  # an uninitialised number is never imitated (col-050)
+        raise RefusedError(NON_NUMERIC)  # an uninitialised number is never imitated (col-050)
     return int.from_bytes(digits, "little")

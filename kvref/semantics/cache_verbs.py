@@ -11,9 +11,9 @@ from kvref.semantics.cache import Cache, Entry, Key
 from kvref.semantics.rules import Rules
 from kvref.semantics.store import APPENDING, OVER
 from kvref.wire import commands as c
-from kvref.wire.replies import ClientError, Number, Reply, ServerError, Status
+from kvref.wire.replies import Fault, Number, Reply, ServerError, Status
 
-NO_ROOM: Final = "out of memory storing object"
+NO_ROOM: Final = ServerError("out of memory storing object", Fault.OUT_OF_MEMORY)
 _TOP: Final = 1 << 64
 _NUMBER: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
 
@@ -38,7 +38,7 @@ def store(cache: Cache, rules: Rules, key: Key, command: c.Store, now: int) -> R
     else:
         flags, data, expiry = found.flags, _joined(rules, command, found.data), found.expiry
     entry = Entry(flags, data, next(cache.numbers), expiry, now)
-    return Status.STORED if cache.put(key, entry) else ServerError(NO_ROOM)
+    return Status.STORED if cache.put(key, entry) else NO_ROOM
 
 
 def arithmetic(cache: Cache, rules: Rules, key: Key, command: c.Arithmetic, now: int) -> Reply:
@@ -52,7 +52,7 @@ def arithmetic(cache: Cache, rules: Rules, key: Key, command: c.Arithmetic, now:
         return Number(command.initial)
     number = _number(rules, found.data)
     if number is None:
-        return ClientError(NON_NUMERIC)
+        return NON_NUMERIC
     result = (number + command.delta) % _TOP if command.increment else max(0, number - command.delta)
     data = b"%d" % result
     if rules.cache_ends_sums:

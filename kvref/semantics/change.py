@@ -8,9 +8,9 @@ from kvref.semantics.ports import Clear, Commit, Remove, RollBack, Steps
 from kvref.semantics.session import Session
 from kvref.semantics.store import refused_by_table
 from kvref.wire import commands as c
-from kvref.wire.replies import ClientError, Line, ServerError, Status
+from kvref.wire.replies import ClientError, Fault, Line, ServerError, Status
 
-NOT_FLUSHED: Final = "failed to flush cache"
+NOT_FLUSHED: Final = ServerError("failed to flush cache", Fault.NOT_FLUSHED)
 
 
 def delete(session: Session, command: c.Delete, now: int) -> Steps:
@@ -56,7 +56,7 @@ def flush_all(session: Session, command: c.FlushAll, _now: int) -> Steps:
     else:
         yield RollBack()
     if cause is not None:
-        return ServerError(cause if session.rules.refusal_is_error else NOT_FLUSHED)
+        return ServerError(cause) if session.rules.refusal_is_error else NOT_FLUSHED
     session.flushed = True
     return Status.OK
 

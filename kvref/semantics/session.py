@@ -20,6 +20,7 @@ from kvref.semantics.marks import Marks
 from kvref.semantics.pending import Pending
 from kvref.semantics.ports import (
     Cell,
+    DeadlockError,
     LoadMapping,
     LockWaitError,
     Lookup,
@@ -32,7 +33,7 @@ from kvref.semantics.rules import Rules
 from kvref.semantics.stats import Counters
 from kvref.semantics.values import RefusedError, join_value, key_cell
 from kvref.semantics.vbuckets import VBuckets
-from kvref.wire.replies import ClientError, Item, Reply, ServerError, Status
+from kvref.wire.replies import ClientError, Fault, Item, Reply, ServerError, Status
 
 
 class UnfitError(Exception):
@@ -42,6 +43,11 @@ class UnfitError(Exception):
 LOCK_WAIT: Final = "lock wait timeout"
 # The plugin has no limit here; this one keeps one client from taking the memory of all.
 MAX_REPLY: Final = 64 << 20
+
+
+def conflict(lost: TransactionLostError) -> Fault | None:
+    """Return the fault of a lost transaction: a deadlock is one that the same request may avoid later."""
+    return Fault.CONFLICT if isinstance(lost, DeadlockError) else None
 
 
 @dataclass(slots=True)
@@ -257,15 +263,16 @@ class Session:
         Returns:
             OK, or the cause; then the batch is lost, unless it is still open.
         """
+        fault = None
         try:
             reason = yield from self.batch.commit()
         except TransactionLostError as lost:
-            reason = self.batch.lost(str(lost))
+            reason, fault = self.batch.lost(str(lost)), conflict(lost)
         except LockWaitError:
-            reason = LOCK_WAIT
+            reason, fault = LOCK_WAIT, Fault.CONFLICT
         except StoreError as error:
             reason = str(error)
-        return Status.OK if reason is None else ServerError(reason)
+        return Status.OK if reason is None else ServerError(reason, fault)
 
     def check_reply(self, size: int) -> None:
         """Bound what one get can make the server keep.

@@ -23,7 +23,7 @@ from kvref.semantics.values import (
     wrapped,
 )
 from kvref.wire import commands as c
-from kvref.wire.replies import ClientError, Reply, ServerError, Status
+from kvref.wire.replies import ClientError, Fault, Reply, ServerError, Status
 
 APPENDING: Final = ("append", "prepend")
 # Stored for a time that has passed already: every integer column holds this second, and every reader of the table,
@@ -38,7 +38,8 @@ def store(session: Session, command: c.Store, now: int) -> Steps:
         RefusedError: key, value or time do not fit and the profile refuses rather than cuts.
     """
     if session.rules.first_store_opens_default and session.start() and session.default and session.default.fault:
-        return ServerError("out of memory storing object")  # innodb_allocate opens a mapping before `@@` is read
+        # innodb_allocate opens a mapping before `@@` is read.
+        return ServerError("out of memory storing object", Fault.OUT_OF_MEMORY)
     target = yield from session.resolve(command.word, switches=True)
     if isinstance(target, Status):
         return target
@@ -155,7 +156,7 @@ def _appended(session: Session, mapping: Mapping, command: c.Store, found: Row) 
     old = join_value(found.values, separator) if rules.append_joined else to_bytes(found.values[index])
     data = old + command.data if command.verb == "append" else command.data + old
     if rules.bounds_append and len(data) > session.shared.item_size_max:
-        raise RefusedError(ServerError(TOO_LARGE))
+        raise RefusedError(TOO_LARGE)
     if rules.append_joined:
         return split_value(mapping, data, separator, rules)
     # innodb_api_link: one column is written, the others become NULL; a number takes no text behind it (type-109).

@@ -8,9 +8,9 @@ from typing import Final
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell
 from kvref.semantics.rules import Rules
-from kvref.wire.replies import ClientError, Reply, ServerError, Status
+from kvref.wire.replies import ClientError, Fault, Reply, ServerError, Status
 
-TOO_LARGE: Final = "object too large for cache"
+TOO_LARGE: Final = ServerError("object too large for cache", Fault.TOO_LARGE)
 _LEADING: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _DECIMAL: Final = re.compile(rb"[+-]?[0-9]{1,25}")
@@ -94,7 +94,7 @@ def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
         raise RefusedError(Status.NOT_STORED)
     if too_wide(column, cell):
         if not rules.cuts_values:
-            raise RefusedError(ServerError(TOO_LARGE))
+            raise RefusedError(TOO_LARGE)
         return _cut(column, cell)
     return cell
 

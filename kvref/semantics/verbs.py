@@ -8,15 +8,15 @@ from kvref.errors import StoreError
 from kvref.semantics import arithmetic, change, meta, retrieve, store, touch
 from kvref.semantics.access import UNLIMITED
 from kvref.semantics.policies import Policy
-from kvref.semantics.ports import DeadlockError, LockWaitError, RollBack, Steps, TransactionLostError
-from kvref.semantics.session import LOCK_WAIT, Session, UnfitError
+from kvref.semantics.ports import LockWaitError, RollBack, Steps, TransactionLostError
+from kvref.semantics.session import LOCK_WAIT, Session, UnfitError, conflict
 from kvref.semantics.stats import report
 from kvref.semantics.through import Verb, through
 from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
 from kvref.wire import replies as r
 
-_TEMPORARY: Final = r.ServerError("temporary failure")
+_TEMPORARY: Final = r.ServerError("temporary failure", r.Fault.UNFIT_TABLE)
 _STOPS: Final = (RefusedError, UnfitError, LockWaitError, TransactionLostError, StoreError)
 _VERBS: Final[dict[type, Verb]] = {
     c.Get: retrieve.get,
@@ -84,20 +84,27 @@ def _stopped(session: Session, command: c.Command, stop: Exception) -> Steps:
         case UnfitError():
             return _error(session, command, str(stop), told=rules.unfit_table_is_error, delete=_TEMPORARY)
         case LockWaitError():
-            return _error(session, command, LOCK_WAIT, told=rules.lock_wait_is_error)
+            return _error(session, command, LOCK_WAIT, told=rules.lock_wait_is_error, fault=r.Fault.CONFLICT)
         case TransactionLostError():
             batch.writing = False
             text = batch.lost(str(stop))
-            told = rules.lock_wait_is_error or not isinstance(stop, DeadlockError)
-            return _error(session, command, text, told=told)
+            fault = conflict(stop)
+            told = rules.lock_wait_is_error or fault is None
+            return _error(session, command, text, told=told, fault=fault)
         case _:
             return r.ServerError(str(stop))
 
 
 def _error(
-    session: Session, command: c.Command, text: str, *, told: bool, delete: r.Reply = r.Status.NOT_FOUND
+    session: Session,
+    command: c.Command,
+    text: str,
+    *,
+    told: bool,
+    delete: r.Reply = r.Status.NOT_FOUND,
+    fault: r.Fault | None = None,
 ) -> r.Reply:
-    return r.ServerError(text) if told else _failed(session, command, delete)
+    return r.ServerError(text, fault) if told else _failed(session, command, delete)
 
 
 def _settled(session: Session, command: c.Command, reply: r.Reply) -> Steps:
@@ -123,9 +130,9 @@ def _failed(session: Session, command: c.Command, delete: r.Reply) -> r.Reply:
         case c.Get():
             return r.Items([], command.with_cas)  # a row that is there is missed (iso-031)
         case c.FlushAll():
-            return r.ServerError(change.NOT_FLUSHED) if session.rules.flush_tells_failure else r.Status.OK
+            return change.NOT_FLUSHED if session.rules.flush_tells_failure else r.Status.OK
         case _:
-            return r.ServerError(arithmetic.NOT_COUNTED)
+            return arithmetic.NOT_COUNTED
 
 
 def _without_rows(session: Session, command: c.Command) -> r.Reply:

@@ -188,7 +188,7 @@ class Connection(ConnectionState):
         self._shortcut = self._ways = None
         self._carry_out()
         waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
-        waits = waits or self._command is not None or bool(self._commit.lost) or self._gate is not None
+        waits = waits or self._command is not None or self._commit.lost is not None or self._gate is not None
         if not waits and self._host.wire_rules.plain_ways and self._parser.between_commands:
             self._shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
             self._ways = self._host.driver.plain_ways(self._session, self._host.wire_rules)
@@ -209,9 +209,9 @@ class Connection(ConnectionState):
             if command is None:
                 self._ending = self._parser.closed or self._eof or self._last
                 break
-            if self._commit.lost:
-                lost, self._commit.lost = self._commit.lost, ""
-                self._answer(command, ServerError(lost))
+            if self._commit.lost is not None:
+                lost, self._commit.lost = self._commit.lost, None
+                self._answer(command, lost)
                 continue
             begin = partial(execute, self._session, command, int(time.time()))
             reply = self._host.driver.run(self._transaction, begin, self._resume)

@@ -33,7 +33,7 @@ class OwnCommit:
         self.quiet_since = self._loop.time()
         self._since: tuple[int, float] | None = None  # number of the open batch, loop time of its first answer
         self.running = False
-        self.lost = ""  # why it failed: told in the place of the next answer
+        self.lost: ServerError | None = None  # why it failed: told in the place of the next answer
 
     @property
     def batch_since(self) -> float | None:
@@ -62,7 +62,7 @@ class OwnCommit:
         if isinstance(reply, ServerError):
             _log.error("a batch could not be committed in the background: %s", reply.text)
             if not self._session.batch.open:
-                self.lost = reply.text
+                self.lost = reply
         elif (number := self._host.driver.unsettled) is not None:
             self._host.driver.when_settled(number, self._settled)
         self._done()
@@ -70,4 +70,4 @@ class OwnCommit:
     def _settled(self, lost: str) -> None:
         if lost:
             _log.error("a batch committed in the background is lost: %s", lost)
-            self.lost = lost
+            self.lost = ServerError(lost)

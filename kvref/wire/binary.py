@@ -54,18 +54,17 @@ TEXTS: Final = {
     NOT_SUPPORTED: b"Not supported",
     TEMPORARY: b"Temporary failure",
 }
-# What the daemon says in text where it has these statuses here (process_arithmetic_command, complete_update_ascii).
+# Statuses of failures (process_arithmetic_command, complete_update_bin); the texts of these replies are the statuses'.
 _STATUSES: Final = {
-    "cannot increment or decrement non-numeric value": NOT_A_NUMBER,
-    "failed to store item": NOT_STORED,
-    "failed to flush cache": INVALID,
-    "object too large for cache": TOO_LARGE,
-    "out of memory storing object": OUT_OF_MEMORY,
-    "temporary failure": TEMPORARY,
+    r.Fault.NOT_A_NUMBER: NOT_A_NUMBER,
+    r.Fault.NOT_STORED: NOT_STORED,
+    r.Fault.NOT_FLUSHED: INVALID,
+    r.Fault.TOO_LARGE: TOO_LARGE,
+    r.Fault.OUT_OF_MEMORY: OUT_OF_MEMORY,
+    r.Fault.UNFIT_TABLE: TEMPORARY,
 }
 # complete_update_bin: what these two are refused for has a status of its own (set-004, set-005).
 _NOT_STORED: Final = {"add": EXISTS, "replace": NOT_FOUND}
-_RETRY: Final = ("lock wait timeout", "deadlock")  # kvref's own: the same request may succeed later
 # Opcodes of the daemon's own engine, which answers them beside the tables (op-009, op-010, more:bin-211).
 _SCRUB: Final = 0xF0
 _VBUCKET: Final = {0x83: "set", 0x84: "get", 0x85: "delete"}
@@ -278,12 +277,12 @@ def _line(command: c.Command, frame: c.Frame, reply: r.Line) -> bytes:
 
 
 def _failed(command: c.Command, frame: c.Frame, reply: r.ClientError | r.ServerError, cas: int) -> bytes:
-    status = _STATUSES.get(reply.text)
     if isinstance(command, c.Stats):
         return _error(frame, NOT_FOUND)
+    status = None if reply.fault is None else _STATUSES.get(reply.fault)
     if status is None:
-        fault = TEMPORARY if reply.text.startswith(_RETRY) else INTERNAL
-        status = INVALID if isinstance(reply, r.ClientError) else fault
+        failed = TEMPORARY if reply.fault is r.Fault.CONFLICT else INTERNAL
+        status = INVALID if isinstance(reply, r.ClientError) else failed
         return reply_frame(frame, status, data=reply.text.encode())
     if status == NOT_STORED and isinstance(command, c.Arithmetic):
         return reply_frame(frame, status, data=TEXTS[status], cas=cas)  # the number was taken before (more:bin-206)

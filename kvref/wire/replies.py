@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, auto
 
 
 class Status(Enum):
@@ -62,18 +62,35 @@ class Number:
     value: int
 
 
+class Fault(Enum):
+    """Why a command failed, where the binary protocol has a status of its own for the reason."""
+
+    NOT_A_NUMBER = auto()
+    NOT_STORED = auto()
+    NOT_FLUSHED = auto()
+    TOO_LARGE = auto()
+    OUT_OF_MEMORY = auto()
+    UNFIT_TABLE = auto()  # the table no longer fits its mapping
+    CONFLICT = auto()  # another transaction was in the way: the same request may succeed later
+
+
 @dataclass(slots=True)
 class ClientError:
-    """The request cannot be carried out as sent; `text` names the value and the fix."""
+    """The request cannot be carried out as sent; `text` names the value and the fix.
+
+    Only `fault` decides the status of a binary reply: a text may be the database's, where anybody may have written it.
+    """
 
     text: str
+    fault: Fault | None = None
 
 
 @dataclass(slots=True)
 class ServerError:
-    """The server or its database failed; `text` names the cause."""
+    """The server or its database failed; `text` names the cause, `fault` is as of `ClientError`."""
 
     text: str
+    fault: Fault | None = None
 
 
 @dataclass(slots=True)

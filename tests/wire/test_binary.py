@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kvref import profiles
 from kvref.wire import commands as c
 from kvref.wire.binary import BinaryParser, encode
-from kvref.wire.replies import ClientError, Closed, Item, Items, Number, Reply, ServerError, StatRows, Status
+from kvref.wire.replies import ClientError, Closed, Fault, Item, Items, Number, Reply, ServerError, StatRows, Status
 from kvref.wire.rules import WireRules, wire_rules
 
 LIMIT = 1 << 20
@@ -177,6 +177,37 @@ MISS = Items([], with_cas=True)
 NOT_FOUND = b"Not found"
 
 
+STORE = c.Store("set", b"k", 0, 0, b"", frame=made(SET))
+FAULTS = {
+    Fault.NOT_A_NUMBER: 0x06,
+    Fault.NOT_STORED: 0x05,
+    Fault.NOT_FLUSHED: 0x04,
+    Fault.TOO_LARGE: 0x03,
+    Fault.OUT_OF_MEMORY: 0x82,
+    Fault.UNFIT_TABLE: 0x86,
+    Fault.CONFLICT: 0x86,
+}
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_each_fault_has_its_status(fault: Fault) -> None:
+    assert STORE.frame is not None
+    assert encode(STORE, STORE.frame, ServerError("any text", fault), 0)[6:8] == bytes([0, FAULTS[fault]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "object too large for cache", "failed to store item", "failed to flush cache", "temporary failure",
+        "out of memory storing object", "cannot increment or decrement non-numeric value", "lock wait timeout", "deadlock",
+    ],
+)  # fmt: skip
+def test_no_text_chooses_a_status(text: str) -> None:
+    assert STORE.frame is not None
+    assert encode(STORE, STORE.frame, ServerError(text), 0) == reply(SET, 0x84, data=text.encode())
+    assert encode(STORE, STORE.frame, ClientError(text), 0) == reply(SET, 0x04, data=text.encode())
+
+
 @pytest.mark.parametrize(
     ("command", "answer", "expected"),
     [
@@ -194,14 +225,14 @@ NOT_FOUND = b"Not found"
         (c.Store("replace", b"k", 0, 0, b"", frame=made(3)), Status.NOT_STORED, reply(3, 1, data=NOT_FOUND)),
         (c.Store("cas", b"k", 0, 0, b"", 1, frame=made(3)), Status.EXISTS, reply(3, 2, data=b"Data exists for key")),
         (c.Delete(b"k", frame=made(4)), Status.DELETED, reply(4)),
-        (c.Delete(b"k", frame=made(4)), ServerError("temporary failure"), reply(4, 4, data=b"Invalid arguments")),
+        (c.Delete(b"k", frame=made(4)), ServerError("gone", Fault.UNFIT_TABLE), reply(4, 4, data=b"Invalid arguments")),
         (c.Arithmetic(True, b"k", 1, frame=made(5)), Number(258), reply(5, data=b"\0" * 6 + b"\1\2", cas=77)),  # noqa: FBT003
         (
             c.Arithmetic(True, b"k", 1, frame=made(5)),  # noqa: FBT003
-            ClientError("cannot increment or decrement non-numeric value"),
+            ClientError("no number", Fault.NOT_A_NUMBER),
             reply(5, 6, data=b"Non-numeric server-side value for incr or decr"),
         ),
-        (c.FlushAll(frame=made(8)), ServerError("lock wait timeout"), reply(8, 0x86, data=b"lock wait timeout")),
+        (c.FlushAll(frame=made(8)), ServerError("in use", Fault.CONFLICT), reply(8, 0x86, data=b"in use")),
         (c.FlushAll(frame=made(8)), ServerError("disk full"), reply(8, 0x84, data=b"disk full")),
         (c.FlushAll(5, frame=made(8)), ClientError("send 0"), reply(8, 4, data=b"send 0")),
         (c.Stats([], frame=made(STAT)), StatRows([("pid", "1")]), reply(STAT, key=b"pid", data=b"1") + reply(STAT)),
