@@ -206,6 +206,18 @@ def closes_on_http_only() -> None:
     put_fact("text.foreign_protocols", "close-on-http")
 
 
+@breaks("KV-CONN-030")
+def goes_on_behind_quit() -> None:
+    """`quit` with a word behind it is an unknown command."""
+    put_fact("text.quit_words", "error")
+
+
+@breaks("KV-CONN-031")
+def takes_bad_levels_for_unknown_commands() -> None:
+    """`verbosity` with a level that is no number answers ERROR."""
+    put_fact("text.bad_verbosity", "error")
+
+
 @breaks("KV-CONN-028")
 def closes_on_any_line_that_ends_in_http() -> None:
     """A get of a key that begins with `HTTP/` closes the connection."""

@@ -146,7 +146,9 @@ def _verbosity(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     if noreply and len(words) == 2:
         return c.Refused(ERROR, noreply=rules.lone_noreply_silent)
-    return c.Refused(ERROR, noreply) if numbers.unsigned(words[1]) is None else c.Verbosity(noreply)
+    if numbers.unsigned(words[1]) is None:
+        return c.Refused(BAD_FORMAT if rules.names_bad_verbosity else ERROR, noreply)
+    return c.Verbosity(noreply)
 
 
 def _stats(words: list[bytes], _rules: WireRules) -> Parsed:
@@ -157,8 +159,8 @@ def _version(words: list[bytes], rules: WireRules) -> Parsed:
     return c.Version() if len(words) == 1 or rules.version_words_ignored else c.Refused(ERROR)
 
 
-def _quit(_words: list[bytes], _rules: WireRules) -> Parsed:
-    return c.Quit()
+def _quit(words: list[bytes], rules: WireRules) -> Parsed:
+    return c.Quit() if len(words) == 1 or rules.quit_words_ignored else c.Refused(ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ _VERBS: Final = {
     b"stats": _Verb(1, _MANY, _stats),
     b"version": _Verb(1, _MANY, _version),
     b"verbosity": _Verb(2, 3, _verbosity),
-    b"quit": _Verb(1, 1, _quit),
+    b"quit": _Verb(1, _MANY, _quit),
 }
 # What memcached 1.6 has and the plugin never had.
 _BEYOND: Final = {

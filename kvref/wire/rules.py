@@ -21,6 +21,8 @@ class WireRules:
         nul_ends_line: a NUL byte drops the rest of the line instead of refusing it (`text.nul`).
         lone_noreply_silent: `verbosity noreply` is not answered (`text.lone_noreply`).
         version_words_ignored: `version` may have words behind it (`text.version_words`).
+        quit_words_ignored: `quit` may have words behind it (`text.quit_words`).
+        names_bad_verbosity: a level that is no number is CLIENT_ERROR (`text.bad_verbosity`).
         closes_on_http: an HTTP request line closes the connection (`text.foreign_protocols`).
         closes_on_foreign: so do the first bytes of TLS, SSH, RESP and PROXY.
         wide_length: low-32-bits, error or error-from-2-31 (`text.wide_length`).
@@ -46,6 +48,8 @@ class WireRules:
     nul_ends_line: bool
     lone_noreply_silent: bool
     version_words_ignored: bool
+    quit_words_ignored: bool
+    names_bad_verbosity: bool
     closes_on_http: bool
     closes_on_foreign: bool
     wide_length: str
@@ -103,6 +107,8 @@ def wire_rules(
         nul_ends_line=profile["text.nul"] == "ends-line",
         lone_noreply_silent=profile["text.lone_noreply"] == "silent",
         version_words_ignored=profile["text.version_words"] == "ignored",
+        quit_words_ignored=profile["text.quit_words"] == "ignored",
+        names_bad_verbosity=profile["text.bad_verbosity"] == "bad-format",
         closes_on_http=profile["text.foreign_protocols"] != "answered",
         closes_on_foreign=profile["text.foreign_protocols"] == "close",
         wide_length=str(profile["text.wide_length"]),

@@ -169,6 +169,23 @@ ABOUT = (
         say("version noreply\r\n", "VERSION <text>\r\n"),
     ),
     case("quit-with-a-word", "KV-CONN-026", SET, say("quit x\r\n", "ERROR\r\n"), THERE),
+    *(
+        case(f"quit-{name}-closes", "KV-CONN-030", SET, say(f"quit {words}\r\nget {{k}}\r\n", "", closes=True))
+        for name, words in (("word", "foo"), ("words", "foo bar"), ("noreply", "noreply"))
+    ),
+    *(
+        case(
+            f"verbosity-{name}",
+            requirement,
+            say("verbosity invalid\r\nverbosity -1\r\nverbosity 1x\r\n", answer * 3),
+            say("verbosity invalid noreply\r\n", ""),
+            say("verbosity 1\r\n", "OK\r\n"),
+        )
+        for name, requirement, answer in (
+            ("bad-level", "KV-CONN-031", "CLIENT_ERROR bad command line format\r\n"),
+            ("bad-level-unknown", "KV-CONN-032", "ERROR\r\n"),
+        )
+    ),
     case(
         "no-noreply-for-other-verbs",
         "KV-CONN-019",
