@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kvref import profiles
+from kvref.printable import printable
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.link import BINARY_ANSWER, Link, version_line
 from kvref_conformance.probe import EVERY, Features
@@ -38,7 +39,7 @@ class Endpoint:
     @property
     def version(self) -> str:
         """Return what the endpoint says behind VERSION."""
-        return self.sentinel.decode("latin-1").removeprefix("VERSION ").strip()
+        return _version(self.sentinel)
 
     @property
     def where(self) -> str:
@@ -101,10 +102,15 @@ def _recognise(place: tuple[str, int], sentinel: bytes) -> tuple[str, str]:
     with Link(place, sentinel) as link:
         answer = link.ask((b"bind kvc-no-such-mapping\r\n",)).data
     if answer not in {b"NOT_FOUND\r\n", b"SUCCEED\r\n"}:
-        said = f"answers {answer[:40].decode('latin-1').strip()}" if answer else "is not answered"
+        words = printable(answer[:40].decode("latin-1").strip())
+        said = f"answers {words}" if answer else "is not answered"
         return "memcached", f"`bind` {said}: no mappings"
-    version = sentinel.decode("latin-1").removeprefix("VERSION ").strip()
+    version = _version(sentinel)
     for pattern, name in PLUGIN_VERSIONS:
         if pattern.match(version):
             return name, f"it has `bind` and says VERSION {version}"
     return "kvref", f"it has `bind` and says VERSION {version}, no release of the C plugin"
+
+
+def _version(line: bytes) -> str:
+    return printable(line.decode("latin-1").removeprefix("VERSION ").strip())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
+from kvref.printable import printable
 from kvref_conformance import hooks, options, selection, verdict
 from kvref_conformance.cases import CHAPTERS
 from kvref_conformance.errors import CannotJudge, CaseFailed, SuiteError
@@ -107,7 +108,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         run = session.config.stash[RUN]
         console = Console(highlight=False)
         for line in run.header_lines():
-            console.print(line, markup=False, soft_wrap=True)
+            console.print(printable(line), markup=False, soft_wrap=True)
         run.watch = Watch(console, Counter(chapter_of(item) for item in session.items))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import tomlkit
 
+from kvref.printable import printable
 from kvref_conformance.case import By, Say, innermost
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode
@@ -134,12 +135,12 @@ def as_toml(profile: str, version: str, features: Features) -> str:
     document = tomlkit.document()
     document.add(tomlkit.comment("What an endpoint is judged as: kvref conform HOST:PORT --profile THIS-FILE"))
     document.add("profile", profile)
-    document.add(tomlkit.comment(f"asked of VERSION {version}; false: cases that need it are not run"))
+    document.add(tomlkit.comment(f"asked of VERSION {printable(version)}; false: cases that need it are not run"))
     table = tomlkit.table()
     for name, there in features.there.items():
         item = tomlkit.item(there)
         if not there:
-            item.comment(features.refused.get(name, "frozen"))
+            item.comment(printable(features.refused.get(name, "frozen")))
         table.add(name, item)
     document.add("features", table)
     return tomlkit.dumps(document)

@@ -12,6 +12,7 @@ import click
 import kvref
 from kvref.compiled import is_compiled
 from kvref.errors import KvrefError
+from kvref.printable import printable
 
 # Command -> module; a module defines a click command named `command` and may need packages that another does not.
 COMMANDS = {
@@ -73,7 +74,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except KvrefError as error:
-            raise _CouldNotError(str(error)) from error
+            raise _CouldNotError(printable(str(error), keep="\n")) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

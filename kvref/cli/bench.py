@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 
 from kvref.errors import KvrefError
+from kvref.printable import printable
 from kvref_bench import benchmark, judged, link, scenario, specs, summary
 from kvref_bench.display import Screen, duration
 from kvref_bench.experiment import STOPPED
@@ -133,9 +134,9 @@ def _show(outcome: Outcome, as_json: bool) -> None:
         return
     _print(summary.table(measured))
     for each in info["servers"]:
-        click.echo(f"{each['name']} ({each['version']}): {each['judged']}{judged.fix(each)}")
+        click.echo(printable(f"{each['name']} ({each['version']}): {each['judged']}{judged.fix(each)}"))
     for text in (*info["warnings"], *info["notes"]):
-        click.echo(text)
+        click.echo(printable(text))
     click.echo(f"run: {outcome.folder}")
 
 

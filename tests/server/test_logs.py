@@ -20,7 +20,8 @@ from database import database_or_skip, kvref, sql
 from live import MYSQL_8
 from serving import Served, ask, command, serving
 
-from kvref.server.operations.logs import MOST, PERIOD, Bound, escaped
+from kvref.printable import printable
+from kvref.server.operations.logs import MOST, PERIOD, Bound
 from kvref.targets.ports import free_port
 
 SECRET = "hidden-from-all"  # of nobody, and never shown
@@ -149,7 +150,7 @@ def test_warnings_of_one_kind_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     [("plain ü €", "plain ü €"), ("a\nb\r\x1b[1m", r"a\nb\r\x1b[1m"), ("\u2028\x85\ud800", r"\u2028\x85\ud800")],
 )
 def test_what_is_escaped(text: str, shown: str) -> None:
-    assert escaped(text) == shown
+    assert printable(text) == shown
 
 
 def test_levels(tmp_path: Path) -> None:

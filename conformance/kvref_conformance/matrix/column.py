@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref.printable import printable
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.report.header import FORMAT
 from kvref_conformance.verdict import NOT_RUN, SUITE_ERROR
@@ -146,9 +147,9 @@ def read(path: Path, name: str = "") -> Column:
         own = file.resolve().parent.name if file.name.startswith("report.jsonl") else file.name.split(".")[0]
         return Column(
             name or own,
-            header,
+            {key: printable(value) if isinstance(value, str) else value for key, value in header.items()},
             {outcome.case: outcome for outcome in outcomes},
-            tuple(footer["complaints"]),
+            tuple(map(printable, footer["complaints"])),
             footer["exit_code"],
         )
     except KeyError as error:
@@ -162,19 +163,20 @@ def _split(word: str) -> tuple[str, str]:
 
 def _outcome(line: Mapping[str, Any]) -> Outcome:
     return Outcome(
-        line["case"],
-        line["chapter"],
+        printable(line["case"]),
+        printable(line["chapter"]),
         tuple(line["requirements"]),
         OLD.get(line["verdict"], line["verdict"]),
-        line["reason"],
+        printable(line["reason"]),
         line["duration"],
-        line.get("text", ""),
+        printable(line.get("text", ""), keep="\n"),
         tuple(map(_step, line.get("conversation", ()))),
     )
 
 
 def _step(exchange: Mapping[str, Any]) -> Step:
     on, sent, got, note = (exchange[name] for name in ("on", "sent", "got", "note"))
+    note = printable(note)
     if "written" not in exchange:
         return Step(on, sent, got, note, None)
     template, fits = exchange["written"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from kvref.printable import printable
 from kvref_conformance.conversation import shown
 from kvref_conformance.matrix.grid import VERDICTS_DIFFER, changes
 from kvref_conformance.verdict import BROKEN, DISABLED, NOT_RUN, SUITE_ERROR, UNSUPPORTED
@@ -23,11 +26,14 @@ def summary(grid: Grid) -> str:
     """Return what a pull request shows: the endpoints counted, what fails, and where verdicts differ."""
     words = grid.words()
     lines = ["## kvref conformance", "", *_table(("endpoint", "judged", *words), _counts(grid, words)), ""]
-    lines += [f"- **{column.name}**: {complaint}" for column in grid.columns for complaint in column.complaints]
+    lines += [
+        f"- **{column.name}**: {_inline(complaint)}" for column in grid.columns for complaint in column.complaints
+    ]
     for column in grid.columns:
         broken = [o for o in column.outcomes.values() if o.verdict in BROKEN | {SUITE_ERROR}]
         for outcome in broken:
-            lines += ["", f"**{outcome.case}** {outcome.verdict} on {column.name}", "", *fenced([outcome.text])]
+            head = f"**{_inline(outcome.case)}** {outcome.verdict} on {column.name}"
+            lines += ["", head, "", *fenced(outcome.text.splitlines())]
     differing = [row for row in grid.rows if row.parts == VERDICTS_DIFFER]
     if differing:
         title = f"Verdicts differ in {len(differing)} of {len(grid.rows)} requirements"
@@ -43,7 +49,7 @@ def upgrade(grid: Grid) -> str:
     A requirement is listed where a case was answered otherwise, or where it does not apply to one of the two.
     """
     lines = [f"# From {' to '.join(column.name for column in grid.columns)}", ""]
-    lines += [f"* {column.name}: {column.about()}" for column in grid.columns]
+    lines += [f"* {column.name}: {_inline(column.about())}" for column in grid.columns]
     for before, after in pairwise(grid.columns):
         lines += _pair(grid, before, after)
     return "\n".join(lines) + "\n"
@@ -100,7 +106,7 @@ def _answer(step: Step) -> str:
 def _counts(grid: Grid, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for column in grid.columns:
         totals = grid.totals(column.name)
-        yield (column.name, column.about(), *(str(totals[word] or "") for word in words))
+        yield (column.name, _inline(column.about()), *(str(totals[word] or "") for word in words))
 
 
 def _verdicts(row: Row) -> tuple[str, ...]:
@@ -112,7 +118,15 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in made]
 
 
+def _inline(text: str) -> str:
+    """Return text of an endpoint or a file as text of Markdown: no tag, link or code."""
+    return re.sub(r"([\\`*\[\]])", r"\\\1", escape(printable(text), quote=False))
+
+
 def fenced(lines: Iterable[str]) -> list[str]:
-    """Return lines as a block of text."""
+    """Return lines as a block of text, which no line of it ends."""
     # Tildes: conversations have backquotes in SQL.
-    return ["~~~~text", *lines, "~~~~"]
+    kept = [printable(line) for line in lines]
+    runs = [len(found[1]) for line in kept if (found := re.match(r" {0,3}(~+)", line))]
+    fence = "~" * max([4, *(run + 1 for run in runs)])
+    return [f"{fence}text", *kept, fence]

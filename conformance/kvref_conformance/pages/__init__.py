@@ -7,6 +7,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from kvref.printable import printable
 from kvref_conformance.conversation import shown
 
 
@@ -20,10 +21,16 @@ def environment(package: str) -> Environment:
         loader=PackageLoader("kvref_conformance", package),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_finalize,
         trim_blocks=False,
     )
     made.filters["shown"] = shown
     return made
+
+
+def _finalize(value: object) -> object:
+    """Return what a page shows of a value: text of endpoints and files without control characters."""
+    return printable(value, keep="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def inside(package: str) -> dict[str, Markup]:

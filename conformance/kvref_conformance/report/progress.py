@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from kvref.printable import printable
 from kvref_conformance.report.table import chapter_table
 from kvref_conformance.verdict import BROKEN, SUITE_ERROR, counted
 
@@ -43,7 +44,7 @@ class Watch:
             self._console.print(f"{verdict.chapter}: {counted(tally.totals(verdict.chapter))}", highlight=False)
         if verdict.verdict in BROKEN | {SUITE_ERROR}:
             self._console.print(f"\n[red]{verdict.verdict}[/red]", highlight=False)
-            self._console.print(verdict.text, markup=False, highlight=False, soft_wrap=True)
+            self._console.print(printable(verdict.text, keep="\n"), markup=False, highlight=False, soft_wrap=True)
 
     def close(self) -> None:
         """Take the bar away."""
@@ -54,4 +55,4 @@ class Watch:
         """Print the table by chapter and closing lines."""
         self._console.print(chapter_table(tally))
         for line in lines:
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+            self._console.print(printable(line), markup=False, highlight=False, soft_wrap=True)

@@ -16,6 +16,8 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from kvref.printable import printable
+
 _log = logging.getLogger("kvref.metrics")
 
 SECONDS: Final = 5.0  # for a whole exchange
@@ -86,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/healthz":
             trouble = self.server.trouble()
             status = HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK
-            line = "".join(each if each.isprintable() else " " for each in trouble or "ok")
+            line = printable(" ".join((trouble or "ok").split()))
             self._reply(status, f"{line}\n".encode(), _TEXT)
         else:
             self._reply(HTTPStatus.NOT_FOUND, b"there are /metrics and /healthz\n", _TEXT)

@@ -12,6 +12,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from kvref.printable import printable
+
 FORMATS: Final = ("text", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
 # Warnings of one kind in one period; what is served, and reports of it, are the operator's own doing.
@@ -33,11 +35,6 @@ def set_up(form: str, level: str) -> None:
     if level != "debug":
         handler.addFilter(Bound())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
-
-
-def escaped(text: str) -> str:
-    """Return text as one line that a terminal shows: what a client has sent makes no line of its own."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 class Bound(logging.Filter):
@@ -64,11 +61,11 @@ class Bound(logging.Filter):
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        lines = [f"kvref: {escaped(record.getMessage())}"]
+        lines = [f"kvref: {printable(record.getMessage())}"]
         if (left_out := getattr(record, "left_out", 0)) > 0:
             lines[0] += f" ({left_out} more of these were left out)"
         # Indented, so that no text in it looks like a line of the log.
-        lines += [f"  {escaped(line)}" for line in _trace(self, record).splitlines()]
+        lines += [f"  {printable(line)}" for line in _trace(self, record).splitlines()]
         return "\n".join(lines)
 
 
