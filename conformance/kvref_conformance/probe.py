@@ -45,6 +45,12 @@ REQUESTS: Final[Mapping[str, bytes]] = {
     "verbosity": b"verbosity 0\r\n",
     "bind": f"bind {KEY}\r\n".encode(),
 }
+# Features that a profile may be without, and the fact that says so.
+FACTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("touch", "gat", "meta"), "verbs.beyond_plugin"),
+    "bind": "mapping.supported",
+}
+REFUSAL: Final = "ERROR\r\n"
 WORDS: Final[Mapping[str, str]] = {
     "gets": "cas", "cas": "cas", "touch": "touch", "gat": "gat", "gats": "gat", "flush_all": "flush_all",
     "stats": "stats", "verbosity": "verbosity", "bind": "bind",
@@ -121,7 +127,11 @@ def probe(address: tuple[str, int], sentinel: bytes, *, flushes: bool) -> Featur
 
 
 def needed(case: Case, profile: Profile) -> set[str]:
-    """Return the features that a case needs: those of its verbs, unless a refusal is allowed.
+    """Return the features that a case needs: those of its verbs that the profile has.
+
+    A malformed request of a verb needs the verb although its answer is ERROR: an endpoint that refuses every request of
+    it shows nothing. A verb is not needed where ERROR is one of several allowed answers, or where the profile is
+    without it, so that ERROR is what is demanded.
 
     Args:
         case: of the suite.
@@ -189,19 +199,21 @@ def _needed(step: Step, profile: Profile) -> Iterator[str]:
     if isinstance(step, Say | Asks) and step.binary:
         yield "binary"
     elif isinstance(step, Asks):
-        yield from _of_words(step.request)
+        yield from _of_words(step.request, profile)
     elif isinstance(step, Say):
         texts = step.allow.of(profile) if isinstance(step.allow, By) else step.allow
-        if not any("ERROR\r\n" in text for text in texts):
-            yield from _of_words("".join(step.pieces))
+        refusals = sum(text.startswith(REFUSAL) for text in texts)
+        if refusals in (0, len(texts)):
+            yield from _of_words("".join(step.pieces), profile)
         if any(_requests(piece) > 1 for piece in step.pieces):
             yield "pipelining"
 
 
-def _of_words(text: str) -> Iterator[str]:
+def _of_words(text: str, profile: Profile) -> Iterator[str]:
     for found in VERB.finditer(text):
-        if found[1] in WORDS:
-            yield WORDS[found[1]]
+        name = WORDS.get(found[1])
+        if name is not None and (name not in FACTS or profile.flag(FACTS[name])):
+            yield name
 
 
 def _requests(piece: str) -> int:

@@ -20,7 +20,10 @@ MEMCACHED = profiles.load("memcached")
         ([say("get {k}\r\n", "END\r\n")], set()),
         ([say("gets {k}\r\n", "END\r\n")], {"cas"}),
         ([say("touch {k} 0\r\n", "NOT_FOUND\r\n")], {"touch"}),
-        ([say("touch {k} 0\r\n", "ERROR\r\n")], set()),
+        ([say("touch {k} 0\r\n", ("ERROR\r\n", "NOT_FOUND\r\n"))], set()),
+        ([say("touch {k}\r\n", "ERROR\r\n")], {"touch"}),
+        ([say("ms {k} 1\r\nxyz\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n")], {"meta", "pipelining"}),
+        ([say("bind {k}\r\n", "ERROR\r\n")], set()),
         ([say("mg {k}\r\n", "EN\r\n")], {"meta"}),
         ([ask("noop", "noop ok")], {"binary"}),
         ([say("get {k}\r\nget {k}\r\n", "END\r\nEND\r\n")], {"pipelining"}),
@@ -30,6 +33,25 @@ MEMCACHED = profiles.load("memcached")
 )
 def test_a_case_needs_the_features_of_its_verbs(steps: list[object], features: set[str]) -> None:
     assert needed(case("x", "KV-CORE-001", *steps), MEMCACHED) == features  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("request_", ["touch {k} 0", "gat 0 {k}", "gats 0 {k}", "mg {k}", "ms {k} 1"])
+def test_a_refusal_of_a_verb_that_the_profile_is_without_needs_nothing(request_: str) -> None:
+    refused = case("x", "KV-CORE-066", say(f"{request_}\r\n", "ERROR\r\n"))
+    assert needed(refused, profiles.load("mysql-8.0")) == set()
+    assert len(needed(refused, MEMCACHED)) == 1
+
+
+def test_a_case_of_requests_that_are_refused_needs_their_verb() -> None:
+    words = {"get-without-key": set(), "gets-without-key": {"cas"}, "ms-no-word": {"meta"}, "ms-data-end-q": {"meta"}}
+    words |= {
+        "ms-data-end": {"meta"},
+        "ms-long-key-memcached": {"meta"},
+        "touch-words-1": {"touch"},
+        "gat-alone": {"gat"},
+    }
+    cases = {each.id: each for each in all_cases()}
+    assert {name: needed(cases[name], MEMCACHED) - {"pipelining"} for name in words} == words
 
 
 def test_every_feature_is_needed_by_a_case_of_the_suite() -> None:

@@ -40,8 +40,8 @@ CASES = (
         "KV-CORE-044",
         say("get\r\n", "ERROR\r\n"),
         say("get \r\n", "ERROR\r\n"),
-        say("gets\r\n", "ERROR\r\n"),
     ),
+    case("gets-without-key", "KV-CORE-044", say("gets\r\n", "ERROR\r\n")),
     *(
         case(
             f"key-bytes-{name}",
