@@ -46,6 +46,7 @@ def _judged(spec: PeerSpec, folder: Path, progress: Progress) -> PeerSpec:
     for option in ("sql", "reload", "restart"):
         value = getattr(spec, option)
         asked += [f"--{option}={value}"] if value is not None else []
+    asked += ["--allow-destructive"] if spec.allow_destructive else []
     progress.step(f"{name}: kvref conform, which takes some minutes")
     # A process of its own: pytest and what it imports stay out of the process that measures.
     command = [sys.executable, "-m", "kvref", "conform", *asked, f"--report={report}"]

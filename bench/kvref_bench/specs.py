@@ -23,7 +23,7 @@ _NAMED: Final = re.compile(r"([A-Za-z0-9][\w.+-]*)=(.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of each option, as given."""
+    """The words of each option, as given; `allow_destructive` counts for all servers."""
 
     endpoints: Sequence[str] = ()
     targets: Sequence[str] = ()
@@ -31,6 +31,7 @@ class Words:
     reload: Sequence[str] = ()
     restart: Sequence[str] = ()
     report: Sequence[str] = ()
+    allow_destructive: bool = False
 
 
 def read(words: Words) -> tuple[PeerSpec, ...]:
@@ -60,7 +61,7 @@ def read(words: Words) -> tuple[PeerSpec, ...]:
             specs = _belonging(specs, option, word)
     for each in specs:
         _check(each)
-    return tuple(specs)
+    return tuple(replace(each, allow_destructive=words.allow_destructive) for each in specs)
 
 
 def _with_sql(specs: list[PeerSpec], words: Words) -> list[PeerSpec]:

@@ -67,6 +67,7 @@ def command() -> None:
 @_server("reload", "COMMAND", "Shell command that makes an endpoint read its configuration tables again.")
 @_server("restart", "COMMAND", "Shell command that starts it again with the settings behind it, NAME=VALUE words.")
 @_server("report", "DIR", "Conformance report of a server, made by `kvref conform --report DIR`.")
+@click.option("--allow-destructive", is_flag=True, help="The run may delete items and mappings that an endpoint holds.")
 @_scale
 @_overrides
 @click.option("--out", metavar="DIR", default="kvref-runs", show_default=True, help="Where the run's folder is made.")
@@ -92,6 +93,7 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
         reload=options["reload"],
         restart=options["restart"],
         report=options["report"],
+        allow_destructive=options["allow_destructive"],
     )
     servers = specs.read(words)
     workers = _workers(options)

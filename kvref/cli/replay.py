@@ -21,6 +21,7 @@ from kvref import profiles, targets
 from kvref.cli.conform import judge
 from kvref.cli.kvref_stage import EMBEDDED, open_kvref
 from kvref.errors import KvrefError
+from kvref.storage.dsn import without_password
 from kvref.targets import catalogue
 from kvref_conformance import script, transcripts
 from kvref_conformance.errors import CannotJudge, SuiteError
@@ -55,6 +56,7 @@ _ADDRESS: Final = re.compile(r"(\S+):(\d+)")
 @click.option("--profile", "chosen", multiple=True, type=click.Choice(PROFILES), help="kvref's; by default both.")
 @click.option("--target", metavar="NAME", help="Instead, private instances of a plugin target or of kvref over InnoDB.")
 @click.option("--sql", metavar="DSN", help="MySQL behind HOST:PORT: ALL its databases are dropped, again and again.")
+@click.option("--allow-destructive", is_flag=True, help="Needed with HOST:PORT: its databases are dropped.")
 @click.option("--reload", metavar="COMMAND", help="As of `kvref conform`, for a failure.")
 @click.option("--restart", metavar="COMMAND", help="As of `kvref conform`, for a failure.")
 @click.option("--json", "file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON too.")
@@ -76,7 +78,9 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
         context.exit(max(_failure(each, address, options) for each in failures))
     try:
         scripts = [each for each in _scripts(words, options["sets"]) if _fits(each, options["only"])]
-        jobs = _jobs(scripts, addresses, **{name: options[name] for name in ("chosen", "target", "sql")})
+        jobs = _jobs(
+            scripts, addresses, **{name: options[name] for name in ("chosen", "target", "sql", "allow_destructive")}
+        )
     except (CannotJudge, SuiteError) as error:
         raise KvrefError(str(error)) from error
     if options["sampled"]:
@@ -99,7 +103,7 @@ def _failure(file: str, address: str | None, options: dict[str, Any]) -> int:
         profile = script.read(path).profile
     except CannotJudge as error:
         raise KvrefError(str(error)) from error
-    given = {name: options[name] for name in ("sql", "reload", "restart")}
+    given = {name: options[name] for name in ("sql", "reload", "restart", "allow_destructive")}
     return judge(address, options["target"], {**given, "profile": profile, "replay": str(path), "level": "quirk"})
 
 
@@ -126,7 +130,13 @@ def _fits(script: Script, glob: str) -> bool:
 
 
 def _jobs(
-    scripts: Sequence[Script], addresses: Sequence[str], *, chosen: Sequence[str], target: str | None, sql: str | None
+    scripts: Sequence[Script],
+    addresses: Sequence[str],
+    *,
+    chosen: Sequence[str],
+    target: str | None,
+    sql: str | None,
+    allow_destructive: bool,
 ) -> list[Job]:
     if bool(addresses) != (sql is not None) or len(addresses) > 1:
         raise KvrefError("a running endpoint is one HOST:PORT and --sql with the MySQL server behind it")
@@ -136,6 +146,8 @@ def _jobs(
             "give one of HOST:PORT, --target and --profile (and --profile to a target of kvref over InnoDB)"
         )
     if addresses and sql is not None:
+        if not allow_destructive:
+            raise KvrefError(f"all databases of {without_password(sql)} would be dropped: give --allow-destructive")
         host, port = addresses[0].rsplit(":", 1)
         return [_running(RunningPlugin((host, int(port)), sql), scripts)]
     if target is not None and over_sql:

@@ -36,6 +36,11 @@ def test_words_with_a_name_belong_to_the_server_of_that_name() -> None:
     assert read(words) == (PeerSpec(ONE, "a", report=REPORT), PeerSpec(OTHER, "b", DSN, restart="B=2 ./again"))
 
 
+def test_destruction_is_allowed_for_every_server_or_none() -> None:
+    words = Words(["a=" + ONE, "b=" + OTHER], allow_destructive=True)
+    assert read(words) == (PeerSpec(ONE, "a", allow_destructive=True), PeerSpec(OTHER, "b", allow_destructive=True))
+
+
 def test_a_database_by_itself_is_a_server() -> None:
     assert read(Words(sql=[DSN])) == (PeerSpec(None, "", DSN),)
     assert read(Words(targets=["memcached"], sql=["rows=" + DSN])) == (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -124,6 +125,23 @@ def test_a_run_as_json_and_what_is_made_of_it(tmp_path: Path) -> None:
     compared = bench("compare", f"{found['folder']}:ours:{first}", f"{found['folder']}:ours:{second}", "--json")
     assert compared.returncode in {0, 2}
     assert "Traceback" not in compared.stderr
+
+
+def test_an_endpoint_that_holds_items_is_not_measured_unless_the_user_allows_it(tmp_path: Path) -> None:
+    words = ["random-user-capacity", "--scale=small", *QUICK, f"--out={tmp_path}"]
+    with target_or_skip("memcached") as target:
+        address = target.memcached()
+        with socket.create_connection((target.host, target.port)) as link, link.makefile("rb") as replies:
+            link.sendall(b"set mine 0 0 1\r\n1\r\n")
+            assert replies.readline() == b"STORED\r\n"
+            refused = bench("run", *words, "--endpoint", address)
+            assert refused.returncode == 2
+            assert "the endpoint holds 1 items, and flush_all would delete them" in refused.stderr
+            assert not list(tmp_path.iterdir())
+            link.sendall(b"get mine\r\n")
+            assert replies.readline() == b"VALUE mine 0 1\r\n"
+        allowed = bench("run", *words, "--endpoint", address, "--allow-destructive")
+        assert allowed.returncode == 0, allowed.stderr
 
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:

@@ -120,7 +120,11 @@ def test_kill_and_reload(replay: Run, tmp_path: Path) -> None:
         (["core:map-001", "--only", "verb-*"], "nothing to replay"),
         (["127.0.0.1:11211"], "--sql"),
         (["--target", "mysql-8.0-plugin", "--profile", "mysql-8.0"], "give one of"),
-        (["127.0.0.1:1", "--sql", "sqlite:///x"], "mysql://"),
+        (["127.0.0.1:1", "--sql", "sqlite:///x", "--allow-destructive"], "mysql://"),
+        (
+            ["127.0.0.1:1", "--sql", "mysql://root:secret@h/"],
+            "all databases of mysql://root:…@h/ would be dropped: give --allow-destructive",
+        ),
     ],
 )
 def test_what_cannot_be_tried_exits_2(replay: Run, arguments: list[str], complaint: str) -> None:
@@ -171,5 +175,5 @@ def test_samples_replay_on_the_live_plugins(replay: Run) -> None:
 def test_conversation_replays_on_a_plugin_that_somebody_else_runs(replay: Run, tmp_path: Path) -> None:
     with target_or_skip("mysql-8.0-plugin") as target:
         assert target.sql is not None
-        done = replay(file_of(tmp_path, CONVERSATION), target.address, "--sql", target.sql)
+        done = replay(file_of(tmp_path, CONVERSATION), target.address, "--sql", target.sql, "--allow-destructive")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -109,6 +109,14 @@ class MySQLTables:
             row = containers_row(table)
             cursor.execute(f"INSERT INTO {CONTAINERS} VALUES ({', '.join(['%s'] * len(row))})", row)
 
+    def replaced(self, table: Table) -> str | None:
+        """See `Tables`."""
+        rows = self.query(
+            f"SELECT db_schema, db_table FROM {CONTAINERS} WHERE name = %s AND db_schema <> %s",
+            (table.mapping, DATABASE),
+        )
+        return f"{rows[0][0]}.{rows[0][1]}" if rows else None
+
     def delimiter(self) -> str:
         """See `Tables`."""
         rows = self.query("SELECT value FROM innodb_memcache.config_options WHERE name = 'table_map_delimiter'")

@@ -35,6 +35,7 @@ class OpenPeer:
 
     address: HOST:PORT of the memcached protocol, None for SQL alone.
     tables_dsn: of the tables behind, with its password; None for native memcached.
+    _spared: whether a mapping of another schema with the name of the benchmark's must stay.
     """
 
     address: str | None
@@ -44,6 +45,7 @@ class OpenPeer:
     _starter: Starter
     _reload: Callable[[], None] | None
     _progress: Progress
+    _spared: bool = False
     _table: Table | None = field(default=None)
     _running: dict[str, int] | None = None
 
@@ -129,6 +131,11 @@ class OpenPeer:
         plugin = tables if isinstance(tables, MySQLTables) and tables.has_plugin() else None
         if self._reload is None and plugin is None:
             raise BenchError(f"{self._known.name}: give --reload COMMAND, which makes it read its tables again")
+        if self._spared and (theirs := tables.replaced(table)) is not None:
+            raise BenchError(
+                f"{self._known.name}: the mapping {table.mapping} is of {theirs}, and the benchmark would replace it:"
+                " --set table.mapping=NAME, or give --allow-destructive"
+            )
         if plugin is not None:
             plugin.unload_plugin()
         try:

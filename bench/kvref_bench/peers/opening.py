@@ -115,7 +115,20 @@ def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
     if spec.reload is not None:
         reload = partial(settings.run_command, "--reload", spec.reload)
     known = _known(spec, spec.name, address, spec.sql)
-    return OpenPeer(address, spec.sql, known, tables, starter, reload, progress)
+    spared = not spec.allow_destructive
+    if spared and address is not None and known.kind == "memcached":
+        _require_empty(address, known.name)
+    return OpenPeer(address, spec.sql, known, tables, starter, reload, progress, spared)
+
+
+def _require_empty(address: str, name: str) -> None:
+    """Refuse to flush what an endpoint holds: raises BenchError unless `stats` counts no items."""
+    items = wire.stats(address).get("curr_items")
+    if items != "0":
+        holds = "`stats` does not count items" if items is None else f"the endpoint holds {items} items"
+        raise BenchError(
+            f"{name}: {holds}, and flush_all would delete them: measure an empty one, or give --allow-destructive"
+        )
 
 
 def _tables(dsn: str | None) -> Tables | None:

@@ -23,6 +23,7 @@ class PeerSpec:
         words; a target does that itself.
     report: folder of a report of `kvref conform` on this endpoint.
     options: further options of a target's server.
+    allow_destructive: whether items and mappings that are not the benchmark's may be deleted. A target's are always.
     """
 
     endpoint: str | None = None
@@ -32,3 +33,4 @@ class PeerSpec:
     restart: str | None = None
     report: Path | None = None
     options: tuple[str, ...] = ()
+    allow_destructive: bool = False

@@ -77,6 +77,13 @@ class SQLiteTables:
             row = containers_row(table)
             connection.execute(f"INSERT INTO containers VALUES ({', '.join('?' * len(row))})", row)
 
+    def replaced(self, table: Table) -> str | None:
+        """See `Tables`."""
+        asked = "SELECT db_schema, db_table FROM containers WHERE name = ? AND db_schema <> ?"
+        with self._open("read `containers`") as connection:
+            rows = connection.execute(asked, (table.mapping, DATABASE)).fetchall()
+        return f"{rows[0][0]}.{rows[0][1]}" if rows else None
+
     def delimiter(self) -> str:
         """See `Tables`."""
         with self._open("read `config_options`") as connection:

@@ -23,6 +23,9 @@ class Tables(Protocol):
     def map(self, table: Table) -> None:
         """Make the row in `containers`, the only one of the benchmark's database. Raises BenchError."""
 
+    def replaced(self, table: Table) -> str | None:
+        """Return SCHEMA.TABLE of the mapping to another schema that `map` would replace, or None. Raises BenchError."""
+
     def delimiter(self) -> str:
         """Give what stands between a mapping's name and a key."""
 

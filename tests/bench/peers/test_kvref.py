@@ -94,6 +94,21 @@ def test_an_endpoint_is_reloaded_by_the_command(peer: OpenPeer) -> None:
     assert told.done[-1] == ("rows of words", 300, 300)
 
 
+def test_a_mapping_to_a_table_of_others_stays_unless_the_user_allows_it(peer: OpenPeer) -> None:
+    path = str(peer.tables_dsn).removeprefix("sqlite:///")
+    table = replace(WORDS, mapping="theirs")
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("INSERT INTO containers SELECT 'theirs', 'test', 'shop', 'k', 'v', '0', '0', '0', 'PRIMARY'")
+    spec = given(peer, reload=f"kill -HUP {peer.peer.pid}")
+    with opened(spec) as same, pytest.raises(BenchError, match=r"theirs is of test\.shop, .* --allow-destructive"):
+        same.prepare(table)
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("SELECT db_table FROM containers WHERE name = 'theirs'").fetchall() == [("shop",)]
+    with opened(replace(spec, allow_destructive=True)) as same:
+        same.prepare(table)
+        assert values_of(same, table) == [value for _, value in rows.rows(table)]
+
+
 def test_an_endpoint_without_a_reload_or_a_dsn_has_no_table(peer: OpenPeer) -> None:
     with opened(given(peer)) as same, pytest.raises(BenchError, match="give --reload COMMAND"):
         same.prepare(WORDS)

@@ -90,7 +90,7 @@ def test_what_it_refuses_to_store_is_named(peer: OpenPeer) -> None:
 
 
 def test_as_an_address_it_is_known_too(peer: OpenPeer) -> None:
-    with opened(PeerSpec(endpoint=peer.address)) as same:
+    with opened(PeerSpec(endpoint=peer.address, allow_destructive=True)) as same:
         assert (same.peer.kind, same.peer.name, same.peer.pid) == (
             "memcached", f"memcached {peer.peer.version}", peer.peer.pid,
         )  # fmt: skip
@@ -115,3 +115,18 @@ def test_processes_are_found_where_they_listen(peer: OpenPeer) -> None:
     assert os.getpid() in processes.switches(os.getpid())
     assert processes.switches(2**22 + 1) == {}
     assert list(processes.readings({"server": 2**22 + 1})) == []
+
+
+def test_items_that_an_endpoint_holds_stay_unless_the_user_allows_it() -> None:
+    with opened(PeerSpec(endpoint="memcached")) as booted:
+        address = str(booted.address)
+        list(wire.load(address, None, [(b"mine", b"1")]))
+        with (
+            pytest.raises(BenchError, match=r"holds 1 items, and flush_all would delete them: .*--allow-destructive"),
+            opened(PeerSpec(endpoint=address)),
+        ):
+            pass
+        assert wire.get(address, b"mine") == b"1"
+        with opened(PeerSpec(endpoint=address, allow_destructive=True)) as same:
+            same.prepare(WORDS)
+        assert wire.get(address, b"mine") is None
