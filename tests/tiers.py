@@ -30,8 +30,10 @@ _running: list[str] = []  # the unit test that runs, if one does
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark unit tests, and run them last: tests of live servers take longest and begin first."""
+    """Mark what needs a browser as nightly, and unit tests; run these last: tests of live servers take longest and begin first."""
     for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker("nightly")
         if isinstance(item, pytest.Function) and _is_unit(item):
             item.add_marker("unit")
     items.sort(key=lambda item: item.get_closest_marker("unit") is not None)

@@ -419,11 +419,11 @@ def test_two_runs_on_one_server_are_the_same(tmp_path: Path) -> None:
     """Keys and cas numbers of a run are no difference, and answers of another server are."""
     suite = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
     suite += ["-p", "no:cacheprovider", "-q", "-k", "touch"]
-    with target_or_skip("memcached") as native, target_or_skip("kvref-sqlite") as ours:
-        for name, target in (("one", native), ("two", native), ("kvref", ours)):
+    with target_or_skip("memcached") as native, target_or_skip("yrmcds") as other:
+        for name, target in (("one", native), ("two", native), ("yrmcds", other)):
             command = [*suite, "--endpoint", target.address, "--report", str(tmp_path / name), "--profile", "memcached"]
             subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-    found = column.read_all(str(tmp_path / name) for name in ("one", "two", "kvref"))
+    found = column.read_all(str(tmp_path / name) for name in ("one", "two", "yrmcds"))
     alone = grid(found[:2])
     assert len(alone.rows) > 20
     assert {row.parts for row in alone.rows} == {SAME}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from live import target_or_skip
+from live import nightly, target_or_skip
 
 from kvref import profiles
 from kvref_conformance import endpoint, requirements
@@ -67,7 +67,7 @@ def test_every_feature_is_needed_by_a_case_of_the_suite() -> None:
         ("kvref-sqlite", set()),
         ("twemproxy-memcached", {"binary", "gat", "meta", "flush_all", "stats", "verbosity", "bind"}),
         ("yrmcds", {"gat", "meta", "bind"}),
-        ("nodecached", {"pipelining", "binary", "cas", "gat", "meta", "bind"}),
+        nightly("nodecached", {"pipelining", "binary", "cas", "gat", "meta", "bind"}),
     ],
 )
 def test_what_a_probe_finds(name: str, missing: set[str]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
-from live import missing_skips, target_or_skip
+from live import missing_skips, nightly, target_or_skip
 
 from kvref import targets
 from kvref.errors import TargetError
@@ -35,7 +35,9 @@ SERVERS = {
     "yrmcds": (["yrmcdsd"], "yrmcds version "),
     "nodecached": (["nodecached"], "nodecached-0.2.0"),
 }
-EVERY = pytest.mark.parametrize("name", SERVERS)
+# The database behind twemproxy needs Maven, nodecached Node.
+NIGHTLY = ("twemproxy", "nodecached")
+EVERY = pytest.mark.parametrize("name", [nightly(each) if each in NIGHTLY else each for each in SERVERS])
 
 
 def talk(address: str, *requests: bytes) -> list[bytes]:
@@ -127,6 +129,7 @@ def test_an_option_is_a_line_of_the_configuration_of_yrmcds() -> None:
         assert talk(target.memcached(), store) == [b"STORED\r\n"]
 
 
+@pytest.mark.nightly
 def test_an_option_reaches_nodecached() -> None:
     with target_or_skip("nodecached", ["--maxSizeMb=64"]) as target:
         assert b"STATS max_bytes 67108864\r\n" in talk(target.memcached(), b"stats\r\n")[0]
@@ -161,6 +164,7 @@ def test_the_end_of_the_server_behind_twemproxy_is_a_crash(state: Path, kvref_js
     assert ended(Path(up["folder"]), [up["pid"], behind["pid"]])
 
 
+@pytest.mark.nightly
 def test_nodecached_is_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KVREF_CACHE", str(tmp_path))
     with target_or_skip("nodecached") as target:
