@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from live import nightly
 
 FILE = Path(__file__).with_name("faults.toml")
 FULL = os.environ.get("KVREF_FAULT_LENGTH", "short") == "full"
@@ -90,8 +91,11 @@ def described() -> dict[str, dict[str, Any]]:
 
 
 def of(*names: str) -> pytest.MarkDecorator:
-    """Say which faults a test tries; it takes each as `fault`."""
-    return pytest.mark.parametrize("fault", names, indirect=True)
+    """Say which faults a test tries; it takes each as `fault`. MySQL 8.0 needs Maven, so its faults are nightly."""
+    needs_maven = {name for name, row in described().items() if row.get("store") == "mysql-8.0"}
+    return pytest.mark.parametrize(
+        "fault", [nightly(each) if each in needs_maven else each for each in names], indirect=True
+    )
 
 
 def append(found: dict[str, Any]) -> None:

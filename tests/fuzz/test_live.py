@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from live import missing_skips
+from live import missing_skips, nightly
 from serving import ask
 
 from fuzz.live import FaultError, Fuzz
@@ -23,7 +23,9 @@ FEWEST = 3_000
 
 @pytest.mark.live
 @pytest.mark.timeout(3600 if FULL else 120)
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+@pytest.mark.parametrize(
+    "run", [nightly(each) if each.database == "mysql-8.0" else each for each in RUNS], ids=lambda run: run.name
+)
 def test_any_messages(run: Run) -> None:
     with missing_skips():
         serving = run.serving()
