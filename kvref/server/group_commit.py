@@ -40,6 +40,7 @@ class GroupCommit:
         self._unsynced = False  # there is a commit that is not on its way there yet
         self._lost = ""  # why what was written is lost
         self._number = 0  # of the next commit
+        self._closed = False
 
     @property
     def unsettled(self) -> int | None:
@@ -82,8 +83,11 @@ class GroupCommit:
         self._lost = self._lost or cause
 
     def commit(self) -> None:
-        """Commit what is written and begin to bring it to the disk, unless the disk is busy: then that comes next."""
-        if self._syncing is not None:
+        """Commit what is written and begin to bring it to the disk, unless the disk is busy: then that comes next.
+
+        After `close`, what a connection still writes is neither committed nor acknowledged.
+        """
+        if self._syncing is not None or self._closed:
             return
         waiting, self._waiting = self._waiting, []
         self._number += 1
@@ -98,6 +102,7 @@ class GroupCommit:
 
     def close(self) -> None:
         """Commit what is open, and wait for the disk."""
+        self._closed = True
         self._disk.shutdown()
         self.commit_store()
         waiting = [*(self._syncing or []), *self._waiting]

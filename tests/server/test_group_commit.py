@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from desk import Desk
 from server.in_process import InProcess
+
+from kvref.server.group_commit import GroupCommit
 
 SET = b"set %b 0 0 1\r\n%b\r\n"
 SHOWN = b"VALUE %b 0 1\r\n%b\r\nEND\r\n"
@@ -122,3 +127,24 @@ def test_what_sql_writes_over_a_row_on_its_way_to_the_disk_is_shown(tmp_path: Pa
             assert await writer.ask(b"get a\r\n", 3) == SHOWN % (b"a", b"s")
 
     asyncio.run(play())
+
+
+def test_what_is_written_after_the_end_is_neither_committed_nor_acknowledged(
+    desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = desk()
+    settled: list[str] = []
+
+    async def write_after_the_end() -> None:
+        group = GroupCommit(endpoint.store, lambda failed: False, lambda: 0)
+        group.close()
+        with monkeypatch.context() as patch:
+            patch.setattr(endpoint.store, "commit", lambda: None)
+            assert endpoint.say(b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
+        group.when_settled(group.unsettled or 0, settled.append)
+        group.commit()
+        await asyncio.sleep(0)
+
+    asyncio.run(write_after_the_end())
+    assert settled == []
+    assert endpoint.rows("SELECT COUNT(*) FROM demo_test WHERE c1 = 'k'") == [(0,)]

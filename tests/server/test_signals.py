@@ -24,7 +24,7 @@ from kvref.server.server import DRAIN_SECONDS
 CLIENTS = 6
 AT_ONCE = 20  # commands of one write
 BEFORE_STOP = 10 * AT_ONCE  # commands of each client that are answered before the server is stopped
-MANY = 6000  # that take more than a turn
+MANY = 1500  # that take more than a turn
 NEVER_IDLE = ("--set", "innodb_api_bk_commit_interval=1000")
 BATCHES = ("--set", "daemon_memcached_w_batch_size=1000000", *NEVER_IDLE)
 CASES = {"single": (), "batches": BATCHES, "workers": ("--workers", "2")}
