@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from faulty import Kvref, judged, serving, stop_restarted
-from live import target_or_skip
+from live import nightly, target_or_skip
 
 from kvref import targets
 from kvref.mutants import CONTROL
@@ -38,6 +38,7 @@ def test_what_is_generated_over_sql_can_be_replayed(
             assert again.returncode == code, again.stdout
 
 
+@pytest.mark.nightly
 def test_a_generated_conversation_finds_a_crash(in_folder: Kvref, tmp_path: Path) -> None:
     """The machine ends the server, is given another each time, and shows what does it."""
     with serving("crash") as (address, again):
@@ -66,7 +67,7 @@ def test_a_generated_case_goes_on_after_what_it_found(in_folder: Kvref, tmp_path
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("name", ["memcached", "twemproxy-memcached"])
+@pytest.mark.parametrize("name", ["memcached", nightly("twemproxy-memcached")])
 def test_any_arguments(in_folder: Kvref, tmp_path: Path, name: str) -> None:
     """Memcached holds; twemproxy in front of it closes the connection where memcached says what is wrong."""
     with target_or_skip(name) as target:
@@ -81,7 +82,7 @@ def test_any_arguments(in_folder: Kvref, tmp_path: Path, name: str) -> None:
         assert {line["repeated"] for line in found.values()} == {"deterministic (5/5)"}
 
 
-@pytest.mark.parametrize("requirement", ["KV-SEQ-001", "KV-SEQ-005"])
+@pytest.mark.parametrize("requirement", ["KV-SEQ-001", nightly("KV-SEQ-005")])
 def test_an_endpoint_that_stays_away_is_one_crash(in_folder: Kvref, tmp_path: Path, requirement: str) -> None:
     """Without a restart a generated case ends with the conversation that ended the endpoint."""
     with serving("crash") as (address, _):

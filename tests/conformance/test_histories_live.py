@@ -40,6 +40,7 @@ def test_kvref_holds_histories(profile: str) -> None:
         assert [failure for number in range(20) if (failure := held.try_one(f"held {number}"))] == []
 
 
+@pytest.mark.nightly
 def test_another_profiles_answers_are_not_allowed_and_the_history_shrinks() -> None:
     """A failed write discards the batch in the plugin only."""
     with histories("kvref", "mysql-8.0", WRITES) as (_, held):

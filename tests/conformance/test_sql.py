@@ -152,7 +152,8 @@ def test_tables_and_mappings_are_made_and_taken_away(world: World) -> None:
     assert content(world) == before
 
 
-def test_a_shape_has_one_mapped_table_that_is_empty_at_each_use(world: World) -> None:
+def test_a_shape_has_one_mapped_table_that_is_empty_at_each_use(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvref_conformance.sql.world.SEEN_SECONDS", 0.1)
     before = content(world)
     world.create()
     shape = Shape("k VARCHAR(8) PRIMARY KEY, a INT, b INT", "a,b", flags="0", cas=None, expiry="0")

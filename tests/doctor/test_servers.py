@@ -113,6 +113,7 @@ def test_a_server_whose_rows_are_all_good(database: SQLServer) -> None:
     assert ["the server is MySQL 8.0.33" in note for note in notes] == [True] * (database.version == "8.0.33")
 
 
+@pytest.mark.nightly
 def test_a_dump_is_told_as_its_server(shop: SQLServer, mysqldump: Path, tmp_path: Path) -> None:
     here = record("--store", shop.dsn)
     dump = record(dumped(mysqldump, shop, tmp_path, "--databases", "innodb_memcache", "test", "shop"))
@@ -123,6 +124,7 @@ def test_a_dump_is_told_as_its_server(shop: SQLServer, mysqldump: Path, tmp_path
         assert [each["feature"] for each in one["findings"]] == [each["feature"] for each in other["findings"]]
 
 
+@pytest.mark.nightly
 def test_a_dump_of_the_configuration_only(shop: SQLServer, mysqldump: Path, tmp_path: Path) -> None:
     found = record(
         dumped(mysqldump, shop, tmp_path, "innodb_memcache", "containers", "config_options", "cache_policies")

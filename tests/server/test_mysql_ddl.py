@@ -63,7 +63,7 @@ def test_a_table_that_no_longer_fits_and_fits_again(database: SQLServer) -> None
 
 @pytest.mark.usefixtures("shop")
 def test_a_narrower_column_refuses_what_it_would_cut(database: SQLServer) -> None:
-    with serving(database.dsn) as served, served.connect() as client:
+    with serving(database.dsn, "--set", "oversized_set_removes=0") as served, served.connect() as client:
         assert ask(client, b"set @@shop.a 0 0 3\r\nabc\r\n") == STORED
         sql(database, "ALTER TABLE test.shop MODIFY v VARCHAR(3)")
         assert ask(client, b"set a 0 0 4\r\nabcd\r\n") == b"SERVER_ERROR object too large for cache\r\n"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 from database import database_or_skip, sql
+from live import MYSQL_8
 from proxy import PING, Proxy, proxy_to
 from server.at_once import Crowd, answer, put
 from serving import Served, ask, serving
@@ -22,7 +23,7 @@ from kvref.targets import SQLServer
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
 
-@pytest.fixture(scope="module", params=["mysql-8.0", "mysql-9.7", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mysql-9.7", "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param, ("--innodb-rollback-on-timeout=ON",)) as server:
         sql(server, "CREATE USER 'kv'@'%'", "GRANT ALL ON *.* TO 'kv'@'%'")

@@ -12,6 +12,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 from supply.locked import CI, ROOT
 
+pytestmark = pytest.mark.nightly
+
+
 PACKAGES = {"kvref": "", "conformance/kvref_conformance": "conformance/", "bench/kvref_bench": "bench/"}
 INFO = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
 EGG_INFO = {"PKG-INFO", "SOURCES.txt", "dependency_links.txt", "entry_points.txt", "requires.txt", "top_level.txt"}

@@ -11,6 +11,8 @@ from supply.locked import CI, ROOT
 
 from kvref.cli import main
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def recipe(monkeypatch: pytest.MonkeyPatch) -> ModuleType:

@@ -16,6 +16,9 @@ import serving
 from packaging.requirements import Requirement
 from supply.locked import ROOT, licences
 
+pytestmark = pytest.mark.nightly
+
+
 # What the dependencies of pyproject.toml bring along themselves.
 BROUGHT = {"markdown-it-py", "mdurl", "pygments"}
 NOT_REACHED = re.compile(r"No matching distribution|Connection|Max retries|Temporary failure")

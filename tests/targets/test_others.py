@@ -102,6 +102,7 @@ def test_two_at_once_do_not_meet(name: str) -> None:
         assert ended(each.folder, [each.pid])
 
 
+@pytest.mark.nightly
 def test_twemproxy_passes_on_what_the_plugin_answers() -> None:
     with target_or_skip("twemproxy") as target:
         demo = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"

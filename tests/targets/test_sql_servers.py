@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pymysql
 import pytest
-from live import sql_server_or_skip
+from live import MYSQL_8, sql_server_or_skip
 
 from kvref import targets
 from kvref.errors import TargetError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.live
 
 VERSIONS = {"mariadb": "MariaDB", "mysql-8.0": "8.0.33", "mysql-9.7": "9.7."}
-EVERY = pytest.mark.parametrize("name", VERSIONS)
+EVERY = pytest.mark.parametrize("name", [MYSQL_8, "mariadb", "mysql-9.7"])
 
 
 def rows(server: SQLServer, query: str) -> tuple[tuple[Any, ...], ...]:

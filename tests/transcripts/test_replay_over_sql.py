@@ -17,7 +17,7 @@ SAMPLE = (
     "core:map-001", "core:bind-001", "core:range-010", "core:verb-104", "core:verb-109", "core:default-020",
     "core:runtime-023", "core:runtime-027", "core:runtime-047", "columns:type-185", "columns:coll-011",
     "columns:cont-225", "columns:side-004", "columns:side-005", "columns:side-014", "columns:flush-004",
-    "columns:cas-004", "columns:idx-016", "more:clock-001", "more:life-011", "more:bound-018", "more:beside-003",
+    "columns:cas-004", "columns:idx-016", "more:clock-002", "more:life-011", "more:bound-018", "more:beside-003",
     "columns:flush-009", "columns:flush-011", "columns:side-044", "core:name-005", "more:index-012",
 )  # fmt: skip
 
