@@ -45,6 +45,8 @@ UNCOMMITTED: Final = Kind("set", "uncommitted")
 
 WRITES: Final = 10
 A_TICK: Final = 5
+# Bytes read of one line.
+_MAX_LINE: Final = 8192
 LONGEST: Final = 20.0  # seconds, besides three intervals: 5.6.14 takes 5 and up to one interval
 
 
@@ -183,7 +185,7 @@ class _Session:
     def _ask(self, request: bytes, wanted: bytes) -> None:
         try:
             self._socket.sendall(request)
-            reply = self._replies.readline()
+            reply = self._replies.readline(_MAX_LINE)
         except OSError as error:
             raise BenchError(f"{self._address}: no answer to {request[:60]!r}: {error}") from error
         if reply != wanted:

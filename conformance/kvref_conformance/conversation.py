@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql
 from kvref_conformance.errors import CaseFailed, SuiteError
 from kvref_conformance.frames import decode, encode
+from kvref_conformance.link import beyond
 from kvref_conformance.observers import DONE, REFUSED, Observers
 from kvref_conformance.repeat import slowed
 from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, Mark, Starts
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from kvref_conformance.template import Names
 
 POLL_SECONDS: Final = 0.05
+# Kept of an answer that is not allowed; an endpoint that is wrong in each case must not fill the judge's memory.
+MAX_WRONG_CHARACTERS: Final = 1 << 16
 ESCAPES: Final = {"\r": r"\r", "\n": r"\n", "\t": r"\t", "\\": r"\\"}
 
 
@@ -178,6 +181,7 @@ class Conversation:
         return self._compared(step.on, ("".join(step.pieces), "".join(sent)), step.allow, reply, _note(step, reply))
 
     def _send(self, link: Link, pieces: tuple[bytes, ...], step: Say) -> Reply:
+        link.allow(self._longest(step.allow))
         if step.quiet:
             return link.overhear(pieces)
         if step.closes:
@@ -192,8 +196,15 @@ class Conversation:
         allowed = tuple(self.names.render(text) for text in texts)
         got = self._text(on, reply.data)
         fits = None if note else next((text for text in texts if self.names.match(text, got)), None)
+        if fits is None and len(got) > MAX_WRONG_CHARACTERS:
+            got, rest = got[:MAX_WRONG_CHARACTERS], len(got) - MAX_WRONG_CHARACTERS
+            note = f"{note or 'wrong'}; {rest} more characters came"
         written = self.names.put_back(got) if fits is None else fits
         return Exchange(on, sent, allowed, got, note, fits is not None, (template, written))
+
+    def _longest(self, allow: tuple[str, ...] | By) -> int:
+        """Return the length of the longest answer that is allowed."""
+        return max((len(self.names.render(text)) for text in self._texts(allow)), default=0)
 
     def _texts(self, allow: tuple[str, ...] | By) -> tuple[str, ...]:
         return allow.of(self._endpoint.profile) if isinstance(allow, By) else allow
@@ -212,6 +223,8 @@ class Conversation:
     def _answer(self, step: Answers) -> Exchange:
         reply = self._links[step.on].end(step.patience)
         note = f"hang: no answer within {step.patience:g} s" if reply.hang else ""
+        if reply.limit:
+            note = beyond(reply.limit)
         return self._compared(step.on, self._asked.pop(step.on), step.allow, reply, note)
 
     def _look_behind(self, step: Sql) -> Exchange:
@@ -252,7 +265,7 @@ def _versions(texts: tuple[str, ...]) -> int:
 
 
 def _note(step: Say, reply: Reply) -> str:
-    if step.closes:
+    if step.closes and not reply.limit:
         return f"hang: no close within {step.patience:g} s" if reply.hang else ""
     return reply.note(step.patience)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from kvref.profiles import Profile
     from kvref_conformance.case import Case, Step
+    from kvref_conformance.link import Reply
 
 PATIENCE: Final = 1.0
 # yrmcds 1.1.9 loses what is stored within a second of flush_all, which is for its own cases to find.
@@ -189,10 +190,16 @@ def _refusal(link: Link, request: bytes) -> str:
     with link:
         reply = link.ask((request,), patience=PATIENCE)
     if reply.data and (reply.hang or reply.data.startswith(b"ERROR")):
-        return f"it answers {reply.data[:40].decode('latin-1').strip()!r}{' and no more' if reply.hang else ''}"
+        return f"{_beginning(reply)}{' and no more' if reply.hang else ''}"
+    if reply.limit:
+        return f"{_beginning(reply)}: {reply.note(PATIENCE)}"
     if reply.closed:
         return "it closes the connection"
     return "" if reply.data else f"it answers nothing within {PATIENCE:g} s"
+
+
+def _beginning(reply: Reply) -> str:
+    return f"it answers {reply.data[:40].decode('latin-1').strip()!r}"
 
 
 def _needed(step: Step, profile: Profile) -> Iterator[str]:

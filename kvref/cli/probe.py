@@ -7,7 +7,8 @@ import sys
 import click
 
 from kvref.addresses import parse_address
-from kvref.client.converse import Conversation, shown, typed
+from kvref.client.converse import MAX_BYTES, MAX_SECONDS, Conversation, Limits, shown, typed
+from kvref.errors import TargetError
 
 _HELP = """Send typed lines to an endpoint and show the exact bytes of its answers.
 
@@ -27,17 +28,28 @@ End with Ctrl-D. Lines may also come from a file or a pipe.
     "--silence", type=click.FloatRange(0.01, 3600), default=0.2, show_default=True, metavar="SECONDS",
     help="An answer is over when nothing came for so long.",
 )  # fmt: skip
-def command(address: str, silence: float) -> None:
+@click.option(
+    "--max-bytes", type=click.IntRange(1, 1 << 30), default=MAX_BYTES, show_default=True, metavar="N",
+    help="Close the connection when an answer has more bytes.",
+)  # fmt: skip
+@click.option(
+    "--time-limit", type=click.FloatRange(0.01, 86400), default=MAX_SECONDS, show_default=True, metavar="SECONDS",
+    help="Close the connection when bytes of an answer still come after so long.",
+)  # fmt: skip
+def command(address: str, silence: float, max_bytes: int, time_limit: float) -> None:
     """Hold the conversation; see `_HELP`."""
     where = parse_address(address)
     prompt = sys.stdin.isatty()
-    with Conversation(where.host, where.port, silence) as conversation:
+    limits = Limits(max_bytes, time_limit)
+    with Conversation(where.host, where.port, silence, limits=limits) as conversation:
         while (line := _next_line(prompt=prompt)) is not None:
             sent = typed(line)
             for part in shown(sent) if not prompt else []:
                 click.echo(f"> {part}")
             for part in shown(conversation.say(sent)):
                 click.echo(f"< {part}")
+            if conversation.stopped:
+                raise TargetError(f"{address}: {conversation.stopped}: the connection was closed by this side")
             if conversation.closed:
                 click.echo("(the server closed the connection)")
                 return

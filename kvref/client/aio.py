@@ -12,6 +12,7 @@ from kvref.client.aio_view import AsyncMappedView, Lines
 from kvref.client.columns import Columns, as_columns
 from kvref.client.errors import CallError
 from kvref.client.greeting import greeting
+from kvref.client.replies import MAX_ANSWER_BYTES
 from kvref.client.words import check_name
 from kvref.errors import ConfigError
 
@@ -36,6 +37,7 @@ class AsyncMappedClient(AsyncMappedView):
         timeout: for each answer, in seconds; longer than a server waits for a lock (50 by default).
         credentials: user and password where the server asks who one is, as memcached -Y does.
         tls: how the server proves who it is; None: without TLS.
+        max_answer_bytes: limit of one answer with all its rows; beyond it the connection is closed with ServerError.
 
     Raises:
         CallError: the address or the mapping's name is none, or credentials that no server takes.
@@ -52,6 +54,7 @@ class AsyncMappedClient(AsyncMappedView):
         timeout: float = 60.0,
         credentials: tuple[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
     ) -> None:
         try:
             address = parse_address(server)
@@ -59,7 +62,8 @@ class AsyncMappedClient(AsyncMappedView):
             raise CallError(str(error)) from error
         first = greeting(None, credentials)
         lines = Lines(
-            lambda name: Line(address, first._replace(mapping=name), tls, connect_timeout, timeout), delimiter
+            lambda name: Line(address, first._replace(mapping=name), tls, connect_timeout, timeout, max_answer_bytes),
+            delimiter,
         )
         super().__init__(lines, None if mapping is None else check_name(mapping), columns)
 

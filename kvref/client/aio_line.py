@@ -9,7 +9,7 @@ from kvref.addresses import Address
 from kvref.client.aio_link import Link
 from kvref.client.errors import LinkError, UnknownMappingError, UnsupportedError, refusal, unreadable
 from kvref.client.greeting import AUTHENTICATE, Greeting
-from kvref.client.replies import Answer
+from kvref.client.replies import MAX_ANSWER_BYTES, Answer
 from kvref.client.words import check_ranges
 
 
@@ -22,6 +22,7 @@ class Line:
         tls: how the server proves who it is; None: without TLS.
         connect_timeout: for connection and greeting, in seconds.
         timeout: for each answer, in seconds.
+        max_answer: limit of one answer with all its rows, in bytes.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Line:
         tls: ssl.SSLContext | None,
         connect_timeout: float,
         timeout: float,
+        max_answer: int = MAX_ANSWER_BYTES,
     ) -> None:
         self._address = address
         self._name = f"{address.host}:{address.port}"
@@ -38,6 +40,7 @@ class Line:
         self._tls = tls
         self._connect_timeout = connect_timeout
         self._timeout = timeout
+        self._max_answer = max_answer
         self._link: Link | None = None
         self._opening: asyncio.Task[Link] | None = None
         self._version: tuple[Link, str] | None = None
@@ -129,7 +132,9 @@ class Line:
         try:
             async with asyncio.timeout(self._connect_timeout):
                 where = self._address.host, self._address.port
-                _, link = await loop.create_connection(lambda: Link(self._name), *where, ssl=self._tls)
+                _, link = await loop.create_connection(
+                    lambda: Link(self._name, self._max_answer), *where, ssl=self._tls
+                )
                 await self._greet(link)
         except TimeoutError as error:
             raise LinkError(f"{self._name}: no connection within {self._connect_timeout} s") from error

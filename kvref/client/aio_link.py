@@ -7,7 +7,7 @@ from collections import deque
 from typing import NamedTuple, cast
 
 from kvref.client.errors import LinkError, MappedError, ServerError
-from kvref.client.replies import Answer, GarbledError, Replies
+from kvref.client.replies import MAX_ANSWER_BYTES, Answer, GarbledError, Replies
 
 
 class _Asked(NamedTuple):
@@ -24,16 +24,17 @@ class Link(asyncio.Protocol):
 
     Args:
         name: HOST:PORT, for errors.
+        max_answer: limit of one answer with all its rows, in bytes.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, max_answer: int = MAX_ANSWER_BYTES) -> None:
         self.error: MappedError | None = None
         self.heard = 0.0
         self._name = name
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._asked: deque[_Asked] = deque()
-        self._replies = Replies()
+        self._replies = Replies(max_answer)
         self._out: list[bytes] = []
         self._gone = asyncio.Event()
         self._writable = asyncio.Event()

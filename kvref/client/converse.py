@@ -4,30 +4,57 @@ from __future__ import annotations
 
 import re
 import socket
+import time
+from dataclasses import dataclass
 from typing import Final, Self
 
 from kvref.errors import TargetError
 
 CHUNK: Final = 1 << 16
+# Limits of one answer. An item has 1 MiB.
+MAX_BYTES: Final = 4 << 20
+MAX_SECONDS: Final = 60.0
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([\\rnt0]))")
 _NAMED: Final = {"\\": b"\\", "r": b"\r", "n": b"\n", "t": b"\t", "0": b"\0"}
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of one answer.
+
+    Args:
+        max_bytes: size, in bytes.
+        max_seconds: time from the request to the last byte, in seconds.
+    """
+
+    max_bytes: int = MAX_BYTES
+    max_seconds: float = MAX_SECONDS
+
+
 class Conversation:
     """One connection to an endpoint.
+
+    Attributes:
+        closed: the connection has ended.
+        stopped: why this side closed it, an answer having exceeded a limit; else empty.
 
     Args:
         host: name or address.
         port: 1 to 65535.
         silence: an answer is over when nothing came for this many seconds.
         connect: how long to wait for the connection, in seconds.
+        limits: of one answer.
 
     Raises:
         TargetError: nothing listens there, or it cannot be reached.
     """
 
-    def __init__(self, host: str, port: int, silence: float = 0.2, connect: float = 5.0) -> None:
+    def __init__(
+        self, host: str, port: int, silence: float = 0.2, connect: float = 5.0, limits: Limits | None = None
+    ) -> None:
         self.closed = False
+        self.stopped = ""
+        self._limits = limits or Limits()
         try:
             self._socket = socket.create_connection((host, port), timeout=connect)
         except (OSError, UnicodeError) as error:
@@ -42,18 +69,32 @@ class Conversation:
         self._socket.close()
 
     def say(self, data: bytes) -> bytes:
-        """Send bytes and return everything that comes until the endpoint is silent; sets `closed` at its end."""
-        answer = []
+        """Return what comes in answer to bytes until the endpoint is silent, or a limit is reached.
+
+        Sets `closed` at the end of the connection, and `stopped` with it where a limit ended it.
+        """
+        answer = bytearray()
+        deadline = time.monotonic() + self._limits.max_seconds
         try:
             self._socket.sendall(data)
             while chunk := self._socket.recv(CHUNK):
-                answer.append(chunk)
+                answer += chunk
+                if len(answer) > self._limits.max_bytes:
+                    self._stop(f"more than {self._limits.max_bytes} bytes came")
+                    return bytes(answer[: self._limits.max_bytes])
+                if time.monotonic() > deadline:
+                    self._stop(f"the answer did not end within {self._limits.max_seconds:g} s")
+                    return bytes(answer)
             self.closed = True
         except TimeoutError:
             pass  # silence is how an answer of unknown length ends
         except (ConnectionResetError, BrokenPipeError):
             self.closed = True
-        return b"".join(answer)
+        return bytes(answer)
+
+    def _stop(self, reason: str) -> None:
+        self._socket.close()
+        self.stopped, self.closed = reason, True
 
 
 def typed(line: str) -> bytes:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 # A key of a range may be storage bytes, line ends included (text core page, section 5); flags and size end its line.
-_HEAD: Final = re.compile(rb"VALUE (.{1,300}?) (\d+) (\d+)(?: (\d+))?\r\n", re.DOTALL)
+_HEAD: Final = re.compile(rb"VALUE (.{1,300}?) (\d{1,10}) (\d{1,20})(?: (\d{1,20}))?\r\n", re.DOTALL)
 _LONGEST_LINE: Final = 8192
+# Limit of one answer with all its rows, in bytes.
+MAX_ANSWER_BYTES: Final = 64 << 20
 
 
 class Item(NamedTuple):
@@ -33,9 +35,15 @@ class GarbledError(Exception):
 
 
 class Replies:
-    """Cut answers out of the bytes of one connection."""
+    """Cut answers out of the bytes of one connection.
 
-    def __init__(self) -> None:
+    Args:
+        max_answer: limit of one answer with all its rows, in bytes.
+    """
+
+    def __init__(self, max_answer: int = MAX_ANSWER_BYTES) -> None:
+        self._max_answer = max_answer
+        self._size = 0
         self._buffer = bytearray()
         self._at = 0
         self._items: list[Item] = []
@@ -58,7 +66,7 @@ class Replies:
             rows: rows may stand in front of its last line, as in the answer to `get`.
 
         Raises:
-            GarbledError: a row without its end, or a line longer than any answer.
+            GarbledError: a row without its end, a line longer than any answer, or an answer beyond the limit.
         """
         while rows and self._buffer.startswith(b"VALUE ", self._at):
             if not self._take_row():
@@ -69,7 +77,7 @@ class Replies:
             return None
         answer = Answer(bytes(self._buffer[self._at : end]), self._items)
         self._at = end + 2
-        self._items = []
+        self._items, self._size = [], 0
         return answer
 
     def _take_row(self) -> bool:
@@ -78,11 +86,14 @@ class Replies:
             self._check_length()
             return False
         end = head.end() + int(head[3])
+        if self._size + end - self._at > self._max_answer:
+            raise GarbledError(f"{bytes(head[0])!r}: the answer has more than {self._max_answer} bytes")
         if len(self._buffer) < end + 2:
             return False
         if self._buffer[end : end + 2] != b"\r\n":
             raise GarbledError(f"{bytes(head[0])!r}: no line end after {int(head[3])} bytes")
         number = None if head[4] is None else int(head[4])
+        self._size += end + 2 - self._at
         self._items.append(Item(bytes(head[1]), int(head[2]), bytes(self._buffer[head.end() : end]), number))
         self._at = end + 2
         return True

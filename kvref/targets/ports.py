@@ -11,6 +11,8 @@ LOOPBACK = "127.0.0.1"
 # Below the kernel's ephemeral range (32768 and up by default): no outgoing connection takes a port that was just found.
 _FIRST, _COUNT = 20000, 12000
 _ATTEMPTS = 100
+# Bytes read of one line.
+_MAX_LINE = 8192
 
 
 class NotYetError(Exception):
@@ -65,7 +67,7 @@ def ask_version(port: int, seconds: float = 2.0) -> str:
         with socket.create_connection((LOOPBACK, port), timeout=seconds) as connection:
             connection.sendall(b"version\r\n")
             with connection.makefile("rb") as lines:
-                line = lines.readline()
+                line = lines.readline(_MAX_LINE)
     except OSError as error:
         raise NotYetError(f"version asked at {LOOPBACK}:{port}: {error}") from error
     if not line.startswith(b"VERSION ") or not line.endswith(b"\r\n"):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
+from collections.abc import Iterator
 
 import pytest
+from click.testing import CliRunner
 
-from kvref.client.converse import Conversation, shown, typed
+from kvref.cli import main
+from kvref.client.converse import Conversation, Limits, shown, typed
 
 
 @pytest.mark.parametrize(
@@ -47,3 +51,39 @@ def test_an_endpoint_that_closes() -> None:
             assert conversation.say(b"quit\r\n") == b"bye\r\n"
             assert conversation.closed
         thread.join()
+
+
+@pytest.fixture
+def endless() -> Iterator[int]:
+    """Return the port of an endpoint that answers without end."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def flood() -> None:
+            client, _ = server.accept()
+            with client, contextlib.suppress(OSError):  # closed by the other side, which is what is tested
+                while True:
+                    client.sendall(b"x" * 4096)
+
+        thread = threading.Thread(target=flood)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join()
+
+
+def test_an_answer_has_a_limit_in_bytes(endless: int) -> None:
+    with Conversation("127.0.0.1", endless, limits=Limits(max_bytes=10_000)) as conversation:
+        assert conversation.say(b"get a\r\n") == b"x" * 10_000
+        assert (conversation.closed, conversation.stopped) == (True, "more than 10000 bytes came")
+
+
+def test_an_answer_has_a_limit_in_seconds(endless: int) -> None:
+    with Conversation("127.0.0.1", endless, limits=Limits(1 << 30, 0.05)) as conversation:
+        conversation.say(b"get a\r\n")
+        assert conversation.stopped == "the answer did not end within 0.05 s"
+
+
+def test_probe_reports_an_answer_without_end(endless: int) -> None:
+    done = CliRunner().invoke(main, ["probe", f"127.0.0.1:{endless}", "--max-bytes", "100"], input="get a\n")
+    assert done.exit_code == 2
+    assert done.output.splitlines()[1] == f"< {'x' * 100}"
+    assert f"Error: 127.0.0.1:{endless}: more than 100 bytes came" in done.output

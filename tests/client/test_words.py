@@ -120,6 +120,23 @@ def test_what_is_no_answer(data: bytes) -> None:
         replies.take(rows=True)
 
 
+@pytest.mark.parametrize("rows", [[b"x" * 101], [b"x" * 30] * 3])
+def test_an_answer_has_a_limit(rows: list[bytes]) -> None:
+    """The limit is that of all rows together, and is found before the bytes of a declared length come."""
+    replies = Replies(max_answer=100)
+    stream = b"".join(b"VALUE k 0 %d\r\n%s\r\n" % (len(row), row) for row in rows)
+    replies.feed(stream[:-20])
+    with pytest.raises(GarbledError, match="the answer has more than 100 bytes"):
+        replies.take(rows=True)
+
+
+def test_the_limit_is_that_of_one_answer() -> None:
+    replies = Replies(max_answer=100)
+    for _ in range(3):
+        replies.feed(b"VALUE k 0 60\r\n%s\r\nEND\r\n" % (b"x" * 60))
+        assert replies.take(rows=True) == Answer(b"END", [Item(b"k", 0, b"x" * 60, None)])
+
+
 WITHOUT = "import sys; sys.modules['pymemcache'] = None; "
 
 

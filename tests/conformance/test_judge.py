@@ -9,9 +9,11 @@ import pytest
 
 from kvref_conformance import endpoint
 from kvref_conformance.case import Case, Hangup, Setup, by, case, quiet, say, sql
+from kvref_conformance.conversation import MAX_WRONG_CHARACTERS
 from kvref_conformance.deviations import Deviation, Deviations
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.judge import Judge
+from kvref_conformance.link import KEPT_BYTES, MAX_ANSWER_BYTES
 from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
 
 Judging = Callable[..., Verdict]
@@ -48,6 +50,20 @@ def test_an_allowed_answer_holds(judging: Judging) -> None:
 def test_a_version_line_of_the_answer_may_come_apart_from_the_sentinels(judging: Judging) -> None:
     version = case("version", "KV-CONN-013", say("version\r\n", "VERSION <text>\r\n"))
     assert judging(version, {b"version": b"VERSION 9.9.9\r\n"}, pause=0.05).verdict == HOLDS
+
+
+def test_an_answer_without_end_fails_and_the_verdict_says_so(judging: Judging) -> None:
+    verdict = judging(GET, {b"get x": b"VALUE x 0 1000000000000\r\n" + b"x" * (2 * MAX_ANSWER_BYTES)})
+    assert verdict.verdict == FAILS
+    limit = MAX_ANSWER_BYTES + len("END\r\n")
+    assert f"more than {limit} bytes without the end of an answer" in verdict.text
+    assert len(verdict.conversation[-1].got) == KEPT_BYTES
+
+
+def test_a_wrong_answer_is_kept_in_part(judging: Judging) -> None:
+    verdict = judging(GET, {b"get x": b"x" * (MAX_WRONG_CHARACTERS + 7) + b"\r\n"})
+    assert len(verdict.conversation[-1].got) == MAX_WRONG_CHARACTERS
+    assert verdict.conversation[-1].note == "wrong; 9 more characters came"
 
 
 def test_a_failure_text_suffices_alone(judging: Judging) -> None:

@@ -10,9 +10,23 @@ from typing import Any
 
 import pytest
 
+from kvref_conformance import endpoint
+from kvref_conformance.duel import exchange
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode
-from kvref_conformance.link import BINARY_ANSWER, BINARY_ASK, Link, Reply, version_line
+from kvref_conformance.histories.line import SocketLine
+from kvref_conformance.link import (
+    BINARY_ANSWER,
+    BINARY_ASK,
+    KEPT_BYTES,
+    MAX_ANSWER_BYTES,
+    Link,
+    Reply,
+    drain,
+    version_line,
+)
+from kvref_conformance.transcripts import talk
+from kvref_conformance.transcripts.conversation import Talk
 
 VERSION = b"VERSION 9.9.9\r\n"
 Make = Callable[..., Any]
@@ -67,6 +81,73 @@ def test_overhearing_returns_early_answers(scripted: Make, link: Connect) -> Non
     server = scripted({b"set a": b"STORED\r\n"})
     assert link(server).overhear((b"set a\r\n",)) == Reply(b"STORED\r\n")
     assert link(server).overhear((b"get a",)) == Reply(b"")
+
+
+FLOOD = b"VALUE a 0 1000000000000\r\n" + b"x" * (2 * MAX_ANSWER_BYTES)
+
+
+def test_an_answer_beyond_the_limit_closes_the_connection(scripted: Make, link: Connect) -> None:
+    to = link(scripted({b"get a": FLOOD}))
+    reply = to.ask((b"get a\r\n",), patience=60)
+    assert reply == Reply(FLOOD[:KEPT_BYTES], limit=MAX_ANSWER_BYTES)
+    assert (
+        reply.note(60)
+        == f"more than {MAX_ANSWER_BYTES} bytes without the end of an answer: the judge closed the connection"
+    )
+    assert to.ask((b"get b\r\n",)) == reply, "the connection is closed, for the same reason"
+
+
+def test_a_longer_answer_that_is_allowed_is_read_whole(scripted: Make, link: Connect) -> None:
+    long = b"VALUE a 0 %d\r\n%s\r\nEND\r\n" % (MAX_ANSWER_BYTES, b"x" * MAX_ANSWER_BYTES)
+    to = link(scripted({b"get a": long}))
+    to.allow(len(long))
+    assert to.ask((b"get a\r\n",), patience=60) == Reply(long)
+
+
+def test_a_version_line_byte_by_byte_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is that of the whole line, not of each byte."""
+    monkeypatch.setattr("kvref_conformance.link.CONNECT_SECONDS", 0.5)
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def trickle() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                while not done.wait(0.1):
+                    connection.sendall(b"V")
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        try:
+            with pytest.raises(CannotJudge, match="did not answer `version` within"):
+                version_line(listener.getsockname())
+        finally:
+            done.set()
+            thread.join()
+
+
+def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
+    """Histories, duels and recordings read connections of their own."""
+    server = scripted({b"get a": FLOOD})
+    said = f"more than {MAX_ANSWER_BYTES} bytes without the end of an answer: the judge closed the connection"
+    begin = FLOOD[:KEPT_BYTES]
+    line = SocketLine(endpoint.find(server.where, "memcached"))
+    line.ask(b"get a\r\n")
+    assert line.answer(60) == f"{begin.decode()}({said})"
+    lines = talk.Lines(lambda: socket.create_connection(server.address), talk.NORMAL)
+    assert lines.talk(Talk("a", "get a\r\n")) == f"{begin.decode()}<{said}>"
+    duelling = exchange._Line(socket.create_connection(server.address))
+    duelling.send(b"get a\r\n")
+    assert duelling.read(60, binary=False) == begin + b"<%s>" % said.encode()
+
+
+def test_draining_ends_at_its_limit() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        there.sendall(b"x" * 1000)
+        assert not drain(here, 0.1)
+        there.close()
+        assert drain(here, 60)
 
 
 def test_nobody_listening_is_said(unused_port: int) -> None:

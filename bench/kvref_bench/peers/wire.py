@@ -17,6 +17,10 @@ STEP_SECONDS: Final = 30.0
 ANSWER_SECONDS: Final = 20.0  # a plugin that was loaded takes about one
 BATCH: Final = 500
 POLL: Final = 0.05
+# Bytes read of one line.
+_MAX_LINE: Final = 8192
+# A length of seven digits is below 10 MB.
+_SIZE_DIGITS: Final = 7
 
 
 class Link(NamedTuple):
@@ -33,7 +37,7 @@ class Link(NamedTuple):
 
     def line(self) -> bytes:
         """Read one line, without its end."""
-        said = self.lines.readline()
+        said = self.lines.readline(_MAX_LINE)
         if not said.endswith(b"\r\n"):
             raise BenchError(f"{self.address} closed the connection after {said!r}")
         return said[:-2]
@@ -92,7 +96,10 @@ def get(address: str, word: bytes) -> bytes | None:
             return None
         if not head.startswith(b"VALUE "):
             raise BenchError(f"{address} answers `get {word.decode('latin-1')}` with {head!r}")
-        data = to.lines.read(int(head.split()[3]) + 2)
+        size = head.split()[-1]
+        if not size.isdigit() or len(size) > _SIZE_DIGITS:
+            raise BenchError(f"{address} answers `get {word.decode('latin-1')}` with {head!r}: no value of a few MiB")
+        data = to.lines.read(int(size) + 2)
         to.line()
     return data[:-2]
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 10.0
 _MOST: Final = 65536
+_MAX_REPLY_BYTES: Final = 4 << 20
 
 
 def connect(address: str, work: Work) -> socket.socket:
@@ -63,6 +64,7 @@ def _ask(opened: socket.socket, address: str, request: bytes, end: bytes) -> byt
     reply = b""
     while not reply.endswith((end, b"ERROR\r\n")):
         reply += _receive(opened, address, request)
+        _check_size(len(reply), address, request)
     return reply
 
 
@@ -71,7 +73,13 @@ def _ask_frame(opened: socket.socket, address: str, request: bytes) -> bytes:
     reply = b""
     while len(reply) < HEADER.size or len(reply) < HEADER.size + HEADER.unpack_from(reply)[6]:
         reply += _receive(opened, address, request)
+        _check_size(len(reply), address, request)
     return reply
+
+
+def _check_size(size: int, address: str, request: bytes) -> None:
+    if size > _MAX_REPLY_BYTES:
+        raise BenchError(f"{address} answered {request!r} with more than {_MAX_REPLY_BYTES} bytes")
 
 
 def _receive(opened: socket.socket, address: str, request: bytes) -> bytes:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.duel.compare_frames import cut
 from kvref_conformance.duel.frames import CAS, OPCODES, Request
 from kvref_conformance.errors import SuiteError
+from kvref_conformance.link import KEPT_BYTES, MAX_ANSWER_BYTES, beyond, drain
 from kvref_conformance.transcripts.conversation import Conversation, Query, Sleep, Talk
 from kvref_conformance.transcripts.holes import cas_number, cas_spans
 
@@ -38,6 +39,7 @@ DYING: Final = 1.0
 # What stands in the place of an answer.
 SILENCE: Final = b"<silence>"
 CLOSED: Final = b"<EOF>"
+FLOOD: Final = b"<%s>" % beyond(MAX_ANSWER_BYTES).encode()
 OWN: Final = "duel"
 # MySQL's client says so when the server is gone.
 GONE: Final = (2006, 2013)
@@ -201,15 +203,17 @@ class _Line:
                 received = b""
             self._ended = not received
             data += received
+            if len(data) > MAX_ANSWER_BYTES:
+                self._ended = True
+                self._socket.close()
+                return data[:KEPT_BYTES] + FLOOD
         return data + CLOSED
 
     def close(self) -> None:
         # Closed already, or it does not want to: the conversation is over either way.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
-            self._socket.settimeout(PATIENCE)
-            while self._socket.recv(1 << 18):
-                pass
+            drain(self._socket, PATIENCE)
         self._socket.close()
 
 

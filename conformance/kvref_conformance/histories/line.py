@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kvref_conformance.errors import CaseFailed
+from kvref_conformance.link import KEPT_BYTES, MAX_ANSWER_BYTES, beyond
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,7 @@ class SocketLine:
         self._sentinel = endpoint.sentinel
         self._data = b""
         self._ended = False
+        self._flooded = False
 
     def ask(self, request: bytes) -> None:
         """Send a request and the sentinel."""
@@ -48,6 +50,8 @@ class SocketLine:
         """Return the answer to what was asked; None when it is not whole after so many seconds."""
         if not self._read_until(lambda: self._data.endswith(self._sentinel), patience):
             return None
+        if self._flooded:
+            return f"{self._data[:KEPT_BYTES].decode('latin-1')}({beyond(MAX_ANSWER_BYTES)})"
         answer = self._data.removesuffix(self._sentinel).decode("latin-1")
         self._data = b""
         return f"{answer}(connection closed)" if self._ended else answer
@@ -74,6 +78,9 @@ class SocketLine:
                 received = self._socket.recv(1 << 16)
             except ConnectionError:
                 received = b""
-            self._ended = not received
             self._data += received
+            self._flooded = len(self._data) > MAX_ANSWER_BYTES
+            self._ended = not received or self._flooded
+            if self._flooded:
+                self.close()
         return True

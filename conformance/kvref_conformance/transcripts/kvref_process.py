@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref_conformance.errors import SuiteError
+from kvref_conformance.link import MAX_ANSWER_BYTES
 from kvref_conformance.transcripts.conversation import Talk
 
 if TYPE_CHECKING:
@@ -106,7 +107,10 @@ class KvrefProcess:
             asking.sendall(b"stats\r\n")
             answer = b""
             while not answer.endswith(b"END\r\n"):
-                answer += asking.recv(65536)
+                received = asking.recv(65536)
+                answer += received
+                if not received or len(answer) > MAX_ANSWER_BYTES:
+                    raise SuiteError(f"`stats` of kvref has no end: {answer[:200]!r}")
         found = re.search(rb"STAT curr_connections (\d+)", answer)
         return int(found[1]) - 1 if found else 0  # one is the socket it listens on
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
 from kvref_conformance.errors import SuiteError
+from kvref_conformance.link import drain
 from kvref_conformance.transcripts.conversation import Query, Server
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ class MemcachedStage:
         self._address = running.host, running.port
         with self.connect() as line:
             line.sendall(b"set spent 0 0 1\r\nx\r\n" * self._spent + DEMO_ROW + b"delete spent noreply\r\nquit\r\n")
-            while line.recv(1 << 16):
-                pass
+            if not drain(line, 5.0):
+                raise SuiteError("memcached did not store the demo row and close within 5 s")
         return ""
 
     def connect(self) -> socket.socket:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import pymysql
 
 from kvref_conformance.errors import SuiteError
+from kvref_conformance.link import drain
 from kvref_conformance.transcripts.conversation import Query
 from kvref_conformance.transcripts.mysql_database import MySQLDatabase
 
@@ -181,8 +182,7 @@ class MySQLStage:
     def _say(self, lines: bytes) -> None:
         with suppress(OSError), self.connect() as line:
             line.sendall(lines + b"quit\r\n")
-            while line.recv(1 << 16):
-                pass
+            drain(line, 5.0)
 
     def _unloaded(self) -> bool:
         if self.exit_status() is not None:

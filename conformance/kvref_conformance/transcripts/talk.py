@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.link import KEPT_BYTES, MAX_ANSWER_BYTES, beyond
 from kvref_conformance.transcripts.holes import cas_number, cas_spans
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from kvref_conformance.transcripts.holes import Json
 
 SEND_SECONDS: Final = 20.0
+# An answer that is still coming so many seconds after the wait for its first byte is not read to its end.
+MAX_ANSWER_SECONDS: Final = 30.0
+FLOOD: Final = f"<{beyond(MAX_ANSWER_BYTES)}>"
 # Last lines of text answers. A value may look like one; then the rest follows at once or the wait was too short.
 _LAST: Final = re.compile(
     rb"(?:\A|\n)(?:END|STORED|NOT_STORED|EXISTS|NOT_FOUND|DELETED|TOUCHED|OK|RESET|ERROR|SUCCEED|FAILED|\d+"
@@ -129,11 +133,12 @@ class Lines:
     def _read_all(self, lines: Iterable[_Line], first: float) -> None:
         """Read from all until all are silent; one after the other, a crowd would take longer than what it watches."""
         deadline = time.monotonic() + first
+        end = deadline + MAX_ANSWER_SECONDS
         open_lines = {line.descriptor: line for line in lines if not line.ending}
         for line in open_lines.values():
             line.heard = b""
         silence = 0.0
-        while open_lines:
+        while open_lines and time.monotonic() < end:
             poll = select.poll()
             for descriptor in open_lines:
                 poll.register(descriptor, select.POLLIN)
@@ -225,8 +230,11 @@ class _Line:
     def read(self, first: float, pace: Pace, *, binary: bool) -> bytes:
         self.heard = b""
         wait = first
+        deadline = time.monotonic() + first + MAX_ANSWER_SECONDS
         while not self.ending and self._has_bytes(wait):
             self.receive()
+            if time.monotonic() > deadline:
+                break
             wait = pace.whole if _is_whole(self.heard, binary=binary) else pace.broken
         self._answered = bool(self.heard)
         return self.heard
@@ -240,6 +248,9 @@ class _Line:
         if not received:
             self.ending = "<EOF>"
         self.heard += received
+        if len(self.heard) > MAX_ANSWER_BYTES:
+            self.heard, self.ending = self.heard[:KEPT_BYTES], FLOOD
+            self._socket.close()
 
     def has_more(self) -> bool:
         """Tell whether something came behind an answer that was taken for whole."""
