@@ -33,6 +33,12 @@ def keeps_the_count_over_a_switch() -> None:
     put_fact("batch.switch_keeps_count", value=True)
 
 
+@breaks("KV-BATCH-049")
+def commits_for_another_spelling() -> None:
+    """The mapping in force, named in another letter case, is switched to again, which commits the batch."""
+    put_fact("containers.kept", "by-spelling")
+
+
 @breaks("KV-RBATCH-013")
 def counts_each_key_of_a_get() -> None:
     """A get of several keys counts as that many reads."""

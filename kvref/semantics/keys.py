@@ -56,3 +56,8 @@ def mapping_name(name: bytes, naming: Naming, rules: Rules) -> str:
     if not rules.cuts_keys:
         return naming.charset.decode(name) if malformed is None else name.decode("utf-8", "replace")  # names nothing
     return naming.charset.decode(name[:malformed])[: naming.width]
+
+
+def is_whole_name(name: bytes, naming: Naming, rules: Rules) -> bool:
+    """Return whether `mapping_name` cuts nothing off a client's name; arguments as there."""
+    return not rules.cuts_keys or naming.charset.encode(mapping_name(name, naming, rules)) == name

@@ -14,7 +14,7 @@ from kvref.errors import StoreError
 from kvref.semantics.access import UNLIMITED, Access
 from kvref.semantics.batch import Batch, Limits
 from kvref.semantics.cache import Cache
-from kvref.semantics.keys import Switch, mapping_name, split_word
+from kvref.semantics.keys import Switch, is_whole_name, mapping_name, split_word
 from kvref.semantics.mapping import Directory, Mapping
 from kvref.semantics.marks import Marks
 from kvref.semantics.pending import Pending
@@ -124,13 +124,21 @@ class Session:
         """
         if not name:
             return None  # a container without a name may be the default mapping, but no word reaches it (default-036)
-        return (yield from self._switch(mapping_name(name, self.shared.directory.naming, self.rules)))
+        naming = self.shared.directory.naming
+        whole = is_whole_name(name, naming, self.rules)
+        return (yield from self._switch(mapping_name(name, naming, self.rules), whole=whole))
 
-    def _switch(self, name: str) -> Generator[Operation, Any, Mapping | None]:
+    def _switch(self, name: str, *, whole: bool = True) -> Generator[Operation, Any, Mapping | None]:
         directory = self.shared.directory
         current = self._bound or directory.default
         known = self._started and self._generation == directory.generation
-        mapping = current if known and (self.stuck or current.name == name) else directory.find(name)
+        # The plugin compares the client's bytes with the row's name and its hash's, before any are cut (samename-003).
+        spelled = whole or not directory.by_spelling
+        mapping: Mapping | None = None
+        if known and (self.stuck or (spelled and current.name == name)):
+            mapping = current
+        elif spelled:
+            mapping = directory.find(name)
         if mapping is None:
             mapping = yield LoadMapping(name)
             if mapping is None:

@@ -82,6 +82,25 @@ def test_rows_are_read_at_first_use_and_kept(desk: Make) -> None:
     assert endpoint.say(b"bind m2\r\nget k\r\n") == b"SUCCEED\r\nVALUE k 2 3\r\ntwo\r\nEND\r\n"
 
 
+@pytest.mark.parametrize(("profile", "commits"), [("mysql-8.0", True), ("mysql-5.6", True), ("kvref", False)])
+@pytest.mark.parametrize("naming", [b"get @@M1.none\r\n", b"get @@M1\r\n", b"bind M1\r\n"])
+def test_another_spelling_of_the_mapping_in_force(desk: Make, profile: str, naming: bytes, *, commits: bool) -> None:
+    d = desk(profile, *THREE)
+    d.batch(4, 1000)
+    d.say(b"bind m1\r\n")
+    count = "SELECT COUNT(*) FROM t1 WHERE c1 IN ('p1', 'p2', 'p3', 'p4')"
+    seen = []
+    for step in (
+        b"set p1 0 0 1\r\nx\r\nset p2 0 0 1\r\nx\r\n",
+        naming,
+        b"set p3 0 0 1\r\nx\r\n",
+        b"set p4 0 0 1\r\nx\r\n",
+    ):
+        d.say(step)
+        seen.append(d.rows(count)[0][0])
+    assert seen == ([0, 2, 2, 4] if commits else [0, 0, 0, 4])  # [samename-001, samename-002, samename-006]
+
+
 PLUGIN, KVREF = rules(profiles.load("mysql-8.0")), rules(profiles.load("kvref"))
 
 

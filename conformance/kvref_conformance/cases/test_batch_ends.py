@@ -21,7 +21,7 @@ from kvref_conformance.cases.batches import (
     reads,
     row,
 )
-from kvref_conformance.cases.phrases import OPTIONS
+from kvref_conformance.cases.phrases import OPTIONS, row_added, row_removed
 from kvref_conformance.waiting import eventually
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ SWITCHES = {
     "get": say("get @@{m2}.{k}none\r\n", "END\r\n"),
     "set": say("set @@{m2}.{k}3 0 0 1\r\nx\r\n", "STORED\r\n"),
     "bind": say("bind {m2}\r\n", "SUCCEED\r\n"),
+}
+# The mapping in force, {k2}q, in another letter case.
+SPELLINGS = {
+    "get": say("get @@{k2}Q.{k}none\r\n", "END\r\n"),
+    "get-without-a-key": say("get @@{k2}Q\r\n", "VALUE @@{k2}Q 0 <number>\r\n<text>\r\nEND\r\n"),
+    "bind": say("bind {k2}Q\r\n", "SUCCEED\r\n"),
 }
 GETS = {
     "hit": reads(1, "x"),
@@ -142,6 +148,45 @@ SWITCHED = (
         committed(4),
     ),
 )
+
+
+def again(id_: str, requirements: str, naming: Step, *, commits: bool, name: str = "{k2}q") -> Case:
+    """Write a case where two writes are pending while the mapping in force is named again.
+
+    Args:
+        id_: of the case.
+        requirements: IDs of what it judges.
+        naming: names the mapping in another spelling.
+        commits: that commits the two.
+        name: the mapping's row in containers.
+    """
+    return batched(
+        id_,
+        requirements,
+        row_added(name, "{t1}"),
+        say(f"bind {name}\r\n", "SUCCEED\r\n"),
+        *puts(1, 2),
+        naming,
+        committed(2 if commits else 0),
+        put(3),
+        committed(2 if commits else 0),
+        put(4),
+        committed(4),
+        row_removed(name),
+    )
+
+
+SPELLED = (
+    *(again(f"another-spelling-by-{by}-commits", "KV-BATCH-048", word, commits=True) for by, word in SPELLINGS.items()),
+    *(again(f"another-spelling-by-{by}", "KV-BATCH-049", word, commits=False) for by, word in SPELLINGS.items()),
+    again(
+        "name-with-bytes-cut-off-commits",
+        "KV-BATCH-048",
+        say("get @@{k2:50}y.{k}none\r\n", "END\r\n"),
+        commits=True,
+        name="{k2:50}",
+    ),
+)
 OVER = (
     case(
         "own-flush",
@@ -191,7 +236,7 @@ OVER = (
     ),
 )
 
-CASES: tuple[Case, ...] = (*READS, *SWITCHED, *OVER)
+CASES: tuple[Case, ...] = (*READS, *SWITCHED, *SPELLED, *OVER)
 
 
 def test_batch_ends(case: Case, judge: Callable[[Case], None]) -> None:
