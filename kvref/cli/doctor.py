@@ -74,7 +74,7 @@ def _tell(report: Report, record: str | None) -> None:
             console.print(part)
     if record is None:
         return
-    text = json.dumps(as_record(report), indent=2, ensure_ascii=False)
+    text = json.dumps(as_record(report), indent=2)
     if record == "-":
         click.echo(text)
         return

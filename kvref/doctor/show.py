@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kvref.doctor.examine import KVREF, UNUSABLE, USABLE
+from kvref.printable import printable
 from kvref_conformance.spec.terminal import STYLES
 
 if TYPE_CHECKING:
@@ -25,17 +26,19 @@ _STATES: Final = {USABLE: "bold green", UNUSABLE: "bold red"}
 
 def report_view(report: Report) -> Iterator[RenderableType]:
     """Yield the parts of a report, in the order of reading."""
-    yield Text.assemble(("configuration", "bold"), f" of {report.source}, as profile {report.profile} starts with it")
+    yield Text.assemble(
+        ("configuration", "bold"), f" of {printable(report.source)}, as profile {report.profile} starts with it"
+    )
     grid = _grid()
     state = ("cannot be started with", "bold red") if report.refused else ("can be started with", "green")
-    grid.add_row("start", Text.assemble(state, f": {report.refused}" if report.refused else ""))
+    grid.add_row("start", Text.assemble(state, f": {printable(report.refused)}" if report.refused else ""))
     if report.profile != KVREF and report.refused != report.kvref_refused:
-        grid.add_row(KVREF, Text("starts with it" if not report.kvref_refused else report.kvref_refused))
-    grid.add_row("default", Text(report.default))
+        grid.add_row(KVREF, _text(report.kvref_refused or "starts with it"))
+    grid.add_row("default", _text(report.default))
     for problem in report.problems:
-        grid.add_row("note", Text(problem))
+        grid.add_row("note", _text(problem))
     for note in report.notes:
-        grid.add_row("note", Text(note))
+        grid.add_row("note", _text(note))
     yield Padding(grid, (0, 0, 0, 2))
     yield from _crashes(report.findings, "THIS CONFIGURATION")
     yield from _findings(report.findings)
@@ -49,16 +52,16 @@ def report_view(report: Report) -> Iterator[RenderableType]:
 def _row(report: RowReport) -> Iterator[RenderableType]:
     row, verdict = report.row, report.verdict
     head = Text.assemble((repr(row.name), "bold"), " ", (verdict.state, _STATES.get(verdict.state, "bold yellow")))
-    head.append(f"  {row.db_schema}.{row.db_table}" + ("  default mapping" if report.default else ""))
+    head.append(printable(f"  {row.db_schema}.{row.db_table}") + ("  default mapping" if report.default else ""))
     yield Rule(head, align="left", style="dim")
     grid = _grid()
     if verdict.fault:
-        grid.add_row("fault", Text(_without_name(verdict.fault, row.name), "red"))
+        grid.add_row("fault", _text(_without_name(verdict.fault, row.name), "red"))
     if report.kvref is not None:
-        grid.add_row(KVREF, Text(_difference(report)))
+        grid.add_row(KVREF, _text(_difference(report)))
     if report.subject is not None:
         for what, text in _columns(report):
-            grid.add_row(what, Text(text))
+            grid.add_row(what, _text(text))
     yield Padding(grid, (0, 0, 0, 2))
     yield from _crashes(report.findings, "THIS MAPPING")
     yield from _findings(report.findings)
@@ -100,7 +103,7 @@ def _crashes(findings: tuple[Finding, ...], what: str) -> Iterator[RenderableTyp
 
 def _findings(findings: tuple[Finding, ...]) -> Iterator[RenderableType]:
     for finding in findings:
-        where = f": {', '.join(finding.where)}" if finding.where else ""
+        where = printable(f": {', '.join(finding.where)}") if finding.where else ""
         yield Padding(Text.assemble((finding.feature.title, "bold"), where), (1, 0, 0, 2))
         yield Padding(_requirements(finding), (0, 0, 0, 4))
 
@@ -134,6 +137,11 @@ def _summary(report: Report) -> Text:
     return Text.assemble(
         (f"rows of containers: {counts or 'none'}", "bold"), "; `kvref spec KV-…` explains a requirement"
     )
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Return text of the database for a terminal: no character of it is a control sequence."""
+    return Text(printable(text), style)
 
 
 def _grid() -> Table:

@@ -236,3 +236,27 @@ def test_the_file_is_not_touched_and_the_report_is_written(tmp_path: Path) -> No
     assert json.loads((tmp_path / "report.json").read_text())["rows"][0]["state"] == "usable"
     assert file.read_bytes() == before
     assert doctor("--store", f"sqlite:///{file}", "--json", str(tmp_path / "no" / "x")).exit_code == 2
+
+
+EVIL = "\x1b[2J\x1b]0;title\x07\x9b31m\u202e"
+
+
+def test_text_of_the_database_changes_no_terminal(tmp_path: Path) -> None:
+    table = TABLE.replace("test.t", f"test.{EVIL}").replace("w VARCHAR(8)", f'"w{EVIL}" VARCHAR(8)')
+    good = {**PLAIN, "db_table": EVIL, "value_columns": f"v|w{EVIL}"}
+    trigger = f'CREATE TRIGGER "{EVIL}" AFTER INSERT ON "test.{EVIL}" BEGIN SELECT 1; END'
+    rows = {EVIL: good, "a": {**good, **dict.fromkeys(("db_table", "key_columns"), f"nope{EVIL}")}}
+    rows |= {column: {**good, column: f"nope{EVIL}"} for column in COLUMNS}
+    folder = tmp_path / EVIL
+    folder.mkdir()
+    file = configured(folder, rows, table, trigger)
+    said = doctor("--store", f"sqlite:///{file}")
+    assert said.exit_code == 1, said.output
+    assert said.output.replace("\n", "").isprintable()
+    assert "\\x1b[2J" in said.output
+    machine = doctor("--store", f"sqlite:///{file}", "--json", "-").stdout
+    assert machine.replace("\n", "").isprintable()
+    assert {each["name"] for each in json.loads(machine)["rows"]} == rows.keys()
+    refused = doctor(f"{EVIL}.sql")
+    assert refused.exit_code == 2
+    assert refused.output.replace("\n", "").isprintable()
