@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from browser import browser_or_skip
 from desk import Desk
-from tiers import pytest_collection_modifyitems, pytest_runtest_protocol
+from tiers import pytest_collection_modifyitems, pytest_ignore_collect, pytest_runtest_protocol
 
-__all__ = ["chromium", "desk", "pytest_collection_modifyitems", "pytest_runtest_protocol"]
+__all__ = ["chromium", "desk", "pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_runtest_protocol"]
 
 
 @pytest.fixture

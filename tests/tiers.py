@@ -6,6 +6,7 @@ a unit test if neither its module nor its fixtures import anything that starts a
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Generator, Iterable
 from functools import cache
@@ -23,10 +24,15 @@ STARTERS: Final = frozenset(
 )
 # Audit events of programs that start; of `multiprocessing` too.
 PROGRAM_EVENTS: Final = frozenset({"subprocess.Popen", "os.posix_spawn", "os.system", "os.exec", "os.fork"})
-# Says which commit a benchmark has measured.
-ALLOWED: Final = "git"
+_IMPORT: Final = re.compile(rf"^(?:from|import) (?:{'|'.join(map(re.escape, sorted(STARTERS)))})\b", re.MULTILINE)
 
 _running: list[str] = []  # the unit test that runs, if one does
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files out of the unit tier that cannot have a unit test: to import them takes longer than to run the rest."""
+    unit_tier = config.getoption("markexpr") == "unit" and collection_path.suffix == ".py"
+    return True if unit_tier and _IMPORT.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,7 +58,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def _refuse_programs(event: str, arguments: tuple[Any, ...]) -> None:
-    if _running and event in PROGRAM_EVENTS and arguments[:1] != (ALLOWED,):
+    if _running and event in PROGRAM_EVENTS:
         raise RuntimeError(f"{_running[0]} starts a program ({event} {arguments[:1]}): mark it, see CONTRIBUTING.md")
 
 

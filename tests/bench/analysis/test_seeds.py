@@ -10,6 +10,8 @@ import scenarios as made
 from kvref_bench.analysis import articles, beside, gather, seeds
 from kvref_bench.analysis.seeds import Row
 
+pytestmark = pytest.mark.programs  # git says what is measured
+
 GET, SELECT = made.series("get"), made.series("select", "sql")
 
 

@@ -13,6 +13,8 @@ from kvref_bench.analysis import gather, holding, scaling, style, throughput
 from kvref_bench.analysis.capacity import Limits
 from kvref_bench.analysis.gather import Data
 
+pytestmark = pytest.mark.programs  # git says what is measured
+
 GET, SELECT = made.series("get"), made.series("select", "sql")
 RATES = {1: 1000, 2: 1900, 4: 3400, 8: 5200, 16: 6500, 32: 6000}
 

@@ -18,6 +18,8 @@ from kvref_bench.runs.compare import compare
 from kvref_bench.runs.records import Point
 from kvref_bench.runs.selection import Selection
 
+pytestmark = pytest.mark.programs  # git says what is measured
+
 QPS = ratio.MEASURES[0]
 
 

@@ -19,6 +19,8 @@ from kvref_bench.runs import folder
 from kvref_bench.runs.export import FORMATS, export
 from kvref_bench.runs.run import Run
 
+pytestmark = pytest.mark.programs  # git says what is measured
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:

@@ -17,6 +17,8 @@ from kvref_bench.runs.records import Peer
 from kvref_conformance.report import jsonl
 from kvref_conformance.verdict import BROKEN, DEVIATES, FAILS, HOLDS, Tally, Verdict
 
+pytestmark = pytest.mark.programs  # git says what is measured
+
 HEADER = replace(reports.HEADER, version="8.0.33", profile="mysql-8.0", started="2026-01-02T03:04:05Z")
 
 

@@ -18,6 +18,8 @@ from kvref_bench.runs import document, folder
 from kvref_bench.runs.merge import Merged, merge
 from kvref_bench.runs.records import ServerSample
 
+pytestmark = pytest.mark.programs  # git says what is measured
+
 
 def test_workers_are_merged_exactly() -> None:
     one = made.result(seed=1, each=400)
