@@ -190,6 +190,10 @@ DATA = (
         SET,
         say("set {k} 0 0 2097152\r\n{v~2097152}\r\n", TOO_LARGE, patience=15.0),
         GONE,
+    ),
+    case(
+        "ms-of-two-megabytes-over-a-row",
+        "KV-LIMIT-013",
         SET,
         say("ms {k} 2097152\r\n{v~2097152}\r\n", TOO_LARGE, patience=15.0),
         GONE,

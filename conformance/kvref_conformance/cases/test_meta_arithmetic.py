@@ -37,8 +37,8 @@ CASES = (
     case("ma-D", "KV-MA-003", TEN, counted("D5", 15), counted("D0", 15), counted("D10000000000", 10000000015)),
     case("ma-missing", "KV-MA-004", ma("", NONE), ma("v J5", NONE), misses("{k}")),
     case("ma-modes", "KV-MA-005", TEN, counted("MI", 11), counted("M+", 12), counted("MD", 11), counted("M- D2", 9)),
-    case("ma-below-zero", "KV-MA-006", TEN, counted("MD D100", 0)),
-    case("ma-round", "KV-MA-007", TEN, counted("D18446744073709551615", 9)),
+    case("ma-below-zero", "KV-MA-006", TEN, counted("MD D100", 0), counted("D0", 0)),
+    case("ma-round", "KV-MA-007", TEN, counted("D18446744073709551615", 9), counted("D0", 9)),
     case(
         "ma-N",
         "KV-MA-008",
@@ -54,7 +54,7 @@ CASES = (
     ),
     case("ma-N-below-zero", "KV-MA-023", ma("N-1 J5 v", "VA 1\r\n5\r\n"), misses("{k}"), ma("", NONE)),
     case("ma-T-below-zero", "KV-MA-024", TEN, ma("T-1 v", "VA 2\r\n11\r\n"), misses("{k}"), ma("", NONE)),
-    case("ma-N-there", "KV-MA-009", TEN, counted("N100 J13", 11), say("mg {k} t\r\n", "HD t-1\r\n")),
+    case("ma-N-there", "KV-MA-009", TEN, counted("N100 J13", 11), counted("D0", 11), say("mg {k} t\r\n", "HD t-1\r\n")),
     case(
         "ma-T",
         "KV-MA-010",
@@ -75,7 +75,7 @@ CASES = (
         shows("{k}", "11"),
     ),
     case("ma-C-missing", "KV-MA-012", ma("C1", NONE)),
-    case("ma-C-zero", "KV-MA-013", TEN, counted("C0", 11)),
+    case("ma-C-zero", "KV-MA-013", TEN, counted("C0", 11), counted("D0", 11)),
     case("ma-c", "KV-MA-014", TEN, ma("c", "HD c<cas a>\r\n"), say("mg {k} c\r\n", "HD c{a}\r\n")),
     case(
         "ma-k-O",

@@ -53,6 +53,14 @@ CASES = (
     case("md-C-missing", "KV-MD-007", md("C1", NONE), md("C0", NONE)),
     case("md-I", "KV-MD-008 KV-MD-011", X, md("I"), shows("{k}", "x"), mg(STALE), mg(TAKEN, "b"), mg(TAKEN)),
     case(
+        "md-I-number",
+        "KV-MD-009",
+        say("ms {k} 1 c\r\nx\r\n", "HD c<cas a>\r\n"),
+        md("I"),
+        say("ms {k} 1 C{a}\r\ny\r\n", "EX\r\n"),
+        say("mg {k} c v\r\n", "VA 1 c<new cas b> X W\r\nx\r\n"),
+    ),
+    case(
         "md-I-cas",
         "KV-MD-009",
         X,

@@ -51,6 +51,7 @@ ANSWERS = (
     case(
         "mg-c", "KV-MG-006", X, say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"), asked("c", "HD c{a}\r\n")
     ),
+    case("mg-c-of-ms", "KV-MG-006", say("ms {k} 1 c\r\nx\r\n", "HD c<cas a>\r\n"), asked("c", "HD c{a}\r\n")),
     case("mg-f", "KV-MG-007", stored("{k}", "x", flags=7), asked("f", "HD f7\r\n")),
     case("mg-k", "KV-MG-008", X, asked("k", "HD k{k}\r\n")),
     case("mg-O", "KV-MG-009", X, asked("Oabc", "HD Oabc\r\n"), asked("O", "HD O\r\n")),

@@ -223,6 +223,7 @@ EXPIRY = (
         "expiry-past-over-a-value",
         "KV-CORE-025",
         SET_ONE,
+        GET_ONE,
         say(f"set {{k}} 3 {LONG_AGO} 3\r\ntwo\r\n", "STORED\r\n"),
         MISSING,
     ),

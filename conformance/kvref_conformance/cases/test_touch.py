@@ -27,6 +27,7 @@ FOUND = "VALUE {k} 0 1\r\nx\r\nEND\r\n"
 NUMBERED = say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n")
 SAME = say("gets {k}\r\n", "VALUE {k} 0 1 {a}\r\nx\r\nEND\r\n")
 PASSED = Pause(3.1)
+ENDS = (("below-zero-ends", -1), ("4294967295-ends", 4294967295))
 
 
 def touched(time: int | str, answer: str = TOUCHED) -> Say:
@@ -35,23 +36,44 @@ def touched(time: int | str, answer: str = TOUCHED) -> Say:
 
 
 # What each key is stored for, which command gives it which time, and whether it is there when 3 seconds have passed.
-TIMES: tuple[tuple[str, int, str, str, bool], ...] = (
+Time = tuple[str, int, str, str, bool]
+TOUCHES: tuple[Time, ...] = (
     ("{k1}", 2, "touch {k1} 100", TOUCHED, True),
     ("{k2}", 2, "touch {k2} 0", TOUCHED, True),
     ("{k3}", 2, "touch {k3} 100 noreply", "", True),
     ("{k4}", 0, "touch {k4} 1", TOUCHED, False),
-    ("{k5}", 2, "gat 100 {k5}", "VALUE {k5} 0 1\r\nx\r\nEND\r\n", True),
-    ("{k6}", 0, "gats 1 {k6}", "VALUE {k6} 0 1 <cas>\r\nx\r\nEND\r\n", False),
 )
+
+
+def kept(times: tuple[Time, ...]) -> tuple[Say | Pause, ...]:
+    """Store each key, give it its time, wait, and see by `get` alone which are there."""
+    return (
+        *(say(f"set {key} 0 {time} 1\r\nx\r\n", "STORED\r\n") for key, time, *_ in times),
+        *(say(f"{line}\r\n", answer) for _, _, line, answer, _ in times),
+        PASSED,
+        *(shows(key, "x") if there else misses(key) for key, *_, there in times),
+    )
+
+
 CASES = (
     case(
         "touch-times",
-        "KV-TOUCH-003 KV-TOUCH-004 KV-TOUCH-007 KV-TOUCH-012 KV-TOUCH-014",
-        *(say(f"set {key} 0 {time} 1\r\nx\r\n", "STORED\r\n") for key, time, *_ in TIMES),
-        *(say(f"{line}\r\n", answer) for _, _, line, answer, _ in TIMES),
-        PASSED,
-        *(shows(key, "x") if there else misses(key) for key, *_, there in TIMES),
+        "KV-TOUCH-001 KV-TOUCH-003 KV-TOUCH-004 KV-TOUCH-007 KV-TOUCH-012",
+        *kept(TOUCHES),
         say("touch {k4} 9\r\n", MISSING),
+    ),
+    *(
+        case(
+            f"{verb}-times",
+            "KV-TOUCH-014",
+            *kept(
+                (
+                    ("{k}", 2, f"{verb} 100 {{k}}", f"VALUE {{k}} 0 1{number}\r\nx\r\nEND\r\n", True),
+                    ("{k2}", 0, f"{verb} 1 {{k2}}", f"VALUE {{k2}} 0 1{number}\r\nx\r\nEND\r\n", False),
+                )
+            ),
+        )
+        for verb, number in (("gat", ""), ("gats", " <cas>"))
     ),
     case("touch", "KV-TOUCH-001", X, touched(0), touched(LATER), touched(100)),
     case("touch-missing", "KV-TOUCH-002", touched(0, MISSING), touched(100, MISSING)),
@@ -64,7 +86,7 @@ CASES = (
     ),
     case("touch-keeps-cas", "KV-TOUCH-006", X, NUMBERED, touched(100), SAME),
     case("touch-noreply-refused", "KV-TOUCH-007", say("touch {k} x noreply\r\ntouch {k2} 0 noreply\r\n", "")),
-    case("touch-other-word", "KV-TOUCH-008", X, touched("0 other")),
+    case("touch-other-word", "KV-TOUCH-008", X, touched("-1 other"), misses("{k}")),
     *(case(f"touch-time-{time}", "KV-TOUCH-009", X, touched(time, BAD_TIME)) for time in ("x", "1x", "-")),
     *(
         case(f"touch-words-{len(line.split())}", "KV-TOUCH-010", say(f"{line}\r\n", ERROR))
@@ -136,13 +158,14 @@ CASES = (
             misses("{k}"),
             touched(0, MISSING),
             X,
-            say(f"gat {time} {{k}}\r\n", FOUND),
-            misses("{k}"),
-            X,
             touched(f"{time} noreply", ""),
             misses("{k}"),
         )
-        for name, time in (("below-zero-ends", -1), ("4294967295-ends", 4294967295))
+        for name, time in ENDS
+    ),
+    *(
+        case(f"gat-{name}", "KV-TOUCH-029", X, say(f"gat {time} {{k}}\r\n", FOUND), misses("{k}"))
+        for name, time in ENDS
     ),
     case(
         "touch-below-zero-no-column",
