@@ -7,16 +7,19 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tarfile
+import threading
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from platformdirs import user_cache_path
@@ -114,6 +117,58 @@ def sources(name: str) -> Path:
 
 
 @contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end this process as an exception for the block, so that every server that it started is stopped."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class Groups:
+    """Programs, each in a process group that is killed when the program ends, or when its time is over."""
+
+    def __init__(self) -> None:
+        self._running: set[int] = set()
+
+    def run(self, words: Sequence[str], cwd: Path, environment: dict[str, str], seconds: float) -> bytes:
+        """Return what a program and its children write to stdout and stderr, until it ends or its time is over.
+
+        seconds: after which the group is killed.
+        """
+        with subprocess.Popen(
+            words, cwd=cwd, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        ) as process:  # fmt: skip
+            self._running.add(process.pid)
+            try:
+                return process.communicate(timeout=seconds)[0]
+            except subprocess.TimeoutExpired:
+                self._kill(process.pid)
+                return process.communicate()[0]
+            finally:
+                self._kill(process.pid)
+                self._running.discard(process.pid)
+
+    def kill(self) -> None:
+        """Kill every group that still runs."""
+        for pid in list(self._running):
+            self._kill(pid)
+
+    def _kill(self, pid: int) -> None:
+        with suppress(ProcessLookupError):  # Nothing of the group is left.
+            os.killpg(pid, signal.SIGKILL)
+
+
+@contextmanager
 def server(kind: str) -> Iterator[targets.Target]:
     """Boot memcached, or kvref over SQLite with a table fit for any cache."""
     if kind == "memcached":
@@ -140,8 +195,13 @@ def outcomes(name: str, kind: str, scratch: Path) -> dict[str, bool]:
     folder, suite = sources(name), SUITES[name]
     tree = scratch / kind
     shutil.copytree(folder / "sources", tree)
-    if suite["source"] == "apt":
-        return _perl(tree, kind, scratch)
+    with ended_by_sigterm():
+        if suite["source"] == "apt":
+            return _perl(tree, kind, scratch)
+        return _python(folder, suite, tree, kind)
+
+
+def _python(folder: Path, suite: dict[str, Any], tree: Path, kind: str) -> dict[str, bool]:
     with server(kind) as target:
         for before, after in suite.get("text", {}).items():
             for path in (path for top in suite["tests"] for path in _files(tree / top)):
@@ -154,17 +214,9 @@ def outcomes(name: str, kind: str, scratch: Path) -> dict[str, bool]:
         words = [sys.executable, "-m", "pytest", "-q", "-c", "of-kvref.ini", "-p", "no:cacheprovider"]
         words += ["--junitxml=outcomes.xml", *suite["tests"], *options]
         environment = {"PYTHONPATH": f"{folder / 'site'}{os.pathsep}{tree}"} | suite.get("environment", {})
-        done = subprocess.run(
-            words,
-            cwd=tree,
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            timeout=RUN_SECONDS,
-            check=False,
-        )
+        said = Groups().run(words, tree, environment, RUN_SECONDS)
         report = tree / "outcomes.xml"
-        assert report.exists(), done.stdout + done.stderr
+        assert report.exists(), said.decode()
     found = {}
     for case in ET.parse(report).iter("testcase"):
         if case.find("skipped") is None:
@@ -200,18 +252,23 @@ def _perl(tree: Path, kind: str, scratch: Path) -> dict[str, bool]:
     text = text.replace('$args .= " -o relaxed_privileges";', "").replace("if $output =~ /unix-socket/i", "if 0")
     module.write_text(text)
     files = sorted((tree / "t").glob("*.t"))
+    groups = Groups()
     with ThreadPoolExecutor(8) as pool:
         found: dict[str, bool] = {}
-        for part in pool.map(lambda file: _tap(file, tree, {"PEER_STORE": str(store)}), files):
-            found |= part
+        try:
+            for part in pool.map(lambda file: _tap(file, tree, {"PEER_STORE": str(store)}, groups), files):
+                found |= part
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            groups.kill()
+            raise
     return found
 
 
-def _tap(file: Path, tree: Path, environment: dict[str, str]) -> dict[str, bool]:
+def _tap(file: Path, tree: Path, environment: dict[str, str], groups: Groups) -> dict[str, bool]:
     """Run a Perl file; a test is its file and description, and a further one is that the file came to its end."""
-    words = ["timeout", str(FILE_SECONDS), "perl", "-I", str(tree / "t" / "lib"), str(file)]
-    done = subprocess.run(words, cwd=tree, env=os.environ | environment, capture_output=True, check=False)
-    said = done.stdout.decode("latin-1")
+    words = ["perl", "-I", str(tree / "t" / "lib"), str(file)]
+    said = groups.run(words, tree, environment, FILE_SECONDS).decode("latin-1")
     plan = PLAN.search(said)
     found: dict[str, bool] = {}
     ran = 0

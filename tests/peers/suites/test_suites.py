@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
+import socket
+import subprocess
+import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,3 +53,35 @@ def test_each_exception_belongs_to_a_suite_and_has_a_reason() -> None:
     for kinds in EXCEPTIONS.values():
         assert set(kinds) <= set(KINDS)
         assert all(reason for rows in kinds.values() for reason in rows.values())
+
+
+STARTS = """
+import sys, time
+sys.path.insert(0, {tests!r})
+from peers.suites import run
+with run.ended_by_sigterm(), run.server("kvref") as target:
+    print(target.port, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.programs
+def test_an_interrupted_run_leaves_no_server(tmp_path: Path) -> None:
+    program = tmp_path / "starts.py"
+    program.write_text(STARTS.format(tests=str(Path(__file__).parents[2])))
+    with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        socket.create_connection(("127.0.0.1", port)).close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(("ends", "seconds"), [("", 30.0), ("; sleep 600", 1.0)])
+def test_a_program_leaves_no_children(tmp_path: Path, ends: str, seconds: float) -> None:
+    said = run.Groups().run(["sh", "-c", f"sleep 600 >/dev/null 2>&1 & echo $!{ends}"], tmp_path, {}, seconds)
+    with suppress(ProcessLookupError):  # It is gone already.
+        assert select.select([os.pidfd_open(int(said))], [], [], 10)[0]
