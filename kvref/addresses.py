@@ -1,27 +1,92 @@
-"""Where an endpoint listens, as a command line writes it."""
+"""Where an endpoint listens, as a command line writes it, and connections to it."""
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from kvref.errors import ConfigError
+
+UNIX: Final = "unix:"
+FORM: Final = "HOST:PORT or unix:PATH"
+# As the socket module has them: host and port, or the path of a unix socket.
+SocketAddress: TypeAlias = tuple[str, int] | str
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Host and port; for a listener port 0 is any free one."""
+    """Host and port, or the path of a unix socket; for a listener port 0 is any free one.
+
+    Args:
+        host: empty for a unix socket.
+        port: 0 to 65535; 0 for a unix socket.
+        path: of a unix socket; empty for host and port.
+    """
 
     host: str
     port: int
+    path: str = ""
+
+    def __str__(self) -> str:
+        return shown(self.socket_address)
+
+    @property
+    def socket_address(self) -> SocketAddress:
+        """Return the address as the socket module has it."""
+        return self.path or (self.host, self.port)
 
 
 def parse_address(text: str) -> Address:
-    """Read HOST:PORT.
+    """Read HOST:PORT or unix:PATH.
 
     Raises:
-        ConfigError: no host, or a port that is no number from 0 to 65535.
+        ConfigError: no host, a port that is no number from 0 to 65535, or no path.
     """
+    if text.startswith(UNIX):
+        path = text.removeprefix(UNIX)
+        if not path or "\0" in path:
+            raise ConfigError(f"address {text!r}: write unix:PATH, for example unix:/run/kvref/kvref.sock")
+        return Address("", 0, path)
     host, colon, port = text.rpartition(":")
     if not (colon and host and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= 65535):
-        raise ConfigError(f"address {text!r}: write HOST:PORT, for example 127.0.0.1:11211")
+        raise ConfigError(f"address {text!r}: write {FORM}, for example 127.0.0.1:11211")
     return Address(host.strip("[]"), int(port))
+
+
+def is_address(text: str) -> bool:
+    """Return whether a word of a command line is an address, not the name of a file."""
+    host, colon, port = text.rpartition(":")
+    return text.startswith(UNIX) or bool(colon and host and port.isascii() and port.isdigit())
+
+
+def shown(address: SocketAddress) -> str:
+    """Return an address as a command line writes it."""
+    if isinstance(address, str):
+        return f"{UNIX}{address}"
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def connect(address: SocketAddress, seconds: float) -> socket.socket:
+    """Connect to an address, over TCP without delay of small packets.
+
+    Args:
+        address: host and port, or the path of a unix socket.
+        seconds: limit for the connection, and the timeout of what is returned.
+
+    Raises:
+        OSError: nothing listens there, or it cannot be reached in time.
+    """
+    if not isinstance(address, str):
+        opened = socket.create_connection(address, seconds)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return opened
+    opened = socket.socket(socket.AF_UNIX)
+    try:
+        opened.settimeout(seconds)
+        opened.connect(address)
+    except BaseException:
+        opened.close()
+        raise
+    return opened

@@ -26,7 +26,7 @@ LISTENING = re.compile(r"listening on [0-9.]+:(\d+)")
 
 @dataclass
 class Served:
-    """A running server: its port, its file or DSN, its process and what it logged so far."""
+    """A running server: its port (0 for a unix socket), its file or DSN, its process and what it logged so far."""
 
     process: subprocess.Popen[str] | Warm
     store: Path | str
@@ -128,9 +128,10 @@ def _looked_after(process: subprocess.Popen[str] | Warm, store: Path | str) -> I
     reader = threading.Thread(target=_collect, args=(served,), daemon=True)
     reader.start()
     try:
-        match = LISTENING.search(served.wait_for("listening on", START_SECONDS))
-        assert match is not None
-        served.port = int(match[1])
+        line = served.wait_for("listening on", START_SECONDS)
+        match = LISTENING.search(line)
+        assert match is not None or "unix:" in line
+        served.port = int(match[1]) if match is not None else 0
         yield served
     finally:
         if process.poll() is None:

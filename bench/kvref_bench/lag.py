@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final
 
-from kvref.addresses import parse_address
+from kvref.addresses import connect, parse_address
 from kvref_bench.errors import BenchError
 from kvref_bench.lag_seen import Eye, Found, LockWait
 from kvref_bench.load.plan import Kind
@@ -62,7 +62,7 @@ def measure(
 ) -> list[WorkerResult]:
     """Measure after how long writes are seen; the rows are gone afterwards.
 
-    address: HOST:PORT of the memcached endpoint. dsn: of the SQL server or SQLite file behind it.
+    address: HOST:PORT or unix:PATH of the memcached endpoint. dsn: of the SQL server or SQLite file behind it.
     table: prepared on that endpoint; rows beyond its own are written.
     trials: how many. interval: `innodb_api_bk_commit_interval` in force, s.
     seed: of the moments at which trials begin. watch: gets the number of trials that are done, each time one is.
@@ -164,10 +164,9 @@ class _Session:
         self._table = table
         where = parse_address(address)
         try:
-            self._socket = socket.create_connection((where.host, where.port), timeout=patience)
+            self._socket = connect(where.socket_address, patience)
         except OSError as error:
             raise BenchError(f"{address}: {error.strerror or error}") from error
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._replies = self._socket.makefile("rb")
         self._ask(b"bind %s\r\n" % table.mapping.encode(), b"SUCCEED\r\n")
 

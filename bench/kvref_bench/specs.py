@@ -51,7 +51,7 @@ def read(words: Words) -> tuple[PeerSpec, ...]:
         specs.append(PeerSpec(endpoint=target, name=name or target))
     specs = _with_sql(specs, words)
     if not specs:
-        raise BenchError("no server to measure: give --endpoint HOST:PORT, --target NAME or --sql DSN")
+        raise BenchError("no server to measure: give --endpoint HOST:PORT or unix:PATH, --target NAME or --sql DSN")
     names = [each.name for each in specs if each.name]
     twice = {name for name in names if names.count(name) > 1}
     if twice or (len(specs) > 1 and len(names) < len(specs)):
@@ -106,6 +106,6 @@ def _split(word: str) -> tuple[str, str]:
 
 def _address(text: str) -> str:
     address = parse_address(text)
-    if not address.port:
+    if not (address.path or address.port):
         raise BenchError(f"--endpoint {text!r}: port 0 is none; write HOST:PORT")
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from kvref.addresses import SocketAddress
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
     from kvref_conformance.verdict import Verdict
@@ -103,8 +105,12 @@ class Aftermath:
             behind = " --sql DSN" if case.needs_sql() else ""
             lines.append(f"again: kvref replay {path} {end.where}{behind}")
         if by_hand := _by_hand(record, case):
-            lines.append(f"by hand: {by_hand} | nc {' '.join(map(str, self._judge.endpoint.address))}")
+            lines.append(f"by hand: {by_hand} | {_netcat(self._judge.endpoint.address)}")
         return replace(record, text="\n".join([record.text, *lines]))
+
+
+def _netcat(address: SocketAddress) -> str:
+    return shlex.join(["nc", "-U", address] if isinstance(address, str) else ["nc", *map(str, address)])
 
 
 def _by_hand(record: Verdict, case: Case) -> str:

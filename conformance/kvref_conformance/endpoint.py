@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kvref import profiles
+from kvref import addresses, profiles
+from kvref.addresses import SocketAddress
+from kvref.errors import ConfigError
 from kvref.printable import printable
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.link import BINARY_ANSWER, Link, version_line
@@ -23,14 +25,14 @@ class Endpoint:
     """Where to talk and how to judge.
 
     Args:
-        address: host and port.
+        address: host and port, or the path of a unix socket.
         sentinel: the whole VERSION line.
         profile: facts it is judged by.
         reason: how the profile was chosen, for the reader.
         features: what it has, or, as a profile file says, is to have.
     """
 
-    address: tuple[str, int]
+    address: SocketAddress
     sentinel: bytes
     profile: profiles.Profile
     reason: str
@@ -43,8 +45,8 @@ class Endpoint:
 
     @property
     def where(self) -> str:
-        """Return HOST:PORT."""
-        return f"{self.address[0]}:{self.address[1]}"
+        """Return HOST:PORT or unix:PATH."""
+        return addresses.shown(self.address)
 
     def link(self, *, binary: bool = False) -> Link:
         """Open a connection.
@@ -62,23 +64,26 @@ class Endpoint:
             raise CaseFailed(f"cannot connect to {self.where} any more: {error.strerror or error}") from error
 
 
-def parse_address(text: str) -> tuple[str, int]:
-    """Read HOST:PORT.
+def parse_address(text: str) -> SocketAddress:
+    """Read HOST:PORT or unix:PATH.
 
     Raises:
         CannotJudge: it is not of that form.
     """
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
-        raise CannotJudge(f"endpoint {text!r} is no HOST:PORT")
-    return host.strip("[]"), int(port)
+    try:
+        address = addresses.parse_address(text)
+    except ConfigError as error:
+        raise CannotJudge(f"endpoint {text!r} is no {addresses.FORM}") from error
+    if not (address.path or address.port):
+        raise CannotJudge(f"endpoint {text!r} is no {addresses.FORM}: port 0 is none")
+    return address.socket_address
 
 
 def find(address: str, profile: str) -> Endpoint:
     """Reach an endpoint and choose its profile.
 
     Args:
-        address: HOST:PORT.
+        address: HOST:PORT or unix:PATH.
         profile: a name of `kvref.profiles`, `auto`, or a profile file.
 
     Raises:
@@ -98,7 +103,7 @@ def find(address: str, profile: str) -> Endpoint:
     return Endpoint(place, sentinel, profiles.load(name), reason)
 
 
-def _recognise(place: tuple[str, int], sentinel: bytes) -> tuple[str, str]:
+def _recognise(place: SocketAddress, sentinel: bytes) -> tuple[str, str]:
     with Link(place, sentinel) as link:
         answer = link.ask((b"bind kvc-no-such-mapping\r\n",)).data
     if answer not in {b"NOT_FOUND\r\n", b"SUCCEED\r\n"}:

@@ -22,7 +22,7 @@ def pytest_kvref_restart(address: str, settings: Mapping[str, int]) -> str | Non
     """Start the endpoint again with these settings and no others, at the same address and on the same data.
 
     Args:
-        address: HOST:PORT of the instance.
+        address: HOST:PORT or unix:PATH of the instance.
         settings: by the plugin's own names, such as daemon_memcached_w_batch_size; none: as it was before the run.
 
     Returns:

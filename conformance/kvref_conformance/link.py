@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from kvref.addresses import SocketAddress, connect, shown
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import REPLY, encode
 
@@ -64,15 +65,14 @@ class Link:
     """A connection to the endpoint.
 
     Args:
-        address: host and port.
+        address: host and port, or the path of a unix socket.
         sentinel: the answer that ends each answer: the endpoint's whole VERSION line, CR LF included, or BINARY_ANSWER.
         paced: the sentinel's request is not sent before the answer has come, for an endpoint that answers the first
             request of a packet only.
     """
 
-    def __init__(self, address: tuple[str, int], sentinel: bytes, *, paced: bool = False) -> None:
-        self._socket = socket.create_connection(address, CONNECT_SECONDS)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, address: SocketAddress, sentinel: bytes, *, paced: bool = False) -> None:
+        self._socket = connect(address, CONNECT_SECONDS)
         self._sentinel = sentinel
         self._paced = paced
         self._limit = MAX_ANSWER_BYTES
@@ -184,15 +184,15 @@ class Link:
         return data.endswith(self._sentinel) and data.count(self._sentinel) >= sentinels
 
 
-def version_line(address: tuple[str, int]) -> bytes:
+def version_line(address: SocketAddress) -> bytes:
     """Return the line with which an endpoint answers `version`.
 
     Raises:
         CannotJudge: nobody listens there, or what answers does not speak memcached.
     """
-    where = f"{address[0]}:{address[1]}"
+    where = shown(address)
     try:
-        with socket.create_connection(address, CONNECT_SECONDS) as connection:
+        with connect(address, CONNECT_SECONDS) as connection:
             connection.sendall(b"version\r\n")
             line = _first_line(connection, time.monotonic() + CONNECT_SECONDS)
     except TimeoutError as error:

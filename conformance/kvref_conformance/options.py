@@ -20,7 +20,7 @@ def declare(parser: pytest.Parser) -> None:
     """Declare them."""
     group = parser.getgroup("kvref", "conformance of memcached over SQL tables")
     add = group.addoption
-    add("--endpoint", metavar="HOST:PORT", help="the endpoint to judge")
+    add("--endpoint", metavar="HOST:PORT|unix:PATH", help="the endpoint to judge")
     add("--sql", metavar="DSN", help="the database behind it: mysql://user@host:port/ or sqlite:///PATH")
     add("--profile", metavar="NAME", help="facts to judge it by, FILE.toml, or auto: show as a file what was found")
     add("--level", choices=tuple(DEMANDS), default=DEFAULT_LEVEL, help="what counts (default: %(default)s)")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from kvref.addresses import SocketAddress
     from kvref.profiles import Profile
     from kvref_conformance.case import Case, Step
     from kvref_conformance.link import Reply
@@ -101,7 +102,7 @@ class Frozen:
     features: Features
 
 
-def probe(address: tuple[str, int], sentinel: bytes, *, flushes: bool) -> Features:
+def probe(address: SocketAddress, sentinel: bytes, *, flushes: bool) -> Features:
     """Ask for every feature, each on a connection of its own.
 
     Args:

@@ -97,7 +97,7 @@ class Run:
             SuiteError: the catalogue or the deviations are malformed.
         """
         if not options.endpoint:
-            raise CannotJudge("no endpoint: give --endpoint HOST:PORT")
+            raise CannotJudge("no endpoint: give --endpoint HOST:PORT or unix:PATH")
         if options.update_deviations and not options.deviations:
             raise CannotJudge("--update-deviations needs --deviations FILE: the file that it writes")
         target = endpoint.find(options.endpoint, options.profile or AUTO)

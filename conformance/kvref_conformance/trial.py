@@ -46,7 +46,7 @@ def judging(address: str, store: str, reload: Callable[[], None], restart: Resta
     """Give a judge of a server that is held to the profile kvref without any deviation.
 
     Args:
-        address: HOST:PORT.
+        address: HOST:PORT or unix:PATH.
         store: DSN of its tables, where the judge makes its own.
         reload: makes it read its configuration again.
         restart: as the hook `pytest_kvref_restart`.

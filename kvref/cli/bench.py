@@ -61,7 +61,7 @@ def command() -> None:
 
 @command.command()
 @click.argument("name", metavar="SCENARIO")
-@_server("endpoint", "HOST:PORT", "Measure this endpoint.")
+@_server("endpoint", "HOST:PORT|unix:PATH", "Measure this endpoint.")
 @_server("target", "TARGET", "Boot a private instance of a target and measure it; see `kvref target list`.")
 @_server("sql", "DSN", "The database behind the endpoint of that NAME; with a NAME of its own, a server by itself.")
 @_server("reload", "COMMAND", "Shell command that makes an endpoint read its configuration tables again.")

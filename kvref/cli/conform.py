@@ -36,7 +36,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 
 
 @click.command("conform")
-@click.argument("address", metavar="[HOST:PORT]", required=False)
+@click.argument("address", metavar="[HOST:PORT|unix:PATH]", required=False)
 @click.option(
     "--sql",
     metavar="DSN",
@@ -96,7 +96,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 def command(
     context: click.Context, /, address: str | None, target: str | None, self_test: bool, **options: Option
 ) -> None:
-    """Judge the endpoint HOST:PORT; without one, the embedded server over SQLite.
+    """Judge the endpoint HOST:PORT or unix:PATH; without one, the embedded server over SQLite.
 
     Exit code: 0 it conforms (documented deviations are listed), 1 it deviates, 2 it could not be judged.
     """
@@ -112,7 +112,7 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
     """Run the suite against an endpoint, a private instance of a target, or the embedded server.
 
     Args:
-        address: HOST:PORT; None for a target.
+        address: HOST:PORT or unix:PATH; None for a target.
         target: name of one, which is booted; None for the embedded server.
         options: as of `run_suite`.
 
@@ -130,7 +130,7 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
             raise KvrefError("--jobs belongs to a target, of which several are booted: leave it out")
         return run_suite(address, _with_what_is_known(address, options))
     if any(options[name] is not None for name in ("sql", "reload", "restart")):
-        raise KvrefError("--sql, --reload and --restart belong to an endpoint: give its HOST:PORT")
+        raise KvrefError("--sql, --reload and --restart belong to an endpoint: give its HOST:PORT or unix:PATH")
     frozen = str(options["profile"]).endswith(".toml")
     if not frozen and options["profile"] not in {None, "auto", *profiles.names()}:
         raise KvrefError(f"no profile {options['profile']!r}: choose auto, {', '.join(profiles.names())}")
@@ -194,7 +194,7 @@ def run_suite(address: str, options: Options, *plugins: object) -> int:
     """Run the suite against an endpoint in this process.
 
     Args:
-        address: HOST:PORT.
+        address: HOST:PORT or unix:PATH.
         options: of the suite's pytest plugin, by name; None: the suite's default.
         plugins: further ones of pytest, with hooks of the suite.
 

@@ -19,7 +19,18 @@ DEFAULT: Final = "127.0.0.1:11211"
 MOST: Final = 256  # a worker is told the number of a connection's listener in a byte
 _PATH: Final = click.Path(path_type=str)
 _OPTIONS: Final = (
-    click.option("--listen", "address", metavar="HOST:PORT", help=f"Port 0: any free one.  [default: {DEFAULT}]"),
+    click.option(
+        "--listen",
+        "address",
+        metavar="HOST:PORT|unix:PATH",
+        help=f"Address or unix socket to listen on. Port 0: any free one.  [default: {DEFAULT}]",
+    ),
+    click.option(
+        "--socket-mode",
+        metavar="MODE",
+        help="Permissions of the unix socket in octal digits; a client needs the permission to write.  [default: 0700]",
+    ),
+    click.option("--socket-owner", metavar="USER[:GROUP]", help="Owner and group of the unix socket; or :GROUP."),
     click.option(
         "--auth-file",
         type=_PATH,
@@ -37,7 +48,8 @@ _OPTIONS: Final = (
     click.option("--open", is_flag=True, help="Listen where others reach it though nobody is asked who they are."),
 )
 _NAMES: Final = (
-    "address", "auth_file", "tls_cert", "tls_key", "tls_client_ca", "mappings", "read_only", "no_flush", "open",
+    "address", "socket_mode", "socket_owner",
+    "auth_file", "tls_cert", "tls_key", "tls_client_ca", "mappings", "read_only", "no_flush", "open",
 )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ End with Ctrl-D. Lines may also come from a file or a pipe.
 
 
 @click.command(help=_HELP)
-@click.argument("address", metavar="HOST:PORT")
+@click.argument("address", metavar="HOST:PORT | unix:PATH")
 @click.option(
     "--silence", type=click.FloatRange(0.01, 3600), default=0.2, show_default=True, metavar="SECONDS",
     help="An answer is over when nothing came for so long.",
@@ -41,7 +41,7 @@ def command(address: str, silence: float, max_bytes: int, time_limit: float) -> 
     where = parse_address(address)
     prompt = sys.stdin.isatty()
     limits = Limits(max_bytes, time_limit)
-    with Conversation(where.host, where.port, silence, limits=limits) as conversation:
+    with Conversation(where.socket_address, silence, limits=limits) as conversation:
         while (line := _next_line(prompt=prompt)) is not None:
             sent = typed(line)
             for part in shown(sent) if not prompt else []:

@@ -7,7 +7,6 @@ what came out. Exit code 0 all as recorded (or listed), 1 something differs, 2 n
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kvref import profiles, targets
+from kvref.addresses import is_address, parse_address
 from kvref.cli.conform import judge
 from kvref.cli.kvref_stage import EMBEDDED, open_kvref
 from kvref.errors import KvrefError
@@ -45,11 +45,10 @@ EMBEDDED_STAGES: Final = 3
 LIVE_STAGES: Final = 2
 # The target that has the recorded version's own SQL, and that version.
 SAME_SQL: Final = ("kvref-mysql-8.0", "8.0.33")
-_ADDRESS: Final = re.compile(r"(\S+):(\d+)")
 
 
 @click.command("replay")
-@click.argument("what", nargs=-1, metavar="[CONVERSATION | FILE.jsonl | FAILURE.json | HOST:PORT]...")
+@click.argument("what", nargs=-1, metavar="[CONVERSATION | FILE.jsonl | FAILURE.json | HOST:PORT | unix:PATH]...")
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="A whole set, such as core; repeatable.")
 @click.option("--only", metavar="GLOB", default="*", help="Only conversations whose id or group fits.")
 @click.option("--sample", "sampled", is_flag=True, help="Only a fixed part over all groups, without long waits.")
@@ -69,11 +68,11 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
 
     Exit code: 0 all went as recorded or are listed with a reason, 1 some did not, 2 nothing could be tried.
     """
-    addresses = [word for word in what if _ADDRESS.fullmatch(word)]
+    addresses = [word for word in what if is_address(word)]
     words = [word for word in what if word not in addresses]
     if failures := [word for word in words if word.endswith(".json")]:
         if failures != words or len(addresses) > 1:
-            raise KvrefError("a failure is held by itself: give FAILURE.json and one HOST:PORT or --target")
+            raise KvrefError("a failure is held by itself: give FAILURE.json and one HOST:PORT, unix:PATH or --target")
         address = next(iter(addresses), None)
         context.exit(max(_failure(each, address, options) for each in failures))
     try:
@@ -139,17 +138,16 @@ def _jobs(
     allow_destructive: bool,
 ) -> list[Job]:
     if bool(addresses) != (sql is not None) or len(addresses) > 1:
-        raise KvrefError("a running endpoint is one HOST:PORT and --sql with the MySQL server behind it")
+        raise KvrefError("a running endpoint is one HOST:PORT or unix:PATH and --sql with the MySQL server behind it")
     over_sql = target in targets.over_sql()
     if sum(map(bool, (addresses, target, chosen and not over_sql))) > 1:
         raise KvrefError(
-            "give one of HOST:PORT, --target and --profile (and --profile to a target of kvref over InnoDB)"
+            "give one of an address, --target and --profile (and --profile to a target of kvref over InnoDB)"
         )
     if addresses and sql is not None:
         if not allow_destructive:
             raise KvrefError(f"all databases of {without_password(sql)} would be dropped: give --allow-destructive")
-        host, port = addresses[0].rsplit(":", 1)
-        return [_running(RunningPlugin((host, int(port)), sql), scripts)]
+        return [_running(RunningPlugin(parse_address(addresses[0]).socket_address, sql), scripts)]
     if target is not None and over_sql:
         return [_kvref(target, name, scripts) for name in chosen or PROFILES]
     if target is not None:

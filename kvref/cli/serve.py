@@ -156,7 +156,10 @@ def _serve(
 def _exporter(address: str | None, sockets: list[socket.socket], hosts: tuple[str, ...]) -> Exporter | None:
     if address is None and not sockets:
         return None
-    exporter = Exporter(None if address is None else parse_address(address), sockets, hosts)
+    where = None if address is None else parse_address(address)
+    if where is not None and where.path:
+        raise KvrefError(f"--metrics {address}: HTTP is served over TCP: write HOST:PORT")
+    exporter = Exporter(where, sockets, hosts)
     exporter.tell()
     return exporter
 

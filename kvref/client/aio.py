@@ -29,7 +29,7 @@ class AsyncMappedClient(AsyncMappedView):
             await asyncio.gather(*[client.set(f"k{n}", n) for n in range(1000)])
 
     Args:
-        server: HOST:PORT.
+        server: HOST:PORT or unix:PATH; with TLS over a unix socket the certificate is one of `localhost`.
         mapping: what plain keys mean; None: the server's default mapping.
         columns: the names of its value columns, or `Columns`; None: values are bytes.
         delimiter: between mapping and key, as the server's `table_map_delimiter`.

@@ -17,7 +17,7 @@ class Line:
     """Requests to one server about one mapping.
 
     Args:
-        address: where; port: 1 to 65535.
+        address: of the server; port: 1 to 65535.
         greeting: what is said before anything else is asked.
         tls: how the server proves who it is; None: without TLS.
         connect_timeout: for connection and greeting, in seconds.
@@ -35,7 +35,7 @@ class Line:
         max_answer: int = MAX_ANSWER_BYTES,
     ) -> None:
         self._address = address
-        self._name = f"{address.host}:{address.port}"
+        self._name = str(address)
         self._greeting = greeting
         self._tls = tls
         self._connect_timeout = connect_timeout
@@ -131,10 +131,7 @@ class Line:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._connect_timeout):
-                where = self._address.host, self._address.port
-                _, link = await loop.create_connection(
-                    lambda: Link(self._name, self._max_answer), *where, ssl=self._tls
-                )
+                link = await self._connect(loop)
                 await self._greet(link)
         except TimeoutError as error:
             raise LinkError(f"{self._name}: no connection within {self._connect_timeout} s") from error
@@ -143,6 +140,19 @@ class Line:
         except OSError as error:
             raise LinkError(f"{self._name}: {error.strerror or error}: is a server running there?") from error
         self._link = link
+        return link
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop) -> Link:
+        def make() -> Link:
+            return Link(self._name, self._max_answer)
+
+        where = self._address
+        if where.path:
+            # The certificate names a host, which a path has not.
+            name = None if self._tls is None else "localhost"
+            _, link = await loop.create_unix_connection(make, where.path, ssl=self._tls, server_hostname=name)
+        else:
+            _, link = await loop.create_connection(make, where.host, where.port, ssl=self._tls)
         return link
 
     async def _greet(self, link: Link) -> None:

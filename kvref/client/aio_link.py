@@ -23,7 +23,7 @@ class Link(asyncio.Protocol):
     and those end the connection.
 
     Args:
-        name: HOST:PORT, for errors.
+        name: HOST:PORT or unix:PATH, for errors.
         max_answer: limit of one answer with all its rows, in bytes.
     """
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import socket
 import time
 from dataclasses import dataclass
 from typing import Final, Self
 
+from kvref import addresses
+from kvref.addresses import SocketAddress
 from kvref.errors import TargetError
 
 CHUNK: Final = 1 << 16
@@ -39,10 +40,9 @@ class Conversation:
         stopped: why this side closed it, an answer having exceeded a limit; else empty.
 
     Args:
-        host: name or address.
-        port: 1 to 65535.
+        address: host and port, or the path of a unix socket.
         silence: an answer is over when nothing came for this many seconds.
-        connect: how long to wait for the connection, in seconds.
+        patience: limit for the connection, in seconds.
         limits: of one answer.
 
     Raises:
@@ -50,16 +50,18 @@ class Conversation:
     """
 
     def __init__(
-        self, host: str, port: int, silence: float = 0.2, connect: float = 5.0, limits: Limits | None = None
+        self, address: SocketAddress, silence: float = 0.2, patience: float = 5.0, limits: Limits | None = None
     ) -> None:
         self.closed = False
         self.stopped = ""
         self._limits = limits or Limits()
         try:
-            self._socket = socket.create_connection((host, port), timeout=connect)
+            self._socket = addresses.connect(address, patience)
         except (OSError, UnicodeError) as error:
             cause = getattr(error, "strerror", None) or str(error)
-            raise TargetError(f"cannot reach {host}:{port}: {cause}: is a server running there?") from error
+            raise TargetError(
+                f"cannot reach {addresses.shown(address)}: {cause}: is a server running there?"
+            ) from error
         self._socket.settimeout(silence)
 
     def __enter__(self) -> Self:

@@ -47,7 +47,7 @@ def refusal(line: bytes, asked: str, server: str) -> MappedError | None:
 
     Args:
         line: an answer without its line end.
-        asked: the verb; server: HOST:PORT. Both for the text.
+        asked: the verb; server: HOST:PORT or unix:PATH. Both for the text.
     """
     words = line.decode("utf-8", "backslashreplace")
     if words == "ERROR":

@@ -47,7 +47,7 @@ def test_an_endpoint_that_closes() -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with Conversation("127.0.0.1", server.getsockname()[1]) as conversation:
+        with Conversation(server.getsockname()) as conversation:
             assert conversation.say(b"quit\r\n") == b"bye\r\n"
             assert conversation.closed
         thread.join()
@@ -71,13 +71,13 @@ def endless() -> Iterator[int]:
 
 
 def test_an_answer_has_a_limit_in_bytes(endless: int) -> None:
-    with Conversation("127.0.0.1", endless, limits=Limits(max_bytes=10_000)) as conversation:
+    with Conversation(("127.0.0.1", endless), limits=Limits(max_bytes=10_000)) as conversation:
         assert conversation.say(b"get a\r\n") == b"x" * 10_000
         assert (conversation.closed, conversation.stopped) == (True, "more than 10000 bytes came")
 
 
 def test_an_answer_has_a_limit_in_seconds(endless: int) -> None:
-    with Conversation("127.0.0.1", endless, limits=Limits(1 << 30, 0.05)) as conversation:
+    with Conversation(("127.0.0.1", endless), limits=Limits(1 << 30, 0.05)) as conversation:
         conversation.say(b"get a\r\n")
         assert conversation.stopped == "the answer did not end within 0.05 s"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kvref.addresses import SocketAddress
 from kvref_conformance import endpoint
 from kvref_conformance.errors import CannotJudge
 
@@ -14,12 +15,17 @@ Make = Callable[..., Any]
 BIND = b"bind kvc-no-such-mapping"
 
 
-@pytest.mark.parametrize(("text", "place"), [("127.0.0.1:11211", ("127.0.0.1", 11211)), ("[::1]:1", ("::1", 1))])
-def test_an_address_is_host_and_port(text: str, place: tuple[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("127.0.0.1:11211", ("127.0.0.1", 11211)), ("[::1]:1", ("::1", 1)), ("unix:/run/a b:1", "/run/a b:1")],
+)
+def test_an_address_is_host_and_port_or_a_unix_socket(text: str, place: SocketAddress) -> None:
     assert endpoint.parse_address(text) == place
 
 
-@pytest.mark.parametrize("text", ["", "11211", "host", "host:", "host:x", ":11211", "host:0", "host:65536", "host:-1"])
+@pytest.mark.parametrize(
+    "text", ["", "11211", "host", "host:", "host:x", ":11211", "host:0", "host:65536", "host:-1", "unix:", "unix:\0"]
+)
 def test_anything_else_is_no_address(text: str) -> None:
     with pytest.raises(CannotJudge, match="is no HOST:PORT"):
         endpoint.parse_address(text)

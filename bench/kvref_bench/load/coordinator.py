@@ -58,7 +58,7 @@ def measure(address: str, work: Work, clock: Clock, engine: Engine, watch: Watch
     """Measure one point.
 
     Args:
-        address: HOST:PORT, or the DSN of a SQL server.
+        address: HOST:PORT or unix:PATH, or the DSN of a SQL server.
         work: what is sent. clock: when it counts.
         engine: where the workers run; no more of them than sessions are used.
         watch: looks on.

@@ -113,7 +113,7 @@ class Clock:
 class Task:
     """What one worker gets.
 
-    address: HOST:PORT, or the DSN of a SQL server.
+    address: HOST:PORT or unix:PATH, or the DSN of a SQL server.
     control: HOST:PORT where the coordinator of the point listens; token: proves that the worker is one of its own.
     worker, workers: its number, and how many there are; it has the sessions `worker::workers`.
     cpu: to which it is pinned; None: to none.

@@ -33,7 +33,7 @@ NOT_COUNTED: Final = ("pid", "uptime", "time", "pointer_size")
 class OpenPeer:
     """A server that answers; made by `peers.open`.
 
-    address: HOST:PORT of the memcached protocol, None for SQL alone.
+    address: HOST:PORT or unix:PATH of the memcached protocol, None for SQL alone.
     tables_dsn: of the tables behind, with its password; None for native memcached.
     _spared: whether a mapping of another schema with the name of the benchmark's must stay.
     """

@@ -105,7 +105,7 @@ def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
     address, tables = spec.endpoint, _tables(spec.sql)
     database = tables if isinstance(tables, MySQLTables) else None
     if address is None and database is None:
-        raise BenchError("give an endpoint, HOST:PORT or the name of a target, or the DSN of a SQL server")
+        raise BenchError("give an endpoint, HOST:PORT, unix:PATH or the name of a target, or the DSN of a SQL server")
     starter: Starter = Fixed("give --restart COMMAND, which starts the endpoint again with settings")
     if address is None and database is not None:
         starter = Globals(database)

@@ -26,8 +26,10 @@ Switches = tuple[int, int]
 
 
 def listener(address: str) -> int | None:
-    """Give the process that listens at HOST:PORT; None where it is not on this machine, or is not shown to us."""
+    """Give the process that listens at HOST:PORT or unix:PATH; None where it is elsewhere, or is not shown to us."""
     place = parse_address(address)
+    if place.path:
+        return owner(place.path)
     theirs = {str(found[4][0]) for found in socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)}
     ours = {each.address for several in psutil.net_if_addrs().values() for each in several}
     if not theirs & ours:

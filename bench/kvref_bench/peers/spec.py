@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class PeerSpec:
     """One server to measure.
 
-    endpoint: HOST:PORT of the memcached protocol, or the name of a target (`kvref target list`), which is booted for
-        the run and gone after it; None: a SQL server alone, that of `sql`.
+    endpoint: HOST:PORT or unix:PATH of the memcached protocol, or the name of a target (`kvref target list`), booted
+        for the run and gone after it; None: a SQL server alone, that of `sql`.
     name: in the run's tables; "" makes one of the target, or of what the server says it is.
     sql: DSN of the tables behind, `mysql://…` or `sqlite:///PATH`; a target knows its own.
     reload: shell command that makes the endpoint read its configuration tables again; the plugin is loaded anew over

@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
-from kvref.addresses import parse_address
+from kvref.addresses import connect, parse_address
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def link(address: str) -> Iterator[Link]:
     place = parse_address(address)
     try:
         with (
-            socket.create_connection((place.host, place.port), STEP_SECONDS) as connection,
+            connect(place.socket_address, STEP_SECONDS) as connection,
             connection.makefile("rb") as lines,
         ):
             yield Link(connection, lines, address)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Final
 
+from kvref.addresses import connect as open_connection
 from kvref.addresses import parse_address
 from kvref_bench.errors import BenchError
 from kvref_bench.workload.binary import GET, HEADER, REQUEST, frame
@@ -20,14 +21,14 @@ _MAX_REPLY_BYTES: Final = 4 << 20
 def connect(address: str, work: Work) -> socket.socket:
     """Open a session of the work.
 
-    address: HOST:PORT.
+    address: HOST:PORT or unix:PATH.
 
     Raises:
         BenchError: nobody answers there, or the mapping is not known.
     """
     where = parse_address(address)
     try:
-        opened = socket.create_connection((where.host, where.port), _SECONDS)
+        opened = open_connection(where.socket_address, _SECONDS)
     except OSError as error:
         raise BenchError(f"no connection to {address}: {error}; start the endpoint or give another") from error
     try:

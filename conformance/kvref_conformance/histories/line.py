@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from kvref.addresses import connect
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.link import KEPT_BYTES, MAX_ANSWER_BYTES, beyond
 
@@ -28,10 +29,9 @@ class SocketLine:
 
     def __init__(self, endpoint: Endpoint) -> None:
         try:
-            self._socket = socket.create_connection(endpoint.address, CONNECT_SECONDS)
+            self._socket = connect(endpoint.address, CONNECT_SECONDS)
         except OSError as error:
             raise CaseFailed(f"cannot connect to {endpoint.where} any more: {error.strerror or error}") from error
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sentinel = endpoint.sentinel
         self._data = b""
         self._ended = False

@@ -26,7 +26,7 @@ class Header:
     Args:
         format: version of the report's format; a reader refuses one it does not know.
         suite: version of the suite.
-        endpoint: HOST:PORT.
+        endpoint: HOST:PORT or unix:PATH.
         version: what the endpoint says behind VERSION.
         profile: facts it was judged by.
         profile_reason: how the profile was chosen.

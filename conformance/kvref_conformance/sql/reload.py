@@ -12,6 +12,7 @@ from kvref_conformance.link import version_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kvref.addresses import SocketAddress
     from kvref_conformance.sql.base import Database
 
 # A plugin whose configuration is bad never opens its port; a good one takes about a second.
@@ -20,7 +21,7 @@ PORT_SECONDS: Final = 20.0
 UNFIT: Final = 3
 
 
-def chosen(command: str | None, database: Database, address: tuple[str, int]) -> Callable[[], None] | None:
+def chosen(command: str | None, database: Database, address: SocketAddress) -> Callable[[], None] | None:
     """Return the way to reload: the command given, else the plugin's own where it is active, else None.
 
     Args:
@@ -35,7 +36,7 @@ def chosen(command: str | None, database: Database, address: tuple[str, int]) ->
     return None
 
 
-def _run(command: str, address: tuple[str, int]) -> None:
+def _run(command: str, address: SocketAddress) -> None:
     # The user's own command line, asked for with --reload.
     done = subprocess.run(command, shell=True, check=False, capture_output=True, text=True, timeout=60)  # noqa: S602
     said = (done.stderr or done.stdout).strip()
@@ -46,12 +47,12 @@ def _run(command: str, address: tuple[str, int]) -> None:
     wait_for_port(address)
 
 
-def _load_plugin_again(database: Database, address: tuple[str, int]) -> None:
+def _load_plugin_again(database: Database, address: SocketAddress) -> None:
     database.load_plugin_again()
     wait_for_port(address)
 
 
-def wait_for_port(address: tuple[str, int]) -> None:
+def wait_for_port(address: SocketAddress) -> None:
     """Wait until an endpoint answers that was loaded or started again.
 
     Raises:

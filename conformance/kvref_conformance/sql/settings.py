@@ -12,6 +12,8 @@ from kvref_conformance.sql.reload import wait_for_port
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from kvref.addresses import SocketAddress
+
     Restart = Callable[[Mapping[str, int]], str | None]
 
 INTERVAL: Final = "innodb_api_bk_commit_interval"
@@ -33,7 +35,7 @@ class Settings:
 
     def __init__(
         self,
-        address: tuple[str, int],
+        address: SocketAddress,
         restart: Restart,
         prepare: Callable[[], None],
         reconnect: Callable[[], None],

@@ -8,24 +8,26 @@ outside the schemas. Cas numbers go on counting while the server lives, also ove
 from __future__ import annotations
 
 import re
-import socket
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pymysql
 
+from kvref.addresses import connect
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.link import drain
 from kvref_conformance.transcripts.conversation import Query
 from kvref_conformance.transcripts.mysql_database import MySQLDatabase
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Sequence
 
     from pymysql.connections import Connection
     from pymysql.cursors import Cursor
 
+    from kvref.addresses import SocketAddress
     from kvref_conformance.transcripts.conversation import Conversation
     from kvref_conformance.transcripts.holes import Json
 
@@ -54,8 +56,8 @@ class Machine(Protocol):
     """A MySQL server with the plugin at hand; `kvref.targets.plugin_server` gives one."""
 
     @property
-    def address(self) -> tuple[str, int]:
-        """Give host and port where the plugin listens once it is installed."""
+    def address(self) -> SocketAddress:
+        """Give the address where the plugin listens once it is installed."""
 
     def boot(self, options: Sequence[str]) -> None:
         """Start on a fresh data folder without the plugin; one that ran before is gone."""
@@ -123,7 +125,7 @@ class MySQLStage:
 
     def connect(self) -> socket.socket:
         """Open a memcached connection."""
-        return socket.create_connection(self._machine.address, timeout=5.0)
+        return connect(self._machine.address, 5.0)
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
         """Run a statement; see `play.Stage.execute`."""

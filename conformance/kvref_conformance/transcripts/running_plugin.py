@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
     from pymysql.cursors import Cursor
 
+    from kvref.addresses import SocketAddress
+
 
 class RunningPlugin:
     """One server, for conversations without options of mysqld.
@@ -28,7 +30,7 @@ class RunningPlugin:
         CannotJudge: the DSN cannot be read.
     """
 
-    def __init__(self, address: tuple[str, int], dsn: str) -> None:
+    def __init__(self, address: SocketAddress, dsn: str) -> None:
         self.address = address
         parts = urlsplit(dsn)
         if parts.scheme != "mysql" or not parts.hostname:

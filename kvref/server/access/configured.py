@@ -7,18 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kvref.addresses import Address, parse_address
+from kvref.addresses import FORM, UNIX, Address, parse_address
 from kvref.errors import ConfigError
 from kvref.semantics.access import Access
 from kvref.semantics.mapping import Directory
 from kvref.semantics.policies import Policy
 from kvref.server.access.listener import Listener
 from kvref.server.access.tls import Certificates
+from kvref.server.access.unix_sockets import Permissions, permissions
 from kvref.server.operations.activation import where
 
 # What each name takes, as TOML calls it.
 NAMES: Final[dict[str, tuple[type, str]]] = {
-    "address": (str, "HOST:PORT"),
+    "address": (str, FORM),
+    "socket_mode": (str, 'octal digits, "0660"'),
+    "socket_owner": (str, '"USER", "USER:GROUP" or ":GROUP"'),
     "auth_file": (str, "the path of a file of user:password lines"),
     "tls_cert": (str, "the path of a PEM file"),
     "tls_key": (str, "the path of a PEM file"),
@@ -48,23 +51,36 @@ def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> L
         if not isinstance(value, kind):
             raise ConfigError(f"listener: {name} = {value!r}: write {form}")
     if "address" not in table and passed is None:
-        raise ConfigError('listener without an address: write address = "HOST:PORT"')
+        raise ConfigError('listener without an address: write address = "HOST:PORT" or "unix:PATH"')
     mappings = table.get("mappings", [])
     if "mappings" in table and not (mappings and all(isinstance(each, str) and each for each in mappings)):
         raise ConfigError(f"listener: mappings = {mappings!r}: write {NAMES['mappings'][1]}")
+    address = parse_address(table["address"]) if passed is None else _address(passed)
     return Listener(
-        parse_address(table["address"]) if passed is None else _address(passed),
+        address,
         Access(tuple(mappings), read_only=table.get("read_only", False), flush=table.get("flush_all", True)),
         _path(table, "auth_file"),
         _certificates(table),
         open=table.get("open", False),
         passed=passed,
+        permissions=_permissions(table, address, passed),
     )
+
+
+def _permissions(table: Mapping[str, Any], address: Address, passed: socket.socket | None) -> Permissions:
+    mode, owner = table.get("socket_mode"), table.get("socket_owner")
+    if mode is None and owner is None:
+        return Permissions()
+    if passed is not None:
+        raise ConfigError("socket_mode or socket_owner: systemd has passed the socket: write SocketMode= in its unit")
+    if not address.path:
+        raise ConfigError(f"socket_mode or socket_owner with address {address}: they belong to unix:PATH")
+    return permissions(mode, owner)
 
 
 def _address(passed: socket.socket) -> Address:
     if passed.family == socket.AF_UNIX:
-        return Address(where(passed), 0)
+        return Address("", 0, where(passed).removeprefix(UNIX))
     return Address(*passed.getsockname()[:2])
 
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 from kvref.addresses import Address
 from kvref.errors import ConfigError
 from kvref.semantics.access import UNLIMITED, Access
-from kvref.server.access.sockets import is_local, listen
+from kvref.server.access.sockets import DEFAULT, is_local, listen
 from kvref.server.access.tls import Certificates
+from kvref.server.access.unix_sockets import Permissions, SocketFile, file_of
 from kvref.server.access.users import Users, read_users
 from kvref.server.operations.activation import where
 
@@ -38,6 +39,7 @@ class Listener:
         certificates: for TLS, None: it is not spoken.
         open: it may be reached from elsewhere though anybody who does may come.
         passed: a socket that is listened on already; the address is its.
+        permissions: who may connect to a unix socket that is not passed.
 
     Raises:
         ConfigError: a file is of no use, or the listener is one that must be opened on purpose.
@@ -49,6 +51,8 @@ class Listener:
     certificates: Certificates | None = None
     open: bool = False
     passed: socket.socket | None = None
+    permissions: Permissions = DEFAULT
+    _files: list[SocketFile] = field(default_factory=list, init=False)
     users: Users | None = field(default=None, init=False)
     tls: ssl.SSLContext | None = field(default=None, init=False)
 
@@ -66,8 +70,7 @@ class Listener:
             _log.warning("address %s: passwords cross the network in clear: give tls_cert", self)
 
     def __str__(self) -> str:
-        host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
-        return f"{host}:{self.address.port}"
+        return str(self.address)
 
     def load(self) -> Loaded:
         """Read the files as they are now; raises ConfigError where one is of no use."""
@@ -82,7 +85,18 @@ class Listener:
 
     def listen(self) -> list[socket.socket]:
         """Return the sockets that are listened on; raises ConfigError where the address cannot be."""
-        return listen(self.address) if self.passed is None else [self.passed]
+        if self.passed is not None:
+            return [self.passed]
+        found = listen(self.address, self.permissions)
+        if self.address.path:
+            self._files.append(file_of(self.address.path))
+        return found
+
+    def remove_files(self) -> None:
+        """Remove the files of unix sockets that were listened on here; a service manager keeps its own."""
+        for each in self._files:
+            each.remove()
+        self._files.clear()
 
     def tell(self, place: socket.socket, workers: int = 1) -> None:
         """Log an address that is listened on, and what is to be said of it."""
@@ -104,6 +118,4 @@ class Listener:
 
     @property
     def _local(self) -> bool:
-        if self.passed is not None and self.passed.family == socket.AF_UNIX:
-            return True
         return is_local(self.address)

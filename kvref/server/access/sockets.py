@@ -11,9 +11,11 @@ from typing import Any, Final
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError
+from kvref.server.access.unix_sockets import Permissions, listen_at
 
 BACKLOG: Final = 1024
 PAUSE: Final = 1.0  # seconds without new connections where the system has no descriptor for them
+DEFAULT: Final = Permissions()
 _AT_ONCE: Final = 64  # connections taken before anything else is looked at
 _FULL: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
@@ -23,15 +25,24 @@ def cannot_listen(address: Address, error: OSError | UnicodeError) -> ConfigErro
     # A name that is not found has only its own text.
     known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
     cause = os.strerror(known) if known else str(error)
-    return ConfigError(f"cannot listen on {address.host}:{address.port}: {cause}: choose another --listen")
+    return ConfigError(f"cannot listen on {address}: {cause}: choose another --listen")
 
 
-def listen(address: Address) -> list[socket.socket]:
+def listen(address: Address, permissions: Permissions = DEFAULT) -> list[socket.socket]:
     """Listen on an address; no other process can listen there too.
+
+    Args:
+        address: where.
+        permissions: who may connect to a unix socket.
 
     Raises:
         ConfigError: it cannot be listened on.
     """
+    if address.path:
+        try:
+            return [listen_at(address.path, permissions, BACKLOG)]
+        except OSError as error:
+            raise cannot_listen(address, error) from error
     found: list[socket.socket] = []
     try:
         for family, kind, protocol, _, place in dict.fromkeys(_found(address)):
@@ -78,6 +89,8 @@ def arrivals(place: socket.socket) -> Iterator[socket.socket]:
 
 def is_local(address: Address) -> bool:
     """Tell whether only this machine would reach an address that is listened on; False where there is no such host."""
+    if address.path:
+        return True
     try:
         return all(_is_loopback(place[0]) for *_, place in _found(address))
     except (OSError, UnicodeError):

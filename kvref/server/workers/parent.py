@@ -285,6 +285,8 @@ class Parent:
         self._accept_no_more()
         for each in self._listeners:
             each.close()
+        for listener in self._plan.listeners:
+            listener.remove_files()
         self._tell("stop")
         while self._children:
             self._turn(None)

@@ -46,8 +46,8 @@ def pymemcache(task: Task, word: str | None, sessions: int) -> list[Session]:
 
     task: with the address. word: asked for first on each connection, so that it switches; None: none is.
     """
-    where = parse_address(task.address)
-    clients = [Client((where.host, where.port), **TIMEOUTS) for _ in range(sessions)]
+    where = parse_address(task.address).socket_address
+    clients = [Client(where, **TIMEOUTS) for _ in range(sessions)]
     for each in clients:
         _switch(each, word)
     return [Session(each.get, each.close) for each in clients]
@@ -55,8 +55,8 @@ def pymemcache(task: Task, word: str | None, sessions: int) -> list[Session]:
 
 def pymemcache_pooled(task: Task, word: str | None, sessions: int) -> list[Session]:
     """Open one `PooledClient` for all sessions, with a connection for each; else as `pymemcache`."""
-    where = parse_address(task.address)
-    client = PooledClient((where.host, where.port), max_pool_size=sessions, **TIMEOUTS)
+    where = parse_address(task.address).socket_address
+    client = PooledClient(where, max_pool_size=sessions, **TIMEOUTS)
     opened = [client.client_pool.get() for _ in range(sessions)]
     for each in opened:
         _switch(each, word)
@@ -66,8 +66,8 @@ def pymemcache_pooled(task: Task, word: str | None, sessions: int) -> list[Sessi
 
 def pymemcache_hash(task: Task, word: str | None, sessions: int) -> list[Session]:
     """Open a `HashClient` of one server for each session; else as `pymemcache`."""
-    where = parse_address(task.address)
-    clients = [HashClient([(where.host, where.port)], **TIMEOUTS) for _ in range(sessions)]
+    where = parse_address(task.address).socket_address
+    clients = [HashClient([where], **TIMEOUTS) for _ in range(sessions)]
     for each in clients:
         _switch(each, word)
     return [Session(each.get, each.close) for each in clients]

@@ -40,7 +40,10 @@ async def streams(task: Task, word: str | None, stack: AsyncExitStack) -> Get:
     word: asked for first, so that it switches; None: none is.
     """
     where = parse_address(task.address)
-    reader, writer = await asyncio.open_connection(where.host, where.port)
+    if where.path:
+        reader, writer = await asyncio.open_unix_connection(where.path)
+    else:
+        reader, writer = await asyncio.open_connection(where.host, where.port)
     stack.callback(writer.close)
 
     async def get(key: str) -> bytes | None:

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kvref.addresses import UNIX
 from kvref.targets.needs import tool
 from kvref_bench.errors import BenchError
 
@@ -37,7 +38,7 @@ def run(address: str, connections: int, gets: float, value: int, options: Sequen
     """Run it with one thread, every value verified.
 
     Args:
-        address: HOST:PORT.
+        address: HOST:PORT; memcaslap connects over TCP only.
         connections: 1 to 60000.
         gets: share of gets, 0 to 1; the others are sets.
         value: bytes of each value.
@@ -46,6 +47,8 @@ def run(address: str, connections: int, gets: float, value: int, options: Sequen
     Raises:
         BenchError: it ended with an error, or met a value that is missing or wrong. MissingError: it is not installed.
     """
+    if address.startswith(UNIX):
+        raise BenchError(f"{address}: memcaslap connects over TCP only: give HOST:PORT")
     program = shutil.which("memaslap") or tool("memcaslap")  # Debian's name is the second
     with tempfile.NamedTemporaryFile("w+") as configuration, tempfile.TemporaryFile("w+") as output:
         configuration.write(_CONFIGURATION.format(key=KEY_LENGTH, value=value, sets=1 - gets, gets=gets))

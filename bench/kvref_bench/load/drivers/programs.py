@@ -30,6 +30,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 import psutil
 
+from kvref.addresses import UNIX
 from kvref_bench.errors import BenchError
 from kvref_bench.load.drivers.meter import KINDS, Measured
 from kvref_bench.load.recorder import UNEXPECTED
@@ -128,6 +129,8 @@ class _Session:
 
     def __init__(self, task: Task, command: Sequence[str], word: str | None, pool: Sequence[Pair], path: Path) -> None:
         path.write_bytes(b"".join(b"%s\t%s\n" % (key.encode(), value) for key, value in pool))
+        if task.address.startswith(UNIX):
+            raise BenchError(f"{task.address}: driver {task.work.driver} connects over TCP only: give HOST:PORT")
         clock, operations = task.clock, task.work.operations
         warmup = 0.0 if operations is not None else clock.warmup
         self._argv = [
