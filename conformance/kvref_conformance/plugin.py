@@ -5,6 +5,10 @@
 Options live here because those of a conftest are not known with --pyargs. A case that holds passes; what deviates as
 documented or is non-strict is an xfail; unsupported, disabled and not-run cases are skips. Exit code: 0 conforms,
 1 does not, 2 could not judge.
+
+A project may load the plugin in its conftest (`pytest_plugins = ["kvref_conformance.plugin"]`) and run cases among its
+own tests. Without --endpoint its run goes on, and the cases are skipped; a run of nothing but cases ends with exit code
+2. If only tests of the project fail, the exit code is 1, and the report has no verdict about them.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from rich.console import Console
 
 from kvref.printable import printable
 from kvref_conformance import hooks, options, selection, verdict
+from kvref_conformance.case import Case
 from kvref_conformance.cases import CHAPTERS
 from kvref_conformance.errors import CannotJudge, CaseFailed, SuiteError
 from kvref_conformance.parallel import Parallel, batches_of
@@ -31,12 +36,12 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from kvref_conformance.case import Case
     from kvref_conformance.parallel import Instance
 
 RUN = pytest.StashKey[Run]()
 WANTED = pytest.StashKey[selection.Wanted]()
 REPLAY = pytest.StashKey[Script | None]()
+NO_ENDPOINT = "no endpoint: give --endpoint HOST:PORT"
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -50,8 +55,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Reach the endpoint and make the suite's tables, or end with exit code 2."""
-    if session.config.option.collectonly:
+    """Reach the endpoint, if one is given, and make the suite's tables, or end with exit code 2."""
+    if session.config.option.collectonly or not session.config.option.endpoint:
         return
     try:
         session.config.stash[WANTED] = selection.wanted(session.config.option)
@@ -93,7 +98,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make one test of each case of a chapter."""
+    """Make one test of each case of a chapter; a project's tests may have fixtures of these names."""
+    if not _has_cases(metafunc.module):
+        return
     if "case" in metafunc.fixturenames:
         cases: tuple[Case, ...] = metafunc.module.CASES
         metafunc.parametrize("case", cases, ids=[case.id for case in cases])
@@ -102,8 +109,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("replay", [] if script is None else [script], ids=lambda each: each.case.id)
 
 
+def _has_cases(module: object) -> bool:
+    cases = getattr(module, "CASES", None)
+    return isinstance(cases, tuple) and all(isinstance(case, Case) for case in cases)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Begin to tell progress, where pytest's own terminal output is off (`-p no:terminal`, as in `kvref conform`)."""
+    """Begin to tell progress, where pytest's own terminal output is off (`-p no:terminal`, as in `kvref conform`).
+
+    A run of nothing but cases that has no endpoint ends with exit code 2.
+    """
+    options = session.config.option
+    if not options.endpoint and not options.collectonly and session.items and all(map(is_judged, session.items)):
+        pytest.exit(f"cannot judge: {NO_ENDPOINT}", returncode=verdict.COULD_NOT_JUDGE)
     if RUN in session.config.stash and not session.config.pluginmanager.has_plugin("terminalreporter"):
         run = session.config.stash[RUN]
         console = Console(highlight=False)
@@ -117,12 +135,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     What needs settings comes last, equal ones together: the endpoint is started again for each.
     """
-    if WANTED in config.stash:
-        replay = config.stash[REPLAY] is not None
-        items[:], left = selection.split(items, config.stash[WANTED], replay=replay)
-        config.hook.pytest_deselected(items=left)
+    if WANTED not in config.stash:
+        return
+    replay = config.stash[REPLAY] is not None
+    items[:], left = selection.split(items, config.stash[WANTED], replay=replay)
+    config.hook.pytest_deselected(items=left)
     place = {chapter: number for number, chapter in enumerate(CHAPTERS)}
-    items.sort(key=lambda item: place.get(chapter_of(item), len(place)))
+    items.sort(key=lambda item: place.get(chapter_of(item), len(place)) if is_judged(item) else len(place))
     groups: dict[object, int] = {None: 0}
     for item in items:
         groups.setdefault(_settings_of(item), len(groups))
@@ -174,7 +193,9 @@ def _judge_in_parallel(session: pytest.Session, run: Run, instances: Sequence[In
 
 @pytest.fixture(scope="session")
 def run(request: pytest.FixtureRequest) -> Run:
-    """Return the run in progress."""
+    """Return the run in progress; skip the test where there is no endpoint to judge."""
+    if RUN not in request.config.stash:
+        pytest.skip(NO_ENDPOINT)
     return request.config.stash[RUN]
 
 
@@ -195,6 +216,11 @@ def chapter_of(node: pytest.Item) -> str:
     return node.path.stem.removeprefix("test_")
 
 
+def is_judged(item: pytest.Item) -> bool:
+    """Return whether a test judges: one of a case, or of a replay file."""
+    return selection.case_of(item) is not None or selection.is_replay(item)
+
+
 def end_test(run: Run, *records: verdict.Verdict) -> None:
     """Keep the verdicts on a case, several where it found several things, and end the test accordingly."""
     __tracebackhide__ = True
@@ -211,12 +237,12 @@ def end_test(run: Run, *records: verdict.Verdict) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show a failure by its own text; count anything else that is raised as a suite error."""
+    """Show a failure by its own text; count anything else that a case raises as a suite error."""
     report = yield
     if report.failed and call.excinfo is not None:
         if isinstance(call.excinfo.value, CaseFailed):
             report.longrepr = str(call.excinfo.value)
-        elif RUN in item.config.stash:
+        elif RUN in item.config.stash and is_judged(item):
             text = report.longreprtext
             record = verdict.Verdict(item.name, chapter_of(item), (), SUITE_ERROR, text.splitlines()[-1], text=text)
             item.config.stash[RUN].keep(record)
@@ -230,7 +256,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
         run = session.config.stash[RUN]
         run.finish(interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
         if exitstatus != pytest.ExitCode.INTERRUPTED:
-            session.exitstatus = run.exit_code()
+            others = exitstatus if exitstatus == pytest.ExitCode.TESTS_FAILED else 0
+            session.exitstatus = run.exit_code() or others
     yield
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from kvref_conformance import script
 from kvref_conformance.case import Case
+from kvref_conformance.cases import test_replay
 from kvref_conformance.errors import CannotJudge, SuiteError
 from kvref_conformance.matrix.column import read
 from kvref_conformance.script import Script
@@ -70,9 +71,8 @@ def split(items: list[pytest.Item], fits: Wanted, *, replay: bool) -> tuple[list
     left: list[pytest.Item] = []
     for item in items:
         case = case_of(item)
-        is_replay = getattr(item, "originalname", "") == "test_replay"
-        if case is not None or is_replay:
-            chosen = is_replay if replay else not is_replay and case is not None and fits(case)
+        if case is not None or is_replay(item):
+            chosen = is_replay(item) if replay else case is not None and fits(case)
         else:
             chosen = not replay
         (taken if chosen else left).append(item)
@@ -85,6 +85,11 @@ def case_of(item: pytest.Item) -> Case | None:
         return None
     case = item.callspec.params.get("case")
     return case if isinstance(case, Case) else None
+
+
+def is_replay(item: pytest.Item) -> bool:
+    """Return whether a test is the one of a replay file."""
+    return item.path == Path(test_replay.__file__) and getattr(item, "originalname", "") == "test_replay"
 
 
 def _last_failed(report: str | None) -> set[str]:

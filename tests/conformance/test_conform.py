@@ -158,7 +158,59 @@ def test_without_an_endpoint_plain_pytest_says_what_is_missing(tmp_path: Path) -
     command = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
-    assert "give --endpoint HOST:PORT" in done.stderr
+    assert "give --endpoint HOST:PORT" in done.stdout
+
+
+PROJECT = """
+import pytest
+@pytest.fixture(params=["one", "two"])
+def case(request):
+    return request.param
+@pytest.fixture
+def replay():
+    return "played"
+def test_z(case, replay):
+    assert (case in ("one", "two"), replay) == (True, "played")
+def test_a():
+    assert {passes}
+"""
+
+
+@pytest.mark.parametrize(("passes", "code"), [(True, 0), (False, 1)])
+def test_a_project_may_load_the_plugin_without_an_endpoint(tmp_path: Path, passes: bool, code: int) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["kvref_conformance.plugin"]\n')
+    # Named as a chapter of the suite.
+    (tmp_path / "test_arithmetic.py").write_text(PROJECT.format(passes=passes))
+    (tmp_path / "test_own.py").write_text(OWN_CASE.format(requirement="KV-CORE-041"))
+    command = [sys.executable, "-m", "pytest", "-v", "-rs", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "SKIPPED [2] " in done.stdout
+    assert "no endpoint: give --endpoint HOST:PORT" in done.stdout
+    names = ["test_z[one]", "test_z[two]", "test_a", "test_own[good]", "test_own[odd]"]
+    places = [done.stdout.index(f"::{name} ") for name in names]
+    assert places == sorted(places)
+
+
+def test_a_projects_own_cases_alone_are_no_conformance_without_an_endpoint(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["kvref_conformance.plugin"]\n')
+    (tmp_path / "test_own.py").write_text(OWN_CASE.format(requirement="KV-CORE-041"))
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "cannot judge: no endpoint: give --endpoint HOST:PORT" in done.stdout
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("passes", "code"), [(True, 0), (False, 1)])
+def test_a_projects_own_failure_is_no_verdict(memcached: str, tmp_path: Path, passes: bool, code: int) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["kvref_conformance.plugin"]\n')
+    (tmp_path / "test_arithmetic.py").write_text(PROJECT.format(passes=passes))
+    (tmp_path / "test_own.py").write_text(OWN_CASE.format(requirement="KV-CORE-041"))
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--endpoint", memcached, "--report", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert {each["case"]: each["verdict"] for each in verdicts(tmp_path / "out")} == {"good": "holds", "odd": "holds"}
 
 
 OWN_CASE = """
