@@ -207,7 +207,7 @@ def _python(folder: Path, suite: dict[str, Any], tree: Path, kind: str) -> dict[
             for path in (path for top in suite["tests"] for path in _files(tree / top)):
                 path.write_text(path.read_text().replace(before, after.replace("{port}", str(target.port))))
         for path, content in suite.get("files", {}).items():
-            (tree / path).write_text(content)
+            (tree / path).write_text(content.replace("{port}", str(target.port)))
         options = [each.replace("{port}", str(target.port)) for each in suite.get("options", [])]
         # The configuration of this project and of the suite's is not read: plugins and warnings differ.
         (tree / "of-kvref.ini").write_text("[pytest]\n")
