@@ -56,11 +56,14 @@ class SQLiteStore:
         self.when_committed: Callable[[float], None] | None = None  # told the seconds that `sync` took, in its thread
         self._sql = PerMapping(Statements)
         self._rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
+        self._rolls_back: bool | None = None  # see `can_roll_back`; None: not looked yet
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._naming = Naming()
         self._writing = False
         self._failures = 0  # commits that failed
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
+        self._holds_writes = False  # the open transaction
+        self._batch_alone = False  # the open transaction holds nothing but the batch that is written
         self._trouble = Trouble(path)
         try:
             self._connection = opened(self.path, self.profile)
@@ -148,6 +151,7 @@ class SQLiteStore:
         self.cache.retire()
         self._sql.clear()
         self._rules.clear()
+        self._rolls_back = None
 
     def cas_numbers(self) -> Iterator[int]:
         """Return the counter of cas numbers: from 1 as the plugin has it, or from a block never used before."""
@@ -170,10 +174,8 @@ class SQLiteStore:
                 return self._rows.lookup(mapping, key)
             case ports.Scan():
                 return self._rows.scan(operation)
-            case ports.Insert() | ports.Update() | ports.Remove():
-                return self._note(operation, self._rows.write(operation))
-            case ports.Clear():
-                return self._note(operation, self._rows.clear(operation))
+            case ports.Insert() | ports.Update() | ports.Remove() | ports.Clear():
+                return self._note(operation, self._write(operation))
             case ports.ReadAlong():
                 return self._rows.along(operation)
             case ports.LoadMapping():
@@ -182,6 +184,20 @@ class SQLiteStore:
                 return None  # `refresh` has looked
             case ports.Commit() | ports.RollBack():
                 raise TypeError(f"{operation!r} is for transactions, see sqlite_transactions.py")
+
+    def _write(self, operation: ports.Insert | ports.Update | ports.Remove | ports.Clear) -> str | None:
+        alone = self._batch_alone or not self.holds_writes
+        self._holds_writes = True
+        try:
+            return self._rows.clear(operation) if isinstance(operation, ports.Clear) else self._rows.write(operation)
+        except sqlite3.IntegrityError as error:
+            if self._connection.in_transaction or not alone:
+                raise
+            # RAISE(ROLLBACK) or ON CONFLICT ROLLBACK ended the transaction, which held nothing that others wait for.
+            self._writing = False
+            self._failures += 1  # a block of cas numbers may have been reserved in it
+            self.cache.committed(lost=True)
+            return str(error)
 
     def _note(
         self, operation: ports.Insert | ports.Update | ports.Remove | ports.Clear, refusal: str | None
@@ -193,6 +209,7 @@ class SQLiteStore:
     @translating
     def ask(self, text: str, parameters: Sequence[ports.Cell]) -> sqlite3.Cursor:
         """Run one of a mapping's `Statements`; raises as `execute`."""
+        self._holds_writes = True
         return self._connection.execute(text, parameters)
 
     @translating
@@ -224,6 +241,37 @@ class SQLiteStore:
         """Tell whether a table can refuse a row for more than its key, or does something of its own with it."""
         return self._rules(mapping)
 
+    def can_roll_back(self, mapping: Mapping) -> bool:
+        """Return whether a write of a table can end the whole transaction: RAISE(ROLLBACK), ON CONFLICT ROLLBACK."""
+        if self._rolls_back is None:
+            self._rolls_back = self._catalog.rolls_back()
+        return self._rolls_back and self.has_rules(mapping)
+
+    @property
+    def holds_writes(self) -> bool:
+        """Return whether the open transaction may hold a write that somebody waits for."""
+        return self._writing and self._holds_writes
+
+    @translating
+    def begin_batch(self) -> None:
+        """Begin a savepoint for the writes of one batch; raises as `execute`."""
+        self._begin()
+        self._connection.execute("SAVEPOINT batch")
+        self._batch_alone = not self.holds_writes
+
+    @translating
+    def end_batch(self, *, undone: bool) -> None:
+        """End the savepoint of `begin_batch`, where SQLite has not ended it with its transaction; raises as `execute`.
+
+        Args:
+            undone: nothing of it is written.
+        """
+        self._batch_alone = False
+        if self._connection.in_transaction:
+            if undone:
+                self._connection.execute("ROLLBACK TO batch")
+            self._connection.execute("RELEASE batch")
+
     @translating
     def begin_writing(self) -> None:
         """Take the file's write lock for this tick; raises as `execute`."""
@@ -233,6 +281,7 @@ class SQLiteStore:
     def run(self, statement: str) -> None:
         """Run a statement that writes, or begins or ends what does; raises as `execute`."""
         self._begin()
+        self._holds_writes = True
         self._connection.execute(statement)
 
     @property
@@ -294,6 +343,7 @@ class SQLiteStore:
         if not self._writing:
             self._connection.execute("BEGIN IMMEDIATE")
             self._writing = True
+            self._holds_writes = False
             if self.watch.data_version() != self.watch.known_data:
                 self.cache.clear()  # others have written since this tick looked
 

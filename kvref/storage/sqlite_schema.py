@@ -178,6 +178,11 @@ class SQLiteCatalog:
             or self.referenced(source)
         )
 
+    def rolls_back(self) -> bool:
+        """Return whether a trigger or a table names ROLLBACK: triggers write to other tables, so any of them counts."""
+        found = self._connection.execute("SELECT 1 FROM sqlite_master WHERE sql LIKE '%ROLLBACK%' LIMIT 1")
+        return found.fetchone() is not None
+
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table's columns and unique indexes, None when there is no such table."""
         source = self.source_of(schema, name)

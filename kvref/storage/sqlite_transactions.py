@@ -35,6 +35,7 @@ class Transactions:
     def __init__(self, store: SQLiteStore, isolation: Isolation, settle: Callable[[], None]) -> None:
         self._store = store
         self._isolation = isolation
+        self._settle = settle
         self._pending = Pending(isolation.most_uncommitted)
         self._view = View(store, self._pending, isolation, settle)
         self._touched: set[Transaction] = set()  # since the last commit of a tick
@@ -51,6 +52,7 @@ class Transactions:
             case ports.Lookup(mapping, key, for_update):
                 if not for_update:
                     return self._view.lookup(transaction, mapping, key)
+                self._separate(mapping)
                 direct = self._isolation.direct
                 return self._store.execute(operation) if direct else self._locked(transaction, mapping, key)
             case ports.Scan():
@@ -61,6 +63,7 @@ class Transactions:
                 holder = self._pending.holder_of_table(mapping.source, transaction)
                 if holder is not None:
                     raise LockedError(holder)
+                self._separate(mapping)
                 return self._store.execute(operation)
             case ports.ReadAlong():
                 return self._along(transaction, operation)
@@ -127,7 +130,13 @@ class Transactions:
         if holder is not None and holder is not transaction and self._isolation.row_locks:
             raise LockedError(holder)
 
+    def _separate(self, *mappings: Mapping) -> None:
+        """Commit what others wait for before a write that can end the whole transaction: it then ends only its own."""
+        if self._store.holds_writes and any(map(self._store.can_roll_back, mappings)):
+            self._settle()
+
     def _write(self, transaction: Transaction, operation: Write) -> str | None:
+        self._separate(operation.mapping)
         if self._isolation.direct:
             return self._answer(operation)
         key = operation.key if isinstance(operation, ports.Remove) else operation.row.key
@@ -172,6 +181,8 @@ class Transactions:
                 refusal = self._answer(operation)
             except StatementError as error:
                 return str(error)
+            if not self._store.in_transaction:
+                return refusal  # it was ended by the table
             if refusal is None or isinstance(operation, ports.Remove):
                 continue
             mapping, row, clear = operation.mapping, operation.row, operation.clear_unmapped
@@ -196,6 +207,7 @@ class Transactions:
     def _commit(self, transaction: Transaction) -> str | None:
         refusal = None
         if transaction.operations:
+            self._separate(*{operation.mapping for operation in transaction.operations})
             with _savepoint(self._store) as undo:
                 refusal = self._done(transaction.operations)
                 if refusal is not None:
@@ -220,14 +232,11 @@ def _savepoint(store: SQLiteStore) -> Iterator[Callable[[], None]]:
         nonlocal undone
         undone = True
 
-    store.run("SAVEPOINT batch")
+    store.begin_batch()
     try:
         yield undo
     except BaseException:
         undone = True
         raise
     finally:
-        if store.in_transaction:
-            if undone:
-                store.run("ROLLBACK TO batch")
-            store.run("RELEASE batch")
+        store.end_batch(undone=undone)

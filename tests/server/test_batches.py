@@ -224,3 +224,54 @@ def test_many_open_batches_and_snapshots(tmp_path: Path) -> None:
         for client in clients:
             client.close()
         eventually(served, sorted(["AA", *(f"k{number}" for number in range(60))]))
+
+
+def with_a_table_that_rolls_back(folder: Path, event: str = "INSERT") -> Path:
+    """Return a file with a second table, whose trigger ends the transaction of each write of the value `no`."""
+    file = folder / "s.sqlite"
+    with serving(file):
+        pass
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE bad (k VARCHAR(32) PRIMARY KEY, v VARCHAR(40))")
+        connection.execute("INSERT INTO containers VALUES ('bad', 'test', 'bad', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+        connection.execute(
+            f"CREATE TRIGGER strict AFTER {event} ON bad WHEN NEW.v = 'no' BEGIN SELECT RAISE(ROLLBACK, 'not this'); END"
+        )
+    return file
+
+
+def test_a_trigger_that_rolls_back_fails_only_its_own_write(tmp_path: Path) -> None:
+    with serving(with_a_table_that_rolls_back(tmp_path)) as served, served.connect() as one, served.connect() as two:
+        assert ask(two, b"bind bad\r\n") == b"SUCCEED\r\n"
+        refused = b"SERVER_ERROR not this\r\n"
+        for turn in range(20):
+            one.sendall(b"".join(store(f"k{turn}-{n}") for n in range(5)))
+            two.sendall(b"".join(store(f"b{n}", "no") for n in range(5)) + store(f"good{turn}"))
+            assert receive(one, 5 * len(b"STORED\r\n")) == b"STORED\r\n" * 5
+            assert receive(two, 5 * len(refused) + len(b"STORED\r\n")) == refused * 5 + b"STORED\r\n"
+        assert len(rows(served)) == 1 + 100
+        with closing(sqlite3.connect(served.store)) as file:
+            assert file.execute("SELECT COUNT(*), COUNT(DISTINCT v) FROM bad").fetchone() == (20, 1)
+
+
+def test_a_trigger_that_rolls_back_within_a_batch_is_refused_like_others(tmp_path: Path) -> None:
+    with serving(with_a_table_that_rolls_back(tmp_path), *batches(3)) as served, served.connect() as one:
+        with served.connect() as two:
+            assert ask(two, store("pending")) == b"STORED\r\n"
+            assert ask(one, b"bind bad\r\n") == b"SUCCEED\r\n"
+            assert ask(one, store("a")) == b"STORED\r\n"
+            assert ask(one, store("b", "no")) == b"SERVER_ERROR not this\r\n"
+            assert ask(one, store("c")) == b"STORED\r\n"
+            assert ask(one, store("d")) == b"STORED\r\n"
+            assert [ask(two, store(key)) for key in ("second", "third")] == [b"STORED\r\n"] * 2
+        assert rows(served) == ["AA", "pending", "second", "third"]
+        with closing(sqlite3.connect(served.store)) as file:
+            assert file.execute("SELECT k FROM bad ORDER BY k").fetchall() == [("a",), ("c",), ("d",)]
+
+
+def receive(connection: socket.socket, size: int) -> bytes:
+    """Return so many bytes of replies, fewer where the server closes."""
+    data = b""
+    while len(data) < size and (more := connection.recv(size - len(data))):
+        data += more
+    return data

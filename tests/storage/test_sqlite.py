@@ -186,6 +186,22 @@ def test_a_constraint_that_rolls_back_takes_the_tick_and_says_so(store: SQLiteSt
     assert outside(store, "SELECT k FROM r") == [("a",)]
 
 
+def test_a_constraint_that_rolls_back_a_transaction_of_its_own_is_a_refusal(store: SQLiteStore) -> None:
+    with sqlite3.connect(store.path) as other:
+        other.execute("CREATE TABLE r (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9) UNIQUE ON CONFLICT ROLLBACK)")
+        other.execute("INSERT INTO r VALUES ('a', 'same')")
+        other.execute("INSERT INTO containers VALUES ('default', 't', 'r', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+    other.close()
+    mapping = store.read_directory().default
+    assert store.can_roll_back(mapping)
+    refused = store.execute(Insert(mapping, Row("b", ("same",), None, None, None), clear_unmapped=False))
+    assert refused is not None
+    assert "UNIQUE" in refused
+    assert store.execute(Insert(mapping, Row("later", ("w",), None, None, None), clear_unmapped=False)) is None
+    store.commit()
+    assert outside(store, "SELECT k FROM r ORDER BY k") == [("a",), ("later",)]
+
+
 def test_initialise_adds_only_what_is_missing(store: SQLiteStore) -> None:
     with sqlite3.connect(store.path) as other:
         other.execute("DROP TABLE config_options")
