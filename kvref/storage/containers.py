@@ -107,11 +107,7 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
             raise RowError(f"{where}: {column} is empty: name one", f"empty-{column}")
     if profile["containers.null_option"] == "refused":
         _refuse_null_options(where, row)
-    named = table_name(row, profile)
-    table = None if named is None else catalog.table(*named)
-    if table is None:
-        text = f"{where}: there is no table {row.db_schema}.{row.db_table}: create it or correct the row"
-        raise RowError(text, "no-table")
+    table = _table(where, row, catalog, profile)
     if table.virtual and profile["containers.virtual_columns"] == "refused":
         columns = ", ".join(sorted(table.virtual))
         raise RowError(
@@ -139,6 +135,20 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         secondary=indexed != table.clustered, descending=index in table.descending, blind=indexed != (key.name,),
         not_null=table.not_null, hidden=table.hidden, beginning=beginning, row=row,
     )  # fmt: skip
+
+
+def _table(where: str, row: Container, catalog: Catalog, profile: Profile) -> Table:
+    named = table_name(row, profile)
+    try:
+        table = None if named is None else catalog.table(*named)
+    except RowError as error:
+        raise RowError(f"{where}: {error}", error.rule) from error
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    if table is None:
+        text = f"{where}: there is no table {row.db_schema}.{row.db_table}: create it or correct the row"
+        raise RowError(text, "no-table")
+    return table
 
 
 def check_again(mapping: Mapping, catalog: Catalog, profile: Profile) -> None:

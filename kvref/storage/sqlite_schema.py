@@ -28,6 +28,7 @@ from kvref.storage.sqlite_file import OPEN_WAIT, SCHEME
 CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
 # Words of a definition that make a table refuse rows, or change them.
 _RULES: Final = re.compile(r"\b(CHECK|STRICT|CONFLICT|GENERATED|AS)\b", re.IGNORECASE)
+_VIRTUAL_TABLE: Final = re.compile(r"\s*CREATE\s+VIRTUAL\s", re.IGNORECASE)
 _MEMBERS: Final = re.compile(r"'([^']*)'")
 _SHOWN: Final = 5  # names of tables in a message
 VIRTUAL: Final = 2  # PRAGMA table_xinfo, column `hidden`; 3 is a stored generated column
@@ -227,6 +228,8 @@ class SQLiteCatalog:
         ((definition,),) = self._connection.execute(
             "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (source,)
         ).fetchall()
+        if _VIRTUAL_TABLE.match(definition):
+            raise ConfigError(f"table {source} is a virtual table, which cannot be mapped: map an ordinary table")
         with closing(sqlite3.connect(":memory:")) as scratch:
             collations.register(scratch)
             try:

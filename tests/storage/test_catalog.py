@@ -217,7 +217,15 @@ def test_an_unknown_collation_is_named(tmp_path: Path) -> None:
         other.execute(insert_of(GOOD | {"name": "o", "db_table": "o", "flags": "0"}))
     with closing(SQLiteStore(tmp_path / "x.sqlite", profiles.load("kvref"))) as store:
         store.read_directory()
-        assert "no such collation sequence: utf16_bin (names of collations: see kvref.collations)" in store.problems[0]
+        fault = "no such collation sequence: utf16_bin (names of collations: see kvref.collations)"
+        assert store.problems[0].startswith("container 'o': ")
+        assert fault in store.problems[0]
+
+
+def test_a_virtual_table_is_named_with_its_container(tmp_path: Path) -> None:
+    virtual = "CREATE VIRTUAL TABLE words USING fts5(k, v)"
+    _, problems = read(tmp_path, [GOOD, GOOD | {"name": "y", "db_table": "words"}], "kvref", virtual)
+    assert problems == ["container 'y': table words is a virtual table, which cannot be mapped: map an ordinary table"]
 
 
 def test_an_index_may_carry_its_tables_name_in_front(tmp_path: Path) -> None:
