@@ -21,9 +21,10 @@ from live import target_or_skip
 from reports import HEADER
 
 from kvref.cli import main
+from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.errors import SuiteError
-from kvref_conformance.matrix import column, forms, found, markdown, page
+from kvref_conformance.matrix import column, forms, found, markdown, page, standing
 from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid
 from kvref_conformance.report import jsonl
 from kvref_conformance.verdict import DEVIATES, FAILS, FLAKY, HOLDS, NOT_RUN, UNSUPPORTED, Tally, Verdict
@@ -156,6 +157,57 @@ def test_binding_the_mapping_of_a_case_is_no_difference(tmp_path: Path) -> None:
     text = markdown.upgrade(made)
     assert "a > bind z1m1" in text
     assert "mapped  a > get z1k\\r\\n\nmapped  a < END\\r\\n\nother   a > get z3k\\r\\n\n" in text
+
+
+def shown_talks(made: Grid, case: str) -> dict[str, list[list[str]]]:
+    """Return the conversation that the page shows for each endpoint."""
+    data = json.loads(re.findall(r'<script[^>]* id="data">(.*?)</script>', page.html(made), re.DOTALL)[0])
+    names = [name for name, _ in data["columns"]]
+    return {name: data["talks"][held[2]] for name, held in zip(names, data["cases"][case], strict=True) if held}
+
+
+def test_a_conversation_that_is_shown_is_the_endpoints_own(tmp_path: Path) -> None:
+    bind = Exchange("a", "bind z1m1\r\n", ("SUCCEED\r\n",), "SUCCEED\r\n", opening=True)
+    other = replace(bind, sent="bind z4m1\r\n", allowed=("NOT_FOUND\r\n",), got="NOT_FOUND\r\n")
+    answers = {
+        "mapped": (bind, *told("z1k", "END\r\n")),
+        "plain": told("z2k", "END\r\n"),
+        "again": told("z3k", "END\r\n"),
+        "unbound": (other, *told("z4k", "END\r\n")),
+    }
+    given = [
+        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, talk))) for name, talk in answers.items()
+    ]
+    talks = shown_talks(grid(given), "c")
+    assert {name: talk[0][1] for name, talk in talks.items()} == {
+        "mapped": "bind z1m1\\r\\n",
+        "plain": "set z2k 0 0 1\\r\\nx\\r\\n",
+        "again": "set z2k 0 0 1\\r\\nx\\r\\n",  # the same but for keys
+        "unbound": "bind z4m1\\r\\n",
+    }
+    assert talks["unbound"][0][2] == "NOT_FOUND\\r\\n"
+
+
+def test_a_page_is_compared_with_the_suite(three: Grid, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = page.html(three)
+    assert list(standing.cases_of(text)) == ["KV-MAP-001", "KV-MAP-002", "KV-MAP-003", "KV-MAP-004"]
+    missing = standing.differences(text)
+    asked = {name for case in all_cases() for name in case.requirements}
+    assert missing[0].startswith(f"{len(asked) - 4} requirements that the page is without: KV-ARITH-001, ")
+    assert missing[1].startswith(f"{len(all_cases())} cases that the page is without: ")
+    assert missing[2:] == ["4 cases that the suite is without: gone, kept, other, same"]
+    file = tmp_path / "matrix.html"
+    file.write_text(text)
+    assert standing.main([str(file)]) == 1
+    assert "the page is older than the suite, or of other reports: bash .ci/standing\n" in capsys.readouterr().out
+
+
+def test_a_page_of_the_whole_suite_differs_in_nothing(tmp_path: Path) -> None:
+    verdicts = [Verdict(each.id, "c", each.requirements, HOLDS) for each in all_cases()]
+    made = grid([column.read(write(tmp_path / "whole", *verdicts))])
+    assert standing.differences(page.html(made)) == []
+    with pytest.raises(SuiteError, match="no page of the matrix"):
+        standing.differences("<html>")
 
 
 def test_conversations_of_older_reports_are_shown_but_not_compared(tmp_path: Path) -> None:

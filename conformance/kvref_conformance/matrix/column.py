@@ -57,6 +57,10 @@ class Outcome:
     text: str
     steps: tuple[Step, ...]
 
+    def whole(self) -> tuple[tuple[str, str, str, str], ...] | None:
+        """Return the conversation as `same`, with the steps that are never compared; None where that cannot be told."""
+        return None if self.same() is None else tuple(step.same or ("", "", "", "") for step in self.steps)
+
     def same(self) -> tuple[tuple[str, str, str, str], ...] | None:
         """Return the conversation without what is of one run only; None where that cannot be told."""
         compared = [step.same for step in self.steps if not step.opening]

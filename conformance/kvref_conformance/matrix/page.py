@@ -95,7 +95,8 @@ def _data(grid: Grid) -> Markup:
 def _held(outcomes: Sequence[Outcome | None], talks: dict[Talk, int]) -> list[list[Any] | None]:
     """Return for each endpoint [verdict, reason, conversation, step at which it parts from the first one, text].
 
-    The keys of a run differ; where nothing else does, endpoints show one conversation.
+    The keys of a run differ; where nothing else does, not even in a step that is never compared, endpoints show one
+    conversation: that of the first.
     """
     seen: dict[object, int] = {}
     told = [outcome for outcome in outcomes if outcome is not None and outcome.steps]
@@ -106,11 +107,11 @@ def _held(outcomes: Sequence[Outcome | None], talks: dict[Talk, int]) -> list[li
             continue
         talk, parts = -1, None
         if outcome.steps:
-            same = outcome.same() or outcome
-            if same not in seen:
-                seen[same] = talks.setdefault(tuple(map(_shown, outcome.steps)), len(talks))
+            whole = outcome.whole() or outcome
+            if whole not in seen:
+                seen[whole] = talks.setdefault(tuple(map(_shown, outcome.steps)), len(talks))
             number = parting(told[0], outcome)
-            talk, parts = seen[same], None if number is None else outcome.place(number)
+            talk, parts = seen[whole], None if number is None else outcome.place(number)
         text = outcome.text if outcome.verdict in BROKEN | {SUITE_ERROR} else ""
         held.append([WORST.index(outcome.verdict), outcome.reason, talk, parts, text])
     return held

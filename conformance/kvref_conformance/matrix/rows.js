@@ -31,6 +31,10 @@ function side(group) {
       " ", element("span", { className: "about" }, reason && word !== "fails" ? reason : about)));
     if (text) made.append(element("pre", {}, text));
   }
+  if (group.talk >= 0 && group.members.length > 1) {
+    const first = data.columns[group.members[0][0]][0];
+    made.append(element("p", { className: "about" }, `The same on each but for keys and cas numbers; shown: ${first}.`));
+  }
   if (group.talk >= 0) made.append(conversation(data.talks[group.talk], group.parting));
   return made;
 }
