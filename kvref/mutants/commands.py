@@ -202,8 +202,14 @@ def executes_http_requests() -> None:
 
 @breaks("KV-CONN-029")
 def closes_on_http_only() -> None:
-    """The openings of TLS, SSH, RESP and PROXY are answered as unknown commands."""
+    """The openings of SSH, RESP and PROXY are answered as unknown commands."""
     put_fact("text.foreign_protocols", "close-on-http")
+
+
+@breaks("KV-CONN-033")
+def closes_on_tls_without_a_word() -> None:
+    """A TLS handshake closes the connection without a reply."""
+    put(foreign, "farewell", lambda protocol: b"")
 
 
 @breaks("KV-CONN-030")

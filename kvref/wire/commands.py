@@ -341,7 +341,7 @@ class Quit(_Request):
 
 @dataclass(slots=True)
 class Foreign(_Request):
-    """A request of another protocol, by its name; the connection is closed without a reply."""
+    """A request of another protocol, by its name; the connection is closed, with what `foreign.farewell` returns."""
 
     NEEDS: ClassVar[Right] = NO_RIGHT
 

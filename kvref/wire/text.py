@@ -167,7 +167,7 @@ def encode(command: c.Command, reply: r.Reply) -> bytes:
         case r.Release():
             return f"VERSION {reply.text}\r\n".encode()
         case r.Closed():
-            return b""
+            return foreign.farewell(command.protocol) if isinstance(command, c.Foreign) else b""
         case r.Meta() | r.MetaDebug():
             return meta.encode(command, reply)
         case _:

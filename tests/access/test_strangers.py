@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -59,7 +60,7 @@ def test_other_protocols_cannot_authenticate(said: bytes, protocol: str) -> None
     gate = _gate()
     answer, rest = gate.hear(said + USER)
     assert (gate.closes, gate.passed, gate.foreign, rest) == (True, False, protocol, b"")
-    assert answer in (b"", b"CLIENT_ERROR unauthenticated\r\n")
+    assert answer in {"TLS": (b"ERROR\r\n",)}.get(protocol, (b"", b"CLIENT_ERROR unauthenticated\r\n"))
 
 
 AUTH, STEP = 0x21, 0x22
@@ -98,6 +99,17 @@ def test_requests_of_other_protocols_are_counted_and_logged_once(tmp_path: Path,
         assert b"STAT foreign_protocol_conns 4\r\n" in said
         log = served.wait_for("HTTP request on a memcached port")
         assert 1 <= log.count("on a memcached port") <= int(workers)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("words", [[], ["--auth-file", "auth"]])
+def test_a_tls_client_reports_that_the_port_has_no_tls(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "auth").write_text("alice:secret\n")
+    given = [str(tmp_path / each) if each == "auth" else each for each in words]
+    with serving(tmp_path / "x.sqlite", *given) as served, served.connect() as plain:
+        context = ssl.create_default_context()
+        with pytest.raises(ssl.SSLError, match="WRONG_VERSION_NUMBER"):
+            context.wrap_socket(plain, server_hostname="localhost")
 
 
 @pytest.mark.live

@@ -202,12 +202,13 @@ ABOUT = (
     case("noreply-with-a-bad-length", "KV-CONN-021", say("set {k} 0 0 -1 noreply\r\n", ""), GONE),
 )
 
+HANDSHAKE = "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x03\r\n"
 HTTP = "POST / HTTP/1.1\r\nHost: 127.0.0.1:11211\r\n\r\nset {k} 0 0 1\r\ny\r\n"
 
 
-def opens_with(opening: str) -> Say:
-    """Send the first bytes of another protocol and a set on a new connection, which must be closed."""
-    return say(f"{opening}set {{k}} 0 0 1\r\ny\r\n", "", on="b", closes=True)
+def opens_with(opening: str, reply: str = "") -> Say:
+    """Send the first bytes of another protocol and a set on a new connection, which must be closed after the reply."""
+    return say(f"{opening}set {{k}} 0 0 1\r\ny\r\n", reply, on="b", closes=True)
 
 
 FOREIGN = (
@@ -246,13 +247,13 @@ FOREIGN = (
     *(
         case(f"opening-{name}", "KV-CONN-029", SET, opens_with(opening), THERE, bind="")
         for name, opening in (
-            ("tls", "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x03\r\n"),
             ("ssh", "SSH-2.0-OpenSSH_9.2\r\n"),
             ("resp", "*3\r\n$3\r\nSET\r\n"),
             ("proxy", "PROXY TCP4 192.0.2.1 192.0.2.2 50000 11211\r\n"),
             ("proxy-binary", "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00\r\n"),
         )
     ),
+    case("opening-tls", "KV-CONN-033", SET, opens_with(HANDSHAKE, "ERROR\r\n"), THERE, bind=""),
     case(
         "openings-later",
         "KV-CONN-029",

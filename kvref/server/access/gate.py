@@ -195,7 +195,7 @@ class Gate:
 
     def _ends(self, protocol: str) -> bytes:
         self.closes, self.foreign = True, protocol
-        return b""
+        return foreign.farewell(protocol)
 
     def _refuses(self, header: Header, status: int, text: bytes) -> bytes:
         self.closes = True
