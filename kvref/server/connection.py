@@ -25,7 +25,9 @@ _log = logging.getLogger("kvref.server")
 
 # One connection's turn: after either the replies go out and the other connections come first.
 TURN_BYTES: Final = 256 << 10
-TURN_SECONDS: Final = 0.01
+TURN_SECONDS: Final = 0.002
+GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
+REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 _SELDOM: Final = (Closed, ServerError)
 _PLAIN: Final = c.Get([], with_cas=False)  # stands for what the shortcut answered
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
@@ -71,9 +73,15 @@ class Connection(ConnectionState):
             if reply is not None:
                 self._write(reply)
                 return
-            data = self._take(shortcut, data)
-            if not data:
-                return
+            if len(data) <= GREEDY or not self._host.turns.busy:
+                rest = self._take(shortcut, data)
+                if not rest:
+                    return
+                if REST < len(rest) < len(data):
+                    self._parser.feed(rest)
+                    self._await_turn()
+                    return
+                data = rest
         ways = self._ways
         if ways is not None and self._command is None and ways.take(data, self._plainly):
             self._command = _PLAIN
@@ -184,26 +192,32 @@ class Connection(ConnectionState):
         self._throttle()
         self._run()
 
-    def _run(self) -> None:
+    def _run(self, *, own_turn: bool = False) -> None:
         self._shortcut = self._ways = None
-        self._carry_out()
-        waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
-        waits = waits or self._command is not None or self._commit.lost is not None or self._gate is not None
-        if not waits and self._host.wire_rules.plain_ways and self._parser.between_commands:
+        self._carry_out(own_turn=own_turn)
+        if self._plain_next and self._parser.between_commands:
             self._shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
             self._ways = self._host.driver.plain_ways(self._session, self._host.wire_rules)
 
-    def _carry_out(self) -> None:
+    @property
+    def _plain_next(self) -> bool:
+        """Return whether nothing is in front of a plain command that comes next."""
+        waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
+        waits = waits or self._command is not None or self._commit.lost is not None or self._gate is not None
+        return not waits and self._host.wire_rules.plain_ways
+
+    def _carry_out(self, *, own_turn: bool) -> None:
         if self._scheduled or self._commit.running:
+            return
+        if not own_turn and self._parser.pending > GREEDY and self._host.turns.busy:
+            self._await_turn()
             return
         until = time.monotonic() + TURN_SECONDS
         while self._command is None and not self._paused and not self._ending:
             if self._out.owed > TURN_BYTES or time.monotonic() > until:
                 # Its turn is over: what it is owed goes out first, and the others come before the rest.
-                self._scheduled = True
                 self._out.flush()
-                asyncio.get_running_loop().call_soon(self._next_turn)
-                self._throttle()
+                self._await_turn()
                 return
             command = self._parser.next_command()
             if command is None:
@@ -222,12 +236,34 @@ class Connection(ConnectionState):
             self._answer(command, reply)
         self._out.flush()
 
+    def _await_turn(self) -> None:
+        self._shortcut = self._ways = None
+        self._scheduled = self.greedy = True
+        self._host.turns.add(self._next_turn)
+        self._throttle()
+
     def _next_turn(self) -> None:
         self._scheduled = False
         if self._out.waits:
             return  # goes on when the commit is through
-        self._throttle()
-        self._run()
+        if not self._take_waiting():
+            self._throttle()
+            self._run(own_turn=True)
+
+    def _take_waiting(self) -> bool:
+        """Answer the plain commands at the beginning of what waits; returns whether that was its turn."""
+        if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
+            return False
+        shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
+        if shortcut is None or not self._host.driver.look():
+            return False
+        data = self._parser.take_all()
+        rest = self._take(shortcut, data)
+        self._parser.feed(rest)
+        if not rest or len(rest) == len(data) or self._paused:
+            return False
+        self._await_turn()
+        return True
 
     def _resume(self, reply: Reply) -> None:
         command, self._command = self._command, None
@@ -275,15 +311,17 @@ class Connection(ConnectionState):
             self._host.shared.cache.clear()
         if not self._out.waits and (self._out or self._shortcut is None):
             self._out.flush()
-            self._throttle()
-            self._run()
+            if not self._take_waiting():
+                self._throttle()
+                self._run()
 
     def _throttle(self) -> None:
         if self._transport is None or self._transport.is_closing():
             return
         # Input that waits for the connection's turn is bounded; a data block that is still coming must be read.
         most = self._host.settings["pipelined_size_max"]
-        reading = not self._paused and not (self._parser.pending > most and self._behind)
+        waiting = self._parser.pending > (min(GREEDY, most) if self._scheduled else most) and self._behind
+        reading = not self._paused and not waiting
         if reading != self._reading:
             self._reading = reading
             (self._transport.resume_reading if reading else self._transport.pause_reading)()

@@ -32,7 +32,7 @@ class ConnectionState:
     __slots__ = (
         "_command", "_commit", "_dropped", "_ending", "_eof", "_gate", "_generation", "_half_open", "_heard", "_host",
         "_last", "_loop", "_out", "_parser", "_paused", "_reading", "_scheduled", "_session", "_shortcut",
-        "_transaction", "_transport", "_ways", "active",
+        "_transaction", "_transport", "_ways", "active", "greedy",
     )  # fmt: skip
 
     _commit: OwnCommit
@@ -53,6 +53,7 @@ class ConnectionState:
         self._transport: asyncio.Transport | None = None
         self._command: c.Command | None = None  # what waits for another writer
         self._scheduled = False  # the rest of the input waits for its turn
+        self.greedy = False  # it has sent more at once than one turn takes
         self._eof = False  # the client sends no more
         self._last = False  # what has arrived is answered, and nothing more is taken
         self._dropped = False  # something came all the same

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kvref.server.connection import Connection
     from kvref.server.drivers import Driver
     from kvref.server.operations.tally import ProcessTally
+    from kvref.server.turns import Turns
     from kvref.wire.rules import WireRules
 
 
@@ -27,6 +28,7 @@ class Host(Protocol):
     foreign: ForeignProtocols
     settings: dict[str, int]
     tally: ProcessTally
+    turns: Turns
 
     def publish(self) -> None:
         """Show other processes of the port what was counted."""

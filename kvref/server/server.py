@@ -36,6 +36,7 @@ from kvref.server.operations.stages import Stages
 from kvref.server.overstay import Overstay
 from kvref.server.scope import Alone, Scope
 from kvref.server.settings import changed, warn_of_waiting
+from kvref.server.turns import Turns
 from kvref.storage.isolation import isolation
 from kvref.storage.sqlite import SQLiteStore
 from kvref.wire.rules import WireRules, wire_rules
@@ -104,6 +105,7 @@ class Server:
         self.foreign = ForeignProtocols(scope.counters)
         self.descriptors = Descriptors()
         self.handshakes = Handshakes()
+        self.turns = Turns()
         numbers = scope.cas_numbers(store)
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
         self.shared = Shared(
@@ -144,8 +146,6 @@ class Server:
         self.stages.stopping()
         for each in servers:
             each.close()
-        for listener in self.listeners:
-            listener.remove_files()
         await self.drain()
 
     def _stop(self, stop: asyncio.Event, number: int) -> None:
@@ -206,6 +206,8 @@ class Server:
     def forget(self, connection: Connection) -> None:
         """Take note that a connection is gone."""
         self.connections.discard(connection)
+        if connection.greedy:
+            self.turns.ended()
         self.publish()
 
     def reload(self) -> None:

@@ -18,7 +18,8 @@ from kvref.storage.sqlite_plain import PlainRows
 from kvref.wire.plain import END, SET, STORED, WORD, longest_value
 from kvref.wire.rules import WireRules
 
-ANSWER_BYTES: Final = 256 << 10  # what is left of the input then goes the long way, where others have their turn
+ANSWER_BYTES: Final = 256 << 10  # for one get
+TURN: Final = 64 << 10  # bytes of replies; what is left of the input waits for the connection's next turn
 
 
 class Shortcut:
@@ -79,7 +80,7 @@ class Shortcut:
             How many bytes are answered, and whether the replies must wait for what is not durable yet.
         """
         at, length, waits, owed = 0, len(data), False, 0
-        while at < length and owed < ANSWER_BYTES:
+        while at < length and owed < TURN:
             if data.startswith(b"get ", at):
                 end = data.find(b"\r\n", at) + 2
                 reply, late = self._get(data[at + 4 : end - 2]) if end > 1 else (None, False)

@@ -34,6 +34,11 @@ class Input:
         return False
 
     @property
+    def starts_command(self) -> bool:
+        """Return whether what waits, if anything, may be taken as plain text commands from its beginning."""
+        return False
+
+    @property
     def halfway(self) -> bool:
         """Tell whether the rest of a command has still to come, where all that has come was taken."""
         return bool(self._buffer or self._discard)
@@ -41,6 +46,13 @@ class Input:
     def feed(self, data: bytes) -> None:
         """Append bytes as they arrived."""
         self._buffer += data
+
+    def take_all(self) -> bytes:
+        """Return what waits, and forget it; only where `starts_command`."""
+        data = bytes(memoryview(self._buffer)[self._position :])
+        self._buffer = bytearray()
+        self._position = 0
+        return data
 
     def _holds_too_much(self, start: int) -> bool:
         """Tell whether more of a value has arrived than is kept, where the profile takes values of any length.

@@ -48,6 +48,11 @@ class TextParser(Input):
         return not self._buffer and self._block is None and not self._discard and not self.closed
 
     @property
+    def starts_command(self) -> bool:
+        """See `Input.starts_command`."""
+        return self._block is None and not self._discard and not self.closed and not self._opening
+
+    @property
     def halfway(self) -> bool:
         """See `Input.halfway`."""
         return self._block is not None or super().halfway
@@ -60,6 +65,11 @@ class TextParser(Input):
         """See `Input.feed_first`."""
         super().feed_first(data)
         self._scanned = 0
+
+    def take_all(self) -> bytes:
+        """See `Input.take_all`."""
+        self._scanned = 0
+        return super().take_all()
 
     def next_command(self) -> c.Command | None:
         """Return the next complete command, or None when more bytes are needed."""
