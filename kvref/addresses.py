@@ -49,7 +49,8 @@ def parse_address(text: str) -> Address:
             raise ConfigError(f"address {text!r}: write unix:PATH, for example unix:/run/kvref/kvref.sock")
         return Address("", 0, path)
     host, colon, port = text.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= 65535):
+    named = colon and host and host.isprintable()
+    if not (named and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= 65535):
         raise ConfigError(f"address {text!r}: write {FORM}, for example 127.0.0.1:11211")
     return Address(host.strip("[]"), int(port))
 

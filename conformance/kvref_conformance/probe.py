@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import tomlkit
 
+from kvref import documents
 from kvref.printable import printable
 from kvref_conformance.case import By, Say, innermost
 from kvref_conformance.errors import CannotJudge
@@ -168,7 +169,7 @@ def read(path: Path) -> Frozen:
         CannotJudge: it is missing or malformed.
     """
     try:
-        found = tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
+        found = documents.read_toml(path)
     except OSError as error:
         raise CannotJudge(f"{path}: {error.strerror or error}: --dry-run --profile auto prints such a file") from error
     except ValueError as error:

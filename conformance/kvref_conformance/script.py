@@ -6,13 +6,17 @@ Texts stay templates (`template.py`), so that each time has fresh keys and the t
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from kvref import profiles
-from kvref_conformance import __version__
+from kvref import documents, profiles
+from kvref.documents import DocumentError
+from kvref_conformance import __version__, requirements
 from kvref_conformance.case import By, Case, Hangup, Pause, Reload, Say, Setup, Shape, Sql, Tick
 from kvref_conformance.errors import CannotJudge
+from kvref_conformance.typed import faults_of
 from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, Mark, Starts
 
 if TYPE_CHECKING:
@@ -25,7 +29,28 @@ if TYPE_CHECKING:
 FORMAT: Final = 1
 KINDS: Final = (Say, Hangup, Sql, Reload, Pause, Tick, Asks, Answers, Starts, Ends, Eventually, Mark, Logged)
 STEPS: Final = {kind.__name__.lower(): kind for kind in KINDS}
+# What the annotations of steps name, and modules import for type checkers only.
+_NAMES: Final = {"Mapping": Mapping, "By": By, "Say": Say, "Sql": Sql}
+_SECONDS: Final = frozenset({"patience", "within", "seconds", "silent"})
+# Lengths in templates: `{k:32}`, `{v~1024}`.
+_SIZES: Final = re.compile(r"[:~](\d+)\}")
+MAX_SECONDS: Final = 3600
+MAX_DIGITS: Final = 7
+MAX_SHOWN: Final = 60
 PLAIN_CASE: Final = ("id", "bind", "flushes", "engine")
+
+
+class _Plain(TypedDict):
+    """Fields of the file that are no steps."""
+
+    id: str
+    bind: str
+    flushes: bool
+    engine: str
+    requirements: tuple[str, ...]
+    settings: Mapping[str, int] | None
+    profile: str
+    chapter: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +112,10 @@ def read(path: Path) -> Script:
         CannotJudge: it is missing, no replay file, of another format, or malformed.
     """
     try:
-        made = json.loads(path.read_text(encoding="utf-8"))
+        made = documents.read_json(path)
     except OSError as error:
         raise CannotJudge(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:
+    except DocumentError as error:
         raise CannotJudge(f"{path}: no JSON: {error}") from error
     if not isinstance(made, dict) or made.get("kind") != "kvref replay":
         raise CannotJudge(f"{path}: no replay file: `kvref conform` writes them, into `replays` of its report")
@@ -100,16 +125,24 @@ def read(path: Path) -> Script:
         if made["profile"] not in profiles.names():
             raise CannotJudge(f"{path}: no profile {made['profile']!r}: choose {', '.join(profiles.names())}")
         return Script(_case(made), made["chapter"], made["profile"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise CannotJudge(f"{path}: malformed: {type(error).__name__} {error}: run the suite again") from error
+    except KeyError as error:
+        raise CannotJudge(f"{path}: malformed: no {error}: run the suite again") from error
+    except (TypeError, ValueError) as error:
+        raise CannotJudge(f"{path}: malformed: {error}: run the suite again") from error
 
 
 def _case(made: dict[str, Any]) -> Case:
+    given = {name: made[name] for name in (*PLAIN_CASE, "requirements", "settings")}
+    _check(given | {"profile": made["profile"], "chapter": made["chapter"]}, _Plain, "the file")
+    if unknown := sorted(set(made["requirements"]) - requirements.load().keys()):
+        raise ValueError(f"no requirement {unknown[0]!r}")
+    if not isinstance(made["steps"], list) or not made["steps"]:
+        raise ValueError("steps is no list of steps")
     return Case(
         requirements=tuple(made["requirements"]),
         steps=tuple(map(_step, made["steps"])),
-        setup=made["setup"] and Setup(**_frozen(made["setup"])),
-        shape=made["shape"] and Shape(**made["shape"]),
+        setup=_made(Setup, made["setup"], "setup"),
+        shape=_made(Shape, made["shape"], "shape"),
         settings=made["settings"],
         **{name: made[name] for name in PLAIN_CASE},
     )
@@ -123,15 +156,45 @@ def _written(step: Step, profile: Profile) -> dict[str, Any]:
     return {type(step).__name__.lower(): {f.name: getattr(step, f.name) for f in fields(step)}}
 
 
-def _step(made: dict[str, Any]) -> Step:
+def _step(made: object) -> Step:
+    if not isinstance(made, dict) or len(made) != 1 or not made.keys() <= STEPS.keys():
+        raise ValueError(f"{repr(made)[:MAX_SHOWN]} is no step: a step is one of {', '.join(STEPS)}")
     ((name, given),) = made.items()
-    if name == "eventually":
-        inner = _step(given["step"])
-        if not isinstance(inner, Say | Sql):
-            raise ValueError(f"{given['step']} cannot be repeated")
-        return Eventually(inner, given["within"])
-    step: Step = STEPS[name](**_frozen(given))
-    return step
+    if name != "eventually":
+        step: Step = _made(STEPS[name], given, name)
+        return step
+    if not isinstance(given, dict) or given.keys() != {"step", "within"}:
+        raise ValueError("eventually has a step and within")
+    inner = _step(given["step"])
+    if not isinstance(inner, Say | Sql):
+        raise TypeError(f"{repr(given['step'])[:MAX_SHOWN]} cannot be repeated")
+    _check({"within": given["within"]}, Eventually, name)
+    return Eventually(inner, given["within"])
+
+
+def _made(kind: type[Any], given: object, where: str) -> Any:
+    """Return a part of a case as its class has it; None for none."""
+    if given is None and kind in (Setup, Shape):
+        return None
+    if not isinstance(given, dict):
+        raise TypeError(f"{where}: {repr(given)[:MAX_SHOWN]} is no table")
+    _check(given, kind, where)
+    missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]
+    if missing:
+        raise ValueError(f"{where}: no {missing[0]}")
+    return kind(**_frozen(given))
+
+
+def _check(given: dict[str, Any], kind: type, where: str) -> None:
+    """Raise ValueError where a field is unknown, of another type, or asks for more time or memory than a case takes."""
+    if fault := faults_of(given, kind, _NAMES, where):
+        raise ValueError(fault)
+    for name, value in given.items():
+        if isinstance(value, float | int) and name in _SECONDS and not 0 <= value <= MAX_SECONDS:
+            raise ValueError(f"{where}.{name}: {value}: write 0 to {MAX_SECONDS} seconds")
+    for size in _SIZES.findall(json.dumps(given)):
+        if len(size) > MAX_DIGITS:
+            raise ValueError(f"{where}: a text of {size[:MAX_SHOWN]} characters is too long")
 
 
 def _frozen(given: dict[str, Any]) -> dict[str, Any]:

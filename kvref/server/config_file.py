@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref.errors import ConfigError
 
 
@@ -37,8 +38,8 @@ def read_file(file: Path | None) -> tuple[dict[str, Typed], list[dict[str, Any]]
     if file is None:
         return {}, []
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        found = documents.read_toml(file)
+    except (OSError, DocumentError) as error:
         raise ConfigError(f"configuration file {file}: {error}") from error
     settings, listeners = found.pop("settings", {}), found.pop("listener", [])
     tables = isinstance(listeners, list) and all(isinstance(each, dict) for each in listeners)

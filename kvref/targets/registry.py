@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kvref import documents
 from kvref.errors import TargetError
 from kvref.targets.folders import locked, state_root
 from kvref.targets.process import Process
@@ -66,7 +67,7 @@ def read(name: str) -> Record | None:
     """
     file = path(name)
     try:
-        content = json.loads(file.read_text())
+        content = documents.read_json(file)
         processes = tuple(
             Process(each["name"], int(each["pid"]), int(each["started"])) for each in content.pop("processes")
         )

@@ -5,10 +5,8 @@ A report is `report.jsonl` as the suite writes it, or the same in gzip; its name
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import itertools
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +15,8 @@ import pandas as pd
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref_bench.analysis import style
 from kvref_bench.errors import BenchError
 
@@ -34,6 +34,8 @@ VERDICTS: Final = (
     *("holds", "disabled", "unsupported"),
 )
 # A quirk holds; the others are what reports said before there were levels.
+# Texts that are read of each verdict.
+READ: Final = ("chapter", "case", "verdict", "reason")
 READ_AS: Final = {"quirk": "holds", "not judged": "not-run", "suite error": "suite-error"}
 COLOURS: Final = {
     "crash": "#5c0011",
@@ -96,20 +98,22 @@ def read(path: Path) -> Report:
     Raises BenchError: it is no report, was cut off, or has another format.
     """
     try:
-        data = path.read_bytes()
-        text = gzip.decompress(data) if path.suffix == ".gz" else data
-        header, *lines, footer = (json.loads(line) for line in text.splitlines())
+        text = documents.read_bytes(path)
+        header, *lines, footer = map(documents.json_of, text.splitlines())
+        if not all(isinstance(each, dict) for each in (header, *lines, footer)):
+            raise DocumentError("a line is no JSON object")
         known = header["format"] == FORMAT and footer["kind"] == "footer"
-    except (OSError, EOFError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise BenchError(f"{path}: no whole report: {error}; run `kvref conform --report DIR` again") from error
     if not known:
         raise BenchError(f"{path}: format {header['format']} or no last line; run `kvref conform --report DIR` again")
-    for line in lines:
+    for number, line in enumerate(lines, 2):
+        texts = [line.get(name) for name in READ]
+        if not all(isinstance(each, str) for each in texts) or not isinstance(line.get("requirements"), list):
+            raise BenchError(f"{path}: line {number} is no verdict; run `kvref conform --report DIR` again")
         line["verdict"] = READ_AS.get(line["verdict"], line["verdict"])
     rows = [
-        {"requirement": each, **{name: line[name] for name in ("chapter", "case", "verdict", "reason")}}
-        for line in lines
-        for each in line["requirements"]
+        {"requirement": each, **{name: line[name] for name in READ}} for line in lines for each in line["requirements"]
     ]
     server = path.parent.name if path.name == "report.jsonl" else path.name.split(".jsonl")[0]
     return Report(server, header, pd.DataFrame(rows), lines, hashlib.sha256(text).hexdigest())

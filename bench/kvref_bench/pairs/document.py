@@ -10,6 +10,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref import documents
 from kvref_bench.errors import BenchError
 from kvref_bench.pairs.rows import VALUE
 from kvref_bench.runs import machine
@@ -108,7 +109,7 @@ def write(document: Document, path: Path) -> None:
 def read(path: Path) -> Document:
     """Read a document. Raises BenchError where it is none, or of another version."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = documents.read_json(path)
     except OSError as error:
         raise BenchError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import jsonschema
 import psutil
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref_bench.errors import BenchError
 from kvref_bench.runs import machine, verdict
 
@@ -132,10 +134,10 @@ def read(folder: Path) -> Document:
     if not folder.is_dir():
         raise BenchError(f"{folder}: no such run folder; `kvref bench run` makes one")
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = documents.read_json(path)
     except FileNotFoundError:
         raise BenchError(f"{path} is missing: {folder} is no run folder; give the one that `bench run` named") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except DocumentError as error:
         raise BenchError(f"{path} is not JSON ({error}); copy the run folder again, or repeat the run") from None
     version = document.get("schema_version") if isinstance(document, dict) else None
     if version != SCHEMA_VERSION:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 
+from kvref import documents
 from kvref_bench.errors import BenchError
 from kvref_bench.runs import document, gates, parquet, tables, whole
 from kvref_bench.runs.merge import Merged
@@ -193,8 +194,8 @@ def _errors(folder: Path, info: Document) -> list[Unexpected]:
         return []
     if info["finished"]:
         _check_sum(path, info)
-    lines = path.read_text(encoding="utf-8").splitlines()
     try:
-        return [Unexpected(**json.loads(line)) for line in lines]
+        lines = documents.read_json_lines(path) if path.stat().st_size else []
+        return [Unexpected(**line) for line in lines]
     except (ValueError, TypeError) as error:
         raise BenchError(f"{path} has a line that is no exchange ({error}): copy it again, or repeat the run") from None

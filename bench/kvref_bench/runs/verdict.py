@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any, Final
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref_bench.errors import BenchError
 
 REPORT: Final = "report.jsonl"
@@ -34,7 +35,9 @@ def read(folder: Path | str) -> dict[str, object]:
     path = Path(folder)
     path = path / REPORT if path.is_dir() else path
     try:
-        content = path.read_bytes()
+        content = documents.read_bytes(path)
+    except DocumentError as error:
+        raise BenchError(f"{path}: no conformance report ({error}); judge the endpoint again") from None
     except OSError as error:
         raise BenchError(
             f"{path}: no conformance report ({error.strerror}); make one with `kvref conform ... --report DIR`"
@@ -47,11 +50,14 @@ def read(folder: Path | str) -> dict[str, object]:
         raise BenchError(f"{path} has format {header.get('format')!r}, read is {FORMAT}: judge the endpoint again")
     if footer.get("kind") != "footer":
         raise BenchError(f"{path} is cut short: its last line is no footer; judge the endpoint again")
+    _check(path, lines)
     return {
         **{name: header.get(name) for name in ("profile", "endpoint", "version", "suite", "database")},
         "date": header.get("started"),
         "totals": footer["totals"],
-        "failed": sorted({each for line in lines if line.get("verdict") in BROKEN for each in line["requirements"]}),
+        "failed": sorted(
+            {each for line in lines if str(line.get("verdict")) in BROKEN for each in line["requirements"]}
+        ),
         "conforms": footer["exit_code"] == 0,
         "sha256": hashlib.sha256(content).hexdigest(),
     }
@@ -61,7 +67,7 @@ def _lines(path: Path, content: bytes) -> list[Line]:
     lines = []
     for number, text in enumerate(content.splitlines(), 1):
         try:
-            line = json.loads(text)
+            line = documents.json_of(text)
         except ValueError:
             line = None
         if not isinstance(line, dict):
@@ -70,6 +76,18 @@ def _lines(path: Path, content: bytes) -> list[Line]:
     if not lines:
         raise BenchError(f"{path} is empty: judge the endpoint again")
     return lines
+
+
+def _check(path: Path, lines: list[Line]) -> None:
+    """Raise BenchError where what is read of the report is missing or of another type."""
+    footer = lines[-1]
+    totals = footer.get("totals")
+    counts = isinstance(totals, dict) and all(type(count) is int for count in totals.values())
+    broken = [line for line in lines if str(line.get("verdict")) in BROKEN]
+    names = [line.get("requirements") for line in broken]
+    named = all(isinstance(each, list) and all(isinstance(name, str) for name in each) for each in names)
+    if not counts or type(footer.get("exit_code")) is not int or not named:
+        raise BenchError(f"{path}: malformed totals, exit code or requirements: judge the endpoint again")
 
 
 def words(verdict: dict[str, Any] | None) -> str:

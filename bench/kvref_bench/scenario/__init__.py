@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref_bench.errors import BenchError
 from kvref_bench.scenario.build import build
 from kvref_bench.scenario.document import SCALES, resolve
@@ -50,7 +52,9 @@ def load(name_or_path: str, scale: str = "laptop", overrides: Sequence[str] = ()
     elif path.suffix != ".toml":
         raise BenchError(f"scenario {name_or_path!r}: possible: {', '.join(names())}, or the path of a .toml file")
     try:
-        content = path.read_bytes()
+        content = documents.read_bytes(path, documents.MAX_TOML_BYTES)
+    except DocumentError as error:
+        raise BenchError(f"scenario {name_or_path}: {error}; name a file that can be read") from error
     except OSError as error:
         raise BenchError(f"scenario {name_or_path}: {error.strerror}; name a file that can be read") from error
     document = resolve(content, path.name, scale, overrides)

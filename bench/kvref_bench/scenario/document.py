@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref_bench.errors import BenchError
 from kvref_bench.scenario.checks import ABOUT, AT_A_SCALE, SERIES, Check, Tree, check
 
@@ -28,8 +29,8 @@ def resolve(content: bytes, where: str, scale: str, overrides: Sequence[str]) ->
     if scale not in SCALES:
         raise BenchError(f"scale {scale!r}: possible: {', '.join(SCALES)}")
     try:
-        document: Document = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        document: Document = documents.toml_of(content.decode())
+    except ValueError as error:
         raise BenchError(f"{where}: no TOML: {error}") from error
     series, scales = document.pop("series", None), document.pop("scale", None)
     check(document, _WHOLE, where)
@@ -137,8 +138,8 @@ def _value(given: str, expected: Check | None) -> Any:
     many = expected is not None and expected.many and not given.startswith(("[", "{"))
     for form in (f"[{given}]",) if many else (given,):
         try:
-            return tomllib.loads(f"value = {form}")["value"]
-        except tomllib.TOMLDecodeError:
+            return documents.toml_of(f"value = {form}")["value"]
+        except DocumentError:
             continue
     # A word needs no quotes in a shell.
     return [each.strip() for each in given.split(",")] if many else given

@@ -184,6 +184,8 @@ def read_file(name: str) -> tuple[bytes, ...]:
     """
     try:
         lines = Path(name).read_bytes().splitlines()
+    except ValueError as error:
+        raise BenchError(f"keys from the file {name!r}: {error}; name a file with one key in each line") from error
     except OSError as error:
         raise BenchError(
             f"keys from the file {name}: {error.strerror}; name a file with one key in each line"

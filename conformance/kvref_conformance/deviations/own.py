@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 import tomlkit
 from tomlkit.items import AoT, Table
 
-from kvref import profiles
+from kvref import documents, profiles
+from kvref.documents import MAX_TOML_BYTES
 from kvref_conformance.cases import all_cases
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.verdict import BROKEN, DEVIATES, FAILS, KEPT, NON_STRICT, base
@@ -184,7 +185,9 @@ def load(path: Path, profile: str, version: str, *, update: bool) -> OwnDeviatio
     rows: list[OwnRow] = []
     if path.exists() or not update:
         try:
-            document = tomlkit.parse(path.read_text(encoding="utf-8"))
+            text = documents.read_text(path, MAX_TOML_BYTES)
+            documents.toml_of(text)
+            document = tomlkit.parse(text)
         except OSError as error:
             raise CannotJudge(f"{path}: {error.strerror}: --update-deviations makes the file") from error
         except ValueError as error:

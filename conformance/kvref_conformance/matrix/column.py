@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref.printable import printable
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.report.header import FORMAT
+from kvref_conformance.typed import mismatch
 from kvref_conformance.verdict import NOT_RUN, SUITE_ERROR
 
 if TYPE_CHECKING:
@@ -20,6 +21,55 @@ if TYPE_CHECKING:
 # What reports called them before there were levels.
 OLD: Final = {"not judged": NOT_RUN, "suite error": SUITE_ERROR}
 AGAIN: Final = "run `kvref conform --report DIR` again"
+
+
+class _Header(TypedDict):
+    """The first line of a report, as far as it is read."""
+
+    suite: str
+    endpoint: str
+    version: str
+    profile: str
+    sql: str | None
+    database: str | None
+    started: str
+
+
+class _Exchange(TypedDict):
+    on: str
+    sent: str
+    got: str
+    note: str
+
+
+class _WholeExchange(_Exchange, total=False):
+    """One exchange of a verdict."""
+
+    written: tuple[str, str]
+    opening: bool
+
+
+class _Judged(TypedDict):
+    case: str
+    chapter: str
+    requirements: tuple[str, ...]
+    verdict: str
+    reason: str
+    duration: float
+
+
+class _Verdict(_Judged, total=False):
+    """One line of a report."""
+
+    text: str
+    conversation: tuple[_WholeExchange, ...]
+
+
+class _Footer(TypedDict):
+    """The last line of a report, as far as it is read."""
+
+    complaints: tuple[str, ...]
+    exit_code: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,33 +181,32 @@ def read(path: Path, name: str = "") -> Column:
     """
     file = path / "report.jsonl" if path.is_dir() else path
     try:
-        data = file.read_bytes()
-        text = gzip.decompress(data) if file.suffix == ".gz" else data
-        lines = [json.loads(line) for line in text.decode().splitlines()]
+        lines = documents.read_json_lines(file)
     except OSError as error:
         fix = "give report.jsonl of `kvref conform --report DIR`"
         raise SuiteError(f"{file}: {error.strerror or error}: {fix}") from error
-    except (EOFError, ValueError) as error:
+    except DocumentError as error:
         raise SuiteError(f"{file}: no whole report ({error}): {AGAIN}") from error
     if not lines or not isinstance(lines[0], dict) or lines[0].get("kind") != "header":
         raise SuiteError(f"{file}: no report: its first line is no header; {AGAIN}")
     if lines[0].get("format") != FORMAT:
         raise SuiteError(f"{file}: report format {lines[0].get('format')}, this release reads {FORMAT}: {AGAIN}")
-    if lines[-1].get("kind") != "footer":
+    if not isinstance(lines[-1], dict) or lines[-1].get("kind") != "footer":
         raise SuiteError(f"{file}: the report has no end: {AGAIN}")
     header, *verdicts, footer = lines
-    try:
-        outcomes = [_outcome(line) for line in verdicts]
-        own = file.resolve().parent.name if file.name.startswith("report.jsonl") else file.name.split(".")[0]
-        return Column(
-            name or own,
-            {key: printable(value) if isinstance(value, str) else value for key, value in header.items()},
-            {outcome.case: outcome for outcome in outcomes},
-            tuple(map(printable, footer["complaints"])),
-            footer["exit_code"],
-        )
-    except KeyError as error:
-        raise SuiteError(f"{file}: a line has no {error}: {AGAIN}") from error
+    kinds = [_Header, *[_Verdict] * len(verdicts), _Footer]
+    for number, (line, kind) in enumerate(zip(lines, kinds, strict=True), 1):
+        if fault := mismatch(line, kind, f"line {number}"):
+            raise SuiteError(f"{file}: {fault}: {AGAIN}")
+    outcomes = [_outcome(line) for line in verdicts]
+    own = file.resolve().parent.name if file.name.startswith("report.jsonl") else file.name.split(".")[0]
+    return Column(
+        name or own,
+        {key: printable(value) if isinstance(value, str) else value for key, value in header.items()},
+        {outcome.case: outcome for outcome in outcomes},
+        tuple(map(printable, footer["complaints"])),
+        footer["exit_code"],
+    )
 
 
 def _split(word: str) -> tuple[str, str]:

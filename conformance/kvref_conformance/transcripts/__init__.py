@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Final
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.transcripts.conversation import from_json, to_json
 
@@ -77,8 +79,8 @@ def parse(text: str, where: str) -> dict[str, Conversation]:
         if not line.strip():
             continue
         try:
-            conversation = from_json(json.loads(line))
-        except (ValueError, AttributeError, SuiteError) as error:
+            conversation = from_json(documents.json_of(line))
+        except (DocumentError, SuiteError) as error:
             raise SuiteError(f"{where}, line {number}: {error}") from error
         if conversation.id in conversations:
             raise SuiteError(f"{where}, line {number}: the id {conversation.id} stands there twice")
@@ -93,8 +95,8 @@ def read(path: Path) -> dict[str, Conversation]:
         SuiteError: as `parse`; also for a line that the schema does not allow and a file that cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = documents.read_text(path)
+    except (OSError, DocumentError) as error:
         raise SuiteError(f"{path} cannot be read: {error}") from error
     conversations = parse(text, str(path))
     validator = Draft202012Validator(json.loads(files(__package__).joinpath("schema.json").read_text(encoding="utf-8")))

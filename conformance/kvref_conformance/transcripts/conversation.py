@@ -165,7 +165,13 @@ def from_json(line: Mapping[str, Any]) -> Conversation:
     Raises:
         SuiteError: a field is missing or unknown; the text names the conversation.
     """
-    where = str(line.get("id", "a conversation without id"))
+    if not isinstance(line, dict):
+        raise SuiteError("a conversation is a JSON object")
+    where = str(line.get("id", "a conversation without id"))[:100]
+    if not isinstance(line.get("id", ""), str):
+        raise SuiteError(f"{where}: an id is a text")
+    if not isinstance(line.get("steps", []), list):
+        raise SuiteError(f"{where}: steps is no list")
     steps = tuple(_step(row, f"{where}, step {number}") for number, row in enumerate(line.get("steps", ()), 1))
     conversation: Conversation = _build(Conversation, {**line, "steps": steps}, where)
     return conversation
@@ -178,11 +184,13 @@ def to_json(conversation: Conversation) -> dict[str, Any]:
     return {key: row[key] for key in ORDER if key in row}
 
 
-def _step(row: Mapping[str, Any], where: str) -> Step:
+def _step(row: object, where: str) -> Step:
+    if not isinstance(row, dict):
+        raise SuiteError(f"{where}: {repr(row)[:60]} is no JSON object")
     kind = next((KINDS[key] for key in row if key in KINDS), None)
     if kind is None:
         raise SuiteError(f"{where}: a step has one of the keys {', '.join(KINDS)}, this one has {', '.join(row)}")
-    renamed = {{"async": "asynchronous"}.get(key, key): value for key, value in row.items()}
+    renamed = {"asynchronous" if key == "async" else str(key): value for key, value in row.items()}
     step: Step = _build(kind, renamed, where)
     return step
 
@@ -196,7 +204,9 @@ def _build(kind: type[Any], row: Mapping[str, Any], where: str) -> Any:
         raise SuiteError(f"{where}: field {', '.join(sorted(missing))} is missing")
     # JSON has no tuples; the lists of `got` and `send` stay JSON.
     tuples = {name for name, each in known.items() if str(each.type).startswith("tuple")}
-    return kind(**{key: tuple(value) if key in tuples else value for key, value in row.items()})
+    if wrong := [key for key in tuples & row.keys() if not isinstance(row[key], list | tuple | None)]:
+        raise SuiteError(f"{where}: {min(wrong)} is no list")
+    return kind(**{key: tuple(value) if key in tuples and value is not None else value for key, value in row.items()})
 
 
 def _as_json(thing: Conversation | Step) -> dict[str, Any]:

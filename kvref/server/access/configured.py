@@ -94,7 +94,10 @@ def _certificates(table: Mapping[str, Any]) -> Certificates | None:
 
 
 def _path(table: Mapping[str, Any], name: str) -> Path | None:
-    return Path(table[name]) if name in table else None
+    path = table.get(name)
+    if path is not None and "\0" in path:
+        raise ConfigError(f"listener: {name} = {path!r}: a path has no NUL")
+    return None if path is None else Path(path)
 
 
 def unknown_mappings(listeners: list[Listener], directory: Directory) -> list[str]:

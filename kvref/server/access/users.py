@@ -8,11 +8,14 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref.errors import ConfigError
 
 _log = logging.getLogger("kvref.server")
 
 LONGEST: Final = 2048  # bytes of `user password`
+MAX_BYTES: Final = 64 << 20
 _NOBODY: Final = b"\0"
 
 
@@ -43,7 +46,9 @@ def read_users(path: Path) -> Users:
         ConfigError: it cannot be read, has no user, a line of another form or a user twice; the text holds no password.
     """
     try:
-        text, mode = path.read_bytes(), path.stat().st_mode
+        text, mode = documents.read_bytes(path, MAX_BYTES), path.stat().st_mode
+    except DocumentError as error:
+        raise ConfigError(f"auth_file {str(path)!r}: {error}: name a file of user:password lines") from error
     except OSError as error:
         raise ConfigError(f"auth_file {path}: {error.strerror}: name a readable file of user:password lines") from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):

@@ -1,0 +1,145 @@
+"""Read JSON and TOML that others wrote: size, depth and digits are bounded, and what is wrong is one kind of error.
+
+`json` and `tomllib` end in RecursionError for deep nesting, in ValueError for an integer of more than 4,300 digits, and
+accept what later fails elsewhere: text that cannot be encoded, integers that fit no column and no float.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tomllib
+import zlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Limit of a file, after decompression; the largest report of the suite has 12 MB.
+MAX_BYTES: Final = 256 << 20
+# Limit of a configuration file.
+MAX_TOML_BYTES: Final = 1 << 20
+# No document of kvref has more than twelve levels.
+MAX_DEPTH: Final = 64
+# An unsigned integer of 64 bits, and its sums, with room to spare.
+MAX_BITS: Final = 128
+_CHUNK: Final = 1 << 20
+
+
+class DocumentError(ValueError):
+    """What was read is no document of the form, or exceeds a limit; the text does not name the file."""
+
+
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """Return the content of a file; of one whose name ends in `.gz`, what was compressed.
+
+    Args:
+        path: of the file.
+        limit: of the content, in bytes.
+
+    Raises:
+        OSError: it cannot be opened or read.
+        DocumentError: its path has a NUL, its content exceeds the limit, or is no gzip.
+    """
+    try:
+        with path.open("rb") as raw:
+            if path.suffix != ".gz":
+                content = raw.read(limit + 1)
+            else:
+                with gzip.GzipFile(fileobj=raw) as unpacked:
+                    content = unpacked.read(limit + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DocumentError(f"no whole gzip: {error}") from error
+    except ValueError as error:
+        raise DocumentError(f"no path: {error}") from error
+    if len(content) > limit:
+        raise DocumentError(f"larger than {limit} bytes")
+    return content
+
+
+def read_text(path: Path, limit: int = MAX_BYTES) -> str:
+    """Return the content of a file in UTF-8; raises as `read_bytes`, and DocumentError for other encodings."""
+    try:
+        return read_bytes(path, limit).decode()
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"no UTF-8: {error}") from error
+
+
+def json_of(text: str | bytes) -> Any:
+    """Return what JSON says.
+
+    Raises:
+        DocumentError: it is no JSON, or exceeds MAX_DEPTH or MAX_BITS, or has text that is no Unicode.
+    """
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise DocumentError(_DEEP) from None
+    except ValueError as error:
+        raise DocumentError(str(error)) from error
+    _check(found)
+    return found
+
+
+def toml_of(text: str) -> dict[str, Any]:
+    """Return what TOML says; raises as `json_of`."""
+    try:
+        found = tomllib.loads(text)
+    except RecursionError:
+        raise DocumentError(_DEEP) from None
+    except ValueError as error:
+        raise DocumentError(str(error)) from error
+    _check(found)
+    return found
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file says; raises as `read_text` and `json_of`."""
+    return json_of(read_text(path))
+
+
+def read_json_lines(path: Path) -> list[Any]:
+    """Return what each line of a file says; raises as `read_text` and `json_of`, with the number of the line."""
+    found = []
+    # Not splitlines: a text may hold characters that Unicode counts as ends of lines.
+    for number, line in enumerate(read_text(path).removesuffix("\n").split("\n"), 1):
+        try:
+            found.append(json_of(line))
+        except DocumentError as error:
+            raise DocumentError(f"line {number}: {error}") from error
+    return found
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what a TOML file says; raises as `read_text`, with MAX_TOML_BYTES, and `toml_of`."""
+    return toml_of(read_text(path, MAX_TOML_BYTES))
+
+
+_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
+
+
+def _check(found: object) -> None:
+    level, below = [found], list[object]()
+    for _ in range(MAX_DEPTH):
+        for value in level:
+            if isinstance(value, dict):
+                below += value.keys()
+                below += value.values()
+            elif isinstance(value, list):
+                below += value
+            else:
+                _check_scalar(value)
+        if not below:
+            return
+        level, below = below, []
+    raise DocumentError(_DEEP)
+
+
+def _check_scalar(value: object) -> None:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise DocumentError(f"an integer of more than {MAX_BITS} bits")
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise DocumentError(f"text that is no Unicode: {value[:40]!a}") from None
