@@ -46,17 +46,20 @@ REQUESTS: Final[Mapping[str, bytes]] = {
     "flush_all": b"flush_all\r\n",
     "stats": b"stats\r\n",
     "verbosity": b"verbosity 0\r\n",
+    # Refused everywhere: nothing is changed.
+    "administration": b"cache_memlimit 7\r\n",
     "bind": f"bind {KEY}\r\n".encode(),
 }
 # Features that a profile may be without, and the fact that says so.
 FACTS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("touch", "gat", "meta"), "verbs.beyond_plugin"),
+    **dict.fromkeys(("touch", "gat", "meta", "administration"), "verbs.beyond_plugin"),
     "bind": "mapping.supported",
 }
 REFUSAL: Final = "ERROR\r\n"
 WORDS: Final[Mapping[str, str]] = {
     "gets": "cas", "cas": "cas", "touch": "touch", "gat": "gat", "gats": "gat", "flush_all": "flush_all",
     "stats": "stats", "verbosity": "verbosity", "bind": "bind",
+    **dict.fromkeys(("cache_memlimit", "refresh_certs"), "administration"),
     **dict.fromkeys(("mg", "ms", "md", "ma", "mn", "me"), "meta"),
 }  # fmt: skip
 STORES: Final = frozenset({"set", "add", "replace", "append", "prepend", "cas", "ms"})

@@ -224,6 +224,18 @@ def takes_bad_levels_for_unknown_commands() -> None:
     put_fact("text.bad_verbosity", "error")
 
 
+@breaks("KV-CONN-034")
+def refuses_cache_memlimit() -> None:
+    """`cache_memlimit` is an unknown command."""
+    del grammar._BEYOND[b"cache_memlimit"]
+
+
+@breaks("KV-STATS-016")
+def lacks_memory_for_cachedump() -> None:
+    """`stats cachedump` answers SERVER_ERROR out of memory."""
+    put_fact("stats.cachedump", "out-of-memory")
+
+
 @breaks("KV-CONN-028")
 def closes_on_any_line_that_ends_in_http() -> None:
     """A get of a key that begins with `HTTP/` closes the connection."""

@@ -131,6 +131,7 @@ NEWER: Final = {
 IDLE: Final = {"connection_structures": ["idle_kicks"]}
 BAD_LINE: Final = b"CLIENT_ERROR bad command line"
 SLABS: Final = 200
+CLASSES: Final = 64  # MAX_NUMBER_OF_SLAB_CLASSES of memcached 1.6
 ENGINE: Final = "evictions curr_items total_items bytes reclaimed engine_maxbytes".split()
 SETTINGS: Final = (
     "maxbytes maxconns tcpport udpport inter verbosity oldest evictions domain_socket umask growth_factor chunk_size "
@@ -156,6 +157,7 @@ def report(
     *,
     engine_first: bool,
     touches: bool,
+    empty_classes: bool,
     vbuckets: VBuckets,
 ) -> Reply:
     """Answer `stats` and its sub-commands.
@@ -166,6 +168,7 @@ def report(
         process: gives the server's own values by row name.
         engine_first: the order of the binary protocol (stat-001).
         touches: touch is counted.
+        empty_classes: `cachedump` shows classes without items, as memcached 1.6 does, not a lack of memory.
         vbuckets: their states.
     """
     match words:
@@ -190,7 +193,7 @@ def report(
         case [b"detail", *_]:
             return ClientError("usage: stats detail on|off|dump")
         case [b"cachedump", *limits]:
-            return _cachedump(limits)
+            return _cachedump(limits, empty=empty_classes)
         case [word, *_] if word.startswith(b"vbucket"):
             return StatRows(vbuckets.rows())
         case _:
@@ -204,14 +207,16 @@ def _general(own: dict[str, str], *, touches: bool) -> list[str]:
     return [each for name in GENERAL for each in (name, *behind.get(name, ()))]
 
 
-def _cachedump(limits: list[bytes]) -> Reply:
+def _cachedump(limits: list[bytes], *, empty: bool) -> Reply:
     """Answer `stats cachedump SLAB LIMIT`: nothing is cached, so that only its numbers are read (count-012)."""
     if len(limits) < 2:
         return Line(BAD_LINE)
     slab, limit = unsigned(limits[0]), unsigned(limits[1])
     if slab is None or limit is None:
         return Line(BAD_FORMAT)
-    return ClientError("Illegal slab id") if slab % (1 << 32) >= SLABS else ServerError("out of memory writing stats")
+    if slab % (1 << 32) >= (CLASSES if empty else SLABS):
+        return ClientError("Illegal slab id")
+    return StatRows([]) if empty else ServerError("out of memory writing stats")
 
 
 def _rows(names: list[str], counters: Counters, process: dict[str, str]) -> StatRows:

@@ -139,7 +139,7 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
     match command:
         case c.Version():
             return r.Release(session.rules.release)
-        case c.Verbosity() | c.Noop():
+        case c.Verbosity() | c.CacheMemlimit() | c.Noop():
             return r.Status.OK
         case c.MetaNoop():
             return r.Status.NOOP
@@ -152,6 +152,7 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
                 shared.process,
                 engine_first=binary,
                 touches=touches,
+                empty_classes=session.rules.dumps_empty_classes,
                 vbuckets=shared.vbuckets,
             )
         case c.VBucket():

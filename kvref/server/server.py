@@ -264,6 +264,7 @@ class Server:
             key_limit=self.settings["key_size_max"],
             line_limit=self.settings["line_size_max"],
             oversized_set_removes=bool(self.settings["oversized_set_removes"]),
+            tls=any(each.certificates is not None for each in self.listeners),
         )
 
     def _bound(self) -> None:

@@ -312,6 +312,15 @@ class Verbosity(_Request):
 
 
 @dataclass(slots=True)
+class CacheMemlimit(_Request):
+    """Accept a limit of the memory for items, which has no effect: no item is kept in memory."""
+
+    NEEDS: ClassVar[Right] = Right.WRITE
+
+    noreply: bool = False
+
+
+@dataclass(slots=True)
 class VBucket(_Request):
     """Set, get or delete the state of a vbucket, by `verb`; `state` is what it is set to."""
 
@@ -384,6 +393,7 @@ Command = (
     | Stats
     | Version
     | Verbosity
+    | CacheMemlimit
     | VBucket
     | Noop
     | Quit

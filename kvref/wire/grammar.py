@@ -18,6 +18,10 @@ STORING: Final = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
 ERROR: Final = b"ERROR"
 BAD_DELETE: Final = BAD_FORMAT + b".  Usage: delete <key> [noreply]"
 BAD_DELTA: Final = b"CLIENT_ERROR invalid numeric delta argument"
+LEAST_LIMIT: Final = 8  # MiB
+SMALL_LIMIT: Final = b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m"
+NO_TLS: Final = b"Error TLS not enabled"
+TLS_ON_SIGHUP: Final = b"CLIENT_ERROR refresh_certs not allowed: SIGHUP reads certificates again"
 NO_EXPTIME: Final = b"CLIENT_ERROR invalid exptime argument"
 
 
@@ -151,6 +155,19 @@ def _verbosity(words: list[bytes], rules: WireRules) -> Parsed:
     return c.Verbosity(noreply)
 
 
+def _cache_memlimit(words: list[bytes], _rules: WireRules) -> Parsed:
+    noreply = words[-1] == b"noreply"
+    limit = numbers.unsigned(words[1])
+    if limit is None:
+        return c.Refused(ERROR, noreply)
+    # A number of 32 bits (process_memlimit_command, proto_text.c).
+    return c.Refused(SMALL_LIMIT, noreply) if limit % (1 << 32) < LEAST_LIMIT else c.CacheMemlimit(noreply)
+
+
+def _refresh_certs(_words: list[bytes], rules: WireRules) -> Parsed:
+    return c.Refused(TLS_ON_SIGHUP if rules.tls else NO_TLS)
+
+
 def _stats(words: list[bytes], _rules: WireRules) -> Parsed:
     return c.Stats(words[1:])
 
@@ -200,4 +217,6 @@ _BEYOND: Final = {
     b"ms": _Verb(2, _MANY, meta.set_),
     b"md": _Verb(2, _MANY, meta.delete),
     b"ma": _Verb(2, _MANY, meta.arithmetic),
+    b"cache_memlimit": _Verb(2, 3, _cache_memlimit),
+    b"refresh_certs": _Verb(1, _MANY, _refresh_certs),
 }

@@ -33,7 +33,8 @@ class WireRules:
         value_limit: largest value in bytes, None without limit.
         limit_counts_key: the key's length counts towards it.
         too_large_set_removes: a set beyond it removes the row (`text.too_large_set`).
-        beyond_plugin: touch, gat, gats and the meta commands are there (`verbs.beyond_plugin`).
+        beyond_plugin: touch, gat, gats, the meta commands, cache_memlimit and refresh_certs are there
+            (`verbs.beyond_plugin`).
         names_unknown_opcode: the reply to one has a text (`binary.unknown_opcode`).
         short_body_is_unknown: a body shorter than key and extras is answered as an unknown opcode is
             (`binary.short_body`).
@@ -41,6 +42,7 @@ class WireRules:
         key_limit: bytes of the longest key.
         line_limit: bytes of the longest line.
         signed_times: times of binary requests are signed (`binary.time`).
+        tls: a listener of the server has TLS.
     """
 
     checks_data_end: bool
@@ -67,6 +69,7 @@ class WireRules:
     signed_times: bool
     key_limit: int = MAX_KEY
     line_limit: int = MAX_LINE
+    tls: bool = False
 
     @property
     def plain_ways(self) -> bool:
@@ -82,6 +85,7 @@ def wire_rules(
     key_limit: int = MAX_KEY,
     line_limit: int = MAX_LINE,
     oversized_set_removes: bool = True,
+    tls: bool = False,
 ) -> WireRules:
     """Resolve the grammar facts of a profile.
 
@@ -92,6 +96,7 @@ def wire_rules(
         key_limit: bytes of the longest key, at most the protocol's.
         line_limit: bytes of the longest line.
         oversized_set_removes: a set that is too large removes its row where the profile says so.
+        tls: a listener of the server has TLS.
     """
     limits: dict[object, int | None] = {
         "none": None,
@@ -126,4 +131,5 @@ def wire_rules(
         signed_times=profile["binary.time"] == "signed",
         key_limit=key_limit,
         line_limit=line_limit,
+        tls=tls,
     )

@@ -80,9 +80,9 @@ def test_every_feature_is_needed_by_a_case_of_the_suite() -> None:
     [
         ("memcached", {"bind"}),
         ("kvref-sqlite", set()),
-        ("twemproxy-memcached", {"binary", "gat", "meta", "flush_all", "stats", "verbosity", "bind"}),
-        ("yrmcds", {"gat", "meta", "bind"}),
-        nightly("nodecached", {"pipelining", "binary", "cas", "gat", "meta", "bind"}),
+        ("twemproxy-memcached", {"binary", "gat", "meta", "flush_all", "stats", "verbosity", "administration", "bind"}),
+        ("yrmcds", {"gat", "meta", "administration", "bind"}),
+        nightly("nodecached", {"pipelining", "binary", "cas", "gat", "meta", "administration", "bind"}),
     ],
 )
 def test_what_a_probe_finds(name: str, missing: set[str]) -> None:

@@ -80,9 +80,15 @@ def test_detail_counts_by_prefix(desk: Make, profile: str) -> None:
         (b"stats cachedump 1", b"CLIENT_ERROR bad command line"),
         (b"stats cachedump 1 x", b"CLIENT_ERROR bad command line format"),
         (b"stats cachedump 200 1", b"CLIENT_ERROR Illegal slab id"),
-        (b"stats cachedump 4294967296 1", b"SERVER_ERROR out of memory writing stats"),
     ],
 )
 @pytest.mark.parametrize("profile", ALL)
 def test_what_stands_behind_a_sub_command(desk: Make, profile: str, line: bytes, answer: bytes) -> None:
     assert desk(profile).say(line + b"\r\n") == answer + b"\r\n"  # [count-011, count-012]
+
+
+def test_cachedump_by_profile(desk: Make) -> None:
+    full, illegal = b"SERVER_ERROR out of memory writing stats\r\n", b"CLIENT_ERROR Illegal slab id\r\n"
+    ask = b"stats cachedump 4294967296 1\r\nstats cachedump 63 0\r\nstats cachedump 64 0\r\n"  # [cachedump-001]
+    assert desk("kvref").say(ask) == b"END\r\n" * 2 + illegal
+    assert desk("mysql-8.0").say(ask) == desk("mysql-5.6").say(ask) == full * 3

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kvref import profiles
 from kvref.wire import commands as c
+from kvref.wire.grammar import NO_TLS, SMALL_LIMIT
 from kvref.wire.replies import ClientError, Item, Items, Number, Release, ServerError, StatRows, Status
 from kvref.wire.rules import WireRules, wire_rules
 from kvref.wire.text import LONG_LINE, TextParser, encode
@@ -116,6 +117,17 @@ BY_PROFILE: list[tuple[str, bytes, list[c.Command]]] = [
     ("kvref", b"version x\r\nversion foo bar\r\nversion noreply\r\n", [c.Version()] * 3),
     ("mysql-8.0", b"quit noreply\r\nquit foo\r\n", refused(b"ERROR", b"ERROR")),
     ("kvref", b"quit noreply\r\nquit foo bar\r\n", [c.Quit(), c.Quit()]),
+    ("kvref", b"cache_memlimit 8\r\ncache_memlimit 4294967304\r\n", [c.CacheMemlimit()] * 2),
+    (
+        "kvref",
+        b"cache_memlimit 8 noreply\r\ncache_memlimit 8 9\r\n",
+        [c.CacheMemlimit(noreply=True), c.CacheMemlimit()],
+    ),
+    ("kvref", b"cache_memlimit 7\r\ncache_memlimit 4294967296\r\n", refused(SMALL_LIMIT, SMALL_LIMIT)),
+    ("kvref", b"cache_memlimit\r\ncache_memlimit 8x\r\ncache_memlimit 8 9 10\r\n", refused(*[b"ERROR"] * 3)),
+    ("kvref", b"cache_memlimit x noreply\r\n", [c.Refused(b"ERROR", noreply=True)]),
+    ("kvref", b"refresh_certs\r\nrefresh_certs noreply\r\n", refused(NO_TLS, NO_TLS)),
+    ("mysql-8.0", b"cache_memlimit 8\r\nrefresh_certs\r\n", refused(b"ERROR", b"ERROR")),
     ("mysql-5.6", b"verbosity invalid\r\nverbosity -1\r\n", refused(b"ERROR", b"ERROR")),
     ("kvref", b"verbosity invalid\r\nverbosity -1\r\nverbosity 1x\r\n", refused(BAD, BAD, BAD)),
     ("kvref", b"verbosity invalid noreply\r\n", [c.Refused(BAD, noreply=True)]),

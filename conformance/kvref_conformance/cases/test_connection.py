@@ -186,6 +186,21 @@ ABOUT = (
             ("bad-level-unknown", "KV-CONN-032", "ERROR\r\n"),
         )
     ),
+    # A limit that is taken would be that of the endpoint from then on.
+    case(
+        "cache-memlimit",
+        "KV-CONN-034",
+        say(
+            "cache_memlimit 7\r\ncache_memlimit 0\r\n", "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n" * 2
+        ),
+        say("cache_memlimit\r\ncache_memlimit x\r\ncache_memlimit -1\r\ncache_memlimit 8 9 10\r\n", "ERROR\r\n" * 4),
+        say("cache_memlimit 7 noreply\r\ncache_memlimit x noreply\r\n", ""),
+    ),
+    case(
+        "refresh-certs",
+        "KV-CONN-035",
+        say("refresh_certs\r\nrefresh_certs x\r\nrefresh_certs noreply\r\n", "Error TLS not enabled\r\n" * 3),
+    ),
     case(
         "no-noreply-for-other-verbs",
         "KV-CONN-019",

@@ -100,6 +100,27 @@ CASES = (
     ),
     case("stats-conns", "KV-STATS-014", say("stats conns\r\n", "ERROR\r\n")),
     case(
+        "stats-cachedump",
+        "KV-STATS-016",
+        say("stats cachedump 63 1\r\nstats cachedump 63 0 3\r\n", "END\r\n" * 2),
+        say("stats cachedump 64 0\r\n", "CLIENT_ERROR Illegal slab id\r\n"),
+    ),
+    case(
+        "stats-cachedump-without-memory",
+        "KV-STATS-017",
+        say("stats cachedump 1 0\r\nstats cachedump 199 0\r\n", "SERVER_ERROR out of memory writing stats\r\n" * 2),
+        say("stats cachedump 200 0\r\n", "CLIENT_ERROR Illegal slab id\r\n"),
+    ),
+    case(
+        "stats-cachedump-malformed",
+        "KV-STATS-018",
+        say("stats cachedump\r\nstats cachedump 1\r\n", "CLIENT_ERROR bad command line\r\n" * 2),
+        say(
+            "stats cachedump x 1\r\nstats cachedump 1 x\r\nstats cachedump -1 0\r\n",
+            "CLIENT_ERROR bad command line format\r\n" * 3,
+        ),
+    ),
+    case(
         "stats-of-other-protocols",
         "KV-STATS-015",
         RESET,
