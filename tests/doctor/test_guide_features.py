@@ -50,3 +50,13 @@ def test_there_is_no_udp(tmp_path: Path) -> None:
     assert "| anyone with UDP | kvref has TCP only |" in GUIDE
     with serving(tmp_path / "x.sqlite") as served, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", served.port))
+
+
+def test_unix_sockets_are_there(tmp_path: Path) -> None:
+    assert "`--listen`, with `unix:PATH` for `-s` /" in GUIDE
+    path = tmp_path / "s"
+    with serving(tmp_path / "x.sqlite", listen=f"unix:{path}"), socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(10)
+        client.connect(str(path))
+        client.sendall(b"version\r\n")
+        assert client.recv(100).startswith(b"VERSION ")
