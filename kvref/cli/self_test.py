@@ -22,7 +22,7 @@ from rich.table import Table
 
 from kvref import targets
 from kvref.errors import KvrefError
-from kvref.mutants import CONTROL, MUTANTS, Mutant
+from kvref.mutants import CONTROL, DEFAULT_PATH, MUTANTS, Mutant, trials_of
 from kvref.targets.kvref_serve import KvrefSQLite
 from kvref.targets.run import tail
 from kvref_conformance import requirements, trial
@@ -70,7 +70,7 @@ def judged(name: str, wanted: Collection[str]) -> list[Verdict]:
     """Start a mutant or the control over a fresh file and judge it up to the first case that fails.
 
     Args:
-        name: of a mutant, or CONTROL.
+        name: of a mutant, with `DEFAULT_PATH` behind it or without, or CONTROL.
         wanted: ids of requirements, whose cases are tried.
 
     Raises:
@@ -133,30 +133,31 @@ def _chosen(globs: Sequence[str]) -> list[Mutant]:
 
 
 def _killed(chosen: Sequence[Mutant], console: Console) -> list[Mutant]:
-    killed = []
+    survived: set[str] = set()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("mutants", total=len(chosen))
-        for mutant, is_killed in _trials(chosen):
+        task = bar.add_task("trials of mutants", total=sum(len(trials_of(each.name)) for each in chosen))
+        for name, is_killed in _trials(chosen):
             bar.advance(task)
-            if is_killed:
-                killed.append(mutant)
-            else:
-                text = f"survived: {mutant.name}, {mutant.requirement}: {mutant.about}"
+            if not is_killed:
+                mutant = MUTANTS[name.removesuffix(DEFAULT_PATH)]
+                survived.add(mutant.name)
+                text = f"survived: {name}, {mutant.requirement}: {mutant.about}"
                 console.print(text, markup=False, soft_wrap=True)
-    return killed
+    return [each for each in chosen if each.name not in survived]
 
 
-def _trials(chosen: Sequence[Mutant]) -> Iterator[tuple[Mutant, bool]]:
-    """Give each mutant when its trial is over, and whether it is killed; the control is judged beside them."""
+def _trials(chosen: Sequence[Mutant]) -> Iterator[tuple[str, bool]]:
+    """Give the name of each trial when it is over, and whether the mutant is killed; judge the control too."""
     wanted = frozenset(each.requirement for each in chosen)
-    trials = [(CONTROL, wanted), *((each.name, frozenset({each.requirement})) for each in chosen)]
+    trials = [(CONTROL, wanted)]
+    trials += [(name, frozenset({each.requirement})) for each in chosen for name in trials_of(each.name)]
     # Ctrl-C reaches every process of a terminal: this one hears it and ends the others, and each its server.
     deaf = (signal.SIGINT, signal.SIG_IGN)
     with get_context("spawn").Pool(AT_ONCE, initializer=signal.signal, initargs=deaf) as pool:
         for name, verdicts in pool.imap_unordered(_trial, trials):
             if name != CONTROL:
-                yield MUTANTS[name], any(each.verdict == FAILS for each in verdicts)
+                yield name, any(each.verdict == FAILS for each in verdicts)
             elif wrong := complaints(verdicts, wanted):
                 raise KvrefError("\n".join(["the server that is not broken does not hold:", *wrong]))
 

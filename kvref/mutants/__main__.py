@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 import sys
 
-from kvref.mutants import CONTROL, MUTANTS, OF_KEPT_ROWS
+from kvref.mutants import CONTROL, DEFAULT_PATH, MUTANTS, OF_KEPT_ROWS
 from kvref.mutants.page import page
 
 
@@ -13,16 +13,17 @@ def main(words: list[str]) -> None:
     """Break the server and run `kvref` in this process; without words, write the page.
 
     Args:
-        words: name of a mutant, then what `kvref` is to do.
+        words: name of a mutant, with `DEFAULT_PATH` behind it or without, then what `kvref` is to do.
     """
     if not words:
         sys.stdout.write(page())
         return
-    name, *rest = words
+    given, *rest = words
+    name = given.removesuffix(DEFAULT_PATH)
     if name in MUTANTS:
         MUTANTS[name].patch()
-        if name not in OF_KEPT_ROWS:
-            rest += ["--set", "row_cache_bytes=0"]  # the rule is one of the long way
+        if name == given and name not in OF_KEPT_ROWS:
+            rest += ["--set", "row_cache_bytes=0"]  # every command is one of the slow path
     elif name != CONTROL:
         sys.stderr.write(f"no mutant {name!r}: `python -m kvref.mutants` lists them\n")
         sys.exit(2)

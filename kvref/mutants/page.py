@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvref.mutants import GROUPS, MUTANTS
+from kvref.mutants import GROUPS, MUTANTS, SLOW_PATH_ONLY
 
 HEAD = f"""\
 # Mutants
@@ -11,6 +11,7 @@ Written by `python -m kvref.mutants > kvref/mutants/README.md`.
 
 {len(MUTANTS)} servers with one rule broken each. `kvref conform --self-test` judges one by the cases of the requirement
 that stands beside it, one of which must fail it, and the server that is not broken by all of them, which must hold.
+Each is tried twice: without a row cache, and on the default path, with the row cache and the fast paths.
 `kvref spec ID` shows a requirement, `python -m kvref.mutants NAME serve --store sqlite:///FILE` starts a mutant.
 """
 
@@ -22,4 +23,6 @@ def page() -> str:
         lines += [f"## {title.rstrip('.')}", "", "| mutant | how it is broken | requirement |", "|---|---|---|"]
         lines += [f"| `{each.name}` | {each.about} | {each.requirement} |" for each in mutants]
         lines.append("")
-    return "\n".join(lines)
+    lines += ["## Not tried on the default path", "", "| mutant | why no case can see it there |", "|---|---|"]
+    lines += [f"| `{name}` | {why} |" for name, why in SLOW_PATH_ONLY.items()]
+    return "\n".join([*lines, ""])

@@ -9,7 +9,7 @@ from live import nightly
 
 import kvref.mutants
 from kvref.cli.self_test import complaints, judged
-from kvref.mutants import CONTROL, GROUPS, MUTANTS, Mutant
+from kvref.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, SLOW_PATH_ONLY, trials_of
 from kvref.mutants.__main__ import main
 from kvref_conformance.verdict import FAILS
 
@@ -22,14 +22,21 @@ SAMPLE = {next(iter(group)) for group in GROUPS.values()}
 
 @pytest.mark.live
 @pytest.mark.parametrize(
-    "mutant",
-    [each if each.name in SAMPLE else nightly(each) for each in MUTANTS.values()],
-    ids=lambda mutant: mutant.name,
+    "trial",
+    [trial if name in SAMPLE else nightly(trial) for name in MUTANTS for trial in trials_of(name)],
 )
-def test_a_mutant_is_failed_by_the_requirement_it_breaks(mutant: Mutant) -> None:
-    last = judged(mutant.name, {mutant.requirement})[-1]
+def test_a_mutant_is_failed_by_the_requirement_it_breaks(trial: str) -> None:
+    requirement = MUTANTS[trial.removesuffix(DEFAULT_PATH)].requirement
+    last = judged(trial, {requirement})[-1]
     assert last.verdict == FAILS
-    assert mutant.requirement in last.requirements
+    assert requirement in last.requirements
+
+
+@pytest.mark.live
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", SLOW_PATH_ONLY)
+def test_a_mutant_that_is_killed_on_the_default_path_is_tried_there(name: str) -> None:
+    assert judged(f"{name}{DEFAULT_PATH}", {MUTANTS[name].requirement})[-1].verdict != FAILS
 
 
 @pytest.mark.live

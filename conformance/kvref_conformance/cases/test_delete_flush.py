@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, by, case, say
+from kvref_conformance.case import Hangup, Shape, by, case, say, sql
+from kvref_conformance.cases.phrases import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
 
+ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 SET = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
 THERE = say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
 GONE = say("get {k}\r\n", "END\r\n")
@@ -51,6 +53,16 @@ CASES = (
         say("delete {k}\r\n", "DELETED\r\n"),
         GONE,
         say("get {k}a {k}b\r\n", "VALUE {k}a 0 1\r\nx\r\nVALUE {k}b 0 1\r\nx\r\nEND\r\n"),
+    ),
+    case(
+        "delete-leaves-longer-rows",
+        "KV-CORE-060",
+        say("set {k}b 0 0 1\r\nx\r\n", "STORED\r\n"),
+        say("set {k}a 0 0 1\r\nx\r\n", "STORED\r\n"),
+        SET,
+        say("delete {k}\r\n", "DELETED\r\n"),
+        sql("SELECT k FROM {t} ORDER BY k", ("{k}a",), ("{k}b",)),
+        shape=ONE,
     ),
     case("flush", "KV-FLUSH-001", SET, say("flush_all\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
     case("flush-negative", "KV-FLUSH-019", SET, say("flush_all -5\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
