@@ -66,7 +66,7 @@ class Aftermath:
             record = replace(record, verdict=HANG)
         if known or not (lost or broken):
             return record
-        if case.steps and not self._judge.pulse.ended:
+        if case.steps and not (self._judge.pulse.ended or self._judge.budget.spent()):
             # What was generated is worth its time: there are few of them, and no other case shows the same.
             repeats = self._repeats if record.script is None else Repeats(self._repeats.times)
             repeated = repeats.of(self._breaks(case, lost=lost), waits=record.verdict == HANG or waits(case))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql
-from kvref_conformance.errors import CaseFailed, SuiteError
+from kvref_conformance.errors import CaseFailed, NotRun, SuiteError
 from kvref_conformance.frames import decode, encode
 from kvref_conformance.link import beyond
 from kvref_conformance.observers import DONE, REFUSED, Observers
@@ -17,6 +17,7 @@ from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, M
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kvref_conformance.budget import Budget
     from kvref_conformance.case import Case, Step
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.link import Link, Reply
@@ -76,19 +77,35 @@ class Conversation:
         self._links: dict[str, Link] = {}
         self._asked: dict[str, tuple[str, str]] = {}
 
-    def hold(self, case: Case) -> None:
+    def hold(self, case: Case, budget: Budget) -> None:
         """Take the steps in order.
 
+        Args:
+            case: whose steps they are.
+            budget: limits the time that they take together.
+
         Raises:
-            CaseFailed: at the first answer that is not allowed; its text shows the conversation.
+            CaseFailed: at the first answer that is not allowed, or where the case takes too long; its text shows the
+                conversation.
+            NotRun: the time limit of the run is reached.
         """
+        deadline = budget.deadline(case)
         try:
             for step in case.steps:
+                if time.monotonic() > deadline:
+                    self._stop(budget)
                 self._take(case, slowed(step, self._slower))
         finally:
             self._hang_up()
             if self._observers is not None:
                 self._observers.close()
+
+    def _stop(self, budget: Budget) -> None:
+        """End the conversation for the time that it takes."""
+        if said := budget.spent():
+            raise NotRun(said)
+        note = f"hang: the case is not over within {budget.case_seconds:g} s"
+        self._judge(Exchange("", "", (), "", note, kept=False))
 
     def _take(self, case: Case, step: Step) -> None:
         if isinstance(step, Say | Asks):

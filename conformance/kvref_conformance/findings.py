@@ -7,13 +7,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.budget import OverTime
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.verdict import CRASH, FAILS, HOLDS, Verdict
+from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from kvref_conformance.budget import Budget
     from kvref_conformance.case import Case
     from kvref_conformance.conversation import Exchange
     from kvref_conformance.judge import Judge
@@ -44,9 +46,14 @@ class Enough(BaseException):
 
 
 class Patience:
-    """The time in which one thing is shortened."""
+    """The time in which one thing is shortened, and the time limit of the run.
 
-    def __init__(self) -> None:
+    Args:
+        budget: of the run.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
         self._found: float | None = None
 
     def begin(self) -> None:
@@ -54,7 +61,9 @@ class Patience:
         self._found = None
 
     def check(self) -> None:
-        """Raise Enough where the thing was found SHORTENING_SECONDS ago."""
+        """Raise Enough where the thing was found SHORTENING_SECONDS ago, OverTime at the time limit of the run."""
+        if self._budget.spent():
+            raise OverTime
         if self._found is not None and time.monotonic() - self._found > SHORTENING_SECONDS:
             raise Enough
 
@@ -93,7 +102,7 @@ class Search:
     """
 
     def __init__(self, judge: Judge) -> None:
-        self.patience = Patience()
+        self.patience = Patience(judge.budget)
         self.last: tuple[Exchange, ...] = ()
         self.signature: Signature = ()
         self._known: set[Signature] = set()
@@ -150,7 +159,11 @@ def collect(judge: Judge, case: Case, chapter: str, look: Callable[[], Finding |
     began = last = time.monotonic()
     found: list[Verdict] = []
     while len(found) < MOST and time.monotonic() - began < SECONDS and not judge.pulse.ended:
-        finding = look()
+        try:
+            finding = look()
+        except OverTime:
+            over = Verdict(case.id, chapter, case.requirements, NOT_RUN, judge.budget.spent())
+            return found or [over]
         if finding is None:
             break
         name = f"{case.id}~{len(found) + 1}" if found else case.id

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from kvref_conformance import requirements
+from kvref_conformance.budget import Budget
 from kvref_conformance.conversation import Conversation, render
 from kvref_conformance.errors import CaseFailed, NotRun, SuiteError
 from kvref_conformance.exercised import Exercised
@@ -55,6 +56,7 @@ class Judge:
         self.settings = settings
         self.pulse = Pulse(endpoint)
         self.exercised = Exercised(endpoint.profile)
+        self.budget = Budget()
         self._flush_reason = flush_reason
         self._catalogue = requirements.load()
 
@@ -64,7 +66,7 @@ class Judge:
         conversation = Conversation(self.endpoint, self.names(), self.world)
         text = ""
         try:
-            word, reason = self.refuse(case) or self._hold(case, conversation)
+            word, reason = self.refuse(case, chapter) or self._hold(case, conversation)
         except CaseFailed as failure:
             word, reason, text = FAILS, self.statement_of(case), self.explain(case, str(failure))
         duration = round(time.monotonic() - began, 4)
@@ -80,7 +82,7 @@ class Judge:
         """
         try:
             self._converse(case, Conversation(self.endpoint, self.names(), self.world, slower))
-        except CaseFailed:
+        except (CaseFailed, NotRun):
             return True
         return False
 
@@ -114,11 +116,16 @@ class Judge:
             raise SuiteError(f"no requirement {name!r}")
         return self._catalogue[name]
 
-    def refuse(self, case: Case) -> tuple[str, str] | None:
-        """Return the verdict on a case that is not tried, with its reason; None where it is."""
+    def refuse(self, case: Case, chapter: str = "") -> tuple[str, str] | None:
+        """Return the verdict on a case that is not tried, with its reason; None where it is.
+
+        Args:
+            case: to be tried.
+            chapter: it belongs to; empty where the hangs of the chapter do not count.
+        """
         profile = self.endpoint.profile
-        if self.pulse.ended:
-            return NOT_RUN, self.pulse.ended
+        if reason := self.pulse.ended or self.budget.refusal(chapter):
+            return NOT_RUN, reason
         for requirement in map(self._requirement, case.requirements):
             if not requirement.applies_to(profile.name):
                 return UNSUPPORTED, f"{requirement.id} does not apply to profile {profile.name}"
@@ -161,7 +168,7 @@ class Judge:
             self.world.configure(case.setup)
             if case.shape is not None:
                 conversation.names.texts |= self.world.shaped(case.shape)
-        conversation.hold(case)
+        conversation.hold(case, self.budget)
 
     def _is_recorded(self, row: Deviation, failed: Exchange, names: Names) -> bool:
         return not failed.note and any(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.budget import DEFAULT_HANGS, DEFAULT_SECONDS
 from kvref_conformance.repeat import DEFAULT_TIMES
 from kvref_conformance.verdict import DEMANDS
 
@@ -35,6 +36,20 @@ def declare(parser: pytest.Parser) -> None:
         type=int,
         default=DEFAULT_TIMES,
         help="try a failure N times more (default: %(default)s)",
+    )
+    add(
+        "--time-limit",
+        metavar="SECONDS",
+        type=float,
+        default=DEFAULT_SECONDS,
+        help="limit of the run, after which the remaining cases are not-run; 0 for none (default: %(default)g)",
+    )
+    add(
+        "--max-hangs",
+        metavar="N",
+        type=int,
+        default=DEFAULT_HANGS,
+        help="after N cases of a chapter that hang, the rest of it is not-run; 0 tries all (default: %(default)s)",
     )
     add("--allow-destructive", action="store_true", help="flush_all may delete what the endpoint holds")
     add(

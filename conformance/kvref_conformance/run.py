@@ -14,6 +14,7 @@ import pymysql
 
 from kvref_conformance import deviations, endpoint, requirements, sql
 from kvref_conformance.aftermath import Aftermath
+from kvref_conformance.budget import Budget
 from kvref_conformance.cases import all_cases
 from kvref_conformance.deviations import own
 from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
@@ -27,7 +28,7 @@ from kvref_conformance.report.header import Header
 from kvref_conformance.sql import reload
 from kvref_conformance.sql.settings import Settings, by_command
 from kvref_conformance.sql.world import World
-from kvref_conformance.verdict import CONFORMS, HOLDS, NOT_RUN, Tally, Verdict, at_level, counted
+from kvref_conformance.verdict import CONFORMS, HANG, HOLDS, NOT_RUN, Tally, Verdict, at_level, counted
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -100,6 +101,7 @@ class Run:
             raise CannotJudge("no endpoint: give --endpoint HOST:PORT or unix:PATH")
         if options.update_deviations and not options.deviations:
             raise CannotJudge("--update-deviations needs --deviations FILE: the file that it writes")
+        budget = Budget(options.time_limit, options.max_hangs)
         target = endpoint.find(options.endpoint, options.profile or AUTO)
         spared = "" if options.allow_destructive else _flush_reason(target, options)
         if not target.features.file:
@@ -117,6 +119,7 @@ class Run:
         rows = deviations.load(target.profile.name, "" if database is None else database.over_sql())
         judge = Judge(target, rows, world, spared, tag)
         judge.pulse = pulse
+        judge.budget = budget
         pulse.revive = lambda: again({})
         if world is not None:
             judge.settings = Settings(target.address, again, world.clear, lambda: _reconnect(world, pulse))
@@ -168,6 +171,8 @@ class Run:
     def keep(self, record: Verdict) -> Verdict:
         """Keep a verdict, and return it in the light of what follows it, of its level and of the user's deviations."""
         record = self.aftermath.of(record, known=self.own is not None and self.own.names(record))
+        if record.verdict == HANG:
+            self.judge.budget.count_hang(record.chapter)
         if self.send is not None:
             self.send(record)
             return record

@@ -50,6 +50,9 @@ TRIED: Final = KEPT | BROKEN | {NON_STRICT, DEVIATES}
 DEMANDS: Final = {"must": ("MUST",), "should": ("MUST", "SHOULD", "MAY"), "quirk": ("MUST", "SHOULD", "MAY", "QUIRK")}
 EVERYTHING: Final = "quirk"
 
+# How the reason begins of what was not tried for it; a run that reaches it judges an endpoint in part only.
+TIME_LIMIT: Final = "the time limit of the run"
+
 CONFORMS: Final = 0
 DOES_NOT_CONFORM: Final = 1
 COULD_NOT_JUDGE: Final = 2
@@ -100,12 +103,14 @@ class Tally:
         return list(dict.fromkeys(v.chapter for v in self.verdicts))
 
     def exit_code(self) -> int:
-        """Return 0 conforms, 1 does not, 2 could not judge (a suite error, or nothing was tried)."""
+        """Return 0 conforms, 1 does not, 2 could not judge (a suite error, the time limit, or nothing was tried)."""
         totals = self.totals()
         if totals[SUITE_ERROR]:
             return COULD_NOT_JUDGE
         if self.complaints or any(totals[word] for word in BROKEN):
             return DOES_NOT_CONFORM
+        if any(v.verdict == NOT_RUN and v.reason.startswith(TIME_LIMIT) for v in self.verdicts):
+            return COULD_NOT_JUDGE
         return CONFORMS if any(totals[word] for word in TRIED) else COULD_NOT_JUDGE
 
 

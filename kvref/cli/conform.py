@@ -74,6 +74,18 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     f"  [default: {JOBS} for the embedded server, 1 for --target]",
 )
 @click.option("--repeat", type=click.IntRange(0), metavar="N", help="Try each failure so often again.  [default: 5]")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="Limit of the run, after which the remaining cases are not-run; 0 for none.  [default: 7200]",
+)
+@click.option(
+    "--max-hangs",
+    type=click.IntRange(0),
+    metavar="N",
+    help="After N cases of a chapter that hang, the rest of it is not-run; 0 tries all.  [default: 5]",
+)
 @click.option("--allow-destructive", is_flag=True, help="flush_all may delete what the endpoint holds.")
 @click.option(
     "--reload",

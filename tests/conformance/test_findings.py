@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from kvref_conformance import findings
+from kvref_conformance.budget import Budget
 from kvref_conformance.case import case
 from kvref_conformance.findings import Enough, Finding, Patience, collect, signature
-from kvref_conformance.verdict import CRASH, FAILS, HOLDS
+from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, TIME_LIMIT
 
 if TYPE_CHECKING:
     from kvref_conformance.judge import Judge
@@ -41,6 +42,7 @@ class Run:
     """What of a judge is asked for."""
 
     pulse = SimpleNamespace(ended="")
+    budget = Budget(1e-9)
 
     def statement_of(self, _: object) -> str:
         """Return a sentence."""
@@ -63,7 +65,7 @@ def test_looking_ends_where_nothing_is_found_or_enough() -> None:
 def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(findings.time, "monotonic", lambda: clock[0])
-    patience = Patience()
+    patience = Patience(Budget())
     clock[0] = 1000.0
     patience.check()
     patience.found()
@@ -75,3 +77,10 @@ def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.Monkey
         patience.check()
     patience.begin()
     patience.check()
+
+
+def test_looking_ends_at_the_time_limit_of_the_run() -> None:
+    judge = cast("Judge", Run())
+    patience = Patience(judge.budget)
+    found = collect(judge, CASE, "machine", patience.check)
+    assert [(each.verdict, each.reason.startswith(TIME_LIMIT)) for each in found] == [(NOT_RUN, True)]

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kvref_conformance import endpoint
+from kvref_conformance.budget import Budget
 from kvref_conformance.case import Case, Hangup, Setup, by, case, quiet, say, sql
 from kvref_conformance.conversation import MAX_WRONG_CHARACTERS
 from kvref_conformance.deviations import Deviation, Deviations
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.judge import Judge
 from kvref_conformance.link import KEPT_BYTES, MAX_ANSWER_BYTES
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
+from kvref_conformance.verdict import (
+    COULD_NOT_JUDGE,
+    DEVIATES,
+    DOES_NOT_CONFORM,
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    UNSUPPORTED,
+    Tally,
+    Verdict,
+)
 
 Judging = Callable[..., Verdict]
 GET = case("get-x", "KV-CORE-041", say("get x\r\n", "END\r\n"))
@@ -64,6 +76,50 @@ def test_a_wrong_answer_is_kept_in_part(judging: Judging) -> None:
     verdict = judging(GET, {b"get x": b"x" * (MAX_WRONG_CHARACTERS + 7) + b"\r\n"})
     assert len(verdict.conversation[-1].got) == MAX_WRONG_CHARACTERS
     assert verdict.conversation[-1].note == "wrong; 9 more characters came"
+
+
+def judge_of(server: Any, budget: Budget) -> Judge:
+    judge = Judge(endpoint.find(server.where, "memcached"), Deviations(()), None, "", "zz")
+    judge.budget = budget
+    return judge
+
+
+def test_a_case_that_takes_too_long_hangs(scripted: Callable[..., Any]) -> None:
+    server = scripted({b"get x": b"END\r\n"}, pause=0.05)
+    judge = judge_of(server, Budget(case_seconds=0.01))
+    verdict = judge.judge(case("get-x", "KV-CORE-041", *[say("get x\r\n", "END\r\n")] * 9), "retrieval")
+    assert verdict.verdict == FAILS
+    assert verdict.conversation[-1].note == "hang: the case is not over within 0.01 s"
+    assert server.lines.count(b"get x") == 1
+
+
+def test_after_the_time_limit_nothing_is_tried(scripted: Callable[..., Any]) -> None:
+    judge = judge_of(scripted({b"get x": b"END\r\n"}), Budget(1e-9))
+    verdict = judge.judge(GET, "retrieval")
+    reason = "the time limit of the run of 1e-09 s is reached: --time-limit SECONDS sets another"
+    assert (verdict.verdict, verdict.reason) == (NOT_RUN, reason)
+    assert Tally([verdict, replace(verdict, verdict=HOLDS)]).exit_code() == COULD_NOT_JUDGE
+    assert Tally([verdict, replace(verdict, verdict=FAILS)]).exit_code() == DOES_NOT_CONFORM
+
+
+def test_the_time_limit_within_a_case_is_no_failure(scripted: Callable[..., Any]) -> None:
+    server = scripted({b"get x": b"END\r\n"}, pause=0.05)
+    target = endpoint.find(server.where, "memcached")
+    judge = Judge(target, Deviations(()), None, "", "zz")
+    judge.budget = Budget(0.05)
+    verdict = judge.judge(case("get-x", "KV-CORE-041", *[say("get x\r\n", "END\r\n")] * 9), "retrieval")
+    assert (verdict.verdict, verdict.reason[:25]) == (NOT_RUN, "the time limit of the run")
+
+
+def test_after_some_hangs_the_rest_of_a_chapter_is_not_tried(scripted: Callable[..., Any]) -> None:
+    judge = judge_of(scripted({b"get x": b"END\r\n"}), Budget(hangs=2))
+    for _ in range(2):
+        assert judge.judge(GET, "retrieval").verdict == HOLDS
+        judge.budget.count_hang("retrieval")
+    refused = judge.judge(GET, "retrieval")
+    reason = "2 cases of the chapter retrieval hung, the rest is not tried: --max-hangs 0 tries all"
+    assert (refused.verdict, refused.reason) == (NOT_RUN, reason)
+    assert judge.judge(GET, "storage").verdict == HOLDS
 
 
 def test_a_failure_text_suffices_alone(judging: Judging) -> None:

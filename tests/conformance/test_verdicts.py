@@ -56,6 +56,21 @@ def test_fails_is_deterministic_and_can_be_replayed(in_folder: Kvref, tmp_path: 
         assert "nothing is broken in the report out" in nothing.stderr
 
 
+def test_hangs_end_a_chapter_and_the_run_says_what_was_not_run(in_folder: Kvref, tmp_path: Path) -> None:
+    with serving("hang") as (address, _):
+        done = in_folder(address, "--only", "prepend-*", "--only", "get-*", "--repeat", "0", "--max-hangs", "1")
+        assert done.returncode == 1, done.stdout
+        found = judged(tmp_path)
+        rest = [line for line in found.values() if line["reason"].startswith("1 cases of the chapter storage hung")]
+        assert [line["verdict"] for line in found.values()].count("hang") == 1
+        assert rest
+        assert {line["verdict"] for line in rest} == {"not-run"}
+        assert f"{len(rest)} not-run: 1 cases of the chapter storage hung" in done.stdout
+        limited = in_folder(address, "--only", "get-*", "--time-limit", "0.001")
+        assert limited.returncode == 2, limited.stdout
+        assert "not-run: the time limit of the run of 0.001 s is reached" in limited.stdout
+
+
 def test_a_crash_is_a_verdict_and_the_run_goes_on(in_folder: Kvref, tmp_path: Path) -> None:
     with serving("crash") as (address, again):
         try:

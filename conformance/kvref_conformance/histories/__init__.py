@@ -56,6 +56,8 @@ def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: i
         count = -(-count // SLOW)
     with Histories(judge.endpoint, judge.world, case.settings, judge.exercised) as histories:
         for number in range(count):
+            if said := judge.budget.spent():
+                return verdict(NOT_RUN, said)
             seed = f"{start}:{case.id}:{number}"
             failure = histories.try_one(seed)
             if failure:
