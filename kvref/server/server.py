@@ -146,6 +146,8 @@ class Server:
         self.stages.stopping()
         for each in servers:
             each.close()
+        for listener in self.listeners:
+            listener.remove_files()
         await self.drain()
 
     def _stop(self, stop: asyncio.Event, number: int) -> None:
