@@ -10,7 +10,7 @@ from kvref.semantics import arithmetic, change, ranges, retrieve, stats, store, 
 from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Clear, Update
 from kvref.semantics.session import Session
-from kvref.server import connection
+from kvref.server import connection, server
 from kvref.server.shortcut import Shortcut
 from kvref.wire import commands, foreign, grammar, lines, protocol, replies, text
 
@@ -237,6 +237,12 @@ def refuses_cache_memlimit() -> None:
 def lacks_memory_for_cachedump() -> None:
     """`stats cachedump` answers SERVER_ERROR out of memory."""
     put_fact("stats.cachedump", "out-of-memory")
+
+
+@breaks("KV-STATS-019")
+def shows_evictions_as_a_number() -> None:
+    """`stats settings` has the number of evictions, not whether items are evicted."""
+    put(server, "EVICTS", "evictions allowed")
 
 
 @breaks("KV-CONN-028")

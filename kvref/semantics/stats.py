@@ -133,11 +133,12 @@ BAD_LINE: Final = b"CLIENT_ERROR bad command line"
 SLABS: Final = 200
 CLASSES: Final = 64  # MAX_NUMBER_OF_SLAB_CLASSES of memcached 1.6
 ENGINE: Final = "evictions curr_items total_items bytes reclaimed engine_maxbytes".split()
+EVICTS: Final = "settings evictions"  # the row of `stats settings`; that of `stats` is a number
 SETTINGS: Final = (
     "maxbytes maxconns tcpport udpport inter verbosity oldest evictions domain_socket umask growth_factor chunk_size "
     "num_threads num_threads_per_udp stat_key_prefix detail_enabled allow_detailed reqs_per_event reqs_per_tap_event "
     "cas_enabled tcp_backlog binding_protocol auth_enabled_sasl auth_sasl_engine auth_required_sasl item_size_max "
-    "topkeys logger idle_timeout"
+    "topkeys logger idle_timeout ssl_enabled"
 ).split()
 
 
@@ -181,6 +182,8 @@ def report(
             return _rows(_general(own, touches=touches), counters, own)
         case [b"settings", *_]:
             own = process()
+            if EVICTS in own:
+                own["evictions"] = own[EVICTS]
             return _rows([name for name in SETTINGS if name in own], counters, own)
         case [b"reset", *_]:
             counters.reset()

@@ -19,6 +19,7 @@ from kvref.semantics.cache import Cache
 from kvref.semantics.mapping import Directory
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
+from kvref.semantics.stats import EVICTS
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.configured import refuse_shared_cache, unknown_mappings
 from kvref.server.access.foreign import ForeignProtocols
@@ -317,8 +318,20 @@ class Server:
             "item_size_max": str(self.settings["item_size_max"]),
             "tcp_backlog": str(BACKLOG),
             **self._limit_rows(),
+            **(self._newer_rows() if self.shared.rules.counts_touches else {}),
             **self.shared.cache.rows(),
             **self.scope.rows(),
+        }
+
+    def _newer_rows(self) -> dict[str, str]:
+        """Return the rows of `stats settings` that memcached 1.6 has and monitoring reads."""
+        path = next((each.address.path for each in self.listeners if each.address.path), "NULL")
+        tls = any(each.certificates is not None for each in self.listeners)
+        return {
+            "verbosity": "0",  # the command has no effect
+            EVICTS: "on" if self.shared.directory.policies.fills_cache else "off",
+            "domain_socket": path,
+            "ssl_enabled": "yes" if tls else "no",
         }
 
     def _limit_rows(self) -> dict[str, str]:

@@ -37,6 +37,7 @@ def test_a_unix_socket_is_served_for_its_owner_alone_and_removed_at_the_stop(pat
         assert mode_of(path) == 0o700
         with connect(str(path), 10) as client:
             assert ask(client, b"get AA\r\n") == ROW
+            assert f"STAT domain_socket {path}\r\n".encode() in ask(client, b"stats settings\r\n")
         assert f"listening on unix:{path}" in "".join(served.log)
     assert not path.exists()
 

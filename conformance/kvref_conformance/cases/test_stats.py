@@ -100,6 +100,18 @@ CASES = (
     ),
     case("stats-conns", "KV-STATS-014", say("stats conns\r\n", "ERROR\r\n")),
     case(
+        "stats-settings",
+        "KV-STATS-019",
+        *(
+            say("stats settings\r\n", tuple(f"<stats>STAT {name} {value}\r\n<stats>END\r\n" for value in values))
+            for name, values in (
+                ("verbosity", ("<number>",)),
+                ("evictions", ("on", "off")),
+                ("domain_socket", ("<text>",)),
+            )
+        ),
+    ),
+    case(
         "stats-cachedump",
         "KV-STATS-016",
         say("stats cachedump 63 1\r\nstats cachedump 63 0 3\r\n", "END\r\n" * 2),
