@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 from browser import browser_or_skip
 from desk import Desk
+from hypothesis import HealthCheck, settings
 from tiers import pytest_collection_modifyitems, pytest_ignore_collect, pytest_runtest_protocol
 
 __all__ = ["chromium", "desk", "pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_runtest_protocol"]
+
+# How long an example takes says nothing: other tests run at the same time.
+settings.register_profile("kvref", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kvref")
 
 
 @pytest.fixture
