@@ -72,7 +72,7 @@ def test_a_profile_file_is_read_strictly(in_folder: Kvref, tmp_path: Path, text:
         ("{}", "no replay file: `kvref conform` writes them"),
         ("{", "no JSON"),
         ('{"kind": "kvref replay", "format": 9}', "format 9, this release reads 1"),
-        ('{"kind": "kvref replay", "format": 1}', "malformed: KeyError 'profile'"),
+        ('{"kind": "kvref replay", "format": 1}', "malformed: no 'profile'"),
         ('{"kind": "kvref replay", "format": 1, "profile": "x"}', "no profile 'x'"),
     ],
 )

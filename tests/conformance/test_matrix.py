@@ -263,15 +263,15 @@ def without(line: int, field: str) -> Callable[[list[str]], list[str]]:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda lines: [], "no report: its first line is no header"),
+        (lambda lines: [], "no whole report"),
         (lambda lines: lines[:-1], "the report has no end"),
         (lambda lines: [*lines[:-1], lines[-1][:20]], "no whole report"),
         (lambda lines: lines[1:], "no report: its first line is no header"),
         (lambda lines: ["[]", *lines], "no report: its first line is no header"),
         (lambda lines: ["{", *lines], "no whole report"),
         (broken_line(0, format=9), "report format 9, this release reads 1"),
-        (without(1, "verdict"), "a line has no 'verdict'"),
-        (without(-1, "complaints"), "a line has no 'complaints'"),
+        (without(1, "verdict"), "line 2: no verdict"),
+        (without(-1, "complaints"), "line 3: no complaints"),
     ],
 )
 def test_what_is_no_whole_report_is_named(tmp_path: Path, change: Callable[[list[str]], list[str]], said: str) -> None:

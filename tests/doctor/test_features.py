@@ -43,6 +43,8 @@ def rules() -> Iterator[str]:
                     yield "".join(part.value if isinstance(part, ast.Constant) else ".+" for part in parts)
                 case ast.Name(id="rule"):
                     yield "view|other-engine"
+                case ast.Attribute(attr="rule"):
+                    pass  # what another line has raised is raised again
                 case other:
                     pytest.fail(f"{path}: {ast.unparse(other)} is no rule that can be read")
 
