@@ -146,7 +146,10 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
         (["--listen", "[::]:0"], "address [::]:0: it can be reached from elsewhere"),
         (["--listen", "0.0.0.0:0", "--tls-cert", "{cert}", "--tls-key", "{key}"], "reached from elsewhere"),
         (["--config", "{listeners}", "--read-only"], "has [[listener]]: name listeners there, or by options"),
-        (["--config", "{unknown}"], "listener: no 'adress': the names are address, socket_mode, socket_owner, auth_file"),
+        (
+            ["--config", "{unknown}"],
+            "listener: no 'adress': the names are address, socket_mode, socket_owner, auth_file",
+        ),
         (["--config", "{kind}"], "listener: read_only = 'yes': write true or false"),
         (["--config", "{nowhere}"], 'listener without an address: write address = "HOST:PORT"'),
         (["--config", "{nothing}"], "listener: mappings = []: write names of containers"),
