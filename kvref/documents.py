@@ -10,10 +10,14 @@ import gzip
 import json
 import tomllib
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+Text = TypeVar("Text", str, str | bytes)
+Found = TypeVar("Found")
 
 # Limit of a file, after decompression; the largest report of the suite has 12 MB.
 MAX_BYTES: Final = 256 << 20
@@ -71,26 +75,12 @@ def json_of(text: str | bytes) -> Any:
     Raises:
         DocumentError: it is no JSON, or exceeds MAX_DEPTH or MAX_BITS, or has text that is no Unicode.
     """
-    try:
-        found = json.loads(text)
-    except RecursionError:
-        raise DocumentError(_DEEP) from None
-    except ValueError as error:
-        raise DocumentError(str(error)) from error
-    _check(found)
-    return found
+    return _parsed(json.loads, text)
 
 
 def toml_of(text: str) -> dict[str, Any]:
     """Return what TOML says; raises as `json_of`."""
-    try:
-        found = tomllib.loads(text)
-    except RecursionError:
-        raise DocumentError(_DEEP) from None
-    except ValueError as error:
-        raise DocumentError(str(error)) from error
-    _check(found)
-    return found
+    return _parsed(tomllib.loads, text)
 
 
 def read_json(path: Path) -> Any:
@@ -116,6 +106,17 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 _DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
+
+
+def _parsed(parse: Callable[[Text], Found], text: Text) -> Found:
+    try:
+        found = parse(text)
+    except RecursionError:
+        raise DocumentError(_DEEP) from None
+    except ValueError as error:
+        raise DocumentError(str(error)) from error
+    _check(found)
+    return found
 
 
 def _check(found: object) -> None:
