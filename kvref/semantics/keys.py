@@ -58,6 +58,6 @@ def mapping_name(name: bytes, naming: Naming, rules: Rules) -> str:
     return naming.charset.decode(name[:malformed])[: naming.width]
 
 
-def is_whole_name(name: bytes, naming: Naming, rules: Rules) -> bool:
-    """Return whether `mapping_name` cuts nothing off a client's name; arguments as there."""
-    return not rules.cuts_keys or naming.charset.encode(mapping_name(name, naming, rules)) == name
+def is_whole_name(name: bytes, text: str, naming: Naming, rules: Rules) -> bool:
+    """Return whether `mapping_name`, which returned `text`, cut nothing off a client's name; the rest is as there."""
+    return not rules.cuts_keys or naming.charset.encode(text) == name

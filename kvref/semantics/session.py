@@ -125,8 +125,8 @@ class Session:
         if not name:
             return None  # a container without a name may be the default mapping, but no word reaches it (default-036)
         naming = self.shared.directory.naming
-        whole = is_whole_name(name, naming, self.rules)
-        return (yield from self._switch(mapping_name(name, naming, self.rules), whole=whole))
+        text = mapping_name(name, naming, self.rules)
+        return (yield from self._switch(text, whole=is_whole_name(name, text, naming, self.rules)))
 
     def _switch(self, name: str, *, whole: bool = True) -> Generator[Operation, Any, Mapping | None]:
         directory = self.shared.directory

@@ -267,8 +267,12 @@ class Server:
             key_limit=self.settings["key_size_max"],
             line_limit=self.settings["line_size_max"],
             oversized_set_removes=bool(self.settings["oversized_set_removes"]),
-            tls=any(each.certificates is not None for each in self.listeners),
+            tls=self._has_tls,
         )
+
+    @property
+    def _has_tls(self) -> bool:
+        return any(each.certificates is not None for each in self.listeners)
 
     def _bound(self) -> None:
         self.shared.reply_size_max = self.settings["reply_size_max"]
@@ -326,12 +330,11 @@ class Server:
     def _newer_rows(self) -> dict[str, str]:
         """Return the rows of `stats settings` that memcached 1.6 has and monitoring reads."""
         path = next((each.address.path for each in self.listeners if each.address.path), "NULL")
-        tls = any(each.certificates is not None for each in self.listeners)
         return {
             "verbosity": "0",  # the command has no effect
             EVICTS: "on" if self.shared.directory.policies.fills_cache else "off",
             "domain_socket": path,
-            "ssl_enabled": "yes" if tls else "no",
+            "ssl_enabled": "yes" if self._has_tls else "no",
         }
 
     def _limit_rows(self) -> dict[str, str]:

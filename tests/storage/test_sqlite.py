@@ -10,6 +10,7 @@ import pytest
 
 from kvref import collations, profiles
 from kvref.errors import ConfigError, StoreError
+from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Clear, Insert, Lookup, Remove, Row, Update
 from kvref.storage.sqlite import SQLiteStore
 from kvref.storage.sqlite_counter import CAS_BLOCK, ReservedNumbers
@@ -169,13 +170,18 @@ def test_a_write_the_table_ignores_is_no_success(store: SQLiteStore) -> None:
         assert store.execute(operation) == IGNORED
 
 
-def test_a_constraint_that_rolls_back_takes_the_tick_and_says_so(store: SQLiteStore) -> None:
+def mapped_with_rollback(store: SQLiteStore) -> Mapping:
+    """Map a table with a row, whose constraint rolls the transaction back."""
     with sqlite3.connect(store.path) as other:
         other.execute("CREATE TABLE r (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9) UNIQUE ON CONFLICT ROLLBACK)")
         other.execute("INSERT INTO r VALUES ('a', 'same')")
         other.execute("INSERT INTO containers VALUES ('default', 't', 'r', 'k', 'v', '0', '0', '0', 'PRIMARY')")
     other.close()
-    mapping = store.read_directory().default
+    return store.read_directory().default
+
+
+def test_a_constraint_that_rolls_back_takes_the_tick_and_says_so(store: SQLiteStore) -> None:
+    mapping = mapped_with_rollback(store)
     assert store.execute(Insert(mapping, Row("neighbour", ("v",), None, None, None), clear_unmapped=False)) is None
     with pytest.raises(StoreError, match="UNIQUE"):
         store.execute(Insert(mapping, Row("b", ("same",), None, None, None), clear_unmapped=False))
@@ -187,12 +193,7 @@ def test_a_constraint_that_rolls_back_takes_the_tick_and_says_so(store: SQLiteSt
 
 
 def test_a_constraint_that_rolls_back_a_transaction_of_its_own_is_a_refusal(store: SQLiteStore) -> None:
-    with sqlite3.connect(store.path) as other:
-        other.execute("CREATE TABLE r (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9) UNIQUE ON CONFLICT ROLLBACK)")
-        other.execute("INSERT INTO r VALUES ('a', 'same')")
-        other.execute("INSERT INTO containers VALUES ('default', 't', 'r', 'k', 'v', '0', '0', '0', 'PRIMARY')")
-    other.close()
-    mapping = store.read_directory().default
+    mapping = mapped_with_rollback(store)
     assert store.can_roll_back(mapping)
     refused = store.execute(Insert(mapping, Row("b", ("same",), None, None, None), clear_unmapped=False))
     assert refused is not None
