@@ -1,0 +1,150 @@
+"""Conversations drawn for servers that must answer alike: commands on odd tables, pipelined, split, of several clients.
+
+Names of containers and tables end in `~` where the servers share a database: each has tables of its own there, and
+`Peer` puts what is the server's own in its place.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from serving import Served
+
+CLIENTS = 3
+# Those of one row, whatever the collation, have the same place.
+KEYS = (
+    (b"a", b"A", b"a:1", b"7", b"07", b"\xc3\xa4"),
+    (b"b", b"B", b"key-10", b"@x"),
+    (b"c", b"longer-than-8", b"z\xff", b"12"),
+)
+VALUES = (
+    b"",
+    b"x",
+    b"12",
+    b"007",
+    b"1e3",
+    b"-1",
+    b"no",
+    b"\xc3\xa4",
+    b"\xff",
+    b"hello",
+    b"more than twelve",
+    b"y" * 300,
+)
+FLAGS = (0, 5, 999_999_999, 4_294_967_295)
+_SAID_CAS = re.compile(rb"^(VALUE \S+ \d+ \d+) \d+\r$", re.MULTILINE)
+
+
+def command(
+    chance: random.Random, containers: Sequence[bytes], keys: Sequence[bytes], *, empties: bool = True
+) -> bytes:
+    """Draw one command.
+
+    Args:
+        chance: draws.
+        containers: names that it may bind or read from.
+        keys: it may name.
+        empties: it may be flush_all.
+    """
+    key, value, flags = chance.choice(keys), chance.choice(VALUES), chance.choice(FLAGS)
+    store = b" %b %d %d %d" % (key, flags, chance.choice([0, 0, 0, 100]), len(value))
+    more = b" ".join(chance.choices(keys, k=3))
+    return chance.choice([
+        b"get %b\r\n" % key, b"get %b\r\n" % key, b"get %b %b\r\n" % (key, more), b"gets %b\r\n" % key,
+        b"set%b\r\n%b\r\n" % (store, value), b"set%b\r\n%b\r\n" % (store, value), b"set%b\r\n%b\r\n" % (store, value),
+        b"set%b noreply\r\n%b\r\n" % (store, value), b"add%b\r\n%b\r\n" % (store, value),
+        b"append%b\r\n%b\r\n" % (store, value), b"delete %b\r\n" % key, b"incr %b 5\r\n" % key, b"touch %b 0\r\n" % key,
+        b"get @@%b.%b\r\n" % (chance.choice(containers), key), b"bind %b\r\n" % chance.choice(containers),
+        b"bind %b\r\n" % chance.choice(containers), b"set %b 0 0 5\r\nshort\r\n" % key, b"get  %b\r\n" % key,
+        b"mg %b v f\r\n" % key, b"get @>a\r\n" if empties else b"mn\r\n", b"flush_all\r\n" if empties else b"mn\r\n",
+        b"get\r\n", b"get %b\nget %b\r\n" % (key, key), b"set %b 0 0 -1\r\n" % key,
+    ])  # fmt: skip
+
+
+class Peer:
+    """One server and what a conversation does to it.
+
+    Args:
+        served: the server.
+        stack: closes the connections.
+        own: in the place of `~`; in nothing else that is sent.
+        hides_cas: answers have no cas numbers, which differ where clients ask at once.
+    """
+
+    def __init__(self, served: Served, stack: ExitStack, own: bytes = b"~", *, hides_cas: bool = True) -> None:
+        self._sockets = [stack.enter_context(served.connect()) for _ in range(CLIENTS)]
+        self.own = own
+        self.hides_cas = hides_cas
+
+    def ask(self, number: int, data: bytes, cuts: Sequence[int] = ()) -> bytes:
+        """Send bytes in pieces on a connection; returns what is answered up to a mark behind them."""
+        self.send(number, data, cuts)
+        return self.answer(number)
+
+    def send(self, number: int, data: bytes, cuts: Sequence[int] = ()) -> None:
+        """Send bytes in pieces on a connection, and a mark behind them."""
+        whole = data.replace(b"~", self.own) + b"version\r\n"
+        for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
+            self._sockets[number].sendall(whole[start:end])
+
+    def answer(self, number: int) -> bytes:
+        """Return what is answered on a connection up to the mark."""
+        said = b""
+        while b"VERSION " not in said or not said.endswith(b"\r\n"):
+            piece = self._sockets[number].recv(1 << 16)
+            assert piece, said
+            said += piece
+        said = said.replace(self.own, b"~")
+        return _SAID_CAS.sub(rb"\1\r", said) if self.hides_cas else said
+
+    def counters(self) -> list[bytes]:
+        """Return what `stats` counts of commands."""
+        said = self.ask(0, b"stats\r\n")
+        return [line for line in said.splitlines() if line.startswith((b"STAT cmd_", b"STAT get_"))]
+
+
+def converse(
+    chance: random.Random,
+    peers: Sequence[Peer],
+    containers: Sequence[bytes],
+    steps: int,
+    by_sql: Callable[[], None],
+) -> None:
+    """Have the same conversation with all servers; fails where one answers otherwise than the first.
+
+    Args:
+        chance: draws.
+        peers: the first has no fast path.
+        containers: names that commands use.
+        steps: how many times bytes are sent; by several clients at once only where answers have no cas numbers.
+        by_sql: changes the tables of all servers alike.
+    """
+    every_key = [key for keys in KEYS for key in keys]
+    for step in range(steps):
+        if chance.random() < 0.15:
+            by_sql()
+        if peers[0].hides_cas and chance.random() < 0.3:
+            _at_once(chance, peers, containers, step)
+            continue
+        data = b"".join(command(chance, containers, every_key) for _ in range(chance.choice([1, 1, 1, 4, 12])))
+        number = chance.randrange(CLIENTS)
+        cuts = sorted(chance.sample(range(len(data)), 1)) if chance.random() < 0.2 else []
+        general, *fast = [peer.ask(number, data, cuts) for peer in peers]
+        assert fast == [general] * len(fast), (step, data, general, fast)
+
+
+def _at_once(chance: random.Random, peers: Sequence[Peer], containers: Sequence[bytes], step: int) -> None:
+    """Let all clients ask at once, each for rows of its own, so that the order in which they come does not matter."""
+    asked = [
+        b"".join(command(chance, containers, keys, empties=False) for _ in range(chance.choice([1, 1, 6])))
+        for keys in KEYS
+    ]
+    answers = []
+    for peer in peers:
+        for number, data in enumerate(asked):
+            peer.send(number, data)
+        answers.append([peer.answer(number) for number in range(CLIENTS)])
+    assert answers[1:] == [answers[0]] * (len(peers) - 1), (step, asked, answers)

@@ -1,0 +1,141 @@
+"""The fast path over a database server answers as the general one, and so do common statements and single ones."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pymysql
+import pytest
+from database import database_or_skip, sql
+from live import MYSQL_8, nightly
+from server.conversations import CLIENTS, Peer, converse
+from server.handlersocket_base import SECRET, VARIABLE, base
+from serving import serving
+
+from kvref.targets import SQLServer
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
+TABLES = {
+    "names~": "k VARCHAR(8) COLLATE utf8mb4_general_ci PRIMARY KEY, v VARCHAR(12), f INT, c BIGINT UNSIGNED, e INT",
+    "plain~": "k VARCHAR(40) CHARACTER SET latin1 COLLATE latin1_swedish_ci PRIMARY KEY, v BLOB, other VARCHAR(20),"
+    " UNIQUE another (other)",
+    "numbers~": "k INT PRIMARY KEY, v TEXT, f INT",
+    "ruled~": "k VARCHAR(20) COLLATE utf8mb4_bin PRIMARY KEY, v VARCHAR(20), n INT, CONSTRAINT no CHECK (v <> 'no')",
+    "western~": "k VARCHAR(9) COLLATE utf8mb4_unicode_ci PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT UNSIGNED",
+    "binary~": "k VARCHAR(20) COLLATE utf8mb4_bin PRIMARY KEY, v BLOB, e INT UNSIGNED",
+    "padded~": "k CHAR(6) CHARACTER SET latin1 PRIMARY KEY, v CHAR(20), f INT UNSIGNED",
+}
+ROWS = (
+    ("names~", "names~", "k", "v", "f", "c", "e", "PRIMARY"),
+    ("alike~", "names~", "k", "v", "f", "c", "e", "PRIMARY"),
+    ("plain~", "plain~", "k", "v", "0", "0", "0", "PRIMARY"),
+    ("other~", "plain~", "other", "v", "0", "0", "0", "another"),
+    ("numbers~", "numbers~", "k", "v", "f", "0", "0", "PRIMARY"),
+    ("western~", "western~", "k", "v", "f", "c", "0", "PRIMARY"),
+    ("binary~", "binary~", "k", "v", "0", "0", "e", "PRIMARY"),
+    ("padded~", "padded~", "k", "v", "f", "0", "0", "PRIMARY"),
+    ("ruled~", "ruled~", "k", "v", "0", "0", "0", "PRIMARY"),
+)
+SQL = (
+    "UPDATE test.names~ SET v = LEFT(CONCAT('sql', v), 12) WHERE k = 'a'",
+    "DELETE FROM test.names~ WHERE k = 'b'",
+    "REPLACE INTO test.names~ VALUES ('B', 'new', 1, 2, 0)",
+    "UPDATE test.plain~ SET v = X'00' WHERE k = 'a'",
+    "UPDATE test.numbers~ SET v = 'n'",
+    "UPDATE test.names~ SET e = 1",
+    "UPDATE test.western~ SET v = 'sql', f = NULL",
+    "UPDATE test.binary~ SET e = NULL, v = NULL WHERE k > 'b'",
+    "DELETE FROM test.binary~ WHERE k < 'b'",
+    "REPLACE INTO test.padded~ VALUES ('a', 'x ', NULL)",
+    "ALTER TABLE test.plain~ ADD COLUMN more TEXT",
+    "ALTER TABLE test.plain~ DROP COLUMN more",
+)
+# But those of cas numbers.
+COLUMNS = {"names~": "k, v, f, e", "western~": "k, v, f"}
+STEPS = 150
+# How each server is started: what stands behind its DSN, and further options.
+GENERAL = ("", "--set", "line_size_max=100000")
+SINGLE = ("coalesce=0",)
+FAST = ("",)
+
+
+@dataclass(frozen=True)
+class Base:
+    """A database server, and what stands behind the DSN of a server with its fast path."""
+
+    server: SQLServer
+    query: str = ""
+
+
+@pytest.fixture(scope="module", params=[MYSQL_8, nightly("mysql-9.7"), "mariadb", "handlersocket"])
+def database(request: pytest.FixtureRequest) -> Iterator[Base]:
+    if request.param == "handlersocket":
+        with base("READ-UNCOMMITTED") as found:
+            yield Base(found.server, found.dsn.partition("?")[2])
+    else:
+        with database_or_skip(request.param) as server:
+            yield Base(server)
+
+
+def prepare(server: SQLServer, own: str) -> None:
+    """Make a server's own tables."""
+    statements = []
+    for name, columns in TABLES.items():
+        statements += [f"DROP TABLE IF EXISTS test.{name}", f"CREATE TABLE test.{name} ({columns}) ENGINE = InnoDB"]
+    statements.append(
+        "CREATE TRIGGER test.twice~ AFTER UPDATE ON test.ruled~ FOR EACH ROW"
+        " UPDATE test.plain~ SET v = 'by trigger' WHERE k = NEW.k"
+    )
+    statements += [
+        f"INSERT INTO innodb_memcache.containers VALUES ({', '.join(map(repr, (name, 'test', *row)))})"
+        for name, *row in ROWS
+    ]
+    sql(server, *[each.replace("~", own) for each in statements])
+
+
+def rows(server: SQLServer, own: str, name: str) -> str:
+    """Return what a table holds; times that count from when a server was asked are alike."""
+    asked = f"SELECT {COLUMNS.get(name, '*')} FROM test.{name} ORDER BY k"
+    return re.sub(r"\b1[789]\d{8}\b", "later", repr(sql(server, asked.replace("~", own))))
+
+
+@pytest.mark.parametrize("profile", ["kvref", nightly("mysql-8.0"), nightly("mysql-5.6")])
+def test_the_fast_path_answers_as_the_general_one(
+    database: Base, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same conversation with a server that has no fast path, one without common statements, and a usual one."""
+    monkeypatch.setenv(VARIABLE, SECRET)
+    server, chance = database.server, random.Random(profile)
+    sql(server, "DELETE FROM innodb_memcache.containers WHERE name <> 'aaa'")
+    owns = ("_p_", "_q_", "_r_")
+    for own in owns:
+        prepare(server, own)
+
+    def by_sql() -> None:
+        statement = chance.choice(SQL)
+        assert len({_said(server, statement.replace("~", own)) for own in owns}) == 1, statement
+
+    with ExitStack() as stack:
+        peers = []
+        for own, (query, *options) in zip(owns, (GENERAL, SINGLE, FAST), strict=True):
+            dsn = f"{server.dsn}?{'&'.join(filter(None, (query, '' if query else database.query)))}"
+            served = stack.enter_context(serving(dsn, "--profile", profile, *options))
+            peers.append(Peer(served, stack, own.encode()))
+            for number in range(CLIENTS):
+                peers[-1].ask(number, b"bind names~\r\n")  # the default mapping is of all servers
+        converse(chance, peers, [name.encode() for name, *_ in ROWS], STEPS, by_sql)
+        for name in TABLES:
+            assert len({rows(server, own, name) for own in owns}) == 1, name
+        counters, *others = [peer.counters() for peer in peers]
+        assert others == [counters] * 2
+
+
+def _said(server: SQLServer, statement: str) -> str:
+    try:
+        return repr(sql(server, statement))
+    except pymysql.MySQLError as error:
+        return str(error.args[0])
