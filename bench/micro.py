@@ -35,8 +35,8 @@ from rich.table import Table
 
 from kvref import profiles
 from kvref.errors import KvrefError
-from kvref.storage.dsn import open_store
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
+from kvref.storage.stores import open_store
 from kvref.targets import QUIET
 from kvref_bench.peers.sqlite_tables import SQLiteTables
 from kvref_bench.runs import machine

@@ -18,9 +18,9 @@ from kvref.server.connection import Connection
 from kvref.server.drivers import driver_for
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import parse
-from kvref.storage.pending import Transaction
-from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_transactions import Transactions
+from kvref.storage.sqlite.pending import Transaction
+from kvref.storage.sqlite.store import SQLiteStore
+from kvref.storage.sqlite.transactions import Transactions
 from kvref.wire.protocol import encode, parser
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from kvref.server.access.listener import Listener
 from kvref.server.connection import speaks
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import parse
-from kvref.storage.dsn import open_store
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
+from kvref.storage.stores import open_store
 
 START_SECONDS = 20.0
 STEP = 0.25  # seconds by which the clock moves at once: timers that are set again meanwhile are due again

@@ -13,9 +13,9 @@ from kvref.semantics.session import Session, Shared
 from kvref.semantics.stats import Counters
 from kvref.semantics.verbs import execute
 from kvref.storage.isolation import Isolation
-from kvref.storage.pending import Transaction
-from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_transactions import Transactions
+from kvref.storage.sqlite.pending import Transaction
+from kvref.storage.sqlite.store import SQLiteStore
+from kvref.storage.sqlite.transactions import Transactions
 from kvref.wire.protocol import Parser, encode, parser
 from kvref.wire.replies import Closed, Reply, ServerError
 from kvref.wire.rules import wire_rules

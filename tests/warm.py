@@ -170,7 +170,7 @@ class Forker:
 if __name__ == "__main__":
     sys.path.remove(str(Path(__file__).parent))  # as for `python -m kvref`, the tests' modules are none of its own
     import kvref.cli.serve
-    import kvref.storage.sqlite
+    import kvref.storage.sqlite.store
 
     found = Forker(socket.socket(fileno=int(sys.argv[1]))).run()
     if found is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kvref import profiles
-from kvref.storage.dsn import open_store
+from kvref.storage.stores import open_store
 
 LOCK_WAIT = 10.0  # seconds
 

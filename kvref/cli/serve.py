@@ -31,13 +31,13 @@ from kvref.server.workers.outside import Outside
 from kvref.server.workers.parent import Parent
 from kvref.server.workers.plan import Plan
 from kvref.server.workers.refusals import refuse_settings
-from kvref.storage.dsn import open_store
-from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_file import SCHEME, path_of
-from kvref.storage.sqlite_schema import refuse_foreign
+from kvref.storage.sqlite.file import SCHEME, path_of
+from kvref.storage.sqlite.schema import refuse_foreign
+from kvref.storage.sqlite.store import SQLiteStore
+from kvref.storage.stores import open_store
 
 if TYPE_CHECKING:
-    from kvref.storage.mysql import MySQLStore
+    from kvref.storage.mysql.store import MySQLStore
 
 MOST_WORKERS = 64
 _SETTINGS_HELP = "\n".join(

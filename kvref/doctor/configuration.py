@@ -10,12 +10,12 @@ from kvref.doctor import features
 from kvref.errors import ConfigError
 from kvref.semantics.mapping import MAX_OPTION
 from kvref.semantics.policies import Policies, Policy
-from kvref.storage.cache_policies import KINDS
-from kvref.storage.catalog import BUILT_IN
+from kvref.storage.config.cache_policies import KINDS
+from kvref.storage.config.catalog import BUILT_IN
 
 if TYPE_CHECKING:
     from kvref.doctor.features import Finding
-    from kvref.storage.containers import Catalog
+    from kvref.storage.config.containers import Catalog
 
 SEPARATOR: Final = "separator"
 DELIMITER: Final = "table_map_delimiter"

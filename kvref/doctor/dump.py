@@ -32,10 +32,10 @@ from kvref_conformance.sql.translate import Translator, Untranslatable
 if TYPE_CHECKING:
     from kvref.profiles import Profile
     from kvref.semantics.mapping import Naming
-    from kvref.storage.cache_policies import PolicyCell
-    from kvref.storage.containers import Container, Table
-    from kvref.storage.details import TableDetails
-    from kvref.storage.sqlite_schema import SQLiteCatalog
+    from kvref.storage.config.cache_policies import PolicyCell
+    from kvref.storage.config.containers import Container, Table
+    from kvref.storage.config.details import TableDetails
+    from kvref.storage.sqlite.schema import SQLiteCatalog
 
 CONFIGURATION: Final = "innodb_memcache"
 CONFIG_TABLES: Final = frozenset({"containers", "config_options", "cache_policies"})

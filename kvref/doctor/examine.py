@@ -11,16 +11,16 @@ from kvref.doctor.subject import Subject
 from kvref.errors import ConfigError, RowError
 from kvref.semantics.mapping import default_name
 from kvref.semantics.policies import Policies
-from kvref.storage.cache_policies import read_policies
-from kvref.storage.catalog import read_options
-from kvref.storage.containers import check, table_name
+from kvref.storage.config.cache_policies import read_policies
+from kvref.storage.config.catalog import read_options
+from kvref.storage.config.containers import check, table_name
 
 if TYPE_CHECKING:
     from kvref.doctor.features import Finding
     from kvref.doctor.source import Source
     from kvref.profiles import Profile
     from kvref.semantics.mapping import Mapping
-    from kvref.storage.containers import Container
+    from kvref.storage.config.containers import Container
 
 USABLE: Final = "usable"
 UNUSABLE: Final = "unusable"

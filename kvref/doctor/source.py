@@ -11,18 +11,18 @@ from urllib.parse import quote
 
 from kvref import collations
 from kvref.errors import ConfigError, StoreError
-from kvref.storage.details import TableDetails
+from kvref.storage.config.details import TableDetails
 from kvref.storage.dsn import MYSQL, without_password
-from kvref.storage.sqlite_details import table_details
-from kvref.storage.sqlite_file import SCHEME, path_of
-from kvref.storage.sqlite_schema import SQLiteCatalog
+from kvref.storage.sqlite.details import table_details
+from kvref.storage.sqlite.file import SCHEME, path_of
+from kvref.storage.sqlite.schema import SQLiteCatalog
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
     from pymysql.cursors import Cursor
 
     from kvref.profiles import Profile
-    from kvref.storage.containers import Catalog
+    from kvref.storage.config.containers import Catalog
 
 LOCK_WAIT: Final = 10.0  # seconds
 
@@ -124,8 +124,8 @@ def _mysql(dsn: str) -> Iterator[Source]:
     try:
         import pymysql  # noqa: PLC0415 - an extra
 
-        from kvref.storage.mysql_login import cause, parse  # noqa: PLC0415
-        from kvref.storage.mysql_nodes import Nodes  # noqa: PLC0415
+        from kvref.storage.mysql.cluster import Nodes  # noqa: PLC0415
+        from kvref.storage.mysql.login import cause, parse  # noqa: PLC0415
     except ModuleNotFoundError as lack:
         raise ConfigError(f"store mysql://…: {lack}: install kvref[mysql]") from lack
     nodes = Nodes(parse(dsn))
@@ -147,14 +147,14 @@ class _MySQLSource:
         self._connection = connection
 
     def catalog(self, profile: Profile) -> Catalog:
-        from kvref.storage.mysql_schema import MySQLCatalog  # noqa: PLC0415 - an extra
+        from kvref.storage.mysql.schema import MySQLCatalog  # noqa: PLC0415 - an extra
 
         return MySQLCatalog(self._connection, profile)
 
     def details(self, schema: str, name: str) -> TableDetails:
-        from kvref.storage import mysql_details  # noqa: PLC0415 - an extra
+        from kvref.storage.mysql import details  # noqa: PLC0415 - an extra
 
-        return mysql_details.table_details(self._connection, schema, name)
+        return details.table_details(self._connection, schema, name)
 
     def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - the catalog says so
         return ""

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref.storage.details import ColumnDetails
+from kvref.storage.config.details import ColumnDetails
 
 if TYPE_CHECKING:
     from kvref.semantics.mapping import Column, Mapping
-    from kvref.storage.containers import Container, Table
-    from kvref.storage.details import TableDetails
+    from kvref.storage.config.containers import Container, Table
+    from kvref.storage.config.details import TableDetails
 
 INTEGERS: Final = frozenset({"TINYINT", "BOOL", "BOOLEAN", "SMALLINT", "INT", "INTEGER", "BIGINT"})
 TEXTS: Final = frozenset({"CHAR", "CHARACTER", "VARCHAR", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT"})

@@ -10,9 +10,9 @@ from kvref.semantics.ports import Commit
 from kvref.server.connection import Connection
 from kvref.server.driver import TickDriver
 from kvref.storage.isolation import Isolation
-from kvref.storage.pending import Pending
-from kvref.storage.sqlite_transactions import Transactions
-from kvref.storage.sqlite_view import View
+from kvref.storage.sqlite.pending import Pending
+from kvref.storage.sqlite.snapshots import View
+from kvref.storage.sqlite.transactions import Transactions
 
 
 @breaks("KV-BATCH-020")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvref.mutants.mutant import breaks, put
 from kvref.semantics.mapping import Mapping
 from kvref.semantics.session import Session
-from kvref.storage.row_cache import RowCache
+from kvref.storage.sqlite.row_cache import RowCache
 
 
 @breaks("KV-SQL-005")

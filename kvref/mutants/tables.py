@@ -11,9 +11,10 @@ from kvref.mutants.mutant import breaks, put, put_fact
 from kvref.semantics import session, store, values
 from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Row
-from kvref.storage import containers, sqlite_statements
-from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_plain import PlainRows
+from kvref.storage.config import containers
+from kvref.storage.sqlite import statements as sqlite_statements
+from kvref.storage.sqlite.fast_path import PlainRows
+from kvref.storage.sqlite.store import SQLiteStore
 
 
 @breaks("KV-COL-015")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from kvref.semantics.ports import Cell, Commit, Lookup, Operation, RollBack, Steps
 from kvref.server.pool import Pool
-from kvref.storage.mysql_errors import CycleError, LostError
-from kvref.storage.mysql_link import Link
-from kvref.storage.mysql_places import Spelling
+from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.errors import CycleError, LostError
+from kvref.storage.mysql.row_identity import Spelling
 from kvref.wire.replies import Reply
 
 

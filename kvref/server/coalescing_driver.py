@@ -27,12 +27,12 @@ from kvref.server.plain_ways import Plain, PlainGet, PlainRead, PlainWays, Plain
 from kvref.server.pooled_driver import LOOK_EVERY, PooledDriver
 from kvref.server.write_group import WriteGroup
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql import MySQLStore
-from kvref.storage.mysql_answer import Cells
-from kvref.storage.mysql_errors import AgainError, HangError, LostError
-from kvref.storage.mysql_link import Link
-from kvref.storage.mysql_places import Spelling
-from kvref.storage.mysql_plain import PlainTable
+from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.errors import AgainError, HangError, LostError
+from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.result_set import Cells
+from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.store import MySQLStore
 from kvref.wire.replies import Reply, ServerError
 from kvref.wire.rules import WireRules
 

@@ -9,7 +9,7 @@ from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Lookup, Row, Scan
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql_link import Link
+from kvref.storage.mysql.connection import Link
 
 
 async def without_deleted(pool: Pool, isolation: Isolation, link: Link, operation: Lookup | Scan, answer: Any) -> Any:

@@ -29,11 +29,11 @@ from kvref.semantics.shortcut import ordinary_mapping
 from kvref.server.group_commit import GroupCommit
 from kvref.server.shortcut import Shortcut
 from kvref.storage.isolation import Isolation
-from kvref.storage.pending import LockedError, Transaction
-from kvref.storage.row_cache import CachedTable
-from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_errors import BusyError
-from kvref.storage.sqlite_transactions import Transactions
+from kvref.storage.sqlite.errors import BusyError
+from kvref.storage.sqlite.pending import LockedError, Transaction
+from kvref.storage.sqlite.row_cache import CachedTable
+from kvref.storage.sqlite.store import SQLiteStore
+from kvref.storage.sqlite.transactions import Transactions
 from kvref.wire.replies import Reply, ServerError
 from kvref.wire.rules import WireRules
 

@@ -11,13 +11,13 @@ from kvref.semantics.session import Session
 from kvref.server.driver import TickDriver
 from kvref.server.shortcut import Shortcut
 from kvref.storage.isolation import Isolation
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
 from kvref.wire.replies import Reply
 from kvref.wire.rules import WireRules
 
 if TYPE_CHECKING:
     from kvref.server.plain_ways import PlainWays
-    from kvref.storage.mysql import MySQLStore
+    from kvref.storage.mysql.store import MySQLStore
 
 
 class Driver(Protocol):

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from kvref.errors import StoreError
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
 
 # How long a commit waits for more writes, in seconds, while commands keep coming: with none it comes at once.
 GATHER: Final = 0.001

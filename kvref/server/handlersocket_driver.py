@@ -13,12 +13,12 @@ from kvref.semantics.mapping import Mapping
 from kvref.server.carried import Command
 from kvref.server.coalescing_driver import CoalescingDriver, Found
 from kvref.server.plain_ways import PlainGet
-from kvref.storage.handlersocket_reads import HELD, HandlerReads, Opened
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql import MySQLStore
-from kvref.storage.mysql_answer import Cells
-from kvref.storage.mysql_places import Spelling
-from kvref.storage.mysql_plain import PlainTable
+from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.handlersocket.reads import HELD, HandlerReads, Opened
+from kvref.storage.mysql.result_set import Cells
+from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.store import MySQLStore
 
 
 class HandlerSocketDriver(CoalescingDriver):

@@ -8,9 +8,9 @@ from typing import Any
 
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql import MySQLStore
-from kvref.storage.mysql_errors import LostError
-from kvref.storage.mysql_link import Link
+from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.errors import LostError
+from kvref.storage.mysql.store import MySQLStore
 
 
 class OwnLink:

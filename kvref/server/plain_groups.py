@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from kvref.server.own_link import OwnLink
 from kvref.server.plain_ways import PlainRead, PlainWrite, answer_reads
-from kvref.storage.mysql_link import Link
-from kvref.storage.mysql_plain import PlainSet, PlainTable
+from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.fast_path import PlainSet, PlainTable
 
 if TYPE_CHECKING:
     from kvref.server.coalescing_driver import CoalescingDriver

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Protocol
 from kvref.semantics.ports import Cell, Row
 from kvref.semantics.session import Session
 from kvref.semantics.values import RefusedError
-from kvref.storage.mysql_plain import PlainSet, PlainTable
-from kvref.storage.plain_columns import LARGEST_VALUE
+from kvref.storage.fast_path import LARGEST_VALUE
+from kvref.storage.mysql.fast_path import PlainSet, PlainTable
 from kvref.wire.plain import END, GET, SET, STORED, longest_value, shown
 from kvref.wire.replies import ServerError
 
 if TYPE_CHECKING:
     from kvref.semantics.mapping import Mapping
-    from kvref.storage.mysql_answer import Cells
-    from kvref.storage.mysql_places import Spelling
+    from kvref.storage.mysql.result_set import Cells
+    from kvref.storage.mysql.row_identity import Spelling
     from kvref.wire.rules import WireRules
 
 # Takes what asked and the reply; None: it has to go the long way.

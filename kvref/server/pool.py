@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from kvref.errors import ConfigError, StoreError
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql import MySQLStore
-from kvref.storage.mysql_link import Link
+from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.store import MySQLStore
 
 # Beside the links' own: one reads the configuration again.
 _MORE_THREADS: Final = 1

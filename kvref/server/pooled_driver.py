@@ -35,8 +35,8 @@ from kvref.server.own_link import OwnLink
 from kvref.server.plain_ways import PlainWays
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql import MySQLStore
-from kvref.storage.mysql_errors import AgainError, CycleError, LostError
+from kvref.storage.mysql.errors import AgainError, CycleError, LostError
+from kvref.storage.mysql.store import MySQLStore
 from kvref.wire.replies import Reply, ServerError
 from kvref.wire.rules import WireRules
 

@@ -9,10 +9,10 @@ from kvref.semantics.marks import Marks
 from kvref.semantics.stats import Counters
 from kvref.semantics.vbuckets import VBuckets
 from kvref.server.operations.tally import ProcessTally, Tally
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
 
 if TYPE_CHECKING:
-    from kvref.storage.mysql import MySQLStore
+    from kvref.storage.mysql.store import MySQLStore
 
 
 class Scope(Protocol):

@@ -39,11 +39,11 @@ from kvref.server.scope import Alone, Scope
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.turns import Turns
 from kvref.storage.isolation import isolation
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
 from kvref.wire.rules import WireRules, wire_rules
 
 if TYPE_CHECKING:
-    from kvref.storage.mysql import MySQLStore
+    from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
 

@@ -2,7 +2,7 @@
 
 Whatever is not plain is left to the parser, the verbs and the driver, which answer everything; here is nothing that
 they would answer otherwise. What must hold of server and connection stands in `semantics/shortcut.py` and the driver,
-what of a table and its rows in `sqlite_plain.py`.
+what of a table and its rows in `sqlite/fast_path.py`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final
 
 from kvref.errors import KvrefError
 from kvref.semantics.session import Session
-from kvref.storage.row_cache import CachedTable
-from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_plain import PlainRows
+from kvref.storage.sqlite.fast_path import PlainRows
+from kvref.storage.sqlite.row_cache import CachedTable
+from kvref.storage.sqlite.store import SQLiteStore
 from kvref.wire.plain import END, SET, STORED, WORD, longest_value
 from kvref.wire.rules import WireRules
 

@@ -15,9 +15,9 @@ from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
 from kvref.server.carried import Command
 from kvref.server.own_link import OwnLink
-from kvref.storage import mysql_together
-from kvref.storage.mysql_errors import AgainError, HangError
-from kvref.storage.mysql_link import Link
+from kvref.storage.mysql import write_batch
+from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.errors import AgainError, HangError
 from kvref.wire.replies import Reply
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class WriteGroup:
         turn = list(first.values())
         try:
             keys = [each.key for each in turn]
-            rows, all_of_them = await self._link.call(mysql_together.lock, self._mapping, keys)
+            rows, all_of_them = await self._link.call(write_batch.lock, self._mapping, keys)
         except Exception as error:
             self._driver.give_up(self._mapping, [*turn, *self._waiting], error)
             self._waiting = []
@@ -109,7 +109,7 @@ class WriteGroup:
 
     async def _answer(self, asking: list[Command]) -> None:
         operations = [each.operation for each in asking]
-        answers = await self._link.call(mysql_together.carry_out, operations)
+        answers = await self._link.call(write_batch.carry_out, operations)
         for each, operation, answer in zip(asking, operations, answers, strict=True):
             if isinstance(answer, Exception):
                 self._leave(each)

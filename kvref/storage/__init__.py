@@ -1,5 +1,6 @@
 """Where rows live: each store answers the operations of `kvref.semantics.ports` and reads the configuration schema.
 
-`catalog.py` reads that schema and `containers.py` checks its rows (any store); `sqlite.py` is the embedded store,
-`sqlite_schema.py` reads its tables. `details.py` is what else a table has, for those who explain a configuration.
+`stores.py` opens the store of a DSN. `config` turns rows of the configuration schema into mappings, for any store:
+`config/catalog.py` reads the schema, `config/containers.py` checks its rows, `config/details.py` is what else a table
+has, for `kvref doctor`. `sqlite` is the embedded store, `mysql` the one over a MySQL or MariaDB server.
 """

@@ -16,7 +16,7 @@ from kvref.semantics.stats import Counters
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.gate import Gate
 from kvref.server.access.listener import Listener
-from kvref.storage.mysql_login import PASSWORD, parse
+from kvref.storage.mysql.login import PASSWORD, parse
 from kvref.wire.rules import wire_rules
 
 

@@ -14,7 +14,7 @@ from doctor.rows import BAD, COLUMNS, PLAIN, TABLE
 
 from kvref import collations, profiles
 from kvref.cli import main
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
 
 
 def doctor(*arguments: str) -> Result:

@@ -20,7 +20,7 @@ from kvref.server.connection import Connection
 from kvref.server.drivers import driver_for
 from kvref.server.server import Server
 from kvref.server.settings import parse
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
 
 SECONDS = 10.0  # that an answer may take
 SILENCE = 0.2

@@ -13,7 +13,7 @@ from server.conversations import Peer, converse
 from serving import Served, serving
 
 from kvref import collations, profiles
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
 
 TABLES = (
     "CREATE TABLE names (k VARCHAR(8) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(12), f INT, c BIGINT UNSIGNED, e INT)",

@@ -16,10 +16,10 @@ from serving import Served, ask, serving
 
 from kvref import profiles
 from kvref.semantics.ports import LoadMapping
-from kvref.storage.dsn import open_store
-from kvref.storage.handlersocket_reads import HandlerReads
-from kvref.storage.mysql import MySQLStore
-from kvref.storage.mysql_places import Spelling
+from kvref.storage.mysql.handlersocket.reads import HandlerReads
+from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.stores import open_store
 from kvref.targets import handlersocket
 from kvref.targets.ports import free_port
 

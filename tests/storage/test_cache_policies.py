@@ -8,7 +8,7 @@ import pytest
 
 from kvref import profiles
 from kvref.semantics.policies import Policies, Policy
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
 
 ENUM = "\"ENUM('innodb_only','cache_only','caching','disabled')\""
 NAMES = ("get_policy", "set_policy", "delete_policy", "flush_policy")

@@ -11,7 +11,7 @@ import pytest
 from kvref import collations, profiles
 from kvref.errors import ConfigError
 from kvref.semantics.mapping import Directory
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
 
 BAD = [
     ({"db_table": "nope"}, "there is no table test.nope"),

@@ -8,25 +8,25 @@ import pytest
 
 from kvref.collations.charsets import CHARSETS
 from kvref.semantics.mapping import Form
-from kvref.storage import forms
+from kvref.storage.config import codecs
 
 # Read by `get` from rows that SQL wrote, the same in 5.6.14 and 8.0.33 (type-130 to 136 and further widths).
 STORED: list[tuple[Callable[[str], bytes], str, bytes]] = [
-    (forms.floating("f"), "1.5", b"\0\0\xc0?"), (forms.floating("f"), "-2.0", b"\0\0\0\xc0"),
-    (forms.floating("d"), "1.5", b"\0\0\0\0\0\0\xf8?"),
-    (forms.decimal(10, 2), "1.5", b"\x80\0\0\x012"), (forms.decimal(10, 2), "-1.5", b"\x7f\xff\xff\xfe\xcd"),
-    (forms.decimal(10, 2), "12345678.91", b"\x80\xbcaN["), (forms.decimal(3, 0), "15", b"\x80\x0f"),
-    (forms.decimal(20, 5), "-123456.78912", b"\x7f\xff\xff\xff\xfe\x1d\xbf\xfe\xcb\xbf"),
-    (forms.decimal(65, 30), "15.000000000000000000000000000001", b"\x80" + b"\0" * 14 + b"\x0f" + b"\0" * 13 + b"\x01"),
-    (forms.date_time(0), "2020-01-02 03:04:05", b"\x99\xa5D1\x05"),
-    (forms.date_time(3), "2020-01-02 03:04:05.678", b"\x99\xa5D1\x05\x1a|"),
-    (forms.date_time(6), "2020-01-02 03:04:05.678901", b"\x99\xa5D1\x05\n[\xf5"),
-    (forms.date_time(6), "1999-12-31 23:59:59.5", b"\x99c\xff~\xfb\x07\xa1 "),
-    (forms.timestamp(0), "2020-01-02 03:04:05", b"^\r]\xa5"), (forms.timestamp(3), "2020-01-02 03:04:05.678", b"^\r]\xa5\x1a|"),
-    (forms.time(0), "03:04:05", b"\x801\x05"), (forms.time(0), "-01:00:00", b"\x7f\xf0\0"),
-    (forms.time(0), "838:59:59", b"\xb4n\xfb"), (forms.time(2), "03:04:05.25", b"\x801\x05\x19"),
-    (forms.time(2), "-00:00:00.25", b"\x7f\xff\xff\xe7"), (forms.time(6), "-00:00:01.25", b"\x7f\xff\xfe\xfc/p"),
-    (forms.bits(1), "1", b"\x01"), (forms.bits(2), "258", b"\x01\x02"),
+    (codecs.floating("f"), "1.5", b"\0\0\xc0?"), (codecs.floating("f"), "-2.0", b"\0\0\0\xc0"),
+    (codecs.floating("d"), "1.5", b"\0\0\0\0\0\0\xf8?"),
+    (codecs.decimal(10, 2), "1.5", b"\x80\0\0\x012"), (codecs.decimal(10, 2), "-1.5", b"\x7f\xff\xff\xfe\xcd"),
+    (codecs.decimal(10, 2), "12345678.91", b"\x80\xbcaN["), (codecs.decimal(3, 0), "15", b"\x80\x0f"),
+    (codecs.decimal(20, 5), "-123456.78912", b"\x7f\xff\xff\xff\xfe\x1d\xbf\xfe\xcb\xbf"),
+    (codecs.decimal(65, 30), "15.000000000000000000000000000001", b"\x80" + b"\0" * 14 + b"\x0f" + b"\0" * 13 + b"\x01"),
+    (codecs.date_time(0), "2020-01-02 03:04:05", b"\x99\xa5D1\x05"),
+    (codecs.date_time(3), "2020-01-02 03:04:05.678", b"\x99\xa5D1\x05\x1a|"),
+    (codecs.date_time(6), "2020-01-02 03:04:05.678901", b"\x99\xa5D1\x05\n[\xf5"),
+    (codecs.date_time(6), "1999-12-31 23:59:59.5", b"\x99c\xff~\xfb\x07\xa1 "),
+    (codecs.timestamp(0), "2020-01-02 03:04:05", b"^\r]\xa5"), (codecs.timestamp(3), "2020-01-02 03:04:05.678", b"^\r]\xa5\x1a|"),
+    (codecs.time(0), "03:04:05", b"\x801\x05"), (codecs.time(0), "-01:00:00", b"\x7f\xf0\0"),
+    (codecs.time(0), "838:59:59", b"\xb4n\xfb"), (codecs.time(2), "03:04:05.25", b"\x801\x05\x19"),
+    (codecs.time(2), "-00:00:00.25", b"\x7f\xff\xff\xe7"), (codecs.time(6), "-00:00:01.25", b"\x7f\xff\xfe\xfc/p"),
+    (codecs.bits(1), "1", b"\x01"), (codecs.bits(2), "258", b"\x01\x02"),
 ]  # fmt: skip
 
 
@@ -39,11 +39,11 @@ def test_storage_bytes(stored: Callable[[str], bytes], shown: str, data: bytes) 
     ("precision", "scale", "width"), [(10, 2, 5), (20, 5, 10), (3, 0, 2), (65, 30, 30), (18, 9, 8)]
 )
 def test_width_of_a_decimal(precision: int, scale: int, width: int) -> None:
-    assert forms.decimal_width(precision, scale) == width == len(forms.decimal(precision, scale)("1.5"))
+    assert codecs.decimal_width(precision, scale) == width == len(codecs.decimal(precision, scale)("1.5"))
 
 
 def test_raw_bytes_of_a_client_stay_and_are_filled_up() -> None:
-    form = forms.raw(forms.date_time(0), 5)
+    form = codecs.raw(codecs.date_time(0), 5)
     assert form.to_sql(b"abcde") == b"abcde" == form.from_sql(b"abcde")
     assert form.from_sql(b"a") == b"a\0\0\0\0"
 
@@ -53,37 +53,37 @@ def test_raw_bytes_of_a_client_stay_and_are_filled_up() -> None:
     [(0, 0), (2**63 - 1, 2**63 - 1), (2**63, b"09223372036854775808"), (2**64 - 1, b"18446744073709551615")],
 )
 def test_unsigned(number: int, cell: int | bytes) -> None:
-    assert forms.UNSIGNED.to_sql(number) == cell
-    assert forms.UNSIGNED.from_sql(cell) == number
+    assert codecs.UNSIGNED.to_sql(number) == cell
+    assert codecs.UNSIGNED.from_sql(cell) == number
 
 
 def test_a_real_number_in_an_unsigned_column_ends_at_the_largest() -> None:
-    assert forms.UNSIGNED.from_sql(18446744073709551615.0) == 2**64 - 1
+    assert codecs.UNSIGNED.from_sql(18446744073709551615.0) == 2**64 - 1
 
 
 @pytest.mark.parametrize(("number", "year"), [(120, 2020), (0, 0), (255, 2155), (229, 2129)])
 def test_year(number: int, year: int) -> None:  # [type-047] [type-137]
-    assert forms.YEAR.to_sql(number) == year
-    assert forms.YEAR.from_sql(year) == number
+    assert codecs.YEAR.to_sql(number) == year
+    assert codecs.YEAR.from_sql(year) == number
 
 
 @pytest.mark.parametrize(
     ("number", "cell"), [(1, "x"), (3, "7"), (0, ""), (7, b"00000000000000000007"), (255, b"00000000000000000255")]
 )
 def test_enum(number: int, cell: str | bytes) -> None:  # [type-140]
-    form = forms.enum(["x", "y", "7"])
+    form = codecs.enum(["x", "y", "7"])
     assert form.to_sql(number) == cell
     assert form.from_sql(cell) == number
 
 
 def test_enum_reads_what_sqlite_made_a_number() -> None:
-    assert forms.enum(["x", "y", "7"]).from_sql(7) == 3
-    assert forms.enum(["x"]).from_sql("nobody") == 0
+    assert codecs.enum(["x", "y", "7"]).from_sql(7) == 3
+    assert codecs.enum(["x"]).from_sql("nobody") == 0
 
 
 @pytest.mark.parametrize(("number", "cell"), [(1, "a"), (5, "a,c"), (0, ""), (9, b"00000000000000000009")])
 def test_set(number: int, cell: str | bytes) -> None:  # [type-141]
-    form = forms.bit_set(["a", "b", "c"])
+    form = codecs.bit_set(["a", "b", "c"])
     assert form.to_sql(number) == cell
     assert form.from_sql(cell) == number
 
@@ -98,18 +98,18 @@ def test_set(number: int, cell: str | bytes) -> None:  # [type-141]
     ],
 )  # fmt: skip
 def test_text(charset: str, padding: int, wire: str | bytes, sql: str | bytes) -> None:
-    form = forms.text(CHARSETS[charset], padding)
+    form = codecs.text(CHARSETS[charset], padding)
     assert form is not None
     assert form.to_sql(wire) == sql
     assert form.from_sql(sql) == wire
 
 
 def test_utf8_text_without_padding_is_as_it_is() -> None:
-    assert forms.text(CHARSETS["utf8mb4"], 0) is None
+    assert codecs.text(CHARSETS["utf8mb4"], 0) is None
 
 
 def test_binary_is_filled_up_with_nul() -> None:  # [type-107]
-    form = forms.fixed_bytes(4)
+    form = codecs.fixed_bytes(4)
     assert form.from_sql(b"ab") == b"ab\0\0" == form.from_sql("ab")
     assert form.to_sql(b"ab\0\0") == b"ab\0\0"
 
@@ -117,10 +117,10 @@ def test_binary_is_filled_up_with_nul() -> None:  # [type-107]
 @pytest.mark.parametrize(
     ("form", "cell", "shown"),
     [
-        (forms.raw(forms.date_time(0), 5), "yesterday", b"yeste"), (forms.raw(forms.decimal(5, 2), 3), "much", b"muc"),
-        (forms.raw(forms.bits(1), 1), 256, b"2"), (forms.raw(forms.floating("f"), 4), 1e300, b"1e+3"),
-        (forms.raw(forms.time(0), 3), "x", b"x\0\0"), (forms.raw(forms.date_time(0), 5), "\udcff", b"?\0\0\0\0"),
-        (forms.enum(["a"]), b"\xff", 0), (forms.bit_set(["a"]), b"", 0), (forms.YEAR, "soon", 0),
+        (codecs.raw(codecs.date_time(0), 5), "yesterday", b"yeste"), (codecs.raw(codecs.decimal(5, 2), 3), "much", b"muc"),
+        (codecs.raw(codecs.bits(1), 1), 256, b"2"), (codecs.raw(codecs.floating("f"), 4), 1e300, b"1e+3"),
+        (codecs.raw(codecs.time(0), 3), "x", b"x\0\0"), (codecs.raw(codecs.date_time(0), 5), "\udcff", b"?\0\0\0\0"),
+        (codecs.enum(["a"]), b"\xff", 0), (codecs.bit_set(["a"]), b"", 0), (codecs.YEAR, "soon", 0),
     ],
 )  # fmt: skip
 def test_what_sqlite_let_sql_write_is_read_all_the_same(form: Form, cell: object, shown: object) -> None:

@@ -12,8 +12,8 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
-from kvref.storage.mysql_answer import ask, description
-from kvref.storage.mysql_login import hangs
+from kvref.storage.mysql.login import hangs
+from kvref.storage.mysql.result_set import ask, description
 from kvref.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]

@@ -7,9 +7,9 @@ from typing import Any
 import pymysql
 import pytest
 
-from kvref.storage.mysql_commit import commit
-from kvref.storage.mysql_errors import CycleError, LostError
-from kvref.storage.mysql_login import cause
+from kvref.storage.mysql.connection import commit
+from kvref.storage.mysql.errors import CycleError, LostError
+from kvref.storage.mysql.login import cause
 
 UNKNOWN = ": it is not known whether it was written"
 

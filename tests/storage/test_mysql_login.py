@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvref.errors import ConfigError
-from kvref.storage.mysql_login import PASSWORD, SECRET, parse
+from kvref.storage.mysql.login import PASSWORD, SECRET, parse
 
 
 def test_tcp() -> None:

@@ -19,8 +19,8 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from kvref.errors import StoreError
-from kvref.storage.mysql_login import parse
-from kvref.storage.mysql_nodes import Nodes
+from kvref.storage.mysql.cluster import Nodes
+from kvref.storage.mysql.login import parse
 from kvref.targets import SQLServer
 from kvref.targets.ports import free_port
 

@@ -10,7 +10,7 @@ from kvref.collations.charsets import CHARSETS
 from kvref.collations.other_charsets import OTHER_CHARSETS
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Row
-from kvref.storage.mysql_places import Places, Spelling
+from kvref.storage.mysql.row_identity import Places, Spelling
 
 
 def mapping(collation: str, charset: str = "utf8mb4") -> Mapping:

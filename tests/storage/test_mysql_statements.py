@@ -7,9 +7,9 @@ import pytest
 from kvref.collations.charsets import CHARSETS
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row
-from kvref.storage import forms
-from kvref.storage.containers import Container
-from kvref.storage.mysql_statements import FOR_UPDATE, Statements, literal
+from kvref.storage.config import codecs
+from kvref.storage.config.containers import Container
+from kvref.storage.mysql.statements import FOR_UPDATE, Statements, literal
 
 KEY = Column("k", Kind.TEXT, 8, cuts=True, charset=CHARSETS["latin1"])
 ROW = Container("m", "test", "t", "k", "v", "f", "c", "0", "uk")
@@ -94,7 +94,7 @@ def test_null_is_not_written_where_sql_would_put_something_else() -> None:
 
 def test_sql_gets_no_padding() -> None:
     charset = CHARSETS["utf8mb4"]
-    column = Column("k", Kind.TEXT, 4, cuts=True, charset=charset, form=forms.text(charset, 16))
+    column = Column("k", Kind.TEXT, 4, cuts=True, charset=charset, form=codecs.text(charset, 16))
     assert literal(column, "ab" + " " * 14) == "_utf8mb4 X'6162'"
 
 
@@ -119,4 +119,4 @@ def test_what_an_expression_could_turn_into_something_else_goes_alone() -> None:
     assert statements().takes_together("a", row)
     assert statements().takes_together(b"a", row)
     assert not statements().takes_together("A", row)  # the key is given another spelling
-    assert not statements(flags=Column("f", Kind.INTEGER, form=forms.YEAR)).takes_together("a", row)
+    assert not statements(flags=Column("f", Kind.INTEGER, form=codecs.YEAR)).takes_together("a", row)

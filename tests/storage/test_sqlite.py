@@ -12,11 +12,11 @@ from kvref import collations, profiles
 from kvref.errors import ConfigError, StoreError
 from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Clear, Insert, Lookup, Remove, Row, Update
-from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_counter import CAS_BLOCK, ReservedNumbers
-from kvref.storage.sqlite_errors import BusyError
-from kvref.storage.sqlite_file import path_of
-from kvref.storage.sqlite_rows import IGNORED
+from kvref.storage.sqlite.counter import CAS_BLOCK, ReservedNumbers
+from kvref.storage.sqlite.errors import BusyError
+from kvref.storage.sqlite.file import path_of
+from kvref.storage.sqlite.rows import IGNORED
+from kvref.storage.sqlite.store import SQLiteStore
 
 
 @pytest.fixture

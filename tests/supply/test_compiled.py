@@ -29,7 +29,7 @@ def recipe(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_every_line_names_modules_and_the_last_one_counts(recipe: ModuleType) -> None:
     found = recipe.modules(recipe.patterns(CI / "compiled.txt"))
     assert {"kvref/wire/text.py", "kvref/semantics/verbs.py", "kvref/server/connection.py"} <= set(found)
-    assert not {"kvref/wire/__init__.py", "kvref/semantics/mapping.py", "kvref/storage/mysql_rows.py"} & set(found)
+    assert not {"kvref/wire/__init__.py", "kvref/semantics/mapping.py", "kvref/storage/mysql/rows.py"} & set(found)
 
 
 def test_a_module_that_is_gone_is_told(recipe: ModuleType) -> None:

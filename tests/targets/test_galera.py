@@ -15,7 +15,7 @@ from live import missing_skips, target_or_skip
 
 from kvref import targets
 from kvref.errors import TargetError
-from kvref.storage.mysql_login import parse
+from kvref.storage.mysql.login import parse
 from kvref.targets import GaleraCluster, needs
 from kvref.targets.galera_node import GaleraNode
 

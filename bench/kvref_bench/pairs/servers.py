@@ -37,7 +37,7 @@ PLUGIN: Final = "mysql-8.0-plugin"
 OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
 LOOPBACK: Final = "127.0.0.1"
 DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
-# Nobody outside sees it: kvref/storage/sqlite_sync.py does itself what FULL does in each commit.
+# Nobody outside sees it: kvref/storage/sqlite/wal.py does itself what FULL does in each commit.
 SYNCHRONOUS: Final = "as FULL: fdatasync of the log before a write is answered"
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 from kvref.profiles import Profile
 from kvref.semantics.mapping import Column, Directory, Mapping
 from kvref.server.settings import SETTINGS
-from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_file import SCHEME
+from kvref.storage.sqlite.file import SCHEME
+from kvref.storage.sqlite.store import SQLiteStore
 
 if TYPE_CHECKING:
-    from kvref.storage.mysql import MySQLStore
+    from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.served")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import kvref
 from kvref.profiles import Profile
 from kvref.server.workers.counters import totals
-from kvref.storage.sqlite_file import SCHEME
+from kvref.storage.sqlite.file import SCHEME
 
 if TYPE_CHECKING:
     from kvref.server.server import Server

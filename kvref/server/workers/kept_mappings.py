@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.server.workers.memory import Lock, Memory
-from kvref.storage.containers import Container
+from kvref.storage.config.containers import Container
 
 _OPTIONAL: Final = ("flags", "cas", "expiry")
 

@@ -20,13 +20,13 @@ from kvref.server.workers.kept_mappings import KeptMappings
 from kvref.server.workers.marks import MarkTables
 from kvref.server.workers.memory import Memory
 from kvref.server.workers.refusals import refuse_policies
-from kvref.storage.containers import Container
-from kvref.storage.dsn import open_store
-from kvref.storage.sqlite import SQLiteStore
-from kvref.storage.sqlite_file import SCHEME, identity, path_of
+from kvref.storage.config.containers import Container
+from kvref.storage.sqlite.file import SCHEME, identity, path_of
+from kvref.storage.sqlite.store import SQLiteStore
+from kvref.storage.stores import open_store
 
 if TYPE_CHECKING:
-    from kvref.storage.mysql import MySQLStore
+    from kvref.storage.mysql.store import MySQLStore
 
 
 @dataclass

@@ -26,11 +26,11 @@ from kvref.server.workers.counters import WorkerCounters, WorkerPrefixes
 from kvref.server.workers.marks import WorkerMarks
 from kvref.server.workers.memory import Seat
 from kvref.server.workers.plan import Plan, print_of
-from kvref.storage.sqlite import SQLiteStore
+from kvref.storage.sqlite.store import SQLiteStore
 
 if TYPE_CHECKING:
     from kvref.server.access.listener import Loaded
-    from kvref.storage.mysql import MySQLStore
+    from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
 

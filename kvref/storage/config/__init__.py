@@ -1,0 +1,1 @@
+"""The configuration schema of the plugin: containers, policies, options, and column types to codecs."""

@@ -1,0 +1,137 @@
+"""The configuration schema: from its tables to the mappings in force.
+
+`containers.py` checks one row; here is which rows there are, which one is the default mapping, and the options.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from kvref.errors import ConfigError
+from kvref.profiles import Profile
+from kvref.semantics.mapping import (
+    DEFAULT_DELIMITER,
+    DEFAULT_SEPARATOR,
+    Directory,
+    Mapping,
+    Naming,
+    default_name,
+    option,
+)
+from kvref.storage.config.cache_policies import read_policies
+from kvref.storage.config.containers import Catalog, check, check_again
+
+
+class Kept(Protocol):
+    """Mappings that several processes of a server read once: the first reading counts for all of them."""
+
+    def find(self, name: str) -> Mapping | None:
+        """Return the mapping that is kept under a name, as it was read; of its columns only names are known."""
+
+    def keep(self, name: str, mapping: Mapping) -> Mapping | None:
+        """Keep a mapping; returns the one, as `find` does, that is kept already, where there is one."""
+
+
+BUILT_IN: Final = {"table_map_delimiter": DEFAULT_DELIMITER, "separator": DEFAULT_SEPARATOR}
+
+
+def read_directory(catalog: Catalog, profile: Profile) -> tuple[Directory, list[str]]:
+    """Read the configuration and choose the default mapping.
+
+    Args:
+        catalog: the store.
+        profile: decides what missing options mean.
+
+    Returns:
+        The directory, and one sentence for each row that cannot be used.
+
+    Raises:
+        ConfigError: no usable row, or options that the profile does not do without.
+    """
+    delimiter, separator, problems = read_options(catalog, profile)
+    policies, passed_over = read_policies(catalog, profile)
+    problems += passed_over
+    rows = {row.name: row for row in catalog.containers()}
+    mappings: list[Mapping] = []
+    naming = catalog.naming()
+    for name in default_name(list(rows), naming.order):
+        try:
+            mappings.append(check(rows[name], catalog, profile))
+        except ConfigError as error:
+            problems.append(str(error))
+    if not mappings:
+        causes = "".join(f"\n  {problem}" for problem in problems) or " it is empty"
+        raise ConfigError(f"no usable row in containers:{causes}")
+    by_spelling = profile["containers.kept"] == "by-spelling"
+    directory = Directory(mappings[0], naming, delimiter, separator, by_spelling=by_spelling, policies=policies)
+    directory.usable = tuple(mappings)
+    if not by_spelling:
+        directory.remember(mappings[0])
+    return directory, problems
+
+
+def read_options(catalog: Catalog, profile: Profile) -> tuple[bytes, bytes, list[str]]:
+    """Read the options.
+
+    Returns:
+        Delimiter, separator, and one sentence for each that is missing.
+
+    Raises:
+        ConfigError: the profile does not do without what is missing.
+    """
+    problems: list[str] = []
+    try:
+        rows = catalog.options()
+    except ConfigError as error:
+        rows = {}
+        problems.append(str(error))
+    nulls = [name for name in BUILT_IN if rows.get(name, b"") is None]
+    if profile["config.missing_row"] == "refused" and (not rows or nulls):
+        raise ConfigError(
+            "config_options is missing, empty or holds a NULL: the plugin opens no port with it either: give it the"
+            " rows 'separator' and 'table_map_delimiter', each with a value"
+        )
+    problems += [f"config_options row {name!r} is NULL: taken as missing" for name in nulls]
+    for name, builtin in BUILT_IN.items():
+        if name not in rows:
+            problems.append(f"config_options has no row {name!r}: {builtin.decode()!r} is used")
+    return (
+        option(rows.get("table_map_delimiter"), DEFAULT_DELIMITER),
+        option(rows.get("separator"), DEFAULT_SEPARATOR),
+        problems,
+    )
+
+
+def find(
+    catalog: Catalog, profile: Profile, naming: Naming, name: str, kept: Kept | None = None
+) -> tuple[Mapping | None, str]:
+    """Read one container by name, as a switch or bind asks for it.
+
+    Args:
+        catalog: the store.
+        profile: decides how a row is checked and under which spelling it is kept.
+        naming: how names compare.
+        name: the client's.
+        kept: what other processes of the server have read; None where there are none.
+
+    Returns:
+        The mapping and an empty text, or None and why there is none.
+    """
+    fold = naming.fold
+    place = str if profile["containers.kept"] == "by-spelling" else fold
+    first = kept.find(place(name)) if kept is not None else None
+    if first is not None:
+        check_again(first, catalog, profile)
+        return first, ""
+    try:
+        row = next((row for row in catalog.containers() if fold(row.name) == fold(name)), None)
+        if row is None:
+            return None, f"no container {name!r}"
+        mapping = check(row, catalog, profile)
+    except ConfigError as error:
+        return None, str(error)
+    first = kept.keep(place(row.name), mapping) if kept is not None else None
+    if first is not None and place(name) == place(row.name):
+        check_again(first, catalog, profile)
+        return first, ""
+    return mapping, ""

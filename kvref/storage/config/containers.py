@@ -1,0 +1,310 @@
+"""From one row of `containers` to a mapping: every check the plugin makes, with words for each.
+
+Rules follow innodb_config.c (innodb_verify_low) and what was seen of it; the store supplies the tables' columns and
+indexes as `Table`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Final, Protocol
+
+from kvref.errors import ConfigError, RowError
+from kvref.profiles import Profile
+from kvref.semantics.mapping import Column, Kind, Mapping, Naming
+from kvref.storage.config.cache_policies import PolicyCell
+from kvref.storage.config.file_names import file_names, sql_name
+
+CONTAINER_COLUMNS: Final = (
+    "name", "db_schema", "db_table", "key_columns", "value_columns",
+    "flags", "cas_column", "expire_time_column", "unique_idx_name_on_key",
+)  # fmt: skip
+# How value_columns may separate names; a list of one name is not split (columns page, section 1).
+_NAME_SEPARATORS: Final = re.compile(r"[,;| \n]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One row of `containers` as it stands there; None is NULL."""
+
+    name: str
+    db_schema: str | None
+    db_table: str | None
+    key_columns: str | None
+    value_columns: str | None
+    flags: str | None
+    cas_column: str | None
+    expire_time_column: str | None
+    unique_idx_name_on_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as a store sees it.
+
+    Args:
+        source: its name in the store.
+        columns: mappable columns by name.
+        unusable: the other columns, each with its declared type.
+        unique: unique indexes by name, each with its columns in order.
+        generated: those of the other columns that cannot be written.
+        virtual: those of the generated ones that are computed when read.
+        order: all columns as they stand in the table.
+        clustered: the columns of InnoDB's clustered index, which come first in its record.
+        descending: unique indexes whose first column is.
+        not_null: columns whose NULL SQL would replace or refuse.
+        hidden: a FULLTEXT index keeps its document ids in a column that nobody sees.
+        beginnings: of unique indexes on the beginning of a column how many characters they hold, by name.
+    """
+
+    source: str
+    columns: dict[str, Column]
+    unusable: dict[str, str] = field(default_factory=dict)
+    unique: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    generated: frozenset[str] = frozenset()
+    virtual: frozenset[str] = frozenset()
+    order: tuple[str, ...] = ()
+    clustered: tuple[str, ...] = ()
+    descending: frozenset[str] = frozenset()
+    not_null: frozenset[str] = frozenset()
+    hidden: bool = False
+    beginnings: dict[str, int] = field(default_factory=dict)
+
+
+class Catalog(Protocol):
+    """What this module asks of a store."""
+
+    def containers(self) -> list[Container]:
+        """Return all rows; raises ConfigError where the table is missing."""
+
+    def options(self) -> dict[str, bytes | None]:
+        """Return the rows of `config_options` by name; raises ConfigError where the table is missing."""
+
+    def policies(self) -> list[PolicyCell] | None:
+        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
+
+    def naming(self) -> Naming:
+        """Return how names of containers are read and compared."""
+
+    def table(self, schema: str, name: str) -> Table | None:
+        """Return a table's columns and indexes, None when there is no such table."""
+
+
+def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
+    """Turn a containers row into a mapping.
+
+    Raises:
+        ConfigError: names the row, what is wrong with it and how to mend it.
+    """
+    where = f"container {row.name!r}"
+    for column in ("db_schema", "db_table", "key_columns", "value_columns", "unique_idx_name_on_key"):
+        if getattr(row, column) is None:
+            raise RowError(f"{where}: {column} is NULL: name one", f"null-{column}")
+    for column in ("db_table", "key_columns", "value_columns", "unique_idx_name_on_key"):
+        if not getattr(row, column):
+            raise RowError(f"{where}: {column} is empty: name one", f"empty-{column}")
+    if profile["containers.null_option"] == "refused":
+        _refuse_null_options(where, row)
+    table = _table(where, row, catalog, profile)
+    if table.virtual and profile["containers.virtual_columns"] == "refused":
+        columns = ", ".join(sorted(table.virtual))
+        raise RowError(
+            f"{where}: table {table.source} contains virtual columns: {columns}: make them STORED", "virtual-columns"
+        )
+    key = _column(where, table, row.key_columns or "", "key column")
+    if key.kind is Kind.BYTES or (key.kind is Kind.TEXT and not key.cuts):
+        raise RowError(f"{where}: the key column {key.name} should be INTEGER, CHAR or VARCHAR", "key-type")
+    names = [name for name in _NAME_SEPARATORS.split(row.value_columns or "") if name]
+    if len(names) < 2:
+        names = [row.value_columns or ""]
+    values = tuple(_column(where, table, name, "value column") for name in names)
+    if len(values) > 1 and profile["containers.bytes_among_several"] == "refused":
+        _check_several(where, table, values)
+    if key in values and profile["containers.key_as_value"] == "refused":
+        raise RowError(f"{where}: the key column {key.name} cannot be a value column too", "key-among-values")
+    index, indexed = _indexed(where, table, key, row.unique_idx_name_on_key or "", profile)
+    beginning = table.beginnings.get(index, 0) if profile["store.index_on_beginning"] == "beginning" else 0
+    flags, cas, expiry = _option_columns(where, table, row, (key, *values), profile)
+    mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
+    unmapped = tuple(n for n in (*table.columns, *table.unusable) if n not in mapped and n not in table.generated)
+    return Mapping(
+        row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
+        columns=frozenset(table.order), behind=tuple(_behind(table, column) for column in values),
+        secondary=indexed != table.clustered, descending=index in table.descending, blind=indexed != (key.name,),
+        not_null=table.not_null, hidden=table.hidden, beginning=beginning, row=row,
+    )  # fmt: skip
+
+
+def _table(where: str, row: Container, catalog: Catalog, profile: Profile) -> Table:
+    named = table_name(row, profile)
+    try:
+        table = None if named is None else catalog.table(*named)
+    except RowError as error:
+        raise RowError(f"{where}: {error}", error.rule) from error
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    if table is None:
+        text = f"{where}: there is no table {row.db_schema}.{row.db_table}: create it or correct the row"
+        raise RowError(text, "no-table")
+    return table
+
+
+def check_again(mapping: Mapping, catalog: Catalog, profile: Profile) -> None:
+    """Bring a mapping up to date after DDL; see `checked` and `take_over`.
+
+    Args:
+        mapping: changed in place.
+        catalog: the store.
+        profile: as for `check`.
+    """
+    take_over(mapping, checked(mapping, catalog, profile))
+
+
+def checked(mapping: Mapping, catalog: Catalog, profile: Profile) -> Mapping | ConfigError:
+    """Check the row of a mapping again and return what it makes now, or why nothing."""
+    assert isinstance(mapping.row, Container)
+    try:
+        return check(mapping.row, catalog, profile)
+    except ConfigError as error:
+        return error
+
+
+def take_over(mapping: Mapping, found: Mapping | ConfigError) -> None:
+    """Bring a mapping up to date: columns are found by name again, or it gets a fault.
+
+    What the row had in use when it was read must still be there (innodb_verify_low, called at run time).
+
+    Args:
+        mapping: changed in place.
+        found: what `checked` returned.
+    """
+    if isinstance(found, ConfigError):
+        mapping.fault = str(found)
+        return
+    for what in ("flags", "cas", "expiry"):
+        before = getattr(mapping, what)
+        if before is not None and getattr(found, what) is None:
+            mapping.fault = (
+                f"container {mapping.name!r}: table {found.source} has no {what} column {before.name!r} any more"
+            )
+            return
+    mapping.become(found)
+
+
+def table_name(row: Container, profile: Profile) -> tuple[str, str] | None:
+    """Return schema and name of the table that a row names, None where no table can be called so.
+
+    Args:
+        row: neither db_schema nor db_table is NULL.
+        profile: names as of files, or as in SQL.
+    """
+    schema: str | None = row.db_schema or ""
+    name: str | None = row.db_table or ""
+    if profile["containers.table_names"] != "sql":
+        canonical = profile["containers.table_names"] == "canonical-files"
+        files = file_names(row.db_schema or "", row.db_table or "", canonical=canonical)
+        schema, name = (sql_name(each, canonical=canonical) for each in files)
+    return None if schema is None or name is None else (schema, name)
+
+
+def _behind(table: Table, column: Column) -> tuple[Column, ...]:
+    """Return what follows a column in InnoDB's record, up to a column whose storage form never reads as digits."""
+    record = [name for name in table.order if name not in table.clustered]
+    following = record[record.index(column.name) + 1 :] if column.name in record else []
+    return tuple(table.columns[name] for name in takewhile(table.columns.__contains__, following))
+
+
+def _refuse_null_options(where: str, row: Container) -> None:
+    for what in ("flags", "cas_column", "expire_time_column"):
+        if getattr(row, what) is None:
+            text = f"{where}: {what} has an invalid NULL value: write '0' for a feature that is not in use"
+            raise RowError(text, "null-option")
+
+
+def _check_several(where: str, table: Table, values: tuple[Column, ...]) -> None:
+    wrong = [column.name for column in values if column.kind is Kind.BYTES and (column.cuts or column.exact)]
+    if wrong:
+        raise RowError(
+            f"{where}: the value column {wrong[0]} in table {table.source} should be INTEGER, CHAR or VARCHAR",
+            "bytes-among-several",
+        )
+
+
+def _option_columns(
+    where: str, table: Table, row: Container, used: tuple[Column, ...], profile: Profile
+) -> tuple[Column | None, Column | None, Column | None]:
+    """Return the columns for flags, cas and expiry.
+
+    A column serves its first use only, in the order key, value, flags, cas, expiry, and its type does not matter to a
+    later one (flag-073, flag-074, cont-027); or the row is refused.
+    """
+    refuses = profile["containers.contradiction"] == "refused"
+    names = [column.name for column in used]
+    found: list[Column | None] = []
+    for what in ("flags", "cas_column", "expire_time_column"):
+        name = getattr(row, what)
+        if name in names and not refuses:
+            found.append(None)
+            continue
+        column = _option_column(where, table, name, what)
+        found.append(column)
+        names += [] if column is None else [column.name]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice and refuses:
+        text = f"{where}: column {', '.join(twice)} is mapped twice: a write would contradict itself"
+        raise RowError(text, "mapped-twice")
+    flags, cas, expiry = found
+    return flags, cas, expiry
+
+
+def _column(where: str, table: Table, name: str, what: str) -> Column:
+    if name in table.columns:
+        return table.columns[name]
+    if name in table.unusable:
+        raise RowError(
+            f"{where}: the {what} {name} is of type {table.unusable[name]}: map a CHAR, VARCHAR, TEXT, BLOB or INTEGER",
+            f"{what.replace(' column', '')}-type",
+        )
+    columns = (*table.columns, *table.unusable)
+    known = ", ".join(columns)
+    raise RowError(
+        f"{where}: table {table.source} has no {what} {name!r}: its columns are {known}{_nearly(name, columns)}",
+        f"no-{what.replace(' ', '-')}",
+    )
+
+
+def _nearly(name: str, columns: tuple[str, ...]) -> str:
+    """Return a hint where the name differs from a column's in what is compared too; else ""."""
+    meant = next((each for each in columns if each.casefold() == name.strip(" `,;|").casefold()), None)
+    return "" if meant is None else f": write {meant!r}, without blanks, quotes or other letter case"
+
+
+def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile) -> tuple[str, tuple[str, ...]]:
+    """Return the index as the table calls it, and its columns."""
+    named = next((name for name in table.unique if name.lower() == index.lower()), None)
+    if named is None:
+        known = ", ".join(table.unique) or "none"
+        raise RowError(
+            f"{where}: {index!r} is no unique index of table {table.source} (unique indexes: {known}):"
+            f" the index on key column must be a unique index",
+            "no-unique-index",
+        )
+    columns = table.unique[named]
+    starts = columns[0] == key.name and columns == table.unique.get("PRIMARY")
+    if columns != (key.name,) and not (starts and profile["containers.composite_primary"] == "blind"):
+        raise RowError(
+            f"{where}: index {index} is on {', '.join(columns)}: it must be on the key column {key.name} only",
+            "index-of-others",
+        )
+    return named, columns
+
+
+def _option_column(where: str, table: Table, name: str | None, what: str) -> Column | None:
+    column = table.columns.get(name or "")
+    if name is None or (column is None and name not in table.unusable):
+        return None  # '0', '' or any name the table does not have: not in use (flag-002..024)
+    if column is None or column.kind is not Kind.INTEGER:
+        raise RowError(f"{where}: the {what} {name} in table {table.source} should be INTEGER", "option-type")
+    return column

@@ -1,0 +1,257 @@
+"""Which server of a cluster a process uses: one for all its connections, while that one serves.
+
+So what a command has written is seen by the next one, whichever connections they use, and commands of one process do
+not conflict in the cluster. The first server of the DSN that serves is taken, and stays until it serves no more: going
+back would let a read overtake a write that was acknowledged elsewhere. It is looked at every second, since a statement
+may wait for a lock far longer than a server may say nothing. Where the DSN names one server nothing of this happens.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final
+from weakref import WeakSet
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import CR, ER
+from pymysql.cursors import Cursor
+
+from kvref.errors import StoreError
+from kvref.storage.mysql.errors import NOT_READY, ends_connection
+from kvref.storage.mysql.login import Login, cause, hangs
+
+_log = logging.getLogger("kvref.storage")
+
+LOOK_EVERY: Final = 1.0  # seconds
+_PAUSE: Final = 0.05  # seconds
+_STATUS: Final = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state_comment')"
+# SHOW, which a node that is not ready answers too.
+_VARIABLES: Final = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'read_only')"
+# A node has what the others have acknowledged in its queue, and need not have carried it out.
+_CATCH_UP: Final = "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1"
+_UNREACHED: Final = (CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_UNKNOWN_HOST)
+
+
+class State(IntEnum):
+    """What a server is good for, best first."""
+
+    SERVES = 0
+    GIVES = 1  # a transfer of its state to another: it may be slow
+    READS = 2  # read_only: a replica
+
+
+class DownError(StoreError):
+    """A server does not serve: another is to be used."""
+
+
+@dataclass(eq=False, slots=True)
+class _Use:
+    """The server in use: its number, and what was opened to it since."""
+
+    number: int
+    open: WeakSet[Connection[Cursor]] = field(default_factory=WeakSet)
+
+
+class Nodes:
+    """The servers of one DSN; any thread may use it.
+
+    Args:
+        login: names one server or several.
+    """
+
+    def __init__(self, login: Login) -> None:
+        self._login = login
+        self._each = login.each()
+        self._use: _Use | None = None
+        self._choosing = threading.Lock()
+        self._closed = threading.Event()
+        self._watching: threading.Thread | None = None
+
+    def connect(self, lock_wait: float) -> Connection[Cursor]:
+        """Open a connection to the server in use, or to another where that one does not serve.
+
+        Args:
+            lock_wait: as of `Login.connect`.
+
+        Raises:
+            StoreError: none of them serves, or the one in use refuses; the text has each one's cause.
+        """
+        if len(self._each) == 1:
+            return self._each[0].connect(lock_wait)
+        use = self._use or self._another(None, "")
+        try:
+            return self._enter(use, lock_wait)
+        except DownError as error:
+            return self._enter(self._another(use, str(error)), lock_wait)
+
+    def left(self, connection: Connection[Cursor]) -> bool:
+        """Tell whether a connection leads to a server that is not the one in use any more."""
+        return self._use is not None and connection not in self._use.open
+
+    def close(self) -> None:
+        """Look after the servers no more; afterwards no connection of it is open."""
+        self._closed.set()
+        if self._watching is not None:
+            self._watching.join()
+
+    def _enter(self, use: _Use, lock_wait: float) -> Connection[Cursor]:
+        login = self._each[use.number]
+        connection = _opened(login, lock_wait)
+        try:
+            self._catch_up(connection)
+        except (DownError, OSError, pymysql.err.MySQLError) as error:
+            connection.close()
+            if isinstance(error, pymysql.err.MySQLError) and not _is_down(error):
+                raise StoreError(f"store {login.text}: {cause(error)}") from error
+            raise DownError(f"store {login.text}: {_words(error)}") from error
+        use.open.add(connection)
+        return connection
+
+    def _catch_up(self, connection: Connection[Cursor]) -> None:
+        """Wait until the node has what the others have acknowledged. Raises as `state_of`."""
+        deadline = time.monotonic() + self._login.timeout
+        while True:
+            state_of(connection)
+            if "MariaDB" not in str(connection.server_version):  # type: ignore[attr-defined]
+                return
+            try:
+                _ask(connection, _CATCH_UP)
+            except pymysql.err.OperationalError as error:
+                # While the cluster agrees on who is in it nobody can tell.
+                if error.args[0] != ER.LOCK_WAIT_TIMEOUT:
+                    raise
+                if time.monotonic() > deadline:
+                    raise DownError(f"it does not catch up with its cluster: {cause(error)}") from error
+                time.sleep(_PAUSE)
+            else:
+                return
+
+    def _another(self, left: _Use | None, why: str) -> _Use:
+        """Choose anew, unless somebody has meanwhile."""
+        with self._choosing:
+            if self._use is not left and self._use is not None:
+                return self._use
+            use = self._use = _Use(self._best(left))
+            if left is not None:
+                _log.warning("%s: %s is used now", why, self._each[use.number].text)
+            if self._watching is None:
+                self._watching = threading.Thread(target=self._watch, name="kvref-nodes", daemon=True)
+                self._watching.start()
+            return use
+
+    def _best(self, left: _Use | None) -> int:
+        """Return the first of the best servers; the one that is left comes last. Raises StoreError: none serves."""
+        numbers = sorted(range(len(self._each)), key=lambda number: left is not None and number == left.number)
+        found: dict[int, State] = {}
+        causes = []
+        for number in numbers:
+            try:
+                with closing(_opened(self._each[number], 1)) as connection:
+                    found[number] = state_of(connection)
+            except (StoreError, OSError, pymysql.err.MySQLError) as error:
+                causes.append(_words(error))
+                continue
+            if found[number] is State.SERVES:
+                break
+        if not found:
+            raise StoreError(f"none of {len(numbers)} servers serves: {'; '.join(causes)}")
+        return min(found, key=lambda number: (found[number], number))
+
+    def _watch(self) -> None:
+        looking: tuple[_Use, Connection[Cursor]] | None = None
+        while not self._closed.wait(LOOK_EVERY):
+            use = self._use
+            assert use is not None, "it is watched from then on"
+            try:
+                if looking is None or looking[0] is not use:
+                    if looking is not None:
+                        looking[1].close()
+                        looking = None
+                    looking = use, _opened(self._each[use.number], 1)
+                    looking[1]._read_timeout = self._login.timeout  # type: ignore[attr-defined]
+                self._judge(use, state_of(looking[1]))
+            except (StoreError, OSError, pymysql.err.MySQLError) as error:
+                if looking is not None:
+                    looking[1].close()
+                    looking = None
+                if _is_down(error):
+                    self._leave(use, f"store {self._each[use.number].text}: {_words(error)}")
+        if looking is not None:
+            looking[1].close()
+
+    def _judge(self, use: _Use, state: State) -> None:
+        """Leave a server that only reads for one that serves."""
+        if state is not State.READS:
+            return
+        with suppress(StoreError):
+            best = self._best(use)
+            if best != use.number:
+                self._another(use, f"store {self._each[use.number].text}: it is read-only")
+
+    def _leave(self, use: _Use, why: str) -> None:
+        """Take another server, and wake whoever waits for the one that was in use."""
+        with suppress(StoreError):
+            self._another(use, why)
+        if self._use is not use:
+            for each in list(use.open):
+                _cut(each)
+
+
+def state_of(connection: Connection[Cursor]) -> State:
+    """Ask a server what it is good for.
+
+    Raises:
+        DownError: it is a node without its cluster.
+        pymysql.err.MySQLError, OSError: it does not answer.
+    """
+    said = {**_ask(connection, _VARIABLES), **_ask(connection, _STATUS)}
+    if said.get("wsrep_on") == "ON":
+        if said.get("wsrep_ready") != "ON":
+            raise DownError(f"the node is {said.get('wsrep_local_state_comment')} and not ready")
+        if said.get("wsrep_local_state_comment") != "Synced":
+            return State.GIVES
+    return State.SERVES if said.get("read_only") in ("OFF", "0") else State.READS
+
+
+def _opened(login: Login, lock_wait: float) -> Connection[Cursor]:
+    try:
+        return login.connect(lock_wait, hurry=True)
+    except StoreError as error:
+        of_server = error.__cause__
+        if of_server is not None and _is_down(of_server):
+            raise DownError(str(error)) from of_server
+        raise
+
+
+def _is_down(error: BaseException) -> bool:
+    """Tell whether an error is that of a server that does not serve, and not of one that refuses this account."""
+    if isinstance(error, DownError | OSError) or hangs(error):
+        return True
+    if not isinstance(error, pymysql.err.MySQLError):
+        return False
+    return ends_connection(error) or error.args[:1] == (NOT_READY,) or error.args[0] in _UNREACHED
+
+
+def _words(error: Exception) -> str:
+    return cause(error) if isinstance(error, pymysql.err.MySQLError) else str(error).removeprefix("store ")
+
+
+def _ask(connection: Connection[Cursor], sql: str) -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return {str(row[0]): row[-1] for row in cursor.fetchall()}
+
+
+def _cut(connection: Connection[Cursor]) -> None:
+    """End a connection that a thread waits for, which closing it does not."""
+    opened: socket.socket | None = getattr(connection, "_sock", None)
+    if opened is not None:
+        with suppress(OSError):
+            opened.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,395 @@
+"""One connection to a MySQL or MariaDB server: its transaction, and its errors to what a command does about them.
+
+It blocks; the driver runs it in a thread. The first operation that takes a lock, or a read of a batch of reads, begins
+a transaction; other reads are statements of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import ER
+from pymysql.constants.SERVER_STATUS import SERVER_STATUS_IN_TRANS
+from pymysql.cursors import Cursor
+
+from kvref.errors import ConfigError, StoreError
+from kvref.semantics import ports
+from kvref.semantics.mapping import Directory, Mapping
+from kvref.storage.config import catalog
+from kvref.storage.config.containers import checked
+from kvref.storage.isolation import Isolation
+from kvref.storage.mysql.database import Database
+from kvref.storage.mysql.errors import (
+    LOCKED,
+    NOT_READY,
+    STALE,
+    AgainError,
+    CycleError,
+    HangError,
+    LostError,
+    ends_connection,
+)
+from kvref.storage.mysql.login import cause, hangs
+from kvref.storage.mysql.result_set import Cells
+from kvref.storage.mysql.rows import Rows
+from kvref.storage.mysql.schema import MySQLCatalog, create
+
+_log = logging.getLogger("kvref.storage")
+
+
+class Link:
+    """One connection of the store; blocks, and is used by one command at a time.
+
+    Args:
+        database: whose server, profile and statements.
+        isolation: settings in force; a changed level counts from the next transaction.
+        brief: it waits no longer than a second for any lock.
+
+    Raises:
+        StoreError: the server is not reached.
+    """
+
+    def __init__(self, database: Database, isolation: Isolation, *, brief: bool = False) -> None:
+        self._database = database
+        self._isolation = isolation
+        self._level = ""  # none yet
+        self._connection = database.nodes.connect(database.lock_wait)
+        self.in_transaction = False
+        self.lost = False
+        try:
+            self.longest = prepare(self._say, brief=brief, checks_act=database.profile.flag("store.checks_act"))
+        except pymysql.err.MySQLError as error:
+            failure = self._failure(error)
+            self.close()
+            raise failure from error
+        self._rows = Rows(self._connection, database, self.longest)
+
+    @property
+    def retired(self) -> bool:
+        """Tell whether its server is not the one in use any more: it ends with its transaction."""
+        return self._database.nodes.left(self._connection)
+
+    def execute(self, operation: ports.Operation) -> Any:
+        """Answer one operation, other than Commit and RollBack.
+
+        Whatever is raised, `in_transaction` then tells whether the transaction, without this operation, is still open.
+
+        Raises:
+            LockWaitError: another transaction kept a lock for too long.
+            AgainError: a deadlock, the table was altered, or a row came up meanwhile.
+            LostError: the connection is gone.
+            StoreError: the server refuses; the text is its cause.
+        """
+        with self._errors():
+            if not self.in_transaction:
+                self._take_level()
+                if self._begins(operation):
+                    self._begin(" WITH CONSISTENT SNAPSHOT" if isinstance(operation, ports.FixSnapshot) else "")
+            match operation:
+                case ports.LoadMapping(name):
+                    return self._load(name)
+                case ports.Recheck(mapping):
+                    return self.look([mapping])
+                case ports.FixSnapshot():
+                    return None  # a transaction that is open has one
+                case ports.Commit() | ports.RollBack():
+                    raise TypeError(f"{operation!r}: call commit or roll_back")
+                case _:
+                    return self._rows.answer(operation, shared=self._isolation.reads_lock)
+
+    def look_up_all(self, mapping: Mapping, keys: Iterable[ports.Cell], lock: str = "") -> list[ports.Row]:
+        """Return the rows of some keys, at least one; with a lock in the transaction, which it begins if need be.
+
+        Raises:
+            KvrefError, LockWaitError: as `execute`.
+        """
+        with self._errors():
+            self._enter(begins=bool(lock))
+            return self._rows.look_up_all(mapping, keys, lock)
+
+    def write_all(self, writes: Sequence[ports.Insert] | Sequence[ports.Update]) -> bool:
+        """Write several rows by one statement in the transaction; tell whether every row was written.
+
+        Raises:
+            KvrefError, LockWaitError: as `execute`, and StoreError also where the table refuses a row; none is written.
+                CycleError also where no transaction is open.
+        """
+        self.require_open()
+        with self._errors():
+            return self._rows.write_all(writes)
+
+    def goes_with_others(self, write: ports.Insert | ports.Update) -> bool:
+        """Tell whether `write_all` does with a row what `execute` does: nothing known here speaks against it."""
+        sql = self._database.statements(write.mapping)
+        if isinstance(write, ports.Update) and not sql.takes_together(write.key, write.row):
+            return False
+        keeps_value = isinstance(write, ports.Update) and write.keeps_value
+        return keeps_value or sql.refusal(write.row, clear_unmapped=write.clear_unmapped) is None
+
+    def present(self, mapping: Mapping, keys: Iterable[ports.Cell]) -> set[ports.Cell]:
+        """Return those of some keys, at least one, that have a row now, committed or not; only outside a transaction.
+
+        Raises:
+            KvrefError: as `execute`.
+        """
+        with self._errors():
+            self._say("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+            return self._rows.present(mapping, keys)
+
+    def begin(self) -> None:
+        """Begin a transaction, which keeps the tables that are read in it as they are.
+
+        Raises:
+            KvrefError: as `execute`.
+        """
+        with self._errors():
+            self._take_level()
+            self._begin()
+
+    def ask(self, mapping: Mapping, sql: str, part: str = "mapped", *, begins: bool = False) -> list[Cells]:
+        """Return what a SELECT of one mapping's rows answers, as the server writes it; raises as `execute`.
+
+        Args:
+            mapping: whose.
+            sql: always of the same columns.
+            part: what these are to `MySQLStore.has_shape`.
+            begins: in a transaction, which it begins if need be.
+        """
+        with self._errors():
+            self._enter(begins=begins)
+            return self._rows.ask(mapping, sql, part)
+
+    def change(self, sql: str) -> int:
+        """Run a statement that writes in the transaction and return how many rows it found; raises as `write_all`."""
+        self.require_open()
+        with self._errors():
+            return self._connection.query(sql)
+
+    def require_open(self) -> None:
+        """Raise CycleError if no transaction is open: the locks and the writes of the caller's transaction are gone."""
+        if not self.in_transaction:
+            raise CycleError("the server has ended the transaction")
+
+    def say(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement that is not about rows of mappings.
+
+        Raises:
+            KvrefError, LockWaitError: as `execute`.
+        """
+        with self._errors():
+            return self._say(sql)
+
+    def commit(self) -> str | None:
+        """Make the transaction durable; returns why it is lost, or that its outcome is not known.
+
+        Raises:
+            CycleError, LostError: nothing of it is written, see `commit`; CycleError also where no
+                transaction is open.
+        """
+        self.require_open()
+        self.in_transaction = False
+        started = time.monotonic()
+        try:
+            reason = commit(self._connection, self._words)
+        except LostError:
+            self.lost = True
+            raise
+        self.lost = self.lost or reason is not None
+        if reason is None and self._database.when_committed is not None:
+            self._database.when_committed(time.monotonic() - started)
+        return reason
+
+    def roll_back(self) -> None:
+        """Give the transaction up; a connection that cannot even do that counts as lost."""
+        if not self.in_transaction:
+            return
+        self.in_transaction = False
+        try:
+            self._connection.rollback()
+        except (pymysql.err.MySQLError, OSError) as error:
+            self.lost = True
+            _log.warning("store %s: cannot roll back: %s", self._database.login.text, error)
+
+    def look(self, mappings: list[Mapping]) -> list[tuple[Mapping, Mapping | ConfigError]]:
+        """Check the rows of mappings again, against the tables as they are now."""
+        seen = self._catalog()
+        try:
+            return [(mapping, checked(mapping, seen, self._database.profile)) for mapping in mappings]
+        except pymysql.err.MySQLError as error:
+            raise self._failure(error) from error
+
+    def read_directory(self) -> tuple[Directory, list[str]]:
+        """Read the configuration, and one sentence for each row that cannot be used.
+
+        Raises:
+            ConfigError: nothing usable.
+            StoreError: the server failed.
+        """
+        try:
+            return catalog.read_directory(self._catalog(), self._database.profile)
+        except pymysql.err.MySQLError as error:
+            raise self._failure(error) from error
+
+    def create_schema(self) -> bool:
+        """Create the configuration tables where they are missing; tell whether that was needed."""
+        try:
+            return create(self._connection)
+        except pymysql.err.MySQLError as error:
+            raise self._failure(error) from error
+
+    def close(self) -> None:
+        """Close the connection; what is open is rolled back by the server."""
+        if self._connection.open:
+            self._connection.close()
+
+    def _begins(self, operation: ports.Operation) -> bool:
+        reads = isinstance(operation, ports.Lookup | ports.Scan | ports.ReadAlong)
+        fixes = isinstance(operation, ports.FixSnapshot)
+        return fixes or ports.takes_lock(operation) or (reads and self._isolation.reads_begin)
+
+    def _enter(self, *, begins: bool) -> None:
+        if not self.in_transaction:
+            self._take_level()
+            if begins:
+                self._begin()
+
+    def _begin(self, how: str = "") -> None:
+        self._say(f"START TRANSACTION{how}")
+        self.in_transaction = True
+
+    def _take_level(self) -> None:
+        level = self._isolation.session_level
+        if level != self._level:
+            self._say(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+            self._level = level
+
+    def _load(self, name: str) -> Mapping | None:
+        try:
+            mapping, problem = catalog.find(
+                self._catalog(), self._database.profile, self._database.naming, name, self._database.kept
+            )
+        except pymysql.err.OperationalError as error:
+            # A row that stays locked is none (core:runtime-047).
+            if error.args[0] != ER.LOCK_WAIT_TIMEOUT:
+                raise
+            mapping, problem = None, cause(error)
+        if mapping is None:
+            _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
+        return mapping
+
+    def _catalog(self) -> MySQLCatalog:
+        return MySQLCatalog(self._connection, self._database.profile, self._database.known)
+
+    def _say(self, sql: str) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())
+
+    def _words(self, error: pymysql.err.MySQLError) -> str:
+        if hangs(error):
+            return f"no answer from the database within {self._database.patience:g} s"
+        return cause(error)
+
+    def _failure(self, error: pymysql.err.MySQLError) -> StoreError:
+        failure = self._translated(error)
+        return failure if isinstance(failure, StoreError) else StoreError(cause(error))
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        if self.lost:
+            raise LostError("the connection to the database is gone")
+        try:
+            yield
+        except pymysql.err.MySQLError as error:
+            raise self._translated(error) from error
+        except OSError as error:
+            self.lost, self.in_transaction = True, False
+            raise LostError(str(error)) from error
+
+    def _translated(self, error: pymysql.err.MySQLError) -> Exception:
+        number = error.args[0] if error.args else 0
+        text = self._words(error)
+        if ends_connection(error) or not self._connection.open:
+            self.lost, self.in_transaction = True, False
+            return HangError(text) if hangs(error) else LostError(text)
+        self._ask_whether_open()
+        if number in LOCKED:
+            return ports.LockWaitError(text)
+        if number == ER.LOCK_DEADLOCK:
+            return CycleError(text)
+        return AgainError(text) if number in STALE else StoreError(text)
+
+    def _ask_whether_open(self) -> None:
+        """Learn whether the error was only the statement's: a deadlock, and some options, end the transaction too."""
+        if not self.in_transaction:
+            return
+        try:
+            self._connection.ping(reconnect=False)
+        except (pymysql.err.MySQLError, OSError) as error:
+            # A Galera node that has rolled the transaction back for another node's write reports it in answer to the
+            # next request, whatever that is; the connection is good for the next transaction.
+            self.in_transaction = False
+            self.lost = error.args[:1] != (ER.LOCK_DEADLOCK,)
+        else:
+            self.in_transaction = bool(self._connection.server_status & SERVER_STATUS_IN_TRANS)  # type: ignore[attr-defined]
+
+
+_UNKNOWN: Final = "it is not known whether it was written"
+# The cluster has certified another transaction of the same rows: Galera's words, and Group Replication's.
+_REFUSED: Final = (ER.LOCK_DEADLOCK, 3101)
+# The node lost the others while it waited for a place in their order: they may have the transaction. With this text
+# it never asked for one.
+_IN_DOUBT: Final = (1180, 3100)
+_TOO_LARGE: Final = "Maximum writeset size exceeded"
+
+
+def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLError], str]) -> str | None:
+    """Make the transaction of a connection durable; returns why it is lost, or that its outcome is not known.
+
+    Args:
+        connection: in a transaction.
+        words: tells what an error says.
+
+    Raises:
+        CycleError: the cluster refuses it for another's that came first; nothing of it is written.
+        LostError: the node is none of its cluster any more; nothing of it is written.
+    """
+    try:
+        connection.commit()
+    except pymysql.err.MySQLError as error:
+        number, text = (*error.args, "", "")[:2]
+        if number == NOT_READY:
+            raise LostError(words(error)) from error
+        if number in _REFUSED:
+            raise CycleError(words(error)) from error
+        in_doubt = number in _IN_DOUBT and _TOO_LARGE not in str(text)
+        unknown = in_doubt or ends_connection(error) or not connection.open
+        return f"commit: {words(error)}{f': {_UNKNOWN}' if unknown else ''}"
+    except OSError as error:
+        return f"commit: {error}: {_UNKNOWN}"
+    return None
+
+
+def prepare(say: Callable[[str], list[tuple[Any, ...]]], *, brief: bool, checks_act: bool) -> int:
+    """Set what the store's statements expect of a session; returns how many bytes one of them may have.
+
+    Args:
+        say: carries out a statement and returns its rows.
+        brief: it waits no longer than a second for any lock.
+        checks_act: CHECK constraints do.
+    """
+    ((longest,),) = say("SELECT @@max_allowed_packet")
+    if brief:
+        say("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
+    if not checks_act and "MariaDB" in str(say("SELECT VERSION()")):
+        say("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
+    if say("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
+        # A write takes the newest row, whatever the snapshot shows (iso-024); MariaDB would refuse it.
+        say("SET SESSION innodb_snapshot_isolation = OFF")
+    return int(longest)

@@ -1,0 +1,47 @@
+"""What all connections to one database server share: its address, the profile, statements, what was seen of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from weakref import WeakKeyDictionary
+
+from kvref.profiles import Profile
+from kvref.semantics.mapping import Mapping, Naming
+from kvref.storage.config.catalog import Kept
+from kvref.storage.mysql.cluster import Nodes
+from kvref.storage.mysql.login import Login
+from kvref.storage.mysql.schema import KnownTables
+from kvref.storage.mysql.statements import Statements
+from kvref.storage.rows import PerMapping
+
+
+class Database:
+    """One database server, or one cluster of them.
+
+    Args:
+        login: where it is.
+        profile: decides what is read from the configuration.
+        lock_wait: seconds that a write waits for a row lock.
+    """
+
+    def __init__(self, login: Login, profile: Profile, lock_wait: float) -> None:
+        self.login = login
+        self.nodes = Nodes(login)
+        self.profile = profile
+        self.lock_wait = lock_wait
+        self.patience = login.patience(lock_wait)
+        self.kept: Kept | None = None
+        self.when_committed: Callable[[float], None] | None = None  # gets the seconds of a COMMIT, in its thread
+        self.naming = Naming()
+        self.known = KnownTables()
+        refuses = profile["table.fulltext"] == "refuses-rows"
+        self.statements = PerMapping(partial(Statements, refuses_hidden=refuses))
+        self._shapes: WeakKeyDictionary[Mapping, dict[str, object]] = WeakKeyDictionary()
+
+    def has_shape(self, mapping: Mapping, part: str, shape: object) -> bool:
+        """Record how a part of a table is described, and return whether it was so before; a new width cuts values."""
+        shapes = self._shapes.setdefault(mapping, {})
+        before = shapes.get(part)
+        shapes[part] = shape
+        return before is None or before == shape

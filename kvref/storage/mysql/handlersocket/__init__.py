@@ -1,0 +1,1 @@
+"""Rows read through the HandlerSocket of MariaDB. Start reading at `reads.py`."""

@@ -1,0 +1,274 @@
+"""How to reach a MySQL or MariaDB server: the DSN, the password that is never in it, and a connection ready for use."""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import CLIENT, CR, FIELD_TYPE
+from pymysql.cursors import Cursor
+
+from kvref.errors import ConfigError, StoreError
+from kvref.storage.dsn import MYSQL, without_password
+from kvref.storage.mysql.errors import HangError
+
+_log = logging.getLogger("kvref.storage")
+
+PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
+SECRET: Final = "KVREF_HANDLERSOCKET_SECRET"  # noqa: S105 - the variable's name
+PORT: Final = 3306
+MOST_CONNECTIONS: Final = 16
+MOST_WITH_BATCHES: Final = 64  # an open batch holds one
+ANSWER_SECONDS: Final = 10
+MOST_TOGETHER: Final = 128
+_NAMES: Final = (
+    "unix_socket", "password_file", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity", "connections", "timeout",
+    "coalesce", "handlersocket", "handlersocket_level", "handlersocket_secret_file", "wsrep_sync_wait",
+)  # fmt: skip
+_LEVELS: Final = ("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE")
+_FORM: Final = f"write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
+_LONGEST_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
+_LONGEST_PATIENCE: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
+_INTEGERS: Final = (
+    FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG, FIELD_TYPE.LONGLONG, FIELD_TYPE.YEAR,
+)  # fmt: skip
+# Everything else arrives as the text, or the bytes, that SQL shows.
+_DECODERS: Final[dict[Any, Any]] = dict.fromkeys(_INTEGERS, int)
+# Nothing that a server's configuration brings along changes what a statement does, cuts it short or refuses it; what
+# stands in /*! or /*M! only MySQL or only MariaDB reads. An invisible index serves as any other (seen on 8.0.33).
+_SESSION: Final = (
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00',"
+    " autocommit = 1, completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_big_selects = 1,"
+    " sql_select_limit = 18446744073709551615, innodb_lock_wait_timeout = {locks},"
+    # A table that DDL or LOCK TABLES holds is waited for no longer than a row.
+    " lock_wait_timeout = {tables}"
+    " /*!80000 , max_execution_time = 0, optimizer_switch = 'use_invisible_indexes=on' */"
+    " /*M! , max_statement_time = 0{sync} */"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Where the server is and who asks.
+
+    Args:
+        host: name or address; the DSN's own words for messages are in `text`.
+        port: TCP port.
+        user: account.
+        password: from the environment or a file.
+        socket: UNIX socket, instead of host and port; "" for none.
+        tls: how the server proves who it is, None: TLS is not used.
+        connections: at most so many at once; None: `most` decides.
+        timeout: seconds that a connection may take, and an answer besides the wait for a lock.
+        text: the DSN, for messages.
+        together: at most so many keys in one statement; below 2 each command has statements of its own.
+        handlersocket: TCP port of MariaDB's HandlerSocket for reading; 0: it is not used.
+        handlersocket_level: isolation level with which that started, in the server's words; "": as the server says.
+        secret: for it, from the environment or a file.
+        sync_wait: MariaDB's wsrep_sync_wait, before which statements a node catches up with its cluster; None: as the
+            server has it.
+        nodes: host and port of each server of a cluster, preferred ones first; empty: there is one, at `host`.
+    """
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    socket: str
+    tls: ssl.SSLContext | None
+    connections: int | None
+    timeout: int
+    text: str
+    together: int = MOST_TOGETHER
+    handlersocket: int = 0
+    handlersocket_level: str = ""
+    secret: str = field(default="", repr=False)
+    sync_wait: int | None = None
+    nodes: tuple[tuple[str, int], ...] = ()
+
+    def each(self) -> tuple[Login, ...]:
+        """Return a login for each server, which is named in messages by itself."""
+        if not self.nodes:
+            return (self,)
+        return tuple(
+            replace(self, host=host, port=port, nodes=(), text=f"mysql://{quote(self.user)}@{host}:{port}/")
+            for host, port in self.nodes
+        )
+
+    def patience(self, lock_wait: float) -> float:
+        """Return after how many seconds without an answer the server counts as hanging."""
+        return min(max(1.0, lock_wait) + self.timeout, _LONGEST_PATIENCE)
+
+    def most(self, *, batches: bool) -> int:
+        """Return how many connections there may be at once."""
+        return self.connections or (MOST_WITH_BATCHES if batches else MOST_CONNECTIONS)
+
+    def connect(self, lock_wait: float, *, hurry: bool = False) -> Connection[Cursor]:
+        """Open a connection in the state that every statement of the store expects.
+
+        Args:
+            lock_wait: seconds that a statement waits for a row lock, at least 1.
+            hurry: a server that says nothing counts as hanging `timeout` seconds after it is asked for a connection.
+
+        Raises:
+            HangError: it gives no answer.
+            StoreError: the server is not reached, or refuses; the text is its cause and never holds the password.
+        """
+        where: dict[str, Any] = {"unix_socket": self.socket} if self.socket else {}
+        patience, locks = self.patience(lock_wait), max(1, round(lock_wait))
+        wait = min(self.timeout, patience) if hurry else patience
+        sync = "" if self.sync_wait is None else f", wsrep_sync_wait = {self.sync_wait}"
+        try:
+            opened: Any = pymysql.connect(
+                host=self.host or None, port=self.port,
+                user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
+                client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=wait,
+                write_timeout=patience, ssl=self.tls, ssl_disabled=self.tls is None,
+                init_command=_SESSION.format(locks=locks, tables=min(locks, _LONGEST_TABLE_WAIT), sync=sync),
+                **where,
+            )  # fmt: skip
+        except pymysql.err.MySQLError as error:
+            if hangs(error):
+                raise HangError(f"store {self.text}: no answer within {wait:g} s") from error
+            raise StoreError(f"store {self.text}: {cause(error)}") from error
+        except OSError as error:
+            raise StoreError(f"store {self.text}: {error}") from error
+        opened._read_timeout = patience  # PyMySQL has one for all of a connection's life
+        connection: Connection[Cursor] = opened
+        return connection
+
+
+def cause(error: pymysql.err.MySQLError) -> str:
+    """Return the server's words for an error, its number in front."""
+    number, text = (*error.args, "", "")[:2]
+    return f"{number} {text}".strip()
+
+
+def hangs(error: BaseException) -> bool:
+    """Tell whether an error is that of a server that gave no answer in time."""
+    return isinstance(error.__context__, TimeoutError) and error.args[:1] != (CR.CR_CONN_HOST_ERROR,)
+
+
+def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
+    """Read a DSN.
+
+    Args:
+        dsn: see the form in the error text.
+        environment: where the password may stand, as KVREF_MYSQL_PASSWORD.
+
+    Raises:
+        ConfigError: not of that form, a password in it, or a file that cannot be read.
+    """
+    parts = urlsplit(dsn)
+    if not dsn.startswith(MYSQL) or parts.path not in ("", "/") or parts.fragment:
+        raise ConfigError(f"store {without_password(dsn)!r}: {_FORM}")
+    if parts.password is not None:
+        raise ConfigError(
+            f"store {without_password(dsn)!r}: others can read a command line: put the password into {PASSWORD},"
+            " or into a file named by ?password_file=PATH"
+        )
+    given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    shown = without_password(dsn)
+    if unknown := given.keys() - set(_NAMES):
+        raise ConfigError(f"store {shown!r}: unknown {', '.join(sorted(unknown))}: {_FORM}")
+    socket = given.get("unix_socket", "")
+    if not parts.username:
+        raise ConfigError(f"store {shown!r}: {_FORM}")
+    nodes = _nodes(shown, parts.netloc.rpartition("@")[2])
+    (host, port), *others = nodes
+    if not (all(name for name, _ in nodes) or (socket and not others)):
+        raise ConfigError(f"store {shown!r}: {_FORM}")
+    if others and (alone := [name for name in ("unix_socket", "handlersocket") if name in given]):
+        raise ConfigError(f"store {shown!r}: {', '.join(alone)} is one server's, and {len(nodes)} are named")
+    handlersocket = _handlersocket(dsn, given, environment)
+    together = _number(dsn, given, "coalesce", 1000, least=0) if "coalesce" in given else MOST_TOGETHER
+    return Login(
+        host, port, unquote(parts.username),
+        _secret(dsn, given, environment, "password_file", PASSWORD), socket,
+        _tls(dsn, given), _number(dsn, given, "connections", 1000) if "connections" in given else None,
+        _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn, together,
+        *handlersocket,
+        _number(dsn, given, "wsrep_sync_wait", 15, least=0) if "wsrep_sync_wait" in given else None,
+        tuple(nodes) if others else (),
+    )  # fmt: skip
+
+
+def _nodes(shown: str, hosts: str) -> list[tuple[str, int]]:
+    nodes = []
+    for each in hosts.split(","):
+        try:
+            part = urlsplit(f"//{each}")
+            nodes.append((part.hostname or "", part.port or PORT))
+        except ValueError as error:
+            raise ConfigError(f"store {shown!r}: {error}: {_FORM}") from error
+    if len(set(nodes)) < len(nodes):
+        raise ConfigError(f"store {shown!r}: a server is named twice")
+    return nodes
+
+
+def _handlersocket(dsn: str, given: dict[str, str], environment: Mapping[str, str]) -> tuple[int, str, str]:
+    if "handlersocket" not in given:
+        if without := [name for name in given if name.startswith("handlersocket_")]:
+            raise ConfigError(f"store {dsn!r}: {', '.join(without)}: name the port too, handlersocket=PORT")
+        return 0, "", ""
+    if "ssl_ca" in given:
+        raise ConfigError(f"store {dsn!r}: HandlerSocket has no TLS: leave handlersocket or ssl_ca out")
+    level = given.get("handlersocket_level", "").upper()
+    if level and level not in _LEVELS:
+        raise ConfigError(f"store {dsn!r}: handlersocket_level={level}: one of {', '.join(_LEVELS)}")
+    port = _number(dsn, given, "handlersocket", 65535)
+    return port, level, _secret(dsn, given, environment, "handlersocket_secret_file", SECRET)
+
+
+def _secret(dsn: str, given: dict[str, str], environment: Mapping[str, str], option: str, variable: str) -> str:
+    path = given.get(option)
+    if path is None:
+        return environment.get(variable, "")
+    try:
+        secret = Path(path).read_text(encoding="utf-8").rstrip("\n")
+        mode = Path(path).stat().st_mode
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"store {dsn!r}: {option}: {error}") from error
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        # A container's secret is mounted so, and nobody else is in there.
+        _log.warning("%s %s: other users of this machine may read it: chmod 600 it", option, path)
+    return secret
+
+
+def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
+    ca, cert, key, identity = (given.get(f"ssl_{name}") for name in ("ca", "cert", "key", "verify_identity"))
+    if ca is None:
+        if cert is key is identity is None:
+            return None
+        raise ConfigError(f"store {dsn!r}: name the CA of the server's certificate too, ssl_ca=PATH")
+    if identity not in (None, "0", "1"):
+        raise ConfigError(f"store {dsn!r}: ssl_verify_identity={identity}: 1, or 0 for a certificate of no host name")
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except OSError as error:
+        raise ConfigError(f"store {dsn!r}: ssl_ca={ca}: {error}") from error
+    context.check_hostname = identity != "0"
+    # The certificates that servers make for themselves lack what RFC 5280 asks of them.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if cert is not None:
+        try:
+            context.load_cert_chain(cert, key)
+        except OSError as error:
+            raise ConfigError(f"store {dsn!r}: ssl_cert={cert}, ssl_key={key}: {error}") from error
+    return context
+
+
+def _number(dsn: str, given: dict[str, str], name: str, most: int, least: int = 1) -> int:
+    text = given[name]
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
+        raise ConfigError(f"store {dsn!r}: {name}={text}: from {least} to {most}")
+    return int(text)

@@ -1,0 +1,87 @@
+"""Which keys of a mapping are the same row, told without its server, for keys that travel in one statement.
+
+The server compares by the column's collation. Where `kvref.collations` does not know that one just as the server does,
+keys are not told apart here, and their commands go one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Final, TypeVar
+
+from kvref import collations
+from kvref.semantics.mapping import Kind, Mapping
+from kvref.semantics.ports import Cell
+from kvref.storage.mysql.schema import known_collation
+from kvref.storage.mysql.statements import written
+
+# These follow another one in `kvref.collations.names`: equal texts there need not be equal to the server.
+_ONLY_NEAR: Final = ("utf8mb4_ja_0900_", "utf8mb4_zh_0900_")
+# Of MariaDB's collations of Unicode 14 only what they have in common with Unicode 9 is known.
+_NEWER: Final = "_uca1400_"
+
+Spelling = bytes | int
+R = TypeVar("R")
+
+
+class Places:
+    """The keys of one mapping.
+
+    Args:
+        mapping: whose key column, as it is now.
+    """
+
+    def __init__(self, mapping: Mapping) -> None:
+        self._key = mapping.key
+        collation = mapping.key.collation.lower()
+        self._ascii_only = _NEWER in collation
+        self._fold: Callable[[str], str] | None = None
+        if mapping.key.kind is Kind.TEXT and not collation.startswith(_ONLY_NEAR):
+            known = known_collation(collation.replace("utf8mb3_", "utf8_"))
+            self._fold = None if known is None else collations.order(known).folded
+        self._simple = mapping.key.form is None and mapping.key.charset.unit == 0
+        numbers = mapping.key.kind is Kind.INTEGER and mapping.key.form is None
+        self.known = (self._fold is not None or numbers) and not (mapping.blind or mapping.beginning)
+
+    def spelled(self, cell: Cell) -> Spelling | None:
+        """Return a key as SQL has it, None for one that only the server can compare."""
+        if self._fold is None:
+            return cell if isinstance(cell, int) else None
+        # A text without form is what SQL has: most keys are.
+        data = cell.encode() if self._simple and type(cell) is str else written(self._key, cell)
+        return None if self._ascii_only and not data.isascii() else data
+
+    def place(self, spelling: Spelling) -> Hashable:
+        """Return what all spellings of one row have in common.
+
+        Raises:
+            UnicodeDecodeError: these bytes are no text of the column.
+        """
+        if self._fold is None or isinstance(spelling, int):
+            return spelling
+        return self._fold(self._key.charset.decode(spelling))
+
+    def match(
+        self, wanted: Collection[Spelling], rows: Sequence[tuple[Spelling | None, R]]
+    ) -> tuple[dict[Spelling, R], bool]:
+        """Tell which row is whose.
+
+        Args:
+            wanted: what was looked up, each once.
+            rows: what the server found for all of it, with how each is spelled.
+
+        Returns:
+            The row of each that has one, and whether the others have none for certain: the server agreed with what is
+            known of its collation.
+        """
+        spelled = dict(rows)
+        found = {spelling: spelled[spelling] for spelling in wanted if spelling in spelled}
+        if len(found) == len(wanted):
+            return found, True
+        try:
+            placed = {self.place(spelling): row for spelling, row in rows if spelling is not None}
+            asked = {spelling: self.place(spelling) for spelling in wanted}
+        except UnicodeDecodeError:
+            return found, False
+        found.update({each: placed[place] for each, place in asked.items() if each not in found and place in placed})
+        return found, len(placed) == len(rows) and set(asked.values()).issuperset(placed)

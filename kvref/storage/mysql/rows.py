@@ -1,0 +1,226 @@
+"""Rows of mapped tables over one connection: operations to SQL, and answers from what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import ER
+from pymysql.cursors import Cursor
+
+from kvref.semantics import ports
+from kvref.semantics.mapping import Mapping
+from kvref.storage.config.containers import Container
+from kvref.storage.mysql import result_set
+from kvref.storage.mysql.database import Database
+from kvref.storage.mysql.errors import NO_TRUNCATE, REFUSED, AgainError, DuplicateError
+from kvref.storage.mysql.login import cause
+from kvref.storage.mysql.result_set import Cells
+from kvref.storage.mysql.schema import MySQLCatalog
+from kvref.storage.mysql.statements import FOR_UPDATE, SHARED, Statements
+from kvref.storage.rows import REFERENCED, from_sql
+
+DUPLICATE: Final = f"{ER.DUP_ENTRY} "
+RowOperation = ports.Lookup | ports.ReadAlong | ports.Scan | ports.Insert | ports.Update | ports.Remove | ports.Clear
+IGNORED: Final = "the table ignored the write (a trigger took it back)"
+
+
+class Rows:
+    """Answer the operations on rows.
+
+    Args:
+        connection: of `Login.connect`.
+        database: whose profile and statements.
+        longest: bytes of the longest statement that the server takes.
+    """
+
+    def __init__(self, connection: Connection[Cursor], database: Database, longest: int) -> None:
+        self._connection = connection
+        self._database = database
+        self._longest = longest
+        # What described the columns of a part last time, where that was as before.
+        self._columns: WeakKeyDictionary[Mapping, dict[str, list[bytes]]] = WeakKeyDictionary()
+
+    def answer(self, operation: RowOperation, *, shared: bool) -> Any:
+        """Answer one operation.
+
+        Args:
+            operation: which.
+            shared: a read locks its rows against writers.
+
+        Raises:
+            MySQLError: whatever the server says, but the reason of a table to refuse a row.
+            AgainError: the table was altered, or a row came up meanwhile.
+        """
+        sql = self._database.statements(operation.mapping)
+        lock = SHARED if shared else ""
+        match operation:
+            case ports.Lookup(mapping, key, for_update):
+                return self._lookup(mapping, sql, key, FOR_UPDATE if for_update else lock)
+            case ports.Scan():
+                asked = sql.scan(operation.bounds(), operation.limit, descending=operation.descending)
+                return [sql.row(cells) for cells in self._say(asked + lock)]
+            case ports.Insert(mapping, row, clear_unmapped):
+                return self._insert(mapping, row, clear_unmapped=clear_unmapped)
+            case ports.Update(_, key, row) if operation.keeps_value:
+                return self._write(sql.renew(key, row))
+            case ports.Update(mapping, key, row, clear_unmapped):
+                return self._update(mapping, key, row, clear_unmapped=clear_unmapped)
+            case ports.Remove(_, key):
+                return self._write(sql.remove(key))
+            case ports.Clear():
+                return self._clear(operation)
+            case ports.ReadAlong(_, key, columns):
+                rows = self._say(sql.along(key, columns))
+                return from_sql(columns, rows[0]) if rows else ()
+
+    def present(self, mapping: Mapping, keys: Iterable[ports.Cell]) -> set[ports.Cell]:
+        """Return those of some keys that have a row."""
+        asked = self._database.statements(mapping).present(keys)
+        return {from_sql((mapping.key,), cells)[0] for cells in self._say(asked)}
+
+    def _lookup(self, mapping: Mapping, sql: Statements, key: ports.Cell, lock: str) -> ports.Row | None:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql.lookup(key, lock))
+            if not self._database.has_shape(mapping, "mapped", cursor.description):
+                raise AgainError(f"the columns of {mapping.source} changed")
+            row = cursor.fetchone()
+        return None if row is None else sql.row(row)
+
+    def look_up_all(self, mapping: Mapping, keys: Iterable[ports.Cell], lock: str = "") -> list[ports.Row]:
+        """Return the rows of some keys, at least one, in any order.
+
+        Args:
+            mapping: whose.
+            keys: up to a few hundred, or the statement is longer than the server takes.
+            lock: what it does about their locks.
+
+        Raises:
+            MySQLError: whatever the server says.
+            AgainError: the table was altered.
+        """
+        sql = self._database.statements(mapping)
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql.lookup_all(keys, lock))
+            if not self._database.has_shape(mapping, "mapped", cursor.description):
+                raise AgainError(f"the columns of {mapping.source} changed")
+            return [sql.row(cells) for cells in cursor.fetchall()]
+
+    def ask(self, mapping: Mapping, sql: str, part: str) -> list[Cells]:
+        """Return what a SELECT answers, as the server writes it.
+
+        Args:
+            mapping: whose rows.
+            sql: the statement.
+            part: of the table, which it always reads.
+
+        Raises:
+            MySQLError: whatever the server says.
+            AgainError: the table was altered.
+        """
+        columns, rows = result_set.ask(self._connection, sql)
+        seen = self._columns.setdefault(mapping, {})
+        if columns != seen.get(part):
+            described = result_set.description(columns, self._connection.encoding)
+            if not self._database.has_shape(mapping, part, described):
+                raise AgainError(f"the columns of {mapping.source} changed")
+            seen[part] = columns
+        return rows
+
+    def write_all(self, writes: Sequence[ports.Insert] | Sequence[ports.Update]) -> bool:
+        """Write several rows of one mapping by one statement, all in one way; tell whether every row was written.
+
+        Raises:
+            MySQLError: whatever the server says; no row is written.
+            AgainError: the table was altered; none is.
+        """
+        first, rows = writes[0], [each.row for each in writes]
+        mapping, clear_unmapped = first.mapping, first.clear_unmapped
+        sql = self._database.statements(mapping)
+        keeps_value = isinstance(first, ports.Update) and first.keeps_value
+        if clear_unmapped and not keeps_value:
+            self._look_beside(mapping, sql)
+        if isinstance(first, ports.Insert):
+            text = sql.insert_all(rows, clear_unmapped=clear_unmapped)
+        else:
+            text = sql.update_all(rows, clear_unmapped=clear_unmapped, keeps_value=keeps_value)
+        with self._connection.cursor() as cursor:
+            return cursor.execute(text) == len(rows)
+
+    def _insert(self, mapping: Mapping, row: ports.Row, *, clear_unmapped: bool) -> str | None:
+        sql = self._database.statements(mapping)
+        refusal = self._refusal(mapping, row, clear_unmapped=clear_unmapped)
+        if refusal is not None:
+            return refusal
+        refusal = self._write(sql.insert(row, clear_unmapped=clear_unmapped))
+        duplicate = refusal is not None and refusal.startswith(DUPLICATE) and not mapping.blind
+        # The key, which was missing a moment ago, or another unique index; what was met is locked and stays.
+        if duplicate and self._say(sql.lookup(row.key, FOR_UPDATE)):
+            raise DuplicateError(refusal or "")
+        return refusal
+
+    def _update(self, mapping: Mapping, key: ports.Cell, row: ports.Row, *, clear_unmapped: bool) -> str | None:
+        update = self._database.statements(mapping).update(key, row, clear_unmapped=clear_unmapped)
+        return self._refusal(mapping, row, clear_unmapped=clear_unmapped) or self._write(update)
+
+    def _refusal(self, mapping: Mapping, row: ports.Row, *, clear_unmapped: bool) -> str | None:
+        sql = self._database.statements(mapping)
+        if clear_unmapped:
+            self._look_beside(mapping, sql)
+        return sql.refusal(row, clear_unmapped=clear_unmapped)
+
+    def _look_beside(self, mapping: Mapping, sql: Statements) -> None:
+        # Until the transaction ends the table's columns stay; invisible ones are not in the description.
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql.beside)
+            names = [each[0] for each in cursor.description or ()]
+        if not self._database.has_shape(mapping, "beside", names) or not mapping.columns.issuperset(names):
+            raise AgainError(f"the columns of {mapping.source} changed")
+
+    def _write(self, sql: str) -> str | None:
+        size = len(sql.encode()) + 1  # the byte in front of it says that it is SQL
+        if size > self._longest:
+            # The server would hang up instead of an answer.
+            return f"{ER.NET_PACKET_TOO_LARGE} max_allowed_packet is {self._longest}, this statement has {size} bytes"
+        try:
+            with self._connection.cursor() as cursor:
+                return None if cursor.execute(sql) else IGNORED
+        except pymysql.err.MySQLError as error:
+            if error.args and error.args[0] in REFUSED:
+                return cause(error)
+            raise
+
+    def _clear(self, operation: ports.Clear) -> str | None:
+        mapping, sql = operation.mapping, self._database.statements(operation.mapping)
+        row = mapping.row
+        assert isinstance(row, Container)
+        seen = MySQLCatalog(self._connection, self._database.profile, self._database.known)
+        where = (row.db_schema or "", row.db_table or "")
+        if operation.on_reference == "table-kept" and seen.referenced(*where):
+            return REFERENCED
+        if self._database.profile["flush.empties"] == "truncate" and not seen.counts(*where) and self._truncate(sql):
+            return None
+        refusal = self._write(sql.clear)
+        if refusal is not None and refusal != IGNORED and operation.on_reference == "rows-kept":
+            for (key,) in self._say(sql.keys):
+                self._write(sql.remove(from_sql((mapping.key,), (key,))[0]))
+            return None
+        return None if refusal == IGNORED else refusal  # an empty table has no row to delete
+
+    def _truncate(self, sql: Statements) -> bool:
+        """Empty a table whole, without triggers; tell whether the server lets this account, and this table, do that."""
+        try:
+            self._say(sql.truncate)
+        except pymysql.err.MySQLError as error:
+            if error.args[0] not in NO_TRUNCATE:
+                raise
+            return False
+        return True
+
+    def _say(self, sql: str) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())

@@ -1,0 +1,417 @@
+"""MySQL's tables as the catalog sees them, read from information_schema, and the plugin's configuration schema.
+
+Tables that were read before are read again only where the server shows another CREATE TABLE: what information_schema
+says takes half a dozen queries a table, and mapped tables are looked at every second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cmp_to_key
+from importlib.resources import files
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import ER
+from pymysql.cursors import Cursor
+
+from kvref import collations
+from kvref.collations.charsets import CHARSETS, UTF8MB4
+from kvref.collations.other_charsets import OTHER_CHARSETS
+from kvref.errors import ConfigError, RowError, StoreError
+from kvref.profiles import Profile
+from kvref.semantics.mapping import Column, Naming
+from kvref.storage.config import codecs
+from kvref.storage.config.cache_policies import PolicyCell
+from kvref.storage.config.column_types import column_of
+from kvref.storage.config.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.mysql.login import cause
+
+# Changes with rows, not with DDL.
+_COUNTER: Final = re.compile(r" AUTO_INCREMENT=\d+")
+OF_THE_CLIENT: Final = range(2000, 3000)  # numbers of errors that the server did not send: the connection is lost
+
+
+class KnownTables:
+    """The tables of one server as one profile reads them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, Table]] = {}
+
+    def table(self, connection: Connection[Cursor], source: str, read: Callable[[], Table | None]) -> Table | None:
+        """Return a table as it was read, or read it.
+
+        Args:
+            connection: to the server.
+            source: the table's quoted name.
+            read: reads it; None where there is none.
+
+        Raises:
+            MySQLError: the connection is lost.
+            ConfigError: as `read` does.
+        """
+        # In this order: what is read is never older than the text it is kept under.
+        text = _shown(connection, source)
+        known = self._known.get(source)
+        if text is not None and known is not None and known[0] == text:
+            return known[1]
+        table = read()
+        if text is not None and table is not None:
+            self._known[source] = text, table
+        return table
+
+
+def _shown(connection: Connection[Cursor], source: str) -> str | None:
+    """Return the CREATE TABLE, None where the server shows none: no such table, no privilege."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SHOW CREATE TABLE {source}")
+            row: Any = cursor.fetchone()
+    except pymysql.err.MySQLError as error:
+        if error.args[0] in OF_THE_CLIENT or not connection.open:
+            raise
+        return None
+    return _COUNTER.sub("", row[1] if isinstance(row[1], str) else row[1].decode("utf-8", "replace"))
+
+
+SCHEMA: Final = "innodb_memcache"
+# MariaDB's of Unicode 14; what Unicode 9 has too it weighs as MySQL's utf8mb4_0900 do.
+_UCA_1400: Final = re.compile(r"utf8mb4_uca1400_(nopad_)?(ai_ci|as_ci|as_cs)")
+
+
+def quote(identifier: str) -> str:
+    """Return an identifier quoted for SQL; a hostile name stays a name."""
+    if "\0" in identifier:
+        raise ConfigError(f"{identifier!r} is no name MySQL can hold: it contains NUL")
+    return "`" + identifier.replace("`", "``") + "`"
+
+
+class MySQLCatalog:
+    """Read the configuration tables and the mapped tables' shape from one connection.
+
+    Args:
+        connection: of `Login.connect`.
+        profile: decides how types are read.
+        known: tables that were read before with this profile.
+    """
+
+    def __init__(self, connection: Connection[Cursor], profile: Profile, known: KnownTables | None = None) -> None:
+        self._connection = connection
+        self._profile = profile
+        self._known = known or KnownTables()
+        self._tables: dict[tuple[str, str], Table | None] = {}
+
+    def containers(self) -> list[Container]:
+        """Return all rows of `containers`.
+
+        Raises:
+            ConfigError: table or columns are missing.
+            StoreError: the account may not read it.
+        """
+        columns = ", ".join(map(quote, CONTAINER_COLUMNS))
+        wait = ""
+        if self._profile["containers.locked_row"] == "waited-for":
+            wait = " LOCK IN SHARE MODE"
+        else:
+            # Whatever the connection reads else: no mapping is made of a row that its writer may take back.
+            self._rows("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        rows = self._configuration(f"SELECT {columns} FROM {SCHEMA}.containers{wait}", "containers")  # noqa: S608 - constant
+        return [Container(_text(row[0]) or "", *map(_text, row[1:])) for row in rows if row[0] is not None]
+
+    def options(self) -> dict[str, bytes | None]:
+        """Return the rows of `config_options`, values as bytes of their column's character set.
+
+        Raises:
+            ConfigError: the table is missing.
+        """
+        rows = self._configuration(
+            f"SELECT name, CAST(value AS BINARY) FROM {SCHEMA}.config_options",  # noqa: S608 - constant
+            "config_options",
+        )
+        return {_text(name) or "": value for name, value in rows}
+
+    def naming(self) -> Naming:
+        """Return how names of containers are read and compared.
+
+        Raises:
+            ConfigError: `containers` is no InnoDB table.
+        """
+        ((engine,),) = self._rows(
+            "SELECT engine FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", SCHEMA
+        )
+        if (_text(engine) or "").lower() != "innodb":
+            raise ConfigError(f"configuration table {SCHEMA}.containers is of engine {engine}: make it an InnoDB table")
+        column, collation = self._text_column("containers", "name")
+        charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
+        if charset.name in OTHER_CHARSETS:
+            charset = UTF8MB4
+        known = known_collation(collation.lower().replace("utf8mb3_", "utf8_"))
+        if known is None:
+            return Naming(charset, width)
+        order = collations.order(known)
+        return Naming(charset, width, order.folded, cmp_to_key(order.compare))
+
+    def policies(self) -> list[PolicyCell] | None:
+        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
+        described = self._rows(
+            "SELECT column_name, data_type, column_key FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = 'cache_policies' ORDER BY ordinal_position",
+            SCHEMA,
+        )
+        columns = [(_text(name) or "", _text(kind) == "enum", _text(key) == "PRI") for name, kind, key in described]
+        cells = ", ".join(f"{quote(name)}, {f'{quote(name)} + 0' if enum else 'NULL'}" for name, enum, _ in columns)
+        order = ", ".join(quote(name) for name, _, primary in columns if primary)
+        statement = f"SELECT {cells or 1} FROM {SCHEMA}.cache_policies ORDER BY {order or 'NULL'} LIMIT 1"  # noqa: S608
+        try:
+            rows = self._configuration(statement, "cache_policies")
+        except ConfigError:
+            return None
+        found = rows[0] if rows else ()
+        return [
+            PolicyCell(name, _text(word), None if member is None else int(member))
+            for (name, _, _), word, member in zip(columns, found[::2], found[1::2], strict=False)
+        ] or None
+
+    def referenced(self, schema: str, name: str) -> bool:
+        """Tell whether a foreign key of any table refers to this one, as far as the account sees them."""
+        return bool(
+            self._rows(
+                # MariaDB shows those in referential_constraints to accounts with a right on the whole schema only.
+                "SELECT 1 FROM information_schema.key_column_usage"
+                " WHERE referenced_table_schema = %s AND referenced_table_name = %s LIMIT 1",
+                schema,
+                name,
+            )
+        )
+
+    def counts(self, schema: str, name: str) -> bool:
+        """Tell whether a table has an AUTO_INCREMENT column, whose counter TRUNCATE would set back (more:empty-004)."""
+        return bool(
+            self._rows(
+                "SELECT 1 FROM information_schema.columns"
+                " WHERE table_schema = %s AND table_name = %s AND extra LIKE '%%auto_increment%%' LIMIT 1",
+                schema,
+                name,
+            )
+        )
+
+    def table(self, schema: str, name: str) -> Table | None:
+        """Return a table's columns and unique indexes, None when there is no such table; read once.
+
+        Raises:
+            ConfigError: a view, a table of another engine, or a partitioned one: the plugin opens InnoDB tables only.
+        """
+        if (schema, name) not in self._tables:
+            source = f"{quote(schema)}.{quote(name)}"
+            self._tables[schema, name] = self._known.table(
+                self._connection, source, lambda: self._table(schema, name, source)
+            )
+        return self._tables[schema, name]
+
+    def _table(self, schema: str, name: str, source: str) -> Table | None:
+        found = self._rows(
+            "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables"
+            " WHERE table_schema = %s AND table_name = %s",
+            schema,
+            name,
+        )
+        # To information_schema other blanks and capitals are the same name.
+        exact = [row[2:] for row in found if (_text(row[0]), _text(row[1])) == (schema, name)]
+        if not exact:
+            self._refuse_hidden(schema, name)
+            return None
+        kind, engine = map(_text, exact[0])
+        if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
+            what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
+            mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
+            rule = "view" if kind != "BASE TABLE" else "other-engine"
+            raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
+        if self._rows(
+            "SELECT 1 FROM information_schema.partitions"
+            " WHERE table_schema = %s AND table_name = %s AND partition_name IS NOT NULL LIMIT 1",
+            schema,
+            name,
+        ):
+            raise RowError(
+                f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
+            )
+        described = self._rows(
+            "SELECT column_name, column_type, character_set_name, is_nullable, extra, collation_name"
+            " FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
+            schema,
+            name,
+        )
+        columns: dict[str, Column] = {}
+        unusable: dict[str, str] = {}
+        generated: dict[str, str] = {}
+        for column, declared, charset, nullable, extra, collation in (map(_text, row) for row in described):
+            assert column is not None
+            assert declared is not None
+            usable = self._column(column, declared, charset)
+            if extra and extra.upper().endswith((" GENERATED", "PERSISTENT")):
+                unusable[column] = f"{declared} (generated)"
+                generated[column] = extra.upper()
+            elif usable is None:
+                unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
+            else:
+                columns[column] = replace(usable, nullable=nullable == "YES", collation=collation or "")
+        shown = indexes(self._named_rows(f"SHOW INDEX FROM {source}"))
+        unique = shown.unique
+        not_null = frozenset(_text(row[0]) or "" for row in described if _text(row[3]) == "NO")
+        clustered = next(
+            (n for i, n in unique.items() if i == "PRIMARY" or (i not in shown.beginnings and not_null.issuperset(n))),
+            (),
+        )
+        virtual = {each for each, extra in generated.items() if extra.startswith("VIRTUAL")}
+        virtual |= {f"the expression of index {name}" for name in shown.of_expressions}
+        return Table(
+            source, columns, unusable, unique, frozenset(generated), frozenset(virtual),
+            order=tuple(_text(row[0]) or "" for row in described),
+            clustered=clustered, descending=shown.descending, not_null=not_null, hidden=shown.hidden,
+            beginnings=shown.beginnings,
+        )  # fmt: skip
+
+    def _refuse_hidden(self, schema: str, name: str) -> None:
+        """Raise RowError where information_schema shows no table because the account may not see it."""
+        if "\0" in schema + name:
+            return  # no table is called so
+        try:
+            self._rows(f"SELECT 1 FROM {quote(schema)}.{quote(name)} LIMIT 0")  # noqa: S608 - quoted
+        except pymysql.err.MySQLError as error:
+            if error.args[0] in _DENIED:
+                what = f"this account may not look at {schema}.{name}, if it is there ({cause(error)})"
+                raise RowError(f"{what}: GRANT SELECT on it", "unseen") from error
+            if error.args[0] in OF_THE_CLIENT:
+                raise
+
+    def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
+        name_of_set = charset or "utf8mb4"
+        known = CHARSETS.get(name_of_set) or OTHER_CHARSETS.get(name_of_set)
+        if known is None:
+            return None
+        column = column_of(name, declared, "", self._profile, known)
+        # MySQL holds the numbers that SQLite does not.
+        return replace(column, form=None) if column is not None and column.form is codecs.UNSIGNED else column
+
+    def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
+        rows = self._rows(
+            "SELECT column_name, column_type, character_set_name, collation_name FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = %s AND column_name = %s",
+            SCHEMA,
+            table,
+            wanted,
+        )
+        if not rows:
+            return None, ""
+        name, declared, charset, collation = map(_text, rows[0])
+        return self._column(name or "", declared or "", charset), collation or ""
+
+    def _rows(self, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return list(cursor.fetchall())
+
+    def _named_rows(self, sql: str) -> Iterable[dict[str, Any]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            names = [each[0] for each in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def _configuration(self, sql: str, table: str) -> list[tuple[Any, ...]]:
+        try:
+            return self._rows(sql)
+        except pymysql.err.MySQLError as error:
+            if error.args[0] in _MISSING:
+                raise ConfigError(
+                    f"configuration table {SCHEMA}.{table}: {cause(error)}: create the tables with `kvref init`"
+                ) from error
+            if error.args[0] in _DENIED:
+                # Not as if it were missing: what stands in it may be another delimiter than the built-in one.
+                raise StoreError(f"configuration table {SCHEMA}.{table}: {cause(error)}: GRANT it") from error
+            raise
+
+
+_MISSING: Final = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
+_DENIED: Final = (
+    ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR,
+    ER.SPECIFIC_ACCESS_DENIED_ERROR,
+)  # fmt: skip
+
+
+def known_collation(collation: str) -> collations.Collation | None:
+    """Return what a server's collation follows, None where that is not known here.
+
+    Args:
+        collation: its name in lower case.
+    """
+    match = _UCA_1400.fullmatch(collation)
+    if match is None:
+        return collations.COLLATIONS.get(collation)
+    return replace(collations.COLLATIONS[f"utf8mb4_0900_{match[2]}"], pads=match[1] is None)
+
+
+def _text(cell: object) -> str | None:
+    if cell is None:
+        return None
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+
+
+_STATEMENT: Final = re.compile(r";\s*\n")
+
+
+def create(connection: Connection[Cursor]) -> bool:
+    """Create the plugin's schema with its demo rows, unless `containers` is there; tell whether that was needed.
+
+    Each table comes with its rows or not at all, `containers` last: what failed half-way is gone on with.
+    """
+    with connection.cursor() as cursor:
+        if cursor.execute(
+            "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", (SCHEMA,)
+        ):
+            return False
+        script = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+        for statement in _STATEMENT.split(script.strip().removesuffix(";")):
+            cursor.execute(statement)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Indexes:
+    """What a mapping asks of a table's indexes.
+
+    Args:
+        unique: the unique ones, each with its columns.
+        beginnings: how many characters those hold that are on the beginning of a column: they serve too (index-012).
+        descending: those of them whose first column is.
+        of_expressions: all with an expression in the place of a column, for which MySQL keeps a hidden virtual one.
+        hidden: one is FULLTEXT.
+    """
+
+    unique: dict[str, tuple[str, ...]]
+    beginnings: dict[str, int]
+    descending: frozenset[str]
+    of_expressions: frozenset[str]
+    hidden: bool
+
+
+def indexes(shown: Iterable[dict[str, Any]]) -> Indexes:
+    """Read the rows of SHOW INDEX.
+
+    An index that MariaDB is told to ignore is left out: no statement can ask for it.
+    """
+    rows = [row for row in shown if row.get("Ignored", "NO") == "NO"]
+    unique = [row for row in rows if not row["Non_unique"]]
+    columns: dict[str, list[str | None]] = {}
+    for row in unique:
+        columns.setdefault(row["Key_name"], []).append(row["Column_name"])
+    return Indexes(
+        # An expression has no name: nothing finds a row by the column with it.
+        {name: tuple(each for each in own if each is not None) for name, own in columns.items() if None not in own},
+        {row["Key_name"]: int(row["Sub_part"]) for row in unique if row["Sub_part"] is not None},
+        frozenset(row["Key_name"] for row in rows if row["Seq_in_index"] == 1 and row["Collation"] == "D"),
+        frozenset(row["Key_name"] for row in rows if row["Column_name"] is None),
+        any(row["Index_type"] == "FULLTEXT" for row in rows),
+    )

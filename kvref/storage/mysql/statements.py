@@ -1,0 +1,205 @@
+"""The SQL of one mapping over InnoDB; every identifier is quoted, every cell a literal of hexadecimal digits.
+
+A text literal bears its column's character set, so that the index of the key is used and the bytes are the plugin's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pymysql.constants import ER
+
+from kvref.semantics.mapping import Column, Kind, Mapping
+from kvref.semantics.ports import Cell, Row
+from kvref.storage.config.containers import Container
+from kvref.storage.mysql.schema import quote
+from kvref.storage.rows import from_sql, row_of
+
+NULL: Final = "NULL"
+# What a SELECT locks, until its transaction ends. For SHARED, as MySQL 5.6 and MariaDB spell it, SELECT is enough.
+FOR_UPDATE: Final = " FOR UPDATE"
+NO_WAIT: Final = " FOR UPDATE NOWAIT"
+SKIP_LOCKED: Final = " FOR UPDATE SKIP LOCKED"
+SHARED: Final = " LOCK IN SHARE MODE"
+
+
+class Statements:
+    """SQL texts for one mapping, and rows from what they return.
+
+    Args:
+        mapping: whose table and columns.
+        refuses_hidden: no row is written into a table with a hidden column.
+
+    Attributes:
+        columns: whose cells `row` takes, in their order.
+        key, key_as_bytes: the key column's name, and its content as bytes where it is text.
+        indexed: the table, to be read by the key's index.
+        select: what reads `columns` of all rows.
+    """
+
+    def __init__(self, mapping: Mapping, *, refuses_hidden: bool = False) -> None:
+        self.mapping = mapping
+        self._refuses_hidden = refuses_hidden
+        options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
+        self.columns = (mapping.key, *mapping.values, *options)
+        self._columns = {column.name: column for column in self.columns}
+        self._plain = mapping.key not in mapping.values and all(
+            column.form is None or column.kind is Kind.TEXT for column in self.columns
+        )
+        self._formed = any(column.form is not None for column in self.columns)
+        self._nulls = [quote(name) for name in mapping.unmapped]
+        self.key = quote(mapping.key.name)
+        self.key_as_bytes = f"CAST({self.key} AS BINARY)" if mapping.key.kind is Kind.TEXT else self.key
+        assert isinstance(mapping.row, Container)
+        # With stale statistics the optimizer reads the whole table rather than the index.
+        self.indexed = f"{mapping.source} FORCE INDEX ({quote(mapping.row.unique_idx_name_on_key or '')})"
+        self.select = f"SELECT {self._names(self.columns)} FROM {self.indexed}"  # noqa: S608 - identifiers are quoted
+        self.clear = f"DELETE FROM {mapping.source}"  # noqa: S608
+        self.beside = f"SELECT * FROM {mapping.source} LIMIT 0"  # noqa: S608
+        self.truncate = f"TRUNCATE TABLE {mapping.source}"
+        self.keys = f"SELECT {self._names((mapping.key,))} FROM {mapping.source}"  # noqa: S608
+
+    def lookup(self, key: Cell, lock: str = "") -> str:
+        """Return the SELECT of one row, with the lock that it takes."""
+        beginning = self.mapping.beginning
+        where = f" WHERE LEFT({self.key}, {beginning}) = {literal(self.mapping.key, key)}"
+        return f"{self.select}{where if beginning else self._where(key)}{lock}"
+
+    def along(self, key: Cell, columns: tuple[Column, ...]) -> str:
+        """Return the SELECT of further columns of the row that `lookup` found."""
+        return f"SELECT {self._names(columns)} FROM {self.indexed}{self._where(key)}"  # noqa: S608
+
+    def scan(self, bounds: Sequence[tuple[str, Cell]], limit: int, *, descending: bool = False) -> str:
+        """Return the SELECT of a range; `bounds` are comparisons of the key."""
+        where = " AND ".join(f"{self.key} {sign} {literal(self.mapping.key, cell)}" for sign, cell in bounds)
+        order = f"{self.key} DESC" if descending else self.key
+        return f"{self.select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
+
+    def present(self, keys: Iterable[Cell]) -> str:
+        """Return the SELECT of those of some keys, at least one, that have a row."""
+        return f"SELECT {self._names((self.mapping.key,))} FROM {self.indexed}{self._among(keys)}"  # noqa: S608
+
+    def lookup_all(self, keys: Iterable[Cell], lock: str = "") -> str:
+        """Return the SELECT of the rows of some keys, at least one, with the lock that it takes."""
+        return f"{self.select}{self._among(keys)}{lock}"
+
+    def refusal(self, row: Row, *, clear_unmapped: bool) -> str | None:
+        """Return why a row cannot be written; None where nothing speaks against it.
+
+        Where NULL goes into a NOT NULL column SQL would put the next number of AUTO_INCREMENT, or the time, there
+        (columns:type-185, more:beside-003). Of the hidden column of a FULLTEXT index it takes care itself, which a
+        profile may not (columns:side-044).
+        """
+        if self.mapping.hidden and self._refuses_hidden:
+            return f"{ER.BAD_NULL_ERROR} Column 'FTS_DOC_ID' cannot be null"
+        cells_of_row = (row.key, *row.values, row.flags, row.cas, row.expiry)
+        if not clear_unmapped and None not in cells_of_row:
+            return None
+        cells = self._cells(row)
+        nulls = [name for name, text in cells.items() if text == NULL]
+        nulls += self.mapping.unmapped if clear_unmapped else ()
+        wrong = next((name for name in nulls if name in self.mapping.not_null), None)
+        return None if wrong is None else f"{ER.BAD_NULL_ERROR} Column '{wrong}' cannot be null"
+
+    def insert(self, row: Row, *, clear_unmapped: bool) -> str:
+        """Return the INSERT of a new row."""
+        cells = self._cells(row)
+        nulls = self._nulls if clear_unmapped else []
+        names = ", ".join([*map(quote, cells), *nulls])
+        texts = ", ".join([*cells.values(), *[NULL] * len(nulls)])
+        return f"INSERT INTO {self.mapping.source} ({names}) VALUES ({texts})"  # noqa: S608
+
+    def insert_all(self, rows: Sequence[Row], *, clear_unmapped: bool) -> str:
+        """Return the INSERT of several new rows, in their order."""
+        cells = [self._cells(row) for row in rows]
+        nulls = self._nulls if clear_unmapped else []
+        names = ", ".join([*map(quote, cells[0]), *nulls])
+        texts = ", ".join(f"({', '.join([*each.values(), *[NULL] * len(nulls)])})" for each in cells)
+        return f"INSERT INTO {self.mapping.source} ({names}) VALUES {texts}"  # noqa: S608
+
+    def takes_together(self, key: Cell, row: Row) -> bool:
+        """Tell whether `update_all` does to the row found under a key what `update` or `renew` does.
+
+        Only what MySQL puts into the column as it would put a literal: an expression has one type for all rows.
+        """
+        column = self.mapping.key
+        return self._plain and (key == row.key or literal(column, key) == literal(column, row.key))
+
+    def update_all(self, rows: Sequence[Row], *, clear_unmapped: bool, keeps_value: bool) -> str:
+        """Return the UPDATE of several rows that are found under the keys which they keep, see `takes_together`."""
+        key = self.mapping.key
+        cells = [self._cells(row) for row in rows]
+        # Found rows have these bytes: no need to compare by a collation, which costs ten times as much.
+        text = key.kind is Kind.TEXT
+        found = [f"X'{written(key, row.key).hex()}'" if text else literal(key, row.key) for row in rows]
+        only = [column.name for column in (self.mapping.cas, self.mapping.expiry) if column is not None]
+        sets = [f"{name} = NULL" for name in (self._nulls if clear_unmapped and not keeps_value else [])]
+        for name in only if keeps_value else [name for name in cells[0] if name != key.name]:
+            texts = [each[name] for each in cells]
+            cases = " ".join(f"WHEN {one} THEN {text}" for one, text in zip(found, texts, strict=True))
+            same = texts.count(texts[0]) == len(texts)
+            sets.append(f"{quote(name)} = {texts[0] if same else f'CASE {self.key_as_bytes} {cases} END'}")
+        return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._among(row.key for row in rows)}"  # noqa: S608
+
+    def update(self, key: Cell, row: Row, *, clear_unmapped: bool) -> str:
+        """Return the UPDATE of the row found under a key."""
+        sets = [f"{quote(name)} = {text}" for name, text in self._cells(row).items()]
+        sets += [f"{name} = NULL" for name in (self._nulls if clear_unmapped else [])]
+        return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
+
+    def renew(self, key: Cell, row: Row) -> str:
+        """Return the UPDATE of cas and expiry alone, of which one is mapped at least."""
+        cells = ((self.mapping.cas, row.cas), (self.mapping.expiry, row.expiry))
+        sets = [f"{quote(column.name)} = {literal(column, cell)}" for column, cell in cells if column is not None]
+        return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
+
+    def remove(self, key: Cell) -> str:
+        """Return the DELETE of the row found under a key."""
+        return f"DELETE FROM {self.mapping.source}{self._where(key)}"  # noqa: S608
+
+    def row(self, cells: tuple[Cell, ...]) -> Row:
+        """Return the row that `lookup` found."""
+        return row_of(self.mapping, from_sql(self.columns, cells) if self._formed else cells)
+
+    def _names(self, columns: tuple[Column, ...]) -> str:
+        # Text as its bytes: the connection's character set may lack them, or they are none (the plugin wrote them).
+        return ", ".join(
+            f"CAST({quote(column.name)} AS BINARY)" if column.kind is Kind.TEXT else quote(column.name)
+            for column in columns
+        )
+
+    def _where(self, key: Cell) -> str:
+        return f" WHERE {self.key} = {literal(self.mapping.key, key)}"
+
+    def _among(self, keys: Iterable[Cell]) -> str:
+        return f" WHERE {self.key} IN ({', '.join(literal(self.mapping.key, key) for key in keys)})"
+
+    def _cells(self, row: Row) -> dict[str, str]:
+        mapping = self.mapping
+        cells: dict[str, Cell] = {mapping.key.name: row.key}
+        cells.update(zip((column.name for column in mapping.values), row.values, strict=True))
+        for column, number in ((mapping.flags, row.flags), (mapping.cas, row.cas), (mapping.expiry, row.expiry)):
+            if column is not None:
+                cells.setdefault(column.name, number)
+        return {name: literal(self._columns[name], cell) for name, cell in cells.items()}
+
+
+def literal(column: Column, cell: Cell) -> str:
+    """Return a cell of the wire as a literal for its column."""
+    if cell is None:
+        return NULL
+    if column.kind is Kind.TEXT:
+        charset = "utf8mb3" if column.charset.name == "utf8" else column.charset.name
+        return f"_{charset} X'{written(column, cell).hex()}'"
+    shown = cell if column.form is None else column.form.to_sql(cell)
+    if isinstance(shown, bytes):
+        return f"X'{shown.hex()}'"
+    return f"_utf8mb4 X'{shown.encode().hex()}'" if isinstance(shown, str) else repr(shown)
+
+
+def written(column: Column, cell: Cell) -> bytes:
+    """Return the bytes that SQL has of a text."""
+    # SQL knows no padding: in a collation without PAD SPACE a padded key is another one (columns:coll-011).
+    shown = cell if column.form is None else column.form.to_sql(cell)
+    return column.charset.encode(shown) if isinstance(shown, str) else bytes(shown)  # type: ignore[arg-type]

@@ -1,0 +1,130 @@
+"""The InnoDB store: mapped tables of a MySQL or MariaDB server; `connection.py` is one connection to it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import fields
+from typing import Any, Final
+from weakref import WeakSet
+
+from kvref.errors import ConfigError
+from kvref.profiles import Profile
+from kvref.semantics.mapping import Directory, Mapping
+from kvref.semantics.ports import LoadMapping, Operation, Recheck
+from kvref.semantics.rules import rules
+from kvref.storage.config.containers import take_over
+from kvref.storage.isolation import READ_COMMITTED, Isolation
+from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.database import Database
+from kvref.storage.mysql.fast_path import PlainTable, Version
+from kvref.storage.mysql.handlersocket import availability
+from kvref.storage.mysql.login import Login
+from kvref.storage.mysql.row_identity import Places
+from kvref.storage.rows import PerMapping
+
+COMMITTED: Final = Isolation(READ_COMMITTED)
+
+
+class MySQLStore(Database):
+    """The tables of one server.
+
+    Args:
+        login: where it is.
+        profile: decides what is read from the configuration.
+        lock_wait: seconds that a write waits for a row lock.
+    """
+
+    def __init__(self, login: Login, profile: Profile, lock_wait: float) -> None:
+        super().__init__(login, profile, lock_wait)
+        self.problems: list[str] = []
+        self.places = PerMapping(Places)
+        self.plain = PerMapping(self._plain)
+        self._version = Version()
+        self.alike = PerMapping(self._first_alike)
+        self._alike: dict[tuple[object, ...], Mapping] = {}
+        self._mappings: WeakSet[Mapping] = WeakSet()
+
+    def link(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> Link:
+        """Open a connection, see `Link`; raises StoreError where the server is not reached."""
+        return Link(self, isolation, brief=brief)
+
+    def initialise(self) -> bool:
+        """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
+
+        Raises:
+            StoreError: the server is not reached, or refuses.
+        """
+        with closing(self.link()) as link:
+            return link.create_schema()
+
+    def close(self) -> None:
+        """Look after the servers no more; links are closed by whoever opened them."""
+        self.nodes.close()
+
+    def read_directory(self) -> Directory:
+        """Read the configuration; `problems` then says which rows cannot be used and why.
+
+        Raises:
+            ConfigError: nothing usable, see `catalog.read_directory`.
+            StoreError: the server is not reached, or refuses.
+        """
+        if self.login.handlersocket:
+            availability.check(self.login, self.link)
+        directory, self.problems = self.look_up_directory()
+        return self.adopt(directory)
+
+    def look_up_directory(self) -> tuple[Directory, list[str]]:
+        """Read the configuration and change nothing here, so that any thread may; raises as `read_directory`."""
+        with closing(self.link()) as link:
+            return link.read_directory()
+
+    def adopt(self, directory: Directory) -> Directory:
+        """Take over a configuration that was read, in the thread of all commands."""
+        self.naming = directory.naming
+        self.watch(directory.default)
+        return directory
+
+    def cas_numbers(self) -> Iterator[int]:
+        """Return the counter of cas numbers: from 1 as the plugin has it, or from the microsecond of the start.
+
+        Fewer than a million numbers a second are used, so none comes twice after a restart.
+        """
+        return itertools.count(1 if self.profile["cas.start"] == "one" else time.time_ns() // 1000)
+
+    def watch(self, mapping: Mapping) -> None:
+        """Keep a mapping up to date with its table."""
+        self._mappings.add(mapping)
+
+    def heed(self, operation: Operation, answer: Any) -> None:
+        """Remember what an answer of a link says about mappings, in the thread of all commands."""
+        if isinstance(operation, Recheck):
+            self.take_over(answer)
+        elif isinstance(operation, LoadMapping) and answer is not None:
+            self.watch(answer)
+
+    def watched(self) -> list[Mapping]:
+        """Return the mappings in use."""
+        return list(self._mappings)
+
+    def take_over(self, seen: list[tuple[Mapping, Mapping | ConfigError]]) -> None:
+        """Bring mappings up to date with what a link saw of their tables."""
+        for mapping, found in seen:
+            take_over(mapping, found)
+        self.statements.clear()
+        self.places.clear()
+        self.plain.clear()
+        self._version.live = False
+        self._version = Version()
+        self.alike.clear()
+        self._alike.clear()
+
+    def _plain(self, mapping: Mapping) -> PlainTable:
+        sql, places = self.statements(mapping), self.places(mapping)
+        return PlainTable(mapping, sql, places, self._version, rules(self.profile))
+
+    def _first_alike(self, mapping: Mapping) -> Mapping:
+        """Return the first mapping that differs from this one in nothing: each connection may have read its own."""
+        return self._alike.setdefault(tuple(getattr(mapping, each.name) for each in fields(mapping)), mapping)

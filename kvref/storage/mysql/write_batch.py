@@ -1,0 +1,130 @@
+"""What several commands do in one transaction of one link: rows locked and written by few statements; it blocks.
+
+A statement of several rows does to each what a statement of its own would, in some order: triggers, references and
+indexes see one row after the other. Where it fails nothing of it is left, and its rows are written one by one, so that
+each has its own answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from kvref.errors import StoreError
+from kvref.semantics import ports
+from kvref.semantics.mapping import Mapping
+from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.errors import AgainError, DuplicateError
+from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED
+
+Write = ports.Insert | ports.Update
+RowOperation = ports.Lookup | ports.ReadAlong | Write | ports.Remove
+
+# An UPDATE of n rows compares up to n * n keys.
+MOST_ROWS: Final = 64
+MOST_BYTES: Final = 4 << 20  # of one statement
+# What a row adds besides its values: four times the longest key in hexadecimal digits, names and numbers.
+_BYTES_OF_ROW: Final = 4096
+
+
+def lock(link: Link, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list[ports.Row], bool]:
+    """Lock the rows of some keys in the transaction, which this begins if need be, and wait for nobody who holds one.
+
+    Args:
+        link: for the transaction.
+        mapping: whose rows.
+        keys: at least one.
+
+    Returns:
+        The rows, and whether these are all: if not, any other may be another's.
+
+    Raises:
+        LockWaitError: the whole table is another's.
+        CycleError: a transaction was open, and the locked row has ended it.
+        KvrefError: as `Link.execute`.
+    """
+    continues = link.in_transaction
+    try:
+        return link.look_up_all(mapping, keys, NO_WAIT), True
+    except ports.LockWaitError:
+        if continues:
+            # With innodb_rollback_on_timeout, or by another node of a Galera cluster: what was written is gone.
+            link.require_open()
+        return link.look_up_all(mapping, keys, SKIP_LOCKED), False
+
+
+def carry_out(link: Link, operations: Sequence[RowOperation]) -> list[Any]:
+    """Carry out operations on different rows of one mapping, in the transaction that has locked them.
+
+    Args:
+        link: in that transaction.
+        operations: of one command each.
+
+    Returns:
+        Their answers in order, an exception for one whose command has to begin anew; the transaction is still open.
+
+    Raises:
+        KvrefError, LockWaitError: the transaction is over; CycleError also where it was before.
+    """
+    link.require_open()
+    answers: list[Any] = [None] * len(operations)
+    alone = set(range(len(operations)))
+    try:
+        for numbers in _alike(link, operations):
+            if _written(link, [operations[number] for number in numbers]):
+                alone.difference_update(numbers)
+        for number in sorted(alone):
+            try:
+                answers[number] = link.execute(operations[number])
+            except (ports.LockWaitError, DuplicateError) as error:
+                if not link.in_transaction:
+                    raise
+                answers[number] = error
+    except AgainError:
+        # What was seen of the table is out of date, for all.
+        link.roll_back()
+        raise
+    return answers
+
+
+def _written(link: Link, writes: Sequence[Any]) -> bool:
+    """Write rows by one statement; tell whether that was possible, if not nothing is written."""
+    try:
+        if link.write_all(writes):
+            return True
+    except (StoreError, ports.LockWaitError):
+        if not link.in_transaction:
+            raise
+        return False
+    raise AgainError(f"of {len(writes)} rows not all were there")
+
+
+def _alike(link: Link, operations: Sequence[RowOperation]) -> Iterator[list[int]]:
+    """Yield the numbers of operations that go into one statement, two at least."""
+    kinds: dict[tuple[type, bool, bool], list[int]] = {}
+    for number, operation in enumerate(operations):
+        if isinstance(operation, ports.Insert | ports.Update) and link.goes_with_others(operation):
+            keeps_value = isinstance(operation, ports.Update) and operation.keeps_value
+            kinds.setdefault((type(operation), operation.clear_unmapped, keeps_value), []).append(number)
+    room = min(MOST_BYTES, link.longest)
+    for (kind, _, _), numbers in kinds.items():
+        chunk: list[int] = []
+        size = 0
+        for number in numbers:
+            write: Any = operations[number]
+            bytes_of_row = _BYTES_OF_ROW + sum(map(_bytes_of, write.row.values))
+            if size + bytes_of_row > room or (kind is ports.Update and len(chunk) >= MOST_ROWS):
+                if len(chunk) > 1:
+                    yield chunk
+                chunk, size = [], 0
+            chunk.append(number)
+            size += bytes_of_row
+        if len(chunk) > 1:
+            yield chunk
+
+
+def _bytes_of(cell: ports.Cell) -> int:
+    """Return at most how many bytes a value has as a literal."""
+    if isinstance(cell, str):
+        return 8 * len(cell)
+    return 2 * len(cell) if isinstance(cell, bytes) else 0

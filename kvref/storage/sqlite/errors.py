@@ -1,0 +1,115 @@
+"""Translate errors of SQLite into errors of the store, and report errors of the disk."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import sqlite3
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+from kvref.errors import KvrefError, StoreError
+from kvref.seldom import Seldom
+
+
+class BusyError(KvrefError):
+    """Another process is writing to the file: try the operation again."""
+
+
+class StatementError(StoreError):
+    """A table is gone, or is no longer what the statement was made for."""
+
+
+class Translating(Protocol):
+    """A store that knows what an error of its connection means."""
+
+    def translated(self, error: sqlite3.Error) -> KvrefError:
+        """Return what an error of SQLite means to a command."""
+
+
+_S = TypeVar("_S", bound=Translating)
+_T = TypeVar("_T")
+_P = ParamSpec("_P")
+
+
+def translating(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, _P], _T]:
+    """Raise errors of SQLite as errors of the store."""
+
+    @wraps(method)
+    def translated(self: _S, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
+        try:
+            return method(self, *arguments, **named)
+        except sqlite3.Error as error:
+            raise self.translated(error) from error
+        except OverflowError as error:
+            raise StoreError(f"SQLite cannot hold this number: {error}") from error
+        except (UnicodeEncodeError, UnicodeDecodeError) as error:
+            raise StoreError(f"the row holds text that is no UTF-8: {error.reason}") from error
+
+    return translated
+
+
+_log = logging.getLogger("kvref.storage")
+
+TELL_EVERY: Final = 10.0  # seconds between two lines of the log, however many writes fail
+# Errors of the disk, and not of a statement or another writer.
+_OF_DISK: Final = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_NOMEM,
+}
+_NEAR: Final = 1 << 20  # bytes: what one commit may add to a file
+
+
+class Trouble:
+    """The disk's errors of one file.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seldom = Seldom(TELL_EVERY)
+        self._open = False  # the log's last line is of an error
+
+    def explained(self, error: sqlite3.Error) -> str:
+        """Return what a client is told of an error; where it is the disk's, the log is told too."""
+        text = str(error)
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code not in _OF_DISK:
+            return text
+        if code == sqlite3.SQLITE_IOERR:
+            text = f"{text}{self._limit()}"
+        self.met(text)
+        return text
+
+    def met(self, text: str) -> None:
+        """Take note of an error of the disk."""
+        untold = self._seldom.left_out()
+        if untold is None:
+            return
+        more = f" ({untold} more such errors before)" if untold else ""
+        self._open = True
+        _log.error("store %s: %s%s", self._path, text, more)
+
+    def over(self) -> None:
+        """Take note of a write that succeeded after errors."""
+        if self._open:
+            self._open = False
+            _log.info("store %s: writes go on", self._path)
+
+    def _limit(self) -> str:
+        """Return words on the limit of a file's size where one of the store's files has come near it."""
+        limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        if limit == resource.RLIM_INFINITY:
+            return ""
+        files = [self._path, self._path.with_name(f"{self._path.name}-wal")]
+        if all(each.exists() and each.stat().st_size + _NEAR < limit for each in files):
+            return ""
+        return f": no file may have more than {limit} bytes: raise `ulimit -f`"

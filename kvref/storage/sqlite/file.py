@@ -1,0 +1,64 @@
+"""SQLite's file: which one a DSN names, and a connection to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from kvref import collations
+from kvref.errors import ConfigError
+from kvref.profiles import Profile
+
+SCHEME: Final = "sqlite:///"
+CACHE_KIB: Final = 64 << 10  # of pages, at most, for each connection
+# A page that is written often reaches the file once for all: the more, the longer the log may get (here 32 MB).
+CHECKPOINT_PAGES: Final = 8192
+OPEN_WAIT: Final = 10.0  # seconds to wait for another process while opening
+
+
+def path_of(dsn: str) -> Path:
+    """Return the file a DSN names.
+
+    Raises:
+        ConfigError: the DSN is not of the form sqlite:///PATH; nothing kept in memory survives the process.
+    """
+    if not dsn.startswith(SCHEME) or dsn.removeprefix(SCHEME) in ("", ":memory:"):
+        raise ConfigError(f"store {dsn!r}: write sqlite:///PATH (sqlite:////absolute/path for an absolute one)")
+    return Path(dsn.removeprefix(SCHEME))
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another one of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def opened(path: Path, profile: Profile) -> sqlite3.Connection:
+    """Open a connection; raises sqlite3.Error.
+
+    Args:
+        path: of the file; created when missing.
+        profile: decides whether CHECK constraints act.
+    """
+    connection = sqlite3.connect(path, isolation_level=None, timeout=OPEN_WAIT, cached_statements=512)
+    try:
+        collations.register(connection)
+        # Text that is no UTF-8 came from SQL; it is shown as it is rather than hide its neighbours.
+        connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")  # the rest of FULL is `wal.Log`
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        if not profile.flag("store.checks_act"):
+            connection.execute("PRAGMA ignore_check_constraints = ON")
+        # From here on nothing waits inside SQLite: the driver parks a command that meets another writer.
+        connection.execute("PRAGMA busy_timeout = 0")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection

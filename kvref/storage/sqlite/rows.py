@@ -1,0 +1,99 @@
+"""Rows of a SQLite file through one connection: operations to statements, and what a table says to them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Final
+
+from kvref.semantics import ports
+from kvref.semantics.mapping import Mapping
+from kvref.semantics.ports import Row
+from kvref.semantics.values import to_bytes
+from kvref.storage.rows import REFERENCED, PerMapping, from_sql
+from kvref.storage.sqlite.statements import Statements
+
+IGNORED: Final = "the table ignored the write (a trigger or ON CONFLICT IGNORE)"
+
+
+class Rows:
+    """Read and write rows; every method raises sqlite3.Error, OverflowError or UnicodeError for what SQLite cannot do.
+
+    Args:
+        connection: to the file; whoever gives it begins and ends its transactions.
+        statements: of each mapping.
+        referenced: tells whether a foreign key refers to a table.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, statements: PerMapping[Statements], referenced: Callable[[str], bool]
+    ) -> None:
+        self.connection = connection
+        self._sql = statements
+        self._referenced = referenced
+
+    def lookup(self, mapping: Mapping, key: ports.Cell) -> Row | None:
+        """Read one row."""
+        sql = self._sql(mapping)
+        parameter = sql.key(key)
+        cells = self.connection.execute(sql.lookup, (parameter,)).fetchone()
+        if cells is None and isinstance(parameter, str):
+            # A program may have written its keys as BLOB, which no text equals.
+            cells = self.connection.execute(sql.lookup, (to_bytes(key),)).fetchone()
+        return None if cells is None else sql.row(cells)
+
+    def scan(self, operation: ports.Scan) -> list[Row]:
+        """Read the rows of a range."""
+        sql = self._sql(operation.mapping)
+        bounds = operation.bounds()
+        asked = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
+        parameters = [*(sql.key(cell) for _, cell in bounds), operation.limit]
+        return [sql.row(cells) for cells in self.connection.execute(asked, parameters)]
+
+    def along(self, operation: ports.ReadAlong) -> tuple[ports.Cell, ...]:
+        """Read further columns of a row."""
+        sql = self._sql(operation.mapping)
+        cells = self.connection.execute(sql.along(operation.columns), (sql.key(operation.key),)).fetchone()
+        return () if cells is None else from_sql(operation.columns, cells)
+
+    def write(self, operation: ports.Insert | ports.Update | ports.Remove) -> str | None:
+        """Write one row; returns the table's reason to refuse it."""
+        changed, cause = self._change(*self._statement(operation))
+        return cause if cause or changed else IGNORED
+
+    def bind(self, operation: ports.Insert | ports.Update | ports.Remove) -> None:
+        """Raise what `write` would for values that SQLite cannot hold."""
+        _, parameters = self._statement(operation)
+        self.connection.execute(f"SELECT {', '.join('?' * len(parameters))}", parameters)
+
+    def clear(self, operation: ports.Clear) -> str | None:
+        """Delete all rows; returns the table's reason to refuse that."""
+        sql = self._sql(operation.mapping)
+        if operation.on_reference == "table-kept" and self._referenced(operation.mapping.source):
+            return REFERENCED
+        _, cause = self._change(sql.clear, [])
+        if cause is not None and operation.on_reference == "rows-kept":
+            for key in self.connection.execute(sql.keys).fetchall():
+                self._change(sql.remove_exactly, list(key))
+            return None
+        return cause or (IGNORED if self.connection.execute(sql.any_row).fetchone() else None)
+
+    def _statement(self, operation: ports.Insert | ports.Update | ports.Remove) -> tuple[str, list[ports.Cell]]:
+        sql = self._sql(operation.mapping)
+        if isinstance(operation, ports.Remove):
+            return sql.remove, [sql.key(operation.key)]
+        clear = operation.clear_unmapped
+        if isinstance(operation, ports.Insert):
+            return sql.insert_cleared if clear else sql.insert, sql.parameters(operation.row)
+        if operation.keeps_value:
+            return sql.renew, [*sql.renewed(operation.row), sql.key(operation.key)]
+        text = sql.update_cleared if clear else sql.update
+        return text, [*sql.parameters(operation.row), sql.key(operation.key)]
+
+    def _change(self, sql: str, parameters: list[ports.Cell]) -> tuple[int, str | None]:
+        try:
+            return self.connection.execute(sql, parameters).rowcount, None
+        except sqlite3.IntegrityError as error:
+            if not self.connection.in_transaction:
+                raise  # ON CONFLICT ROLLBACK took the whole tick with it
+            return 0, str(error)

@@ -1,0 +1,296 @@
+"""SQLite's tables as the catalog sees them: columns, indexes, and the configuration tables.
+
+The plugin's schema `innodb_memcache` is kept as plain tables `containers`, `config_options` and `cache_policies`. A
+file is one database: `db_schema.db_table` names the table called literally so where there is one, else `db_table`.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from functools import cmp_to_key
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from kvref import collations
+from kvref.collations.charsets import UTF8MB4
+from kvref.errors import ConfigError, StoreError
+from kvref.profiles import Profile
+from kvref.semantics.mapping import Column, Naming
+from kvref.storage.config.cache_policies import PolicyCell
+from kvref.storage.config.column_types import column_of
+from kvref.storage.config.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME
+
+CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
+# Words of a definition that make a table refuse rows, or change them.
+_RULES: Final = re.compile(r"\b(CHECK|STRICT|CONFLICT|GENERATED|AS)\b", re.IGNORECASE)
+_VIRTUAL_TABLE: Final = re.compile(r"\s*CREATE\s+VIRTUAL\s", re.IGNORECASE)
+_MEMBERS: Final = re.compile(r"'([^']*)'")
+_SHOWN: Final = 5  # names of tables in a message
+VIRTUAL: Final = 2  # PRAGMA table_xinfo, column `hidden`; 3 is a stored generated column
+
+
+def quote(identifier: str) -> str:
+    """Return an identifier quoted for SQL; a hostile name stays a name."""
+    if "\0" in identifier:
+        raise ConfigError(f"{identifier!r} is no name SQLite can hold: it contains NUL")
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def create(connection: sqlite3.Connection, collation: str) -> bool:
+    """Create the configuration tables and the plugin's demo rows where they are missing.
+
+    Args:
+        connection: of the file.
+        collation: of the demo table's key and the names of containers.
+
+    Returns:
+        Whether anything was created; existing tables are left as they are.
+    """
+    there = {name.lower() for name in _tables(connection)}
+    missing = [name for name in CONFIG_TABLES if name not in there]
+    if "containers" in missing:
+        missing.append("demo")
+    for name in missing:
+        script = files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+        connection.executescript(f"BEGIN;\n{script.replace('{collation}', collation)}\nCOMMIT;")
+    return bool(missing)
+
+
+def refuse_foreign(path: Path) -> None:
+    """Refuse a file that belongs to something else; nothing is written to it.
+
+    Args:
+        path: of the file; one that is missing or has no tables may become a store.
+
+    Raises:
+        ConfigError: it has tables and views, and no table `containers` with the plugin's columns.
+        StoreError: the file cannot be read.
+    """
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=OPEN_WAIT)) as connection:
+            found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+            names = [name for (name,) in found if not name.startswith("sqlite_")]
+            columns = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(containers)")}
+    except sqlite3.Error as error:
+        raise StoreError(f"store {path}: {error}") from error
+    if not names or columns.issuperset(CONTAINER_COLUMNS):
+        return
+    if columns:
+        lacks = ", ".join(name for name in CONTAINER_COLUMNS if name not in columns)
+        raise ConfigError(
+            f"store {path}: the table containers is not the plugin's, it lacks {lacks}: name another file"
+        )
+    shown = ", ".join(repr(name) for name in names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    raise ConfigError(
+        f"store {path}: the file has tables ({shown}) and no table containers: name another file, or add the"
+        f" configuration tables to this one: kvref init --store {SCHEME}{path}"
+    )
+
+
+class SQLiteCatalog:
+    """Read the configuration tables and the mapped tables' shape from one connection."""
+
+    def __init__(self, connection: sqlite3.Connection, profile: Profile) -> None:
+        self._connection = connection
+        self._profile = profile
+
+    def containers(self) -> list[Container]:
+        """Return all rows of `containers`; raises ConfigError where table or columns are missing."""
+        # Qualified: SQLite takes a bare "name" that no column has for a string literal.
+        columns = ", ".join(f"containers.{quote(name)}" for name in CONTAINER_COLUMNS)
+        rows = self._read(f"SELECT {columns} FROM containers", "containers")  # noqa: S608 - constant names
+        return [
+            Container(_text(row[0]), *(None if cell is None else _text(cell) for cell in row[1:]))
+            for row in rows
+            if row[0] is not None
+        ]
+
+    def options(self) -> dict[str, bytes | None]:
+        """Return the rows of `config_options`, values as bytes of their column's character set.
+
+        Raises:
+            ConfigError: the table is missing.
+        """
+        rows = self._read("SELECT name, value FROM config_options", "config_options")
+        value_column, _ = self._text_column("config_options", "value")
+        charset = UTF8MB4 if value_column is None else value_column.charset
+        return {_text(name): None if value is None else charset.encode(_text(value)) for name, value in rows}
+
+    def naming(self) -> Naming:
+        """Return how names of containers are read and compared."""
+        usable, collation = self._text_column("containers", "name")
+        charset, width = (UTF8MB4, None) if usable is None else (usable.charset, usable.width)
+        known = collations.COLLATIONS.get(collation.lower())
+        if known is None:
+            return Naming(charset, width)
+        order = collations.order(known)
+        return Naming(charset, width, order.folded, cmp_to_key(order.compare))
+
+    def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
+        """Return a column of a configuration table and its collation; None and "" where it is a view."""
+        source = next((name for name in _tables(self._connection) if name.lower() == table), None)
+        if source is None:
+            return None, ""
+        rows = self._pragma("table_xinfo", source)
+        column, declared = next((row[1], row[2]) for row in rows if row[1].lower() == wanted)
+        collation = self.column_collations(source)[column]
+        return column_of(column, declared, collation, self._profile), collation
+
+    def policies(self) -> list[PolicyCell] | None:
+        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
+        found = next((name for name in _tables(self._connection) if name.lower() == "cache_policies"), None)
+        if found is None:
+            return None
+        columns = [(row[1], row[2], row[5]) for row in self._pragma("table_xinfo", found)]
+        order = ", ".join(quote(name) for name, _, place in sorted(columns, key=lambda each: each[2]) if place)
+        rows = self._read(f"SELECT * FROM {quote(found)} ORDER BY {order or 'rowid'} LIMIT 1", found)  # noqa: S608
+        cells = [
+            (name, declared, None if cell is None else _text(cell))
+            for (name, declared, _), cell in zip(columns, rows[0] if rows else (), strict=False)
+        ]
+        return [PolicyCell(name, cell, _member(declared, cell)) for name, declared, cell in cells] or None
+
+    def referenced(self, source: str) -> bool:
+        """Tell whether a foreign key of any table refers to this one."""
+        return any(
+            row[2].lower() == source.lower()
+            for name in _tables(self._connection)
+            for row in self._pragma("foreign_key_list", name)
+        )
+
+    def has_rules(self, source: str) -> bool:
+        """Tell whether a table can refuse a row for more than its key, or does something of its own with it."""
+        definitions = self._connection.execute(
+            "SELECT type, sql FROM sqlite_master WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'trigger')",
+            (source,),
+        ).fetchall()
+        return (
+            any(kind == "trigger" or _RULES.search(definition) for kind, definition in definitions)
+            or sum(bool(row[2]) for row in self._pragma("index_list", source)) > 1
+            or any(row[3] and not row[5] for row in self._pragma("table_xinfo", source))
+            or bool(self._pragma("foreign_key_list", source))
+            or self.referenced(source)
+        )
+
+    def rolls_back(self) -> bool:
+        """Return whether a trigger or a table names ROLLBACK: triggers write to other tables, so any of them counts."""
+        found = self._connection.execute("SELECT 1 FROM sqlite_master WHERE sql LIKE '%ROLLBACK%' LIMIT 1")
+        return found.fetchone() is not None
+
+    def table(self, schema: str, name: str) -> Table | None:
+        """Return a table's columns and unique indexes, None when there is no such table."""
+        source = self.source_of(schema, name)
+        if source is None:
+            return None
+        collation = self.column_collations(source)
+        columns: dict[str, Column] = {}
+        unusable: dict[str, str] = {}
+        primary: dict[int, str] = {}
+        generated: dict[str, int] = {}
+        described = self._pragma("table_xinfo", source)
+        for _, column, declared, not_empty, _, position, hidden in described:
+            usable = column_of(column, declared, collation[column], self._profile)
+            if hidden:
+                unusable[column] = f"{declared} (generated)"
+                generated[column] = hidden
+            elif usable is None:
+                unusable[column] = declared
+            else:
+                columns[column] = replace(usable, nullable=not (not_empty or position), collation=collation[column])
+            if position:
+                primary[position] = column
+        unique = {"PRIMARY": tuple(primary[n] for n in sorted(primary))} if primary else {}
+        unique |= self._unique_indexes(source)
+        virtual = frozenset(name for name, hidden in generated.items() if hidden == VIRTUAL)
+        order, not_null = tuple(row[1] for row in described), {row[1] for row in described if row[3]}
+        # InnoDB's rule: without a primary key the first unique index without NULLs takes its place.
+        candidates = (names for name, names in unique.items() if name == "PRIMARY" or not_null.issuperset(names))
+        clustered = next(candidates, ())
+        return Table(
+            source, columns, unusable, unique, frozenset(generated), virtual, order, clustered,
+            self._descending(source),
+        )  # fmt: skip
+
+    def source_of(self, schema: str, name: str) -> str | None:
+        """Return SQLite's name of a table, None when there is no such table."""
+        tables = _tables(self._connection)
+        return next((n for n in (f"{schema}.{name}", name) if n in tables), None)
+
+    def column_collations(self, source: str) -> dict[str, str]:
+        """Return the collation of each column: SQLite tells it of indexes only, so a copy of the table gets one."""
+        ((definition,),) = self._connection.execute(
+            "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (source,)
+        ).fetchall()
+        if _VIRTUAL_TABLE.match(definition):
+            raise ConfigError(f"table {source} is a virtual table, which cannot be mapped: map an ordinary table")
+        with closing(sqlite3.connect(":memory:")) as scratch:
+            collations.register(scratch)
+            try:
+                scratch.execute(definition)
+                names = [row[1] for row in scratch.execute(f"PRAGMA table_xinfo({quote(source)})")]
+                scratch.execute(f"CREATE INDEX probe ON {quote(source)} ({', '.join(map(quote, names))})")
+            except sqlite3.Error as error:
+                raise ConfigError(f"table {source}: {error} (names of collations: see kvref.collations)") from error
+            return {row[2]: row[4] for row in scratch.execute("PRAGMA index_xinfo(probe)") if row[2] is not None}
+
+    def _unique_indexes(self, source: str) -> dict[str, tuple[str, ...]]:
+        found = {}
+        for _, index, unique, origin, partial in self._pragma("index_list", source):
+            if unique and origin != "pk" and not partial:
+                columns = [column for _, _, column in self._pragma("index_info", index)]
+                if None not in columns and self._serves(source, index, columns[0]):
+                    # Index names are global in SQLite: MySQL's name may stand behind the table's.
+                    found[index.removeprefix(f"{source}.")] = tuple(columns)
+        return found
+
+    def _descending(self, source: str) -> frozenset[str]:
+        """Return the unique indexes whose first column is descending."""
+        return frozenset(
+            "PRIMARY" if origin == "pk" else index.removeprefix(f"{source}.")
+            for _, index, unique, origin, _ in self._pragma("index_list", source)
+            if unique and self._pragma("index_xinfo", index)[0][3]
+        )
+
+    def _serves(self, source: str, index: str, column: str) -> bool:
+        """Tell whether a look-up by the column can use the index: one of another collation holds other rows equal."""
+        table = quote(source)
+        query = f"SELECT 1 FROM {table} INDEXED BY {quote(index)} WHERE {table}.{quote(column)} = 'x'"  # noqa: S608
+        try:
+            plan = self._connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall()
+        except sqlite3.OperationalError:
+            return False
+        return any(str(step[-1]).startswith("SEARCH") for step in plan)
+
+    def _pragma(self, name: str, argument: str) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(f"PRAGMA {name}({quote(argument)})").fetchall()
+        except sqlite3.Error as error:
+            raise ConfigError(f"{argument}: {error}") from error
+
+    def _read(self, sql: str, table: str) -> list[tuple[object, ...]]:
+        try:
+            return self._connection.execute(sql).fetchall()
+        except sqlite3.OperationalError as error:
+            raise ConfigError(f"configuration table {table}: {error}: create the tables with `kvref init`") from error
+        except sqlite3.Error as error:
+            raise ConfigError(f"configuration table {table}: {error}") from error
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def _member(declared: str, cell: str | None) -> int | None:
+    members = _MEMBERS.findall(declared) if declared.upper().startswith("ENUM") else []
+    return members.index(cell) + 1 if cell in members else None
+
+
+def _text(cell: object) -> str:
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)

@@ -1,0 +1,155 @@
+"""The SQL of one mapping over SQLite, built once; every identifier is quoted, every value bound."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+from kvref.semantics.mapping import Column, Mapping
+from kvref.semantics.ports import Cell, Row
+from kvref.storage.config.codecs import READS_ZERO, UNSIGNED
+from kvref.storage.rows import row_of
+from kvref.storage.sqlite.key_order import KeyOrder
+from kvref.storage.sqlite.schema import quote
+
+ROWID: Final = "_rowid_"
+
+
+class Statements:
+    """SQL texts for one mapping, and rows to and from their parameters.
+
+    Args:
+        mapping: whose table and columns.
+    """
+
+    def __init__(self, mapping: Mapping) -> None:
+        self.mapping = mapping
+        self._options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
+        table, key = quote(mapping.source), quote(mapping.key.name)
+        self._names = list(dict.fromkeys(c.name for c in (mapping.key, *mapping.values, *self._options)))
+        self._values = [c.name for c in mapping.values]
+        columns = [quote(name) for name in self._names]
+        nulls = [quote(name) for name in mapping.unmapped]
+        # Qualified throughout: SQLite takes a bare "name" that no column has for a string literal.
+        selected = ", ".join(f"{table}.{quote(c.name)}" for c in (mapping.key, *mapping.values, *self._options))
+        key = f"{table}.{key}"
+        marks = ", ".join("?" * len(columns))
+        where = f" WHERE {key} = ?"
+        assignments = ", ".join(f"{name} = ?" for name in columns)
+        self._key = key
+        self._select = f"SELECT {selected} FROM {table}"  # noqa: S608 - identifiers are quoted
+        self.lookup = f"{self._select}{where}"
+        self.insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
+        self.insert_cleared = (
+            f"INSERT INTO {table} ({', '.join(columns + nulls)}) VALUES ({', '.join([marks, *['NULL'] * len(nulls)])})"  # noqa: S608
+        )
+        self.update = f"UPDATE {table} SET {assignments}{where}"  # noqa: S608
+        renewed = ", ".join(f"{quote(c.name)} = ?" for c in (mapping.cas, mapping.expiry) if c is not None)
+        self.renew = f"UPDATE {table} SET {renewed}{where}"  # noqa: S608
+        cleared = ", ".join([assignments, *[f"{name} = NULL" for name in nulls]])
+        self.update_cleared = f"UPDATE {table} SET {cleared}{where}"  # noqa: S608
+        self.remove = f"DELETE FROM {table}{where}"  # noqa: S608
+        self.clear = f"DELETE FROM {table}"  # noqa: S608
+        self.keys = f"SELECT {key} FROM {table}"  # noqa: S608
+        self.remove_exactly = f"DELETE FROM {table} WHERE {key} IS ?"  # noqa: S608
+        self.rowid = f"SELECT {table}.{ROWID} FROM {table}{where}"  # noqa: S608
+        self.present = f"SELECT 1 FROM {table}{where}"  # noqa: S608
+        self._along = f" FROM {table}{where}"
+        self.any_row = f"SELECT 1 FROM {table} LIMIT 1"  # noqa: S608
+        mapped = (mapping.key, *mapping.values, *self._options)
+        self._to_sql = [(columns.index(quote(c.name)), c.form.to_sql) for c in mapped if c.form is not None]
+        count = 1 + len(mapping.values)
+        self._from_sql = [
+            (at, c.form.from_sql)
+            for at, c in enumerate(mapped)
+            # The key, which the row is found by again, never reads as another number; options read digits anyway.
+            if c.form is not None
+            and not (at == 0 and c.form is READS_ZERO)
+            and not (at >= count and c.form is UNSIGNED)
+        ]
+
+    @cached_property
+    def order(self) -> KeyOrder:
+        """Return how the file compares keys."""
+        return KeyOrder(self.mapping.key.collation)
+
+    def along(self, columns: tuple[Column, ...]) -> str:
+        """Return the SELECT of further columns of the row that `lookup` found."""
+        names = ", ".join(f"{quote(self.mapping.source)}.{quote(column.name)}" for column in columns)
+        return f"SELECT {names}{self._along}"
+
+    def scan(self, signs: list[str], *, descending: bool = False) -> str:
+        """Return the SELECT of a range; `signs` are the comparisons of the key, one parameter each."""
+        where = " AND ".join(f"{self._key} {sign} ?" for sign in signs)
+        order = f"{self._key} DESC" if descending else self._key
+        return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT ?"
+
+    def overwrite(self, *, clear_unmapped: bool, by_rowid: bool = False) -> str:
+        """Return the UPDATE of a row that keeps its key; parameters: values, flags, cas, expiry, then key or rowid."""
+        table = quote(self.mapping.source)
+        names = [quote(c.name) for c in (*self.mapping.values, *self._options)]
+        nulls = [quote(name) for name in self.mapping.unmapped] if clear_unmapped else []
+        sets = ", ".join([f"{name} = ?" for name in names] + [f"{name} = NULL" for name in nulls])
+        where = f"{table}.{ROWID}" if by_rowid else self._key
+        return f"UPDATE {table} SET {sets} WHERE {where} = ?"  # noqa: S608 - identifiers are quoted
+
+    def upsert(self, *, clear_unmapped: bool) -> str:
+        """Return the INSERT of a row that overwrites one of an equal key, which stays; answers its key and rowid."""
+        table, key = quote(self.mapping.source), quote(self.mapping.key.name)
+        names = [quote(c.name) for c in (*self.mapping.values, *self._options)]
+        nulls = [quote(name) for name in self.mapping.unmapped] if clear_unmapped else []
+        sets = ", ".join(f"{name} = excluded.{name}" for name in names + nulls)
+        insert = self.insert_cleared if clear_unmapped else self.insert
+        return f"{insert} ON CONFLICT ({key}) DO UPDATE SET {sets} RETURNING {table}.{key}, {table}.{ROWID}"
+
+    def key(self, cell: Cell) -> Cell:
+        """Return a key as SQL has it: the parameter of every WHERE."""
+        form = self.mapping.key.form
+        return cell if form is None or cell is None else form.to_sql(cell)
+
+    def renewed(self, row: Row) -> list[Cell]:
+        """Return the parameters of `renew` in front of the key."""
+        cells = ((self.mapping.cas, row.cas), (self.mapping.expiry, row.expiry))
+        return [
+            number if column.form is None or number is None else column.form.to_sql(number)
+            for column, number in cells
+            if column is not None
+        ]
+
+    def row(self, cells: tuple[Cell, ...]) -> Row:
+        """Return the row that `lookup` found."""
+        if self._from_sql:
+            shown = list(cells)
+            for at, from_sql in self._from_sql:
+                if shown[at] is not None:
+                    shown[at] = from_sql(shown[at])
+            cells = tuple(shown)
+        return row_of(self.mapping, cells)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return what `lookup` selects."""
+        return (self.mapping.key, *self.mapping.values, *self._options)
+
+    @property
+    def reads_as_written(self) -> bool:
+        """Tell whether `row` shows every cell as it was written."""
+        return not self._from_sql
+
+    def stored(self, row: Row) -> dict[str, Cell]:
+        """Return the cells that a write of a row puts into the table, by the names of their columns."""
+        return dict(zip(self._names, self.parameters(row), strict=True))
+
+    def parameters(self, row: Row) -> list[Cell]:
+        """Return the parameters of `insert` and, in front of the key, of `update`."""
+        mapping = self.mapping
+        cells: dict[str, Cell] = {mapping.key.name: row.key}
+        cells.update(zip(self._values, row.values, strict=True))
+        for column, number in ((mapping.flags, row.flags), (mapping.cas, row.cas), (mapping.expiry, row.expiry)):
+            if column is not None:
+                cells.setdefault(column.name, number)
+        parameters = [cells[name] for name in self._names]
+        for at, to_sql in self._to_sql:
+            if parameters[at] is not None:
+                parameters[at] = to_sql(parameters[at])
+        return parameters

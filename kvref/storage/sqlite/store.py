@@ -1,0 +1,364 @@
+"""The embedded store: one SQLite file, one connection, one write transaction for all commands of an event-loop tick.
+
+The first write of a tick takes SQLite's write lock; `commit` and then `sync` make it durable, as `synchronous=FULL`
+does in one. While another process holds it a write raises BusyError, for the caller to try again; reads never wait.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from kvref.errors import KvrefError, StoreError
+from kvref.profiles import Profile
+from kvref.semantics import ports
+from kvref.semantics.mapping import Directory, Mapping, Naming
+from kvref.storage.config import catalog
+from kvref.storage.config.containers import check_again
+from kvref.storage.rows import PerMapping
+from kvref.storage.sqlite.counter import ReservedNumbers
+from kvref.storage.sqlite.errors import BusyError, StatementError, Trouble, translating
+from kvref.storage.sqlite.file import OPEN_WAIT, opened
+from kvref.storage.sqlite.row_cache import RowCache
+from kvref.storage.sqlite.rows import Rows
+from kvref.storage.sqlite.schema import SQLiteCatalog, create
+from kvref.storage.sqlite.statements import Statements
+from kvref.storage.sqlite.wal import Log, Watch
+
+_log = logging.getLogger("kvref.storage")
+
+
+class SQLiteStore:
+    """Answer operations from one SQLite file.
+
+    Args:
+        path: the file; created when missing, without configuration until `initialise`.
+        profile: decides what is read from the configuration and where cas numbers start.
+
+    Raises:
+        StoreError: the file cannot be opened or is no database.
+    """
+
+    def __init__(self, path: Path, profile: Profile) -> None:
+        self.path = path
+        self.profile = profile
+        self.problems: list[str] = []
+        self.cache = RowCache(0)
+        self.kept: catalog.Kept | None = None
+        self.when_committed: Callable[[float], None] | None = None  # told the seconds that `sync` took, in its thread
+        self._sql = PerMapping(Statements)
+        self._rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
+        self._rolls_back: bool | None = None  # see `can_roll_back`; None: not looked yet
+        self._mappings: WeakSet[Mapping] = WeakSet()
+        self._naming = Naming()
+        self._writing = False
+        self._failures = 0  # commits that failed
+        self._lost = ""  # why the open transaction was rolled back by SQLite itself
+        self._holds_writes = False  # the open transaction
+        self._batch_alone = False  # the open transaction holds nothing but the batch that is written
+        self._trouble = Trouble(path)
+        try:
+            self._connection = opened(self.path, self.profile)
+            self._log = Log(self._connection)
+            self.watch = Watch(path, self._connection)
+        except sqlite3.Error as error:
+            raise StoreError(f"store {path}: {error}") from error
+        self._catalog = SQLiteCatalog(self._connection, profile)
+        self._rows = Rows(self._connection, self._sql, self._catalog.referenced)
+
+    def initialise(self) -> bool:
+        """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        try:
+            self._connection.execute(f"PRAGMA busy_timeout = {OPEN_WAIT * 1000:.0f}")
+            created = create(self._connection, str(self.profile["store.default_collation"]))
+            self._connection.execute("PRAGMA busy_timeout = 0")
+        except sqlite3.Error as error:
+            raise StoreError(f"store {self.path}: {error}") from error
+        return created
+
+    def close(self) -> None:
+        """Commit what is open and close the file."""
+        if self._writing:
+            self.commit()
+            self.sync()
+        self._log.close()
+        self._connection.close()
+        self.watch.close()
+
+    def sync(self) -> None:
+        """Bring what is committed to the disk, which may take a while; any thread may. Raises StoreError."""
+        started = time.monotonic()
+        try:
+            self._log.sync()
+        except StoreError as error:
+            self._trouble.met(str(error))
+            raise
+        self._trouble.over()
+        if self.when_committed is not None:
+            self.when_committed(time.monotonic() - started)
+
+    def read_directory(self) -> Directory:
+        """Read the configuration; `problems` then says which rows cannot be used and why.
+
+        Raises:
+            ConfigError: nothing usable, see `catalog.read_directory`.
+        """
+        self._forget_tables()
+        directory, self.problems = catalog.read_directory(self._catalog, self.profile)
+        return self.adopt(directory)
+
+    def adopt(self, directory: Directory) -> Directory:
+        """Take over a configuration that was read."""
+        self._naming = directory.naming
+        self._mappings.add(directory.default)
+        return directory
+
+    def refresh(self) -> None:
+        """Notice what others did to the file: commits, DDL, or its loss. Asked once before the operations of a tick.
+
+        Mappings in force are brought up to date in place, see `check_again`.
+
+        Raises:
+            BusyError: not to be read just now.
+            StoreError: the file is gone or was replaced, or SQLite failed.
+        """
+        try:
+            now = self.watch.look()
+        except sqlite3.Error as error:
+            raise self.translated(error) from error
+        written, altered = self.watch.changes(now)
+        if written:
+            self.cache.clear()
+        if altered:
+            self._forget_tables()
+            for mapping in list(self._mappings):
+                check_again(mapping, self._catalog, self.profile)
+        self.watch.accept(now)
+
+    def _forget_tables(self) -> None:
+        self.cache.retire()
+        self._sql.clear()
+        self._rules.clear()
+        self._rolls_back = None
+
+    def cas_numbers(self) -> Iterator[int]:
+        """Return the counter of cas numbers: from 1 as the plugin has it, or from a block never used before."""
+        if self.profile["cas.start"] == "one":
+            return itertools.count(1)
+        return ReservedNumbers(self._connection, lambda: self._failures)
+
+    @translating
+    def execute(self, operation: ports.Operation) -> Any:
+        """Answer one operation; a write is made durable by the tick's commit.
+
+        Raises:
+            BusyError: the write lock is held by another process; nothing was changed.
+            StoreError: SQLite failed; the text is its cause.
+        """
+        if ports.takes_lock(operation):
+            self._begin()
+        match operation:
+            case ports.Lookup(mapping, key):
+                return self._rows.lookup(mapping, key)
+            case ports.Scan():
+                return self._rows.scan(operation)
+            case ports.Insert() | ports.Update() | ports.Remove() | ports.Clear():
+                return self._note(operation, self._write(operation))
+            case ports.ReadAlong():
+                return self._rows.along(operation)
+            case ports.LoadMapping():
+                return self._load(operation.name)
+            case ports.Recheck():
+                return None  # `refresh` has looked
+            case ports.Commit() | ports.RollBack():
+                raise TypeError(f"{operation!r} is for transactions, see transactions.py")
+
+    def _write(self, operation: ports.Insert | ports.Update | ports.Remove | ports.Clear) -> str | None:
+        alone = self._batch_alone or not self.holds_writes
+        self._holds_writes = True
+        try:
+            return self._rows.clear(operation) if isinstance(operation, ports.Clear) else self._rows.write(operation)
+        except sqlite3.IntegrityError as error:
+            if self._connection.in_transaction or not alone:
+                raise
+            # RAISE(ROLLBACK) or ON CONFLICT ROLLBACK ended the transaction, which held nothing that others wait for.
+            self._writing = False
+            self._failures += 1  # a block of cas numbers may have been reserved in it
+            self.cache.committed(lost=True)
+            return str(error)
+
+    def _note(
+        self, operation: ports.Insert | ports.Update | ports.Remove | ports.Clear, refusal: str | None
+    ) -> str | None:
+        # A refused statement of a table with rules may have done something all the same.
+        self.cache.wrote(operation, elsewhere=self.has_rules(operation.mapping))
+        return refusal
+
+    @translating
+    def ask(self, text: str, parameters: Sequence[ports.Cell]) -> sqlite3.Cursor:
+        """Run one of a mapping's `Statements`; raises as `execute`."""
+        self._holds_writes = True
+        return self._connection.execute(text, parameters)
+
+    @translating
+    def lookup(self, mapping: Mapping, key: ports.Cell, rows: Rows | None = None) -> ports.Row | None:
+        """Read one row; raises as `execute`.
+
+        Args:
+            mapping: of which table.
+            key: as the wire has it.
+            rows: a `snapshot`; None: with all that this tick has written.
+        """
+        return (rows or self._rows).lookup(mapping, key)
+
+    @translating
+    def scan(self, operation: ports.Scan, rows: Rows | None = None) -> list[ports.Row]:
+        """Read the rows of a range; `rows` as for `lookup`, raises as `execute`."""
+        return (rows or self._rows).scan(operation)
+
+    def statements(self, mapping: Mapping) -> Statements:
+        """Return the SQL of a mapping as its table is now, and how the file compares its keys."""
+        return self._sql(mapping)
+
+    @translating
+    def bind(self, operation: ports.Insert | ports.Update | ports.Remove) -> None:
+        """Refuse what SQLite cannot hold, before it is acknowledged; raises as `execute`."""
+        self._rows.bind(operation)
+
+    def has_rules(self, mapping: Mapping) -> bool:
+        """Tell whether a table can refuse a row for more than its key, or does something of its own with it."""
+        return self._rules(mapping)
+
+    def can_roll_back(self, mapping: Mapping) -> bool:
+        """Return whether a write of a table can end the whole transaction: RAISE(ROLLBACK), ON CONFLICT ROLLBACK."""
+        if self._rolls_back is None:
+            self._rolls_back = self._catalog.rolls_back()
+        return self._rolls_back and self.has_rules(mapping)
+
+    @property
+    def holds_writes(self) -> bool:
+        """Return whether the open transaction may hold a write that somebody waits for."""
+        return self._writing and self._holds_writes
+
+    @translating
+    def begin_batch(self) -> None:
+        """Begin a savepoint for the writes of one batch; raises as `execute`."""
+        self._begin()
+        self._connection.execute("SAVEPOINT batch")
+        self._batch_alone = not self.holds_writes
+
+    @translating
+    def end_batch(self, *, undone: bool) -> None:
+        """End the savepoint of `begin_batch`, where SQLite has not ended it with its transaction; raises as `execute`.
+
+        Args:
+            undone: nothing of it is written.
+        """
+        self._batch_alone = False
+        if self._connection.in_transaction:
+            if undone:
+                self._connection.execute("ROLLBACK TO batch")
+            self._connection.execute("RELEASE batch")
+
+    @translating
+    def begin_writing(self) -> None:
+        """Take the file's write lock for this tick; raises as `execute`."""
+        self._begin()
+
+    @translating
+    def run(self, statement: str) -> None:
+        """Run a statement that writes, or begins or ends what does; raises as `execute`."""
+        self._begin()
+        self._holds_writes = True
+        self._connection.execute(statement)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Tell whether the write transaction is still open: some errors of SQLite end it."""
+        return self._connection.in_transaction
+
+    @translating
+    def snapshot(self, kept: Rows | None) -> Rows:
+        """Return rows as they are committed now, and stay so until the connection's transaction ends.
+
+        Args:
+            kept: what an earlier call returned, in no transaction; None opens another connection.
+
+        Raises:
+            StoreError: SQLite failed.
+        """
+        rows = kept or Rows(opened(self.path, self.profile), self._sql, self._catalog.referenced)
+        rows.connection.execute("BEGIN")
+        rows.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # the first read fixes the moment
+        return rows
+
+    @property
+    def dirty(self) -> bool:
+        """Tell whether there are writes that no commit has made durable yet."""
+        return self._writing
+
+    def commit(self) -> None:
+        """Commit the writes since the last commit: others see them; durable they are after `sync`.
+
+        Raises:
+            StoreError: they are not, and are gone: whoever waits for them must be told.
+        """
+        if not self._writing:
+            return
+        self._writing = False
+        cause, self._lost = self._lost, ""
+        if not cause:
+            try:
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                cause = self._trouble.explained(error)
+                self._roll_back()
+        self.cache.committed(lost=bool(cause))
+        if cause:
+            self._failures += 1
+            raise StoreError(cause)
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            try:
+                self._connection.execute("ROLLBACK")
+            except sqlite3.Error:
+                _log.exception("store %s: cannot roll back", self.path)
+
+    def _begin(self) -> None:
+        if self._lost:
+            raise StoreError(self._lost)
+        if not self._writing:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._writing = True
+            self._holds_writes = False
+            if self.watch.data_version() != self.watch.known_data:
+                self.cache.clear()  # others have written since this tick looked
+
+    def _load(self, name: str) -> Mapping | None:
+        mapping, problem = catalog.find(self._catalog, self.profile, self._naming, name, self.kept)
+        if mapping is None:
+            _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
+        else:
+            self._mappings.add(mapping)
+        return mapping
+
+    def translated(self, error: sqlite3.Error) -> KvrefError:
+        """Return what an error of SQLite means to a command."""
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return BusyError(str(error))
+        text = self._trouble.explained(error)
+        if self._writing and not self._connection.in_transaction:
+            self._lost = text
+        code = getattr(error, "sqlite_errorcode", 0)
+        return StatementError(text) if code == sqlite3.SQLITE_ERROR else StoreError(text)

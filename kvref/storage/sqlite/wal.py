@@ -1,0 +1,138 @@
+"""The write-ahead log of SQLite: detect commits of other connections by a look at memory, and make own ones durable.
+
+Each commit, by whatever connection, writes the header of the wal-index before it returns (sqlite.org/walformat.html,
+2.1): where that is as it was, nobody has committed. Where it is not, `PRAGMA data_version` tells who.
+
+SQLite itself commits with `synchronous=NORMAL`, which orders log, file and checkpoints but does not wait for the disk.
+The server waits: `Log.sync` is the fdatasync that FULL would have run in the commit. It blocks and may run in a thread.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kvref.errors import StoreError
+from kvref.storage.sqlite.file import identity
+
+HEADER: Final = 48  # bytes; the second copy of it is the same
+
+
+class Seen(NamedTuple):
+    """How a file is: header of the wal-index, data_version, schema_version."""
+
+    header: bytes
+    data: int
+    schema: int
+
+
+class Watch:
+    """A look at the wal-index of a file, and at what commits of others changed.
+
+    Args:
+        path: of the file.
+        connection: to it, in WAL mode; stays open as long as this.
+
+    Raises:
+        StoreError: the wal-index cannot be read.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._connection = connection
+        self._identity = identity(path)
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # makes the wal-index
+        (_, _, name), *_ = connection.execute("PRAGMA database_list").fetchall()
+        # SQLite's locks are on this file, and a process that closes it anywhere loses them (POSIX): see `close`.
+        try:
+            self._file = os.open(f"{name}-shm", os.O_RDONLY)
+        except OSError as error:
+            raise StoreError(f"cannot read the wal-index {name}-shm: {error.strerror}") from error
+        self._index = mmap.mmap(self._file, HEADER, access=mmap.ACCESS_READ)
+        self._seen: Seen | None = None
+
+    def unchanged(self) -> bool:
+        """Tell whether nobody has committed since what `accept` took."""
+        return self._seen is not None and self._index[:HEADER] == self._seen.header
+
+    def look(self) -> Seen:
+        """Return how the file is now; raises sqlite3.Error, and StoreError where it is gone or another one."""
+        if identity(self._path) != self._identity:
+            raise StoreError(f"store {self._path} was deleted or replaced: restart the server")
+        if self._seen is not None and self.unchanged():
+            return self._seen
+        header = self._index[:HEADER]
+        data = self.data_version()
+        if self._seen is not None and data == self._seen.data:
+            return self._seen._replace(header=header)
+        (schema,) = self._connection.execute("PRAGMA schema_version").fetchone()
+        return Seen(header, data, schema)
+
+    def data_version(self) -> int:
+        """Return a number that every commit of another connection changes, and no other; raises sqlite3.Error."""
+        version: int
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        return version
+
+    def changes(self, now: Seen) -> tuple[bool, bool]:
+        """Tell whether others have committed, and whether tables are others, since what `accept` took."""
+        before = self._seen
+        return before is None or now.data != before.data, before is None or now.schema != before.schema
+
+    def accept(self, now: Seen) -> None:
+        """Take what `look` returned for known."""
+        self._seen = now
+
+    @property
+    def known_data(self) -> int | None:
+        """Return the `data_version` of what `accept` took."""
+        return None if self._seen is None else self._seen.data
+
+    def close(self) -> None:
+        """Close the file; only when no connection of this process to it is open."""
+        self._index.close()
+        os.close(self._file)
+
+
+class Log:
+    """The write-ahead log of an open file.
+
+    Args:
+        connection: in WAL mode, which keeps the log in place as long as it is open.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        (_, _, path), *_ = connection.execute("PRAGMA database_list").fetchall()
+        self._path = f"{path}-wal"
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # makes the log
+        self._file: int | None = None
+        # Now, since there may be no descriptor left when the first commit comes.
+        with suppress(OSError):  # a file that is only to be read may have none
+            self._file = self._opened()
+
+    def sync(self) -> None:
+        """Return once everything committed so far is on the disk.
+
+        Raises:
+            StoreError: it may not be.
+        """
+        try:
+            if self._file is None:
+                self._file = self._opened()
+            os.fdatasync(self._file)
+        except OSError as error:
+            unknown = "it is not known whether it was written"
+            raise StoreError(f"fdatasync of {self._path}: {error.strerror}: {unknown}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+
+    def _opened(self) -> int:
+        # SQLite holds no lock on this file, so that closing it lets none go (POSIX locks are a process's).
+        return os.open(self._path, os.O_RDWR)
