@@ -17,7 +17,7 @@ from kvref.storage.sqlite.pending import Transaction
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Transactions
 from kvref.wire.protocol import Parser, encode, parser
-from kvref.wire.replies import Closed, Reply, ServerError
+from kvref.wire.replies import Closed, Reply
 from kvref.wire.rules import wire_rules
 
 
@@ -81,11 +81,14 @@ class Desk:
         try:
             operation = next(steps)
             while True:
-                operation = steps.send(self._transactions.execute(transaction, operation))
+                try:
+                    answer = self._transactions.execute(transaction, operation)
+                except StoreError as error:
+                    operation = steps.throw(error)
+                else:
+                    operation = steps.send(answer)
         except StopIteration as stop:
             reply: Reply = stop.value
             return reply
-        except StoreError as error:
-            return ServerError(str(error))
         finally:
             self.store.commit()

@@ -12,6 +12,7 @@ from kvref.semantics.ports import Clear, Update
 from kvref.semantics.session import Session
 from kvref.server import connection, server
 from kvref.server.shortcut import Shortcut
+from kvref.storage.sqlite import rows as sqlite_rows
 from kvref.wire import commands, foreign, grammar, lines, protocol, replies, text
 
 
@@ -272,6 +273,30 @@ def counts_hits_twice() -> None:
         slot.__set__(self, 2 * count - slot.__get__(self) if count else 0)
 
     put(stats.Counters, "get_hits", property(slot.__get__, twice))
+
+
+@breaks("KV-STATS-020")
+def counts_no_large_items() -> None:
+    """store_too_large stays 0."""
+    put(stats, "_is_too_large", lambda command, reply: False)
+
+
+@breaks("KV-STATS-021")
+def counts_no_expired_rows() -> None:
+    """get_expired stays 0."""
+    put(Session, "finds_expired", Session.expired)
+
+
+@breaks("KV-STATS-022")
+def counts_a_full_page() -> None:
+    """curr_items is 1,000 for every table."""
+    put(sqlite_rows.Rows, "count", lambda self, mapping: 1000)
+
+
+@breaks("KV-STATS-023")
+def counts_no_stored_items() -> None:
+    """total_items stays 0."""
+    put(stats.Counters, "total_items", property(lambda self: 0, lambda self, number: None))
 
 
 @breaks("KV-RANGE-001")

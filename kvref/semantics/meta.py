@@ -269,7 +269,9 @@ def _find(
         row = None if cell is None else (yield Lookup(mapping, cell))
         if not session.batch.reads_alone:
             yield from count_read(session)
-    if row is None or session.expired(row, now):
+        if row is not None and session.finds_expired(row, now):
+            row = None
+    if row is None:
         return None
     return _Found((mapping.source, to_bytes(row.key)), entry_of(session, row, now), mapping, row)
 

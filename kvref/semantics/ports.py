@@ -96,6 +96,16 @@ class Scan:
 
 
 @dataclass(slots=True)
+class CountRows:
+    """Estimate how many committed rows a table has, outside the connection's transaction.
+
+    Answered with the number, or None if the store does not know it soon enough.
+    """
+
+    mapping: Mapping
+
+
+@dataclass(slots=True)
 class Insert:
     """Write a new row; answered with None, or the table's reason to refuse it."""
 
@@ -158,6 +168,7 @@ Operation = (
     | Lookup
     | ReadAlong
     | Scan
+    | CountRows
     | Insert
     | Update
     | Remove

@@ -71,7 +71,7 @@ class Rules:
     every_write_fixes_snapshot: bool
     first_write_fixes_snapshot: bool
     flush_commits_others: bool
-    counts_touches: bool
+    beyond_plugin: bool
     dumps_empty_classes: bool
     checks_every_cas: bool
     keeps_created_expiry: bool
@@ -148,7 +148,7 @@ def rules(profile: Profile) -> Rules:
         every_write_fixes_snapshot=profile["isolation.snapshot"] == "any-command",
         first_write_fixes_snapshot=profile["isolation.snapshot"] == "first-write-too",
         flush_commits_others=profile["flush.other_batches"] == "committed",
-        counts_touches=profile.flag("verbs.beyond_plugin"),
+        beyond_plugin=profile.flag("verbs.beyond_plugin"),
         dumps_empty_classes=profile["stats.cachedump"] == "empty",
         checks_every_cas=profile["binary.cas_checked_by"] == "every-write",
         keeps_created_expiry=profile["binary.created_expiry"] == "kept",

@@ -188,13 +188,18 @@ class Session:
         return mapping
 
     @property
+    def in_force(self) -> Mapping | None:
+        """Return the mapping in force, None where the next command that needs one has to read `containers` for it."""
+        if self._bound is None:
+            return self.default
+        return self._bound if self._generation == self.shared.directory.generation else None
+
+    @property
     def plain_mapping(self) -> Mapping | None:
         """Return the mapping in force, None where it takes more than a look to tell, or a word may mean more."""
         if not self._started or self.stuck:
             return None
-        if self._bound is None:
-            return self.default
-        return self._bound if self._generation == self.shared.directory.generation else None
+        return self.in_force
 
     def resolve(self, word: bytes, *, switches: bool) -> Generator[Operation, Any, tuple[Mapping, bytes] | Status]:
         """Find the mapping and the key a word names, switching where the verb does.
@@ -256,7 +261,7 @@ class Session:
         cell = self.looked_up(mapping, key) if key else None
         yield from self.batch.write()
         row: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
-        if row is not None and self.rules.hides_expired and self.expired(row, now):
+        if row is not None and self.rules.hides_expired and self.finds_expired(row, now):
             row = None
         return row, mapping
 
@@ -302,6 +307,12 @@ class Session:
     def expired(self, row: Row, now: int) -> bool:
         """Return whether a row is expired, see `Rules.is_over`."""
         return self.rules.is_over(row.expiry, now)
+
+    def finds_expired(self, row: Row, now: int) -> bool:
+        """Return whether a row that a command has looked up is expired, and count that in `get_expired`."""
+        expired = self.expired(row, now)
+        self.shared.counters.get_expired += expired
+        return expired
 
     def is_another(self, cas: int | None, asked: int) -> bool:
         """Tell whether what was found is not what a binary request is about.

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Final
 
 from kvref.semantics.prefixes import Prefixes
-from kvref.semantics.vbuckets import VBuckets
 from kvref.wire import commands as c
-from kvref.wire.lines import BAD_FORMAT
+from kvref.wire.lines import BAD_FORMAT, TOO_LARGE
 from kvref.wire.numbers import unsigned
-from kvref.wire.replies import ClientError, Line, Number, Reply, ServerError, StatRows, Status
+from kvref.wire.replies import ClientError, Fault, Line, Number, Reply, ServerError, StatRows, Status
 
 
 @dataclass(slots=True)
@@ -35,6 +33,9 @@ class Counters:
     cas_badval: int = 0
     touch_hits: int = 0
     touch_misses: int = 0
+    get_expired: int = 0
+    store_too_large: int = 0
+    total_items: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
     total_connections: int = 0
@@ -70,6 +71,7 @@ class Counters:
             reply: its answer.
             missing_counted: incr and decr of a missing key count as hits.
         """
+        self.store_too_large += _is_too_large(command, reply)
         if isinstance(command, c.Store):
             self.prefixes.stored(command.word)
         elif isinstance(command, c.Delete):
@@ -109,6 +111,17 @@ class Counters:
         self.prefixes.clear()
 
 
+def _is_too_large(command: c.Command, reply: Reply) -> bool:
+    """Return whether memcached counts a refusal in store_too_large: it does so in the text protocol only."""
+    if command.frame is not None:
+        return False
+    if isinstance(command, c.Refused):
+        return command.line == TOO_LARGE
+    # An append whose joined value is too large is no item that was too large to be stored.
+    stores = isinstance(command, c.Store) and command.verb not in ("append", "prepend")
+    return stores and isinstance(reply, ServerError) and reply.fault is Fault.TOO_LARGE
+
+
 COUNTED: Final = tuple(counter.name for counter in fields(Counters) if counter.name != "prefixes")
 
 
@@ -124,7 +137,8 @@ NEWER: Final = {
     "daemon_connections": ["max_connections"],
     "total_connections": ["rejected_connections"],
     "cmd_flush": ["cmd_touch"],
-    "cas_badval": ["touch_hits", "touch_misses"],
+    "get_misses": ["get_expired", "get_flushed"],
+    "cas_badval": ["touch_hits", "touch_misses", "store_too_large"],
     "rejected_conns": ["foreign_protocol_conns"],
 }
 # Where memcached has it, which shows it too only where idle_timeout is set.
@@ -142,76 +156,51 @@ SETTINGS: Final = (
 ).split()
 
 
-# Sub-commands whose answer never changes over a table (verb-056..058, 069, 070): the beginning of the word decides.
-FIXED: Final[dict[bytes, list[tuple[str, str]]]] = {
-    b"items": [],
-    b"sizes": [],
-    b"slabs": [("active_slabs", "0"), ("total_malloced", "0")],
-    b"scrub": [("scrubber:status", "stopped")],
-}
-
-
-def report(
-    words: list[bytes],
-    counters: Counters,
-    process: Callable[[], dict[str, str]],
-    *,
-    engine_first: bool,
-    touches: bool,
-    empty_classes: bool,
-    vbuckets: VBuckets,
-) -> Reply:
-    """Answer `stats` and its sub-commands.
+def general(own: dict[str, str], counters: Counters, *, newer: bool) -> StatRows:
+    """Return the rows of `stats aggregate`.
 
     Args:
-        words: what followed `stats`.
-        counters: this server's counters; `reset` sets them to 0.
-        process: gives the server's own values by row name.
-        engine_first: the order of the binary protocol (stat-001).
-        touches: touch is counted.
-        empty_classes: `cachedump` shows classes without items, as memcached 1.6 does, not a lack of memory.
-        vbuckets: their states.
+        own: the server's own values by row name.
+        counters: of this server.
+        newer: with those that memcached 1.6 has and the plugin never had.
     """
-    match words:
-        case []:
-            own = process()
-            general = _general(own, touches=touches)
-            return _rows(ENGINE + general if engine_first else general + ENGINE, counters, own)
-        case [b"aggregate", *_]:
-            own = process()
-            return _rows(_general(own, touches=touches), counters, own)
-        case [b"settings", *_]:
-            own = process()
-            if EVICTS in own:
-                own["evictions"] = own[EVICTS]
-            return _rows([name for name in SETTINGS if name in own], counters, own)
-        case [b"reset", *_]:
-            counters.reset()
-            return Status.RESET
-        case [b"detail", (b"on" | b"off") as word, *_]:
-            counters.prefixes.counting = word == b"on"
-            return Status.OK
-        case [b"detail", b"dump", *_]:
-            return Line(b"\r\n".join([*counters.prefixes.lines(), b"END"]))
-        case [b"detail", *_]:
-            return ClientError("usage: stats detail on|off|dump")
-        case [b"cachedump", *limits]:
-            return _cachedump(limits, empty=empty_classes)
-        case [word, *_] if word.startswith(b"vbucket"):
-            return StatRows(vbuckets.rows())
-        case _:
-            return next((StatRows(rows) for name, rows in FIXED.items() if words[0].startswith(name)), Status.ERROR)
+    return _rows(_general(own, newer=newer), counters, own)
 
 
-def _general(own: dict[str, str], *, touches: bool) -> list[str]:
-    behind = NEWER if touches else {}
+def general_and_engine(own: dict[str, str], counters: Counters, *, newer: bool, engine_first: bool) -> StatRows:
+    """Return the rows of `stats`.
+
+    Args:
+        own, counters, newer: as of `general`.
+        engine_first: the order of the binary protocol (stat-001).
+    """
+    names, engine = _general(own, newer=newer), ENGINE
+    if newer and "curr_items" not in own:
+        engine = [name for name in ENGINE if name != "curr_items"]  # 0 would be taken for an empty table
+    return _rows(engine + names if engine_first else names + engine, counters, own)
+
+
+def settings(own: dict[str, str], counters: Counters) -> StatRows:
+    """Return the rows of `stats settings`; arguments as of `general`."""
+    if EVICTS in own:
+        own["evictions"] = own[EVICTS]
+    return _rows([name for name in SETTINGS if name in own], counters, own)
+
+
+def _general(own: dict[str, str], *, newer: bool) -> list[str]:
+    behind = NEWER if newer else {}
     if int(own.get("idle_timeout", 0)):
         behind = behind | IDLE
     return [each for name in GENERAL for each in (name, *behind.get(name, ()))]
 
 
-def _cachedump(limits: list[bytes], *, empty: bool) -> Reply:
-    """Answer `stats cachedump SLAB LIMIT`: nothing is cached, so that only its numbers are read (count-012)."""
+def cachedump(limits: list[bytes], *, empty: bool) -> Reply:
+    """Answer `stats cachedump SLAB LIMIT`: nothing is cached, so that only its numbers are read (count-012).
+
+    Args:
+        limits: the words behind `cachedump`.
+        empty: it shows classes without items, as memcached 1.6 does, not a lack of memory.
+    """
     if len(limits) < 2:
         return Line(BAD_LINE)
     slab, limit = unsigned(limits[0]), unsigned(limits[1])

@@ -74,7 +74,7 @@ def write(
     if not begun:
         yield from session.batch.write()
     found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
-    over = found is not None and session.rules.hides_expired and session.expired(found, now)
+    over = found is not None and session.rules.hides_expired and _expired(session, command, found, now)
     refusal = _condition(session, command, None if over else found)
     if refusal is not None:
         if command.verb == "add":
@@ -94,7 +94,15 @@ def write(
         if not session.rules.renames_key:
             row.key = found.key
         cause = yield Update(mapping, found.key, row, session.rules.clears_unmapped)
-    return Status.STORED if cause is None else refused_by_table(session, cause)
+    if cause is not None:
+        return refused_by_table(session, cause)
+    session.shared.counters.total_items += 1
+    return Status.STORED
+
+
+def _expired(session: Session, command: c.Store, found: Row, now: int) -> bool:
+    # A set replaces whatever it finds, often without a look at it.
+    return session.expired(found, now) if command.verb == "set" else session.finds_expired(found, now)
 
 
 def _key(session: Session, mapping: Mapping, command: c.Store, key: bytes) -> Cell:

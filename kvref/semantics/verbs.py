@@ -10,7 +10,7 @@ from kvref.semantics.access import UNLIMITED
 from kvref.semantics.policies import Policy
 from kvref.semantics.ports import LockWaitError, RollBack, Steps, TransactionLostError
 from kvref.semantics.session import LOCK_WAIT, Session, UnfitError, conflict
-from kvref.semantics.stats import report
+from kvref.semantics.statistics import stats
 from kvref.semantics.through import Verb, through
 from kvref.semantics.values import RefusedError
 from kvref.wire import commands as c
@@ -28,6 +28,7 @@ _VERBS: Final[dict[type, Verb]] = {
     c.FlushAll: change.flush_all,
     c.Bind: change.bind,
     c.Refused: change.refused,
+    c.Stats: stats,
     **meta.VERBS,
 }
 
@@ -143,18 +144,6 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
             return r.Status.OK
         case c.MetaNoop():
             return r.Status.NOOP
-        case c.Stats():
-            shared, binary = session.shared, command.frame is not None
-            touches = session.rules.counts_touches
-            return report(
-                command.words,
-                shared.counters,
-                shared.process,
-                engine_first=binary,
-                touches=touches,
-                empty_classes=session.rules.dumps_empty_classes,
-                vbuckets=shared.vbuckets,
-            )
         case c.VBucket():
             return session.shared.vbuckets.answer(command)
         case c.Quit() | c.Foreign():

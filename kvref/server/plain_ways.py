@@ -100,6 +100,7 @@ class PlainWrite(Plain):
     def answer(self, reason: str | None) -> None:
         """Reply, and count it; reason: why it is lost, or that its outcome is not known."""
         self.ways.counters.cmd_set += 1
+        self.ways.counters.total_items += reason is None
         self.done(self.data, STORED if reason is None else ServerError(reason))
 
     def stop(self, error: Exception) -> None:
@@ -207,7 +208,7 @@ class PlainWays:
 
     def shown(self, word: bytes, row: Row | None) -> bytes:
         """Return the reply to a get."""
-        if row is None or self._session.expired(row, int(time.time())):
+        if row is None or self._session.finds_expired(row, int(time.time())):
             return END
         item = self._session.item(word, row)
         return shown(word, item.flags, item.data) + END
@@ -235,6 +236,7 @@ def answer_reads(
         counters.cmd_get += 1
         if reply == END:
             counters.get_misses += 1
+            counters.get_expired += cells is not None
         else:
             counters.get_hits += 1
         each.done(each.data, reply)

@@ -30,6 +30,7 @@ from kvref.semantics.ports import (
 )
 from kvref.semantics.session import Session
 from kvref.server.carried import Command, Transaction
+from kvref.server.counts import Counts
 from kvref.server.deleted import without_deleted
 from kvref.server.own_link import OwnLink
 from kvref.server.plain_ways import PlainWays
@@ -76,6 +77,7 @@ class PooledDriver:
         self._running: set[asyncio.Task[None]] = set()
         self._looked = self._loop.time()
         self._looking: asyncio.Task[None] | None = None
+        self._counts = Counts(self._pool)
         self._checker = OwnLink(store, isolation, self._pool)
         if not isolation.row_locks:
             _log.warning("innodb_api_disable_rowlock=1 has no effect here: the database makes every write wait")
@@ -108,7 +110,8 @@ class PooledDriver:
         except StopIteration as stop:
             reply: Reply = stop.value
             return reply
-        self._go_on(Command(transaction, begin, done, steps, operation), stale=since > PAUSE)
+        stale = since > PAUSE and not isinstance(operation, ports.CountRows)
+        self._go_on(Command(transaction, begin, done, steps, operation), stale=stale)
         return None
 
     def look(self) -> bool:
@@ -258,6 +261,8 @@ class PooledDriver:
         match operation:
             case Commit() | RollBack():
                 return await transaction.finish(self._pool, operation)
+            case ports.CountRows():
+                return await self._counts.of(operation, self._start)
             case ports.LoadMapping() | ports.Recheck() if transaction.open:
                 # Not from the transaction's snapshot, and no table that is only looked at stays locked against DDL.
                 async with self._pool.outside() as outside:

@@ -17,6 +17,7 @@ from kvref.profiles import Profile
 from kvref.semantics.batch import Limits
 from kvref.semantics.cache import Cache
 from kvref.semantics.mapping import Directory
+from kvref.semantics.policies import Policy
 from kvref.semantics.rules import rules
 from kvref.semantics.session import Shared
 from kvref.semantics.stats import EVICTS
@@ -322,10 +323,17 @@ class Server:
             "item_size_max": str(self.settings["item_size_max"]),
             "tcp_backlog": str(BACKLOG),
             **self._limit_rows(),
-            **(self._newer_rows() if self.shared.rules.counts_touches else {}),
-            **self.shared.cache.rows(),
+            **(self._newer_rows() if self.shared.rules.beyond_plugin else {}),
+            **self._cache_rows(),
             **self.scope.rows(),
         }
+
+    def _cache_rows(self) -> dict[str, str]:
+        """Return the rows of `stats` about the memory cache; where tables have the items too, these are counted."""
+        rows = self.shared.cache.rows()
+        if self.shared.rules.beyond_plugin and self.shared.directory.policies.set is not Policy.CACHE:
+            del rows["curr_items"], rows["total_items"]
+        return rows
 
     def _newer_rows(self) -> dict[str, str]:
         """Return the rows of `stats settings` that memcached 1.6 has and monitoring reads."""

@@ -138,4 +138,5 @@ class Shortcut:
         if not self._rows.write(word, int(flags), data):
             return None
         self._counters.cmd_set += 1
+        self._counters.total_items += 1
         return STORED

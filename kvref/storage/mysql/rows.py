@@ -9,11 +9,12 @@ from weakref import WeakKeyDictionary
 import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import ER
-from pymysql.cursors import Cursor
+from pymysql.cursors import Cursor, DictCursor
 
 from kvref.semantics import ports
 from kvref.semantics.mapping import Mapping
 from kvref.storage.config.containers import Container
+from kvref.storage.estimates import EXACT
 from kvref.storage.mysql import result_set
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import NO_TRUNCATE, REFUSED, AgainError, DuplicateError
@@ -24,7 +25,16 @@ from kvref.storage.mysql.statements import FOR_UPDATE, SHARED, Statements
 from kvref.storage.rows import REFERENCED, from_sql
 
 DUPLICATE: Final = f"{ER.DUP_ENTRY} "
-RowOperation = ports.Lookup | ports.ReadAlong | ports.Scan | ports.Insert | ports.Update | ports.Remove | ports.Clear
+RowOperation = (
+    ports.Lookup
+    | ports.ReadAlong
+    | ports.Scan
+    | ports.CountRows
+    | ports.Insert
+    | ports.Update
+    | ports.Remove
+    | ports.Clear
+)
 IGNORED: Final = "the table ignored the write (a trigger took it back)"
 
 
@@ -73,6 +83,8 @@ class Rows:
                 return self._write(sql.remove(key))
             case ports.Clear():
                 return self._clear(operation)
+            case ports.CountRows():
+                return self._count(sql)
             case ports.ReadAlong(_, key, columns):
                 rows = self._say(sql.along(key, columns))
                 return from_sql(columns, rows[0]) if rows else ()
@@ -192,6 +204,15 @@ class Rows:
             if error.args and error.args[0] in REFUSED:
                 return cause(error)
             raise
+
+    def _count(self, sql: Statements) -> int:
+        """Return about how many rows a table has, exactly up to EXACT; beyond that as the optimizer estimates it."""
+        ((found,),) = self._say(sql.count)
+        if found <= EXACT:
+            return int(found)
+        with self._connection.cursor(DictCursor) as cursor:
+            cursor.execute(sql.explain)
+            return max(int(found), *(int(row["rows"] or 0) for row in cursor.fetchall()))
 
     def _clear(self, operation: ports.Clear) -> str | None:
         mapping, sql = operation.mapping, self._database.statements(operation.mapping)

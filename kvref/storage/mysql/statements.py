@@ -13,6 +13,7 @@ from pymysql.constants import ER
 from kvref.semantics.mapping import Column, Kind, Mapping
 from kvref.semantics.ports import Cell, Row
 from kvref.storage.config.containers import Container
+from kvref.storage.estimates import EXACT
 from kvref.storage.mysql.schema import quote
 from kvref.storage.rows import from_sql, row_of
 
@@ -57,6 +58,8 @@ class Statements:
         self.select = f"SELECT {self._names(self.columns)} FROM {self.indexed}"  # noqa: S608 - identifiers are quoted
         self.clear = f"DELETE FROM {mapping.source}"  # noqa: S608
         self.beside = f"SELECT * FROM {mapping.source} LIMIT 0"  # noqa: S608
+        self.count = f"SELECT COUNT(*) FROM (SELECT 1 FROM {mapping.source} LIMIT {EXACT + 1}) AS some"  # noqa: S608
+        self.explain = f"EXPLAIN SELECT 1 FROM {mapping.source}"  # noqa: S608
         self.truncate = f"TRUNCATE TABLE {mapping.source}"
         self.keys = f"SELECT {self._names((mapping.key,))} FROM {mapping.source}"  # noqa: S608
 

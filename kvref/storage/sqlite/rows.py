@@ -11,6 +11,7 @@ from kvref.semantics.mapping import Mapping
 from kvref.semantics.ports import Row
 from kvref.semantics.values import to_bytes
 from kvref.storage.rows import REFERENCED, PerMapping, from_sql
+from kvref.storage.sqlite.estimate import estimate
 from kvref.storage.sqlite.statements import Statements
 
 IGNORED: Final = "the table ignored the write (a trigger or ON CONFLICT IGNORE)"
@@ -49,6 +50,10 @@ class Rows:
         asked = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
         parameters = [*(sql.key(cell) for _, cell in bounds), operation.limit]
         return [sql.row(cells) for cells in self.connection.execute(asked, parameters)]
+
+    def count(self, mapping: Mapping) -> int:
+        """Return about how many rows a table has."""
+        return estimate(self.connection, self._sql(mapping))
 
     def along(self, operation: ports.ReadAlong) -> tuple[ports.Cell, ...]:
         """Read further columns of a row."""

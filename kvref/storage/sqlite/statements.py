@@ -55,6 +55,12 @@ class Statements:
         self.rowid = f"SELECT {table}.{ROWID} FROM {table}{where}"  # noqa: S608
         self.present = f"SELECT 1 FROM {table}{where}"  # noqa: S608
         self._along = f" FROM {table}{where}"
+        self.count = f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} LIMIT ?)"  # noqa: S608
+        self.numbered = ROWID not in {name.lower() for name in mapping.columns}  # else a column has that name
+        number = f"{table}.{ROWID}"
+        # Each by itself is found at an end of the table; MIN and MAX in one SELECT read all of it.
+        self.ends = f"SELECT (SELECT MIN({number}) FROM {table}), (SELECT MAX({number}) FROM {table})"  # noqa: S608
+        self.window = f"SELECT COUNT(*) FROM {table} WHERE {number} >= ? AND {number} < ?"  # noqa: S608
         self.any_row = f"SELECT 1 FROM {table} LIMIT 1"  # noqa: S608
         mapped = (mapping.key, *mapping.values, *self._options)
         self._to_sql = [(columns.index(quote(c.name)), c.form.to_sql) for c in mapped if c.form is not None]

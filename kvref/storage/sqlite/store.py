@@ -174,6 +174,8 @@ class SQLiteStore:
                 return self._rows.scan(operation)
             case ports.Insert() | ports.Update() | ports.Remove() | ports.Clear():
                 return self._note(operation, self._write(operation))
+            case ports.CountRows(mapping):
+                return self._rows.count(mapping)
             case ports.ReadAlong():
                 return self._rows.along(operation)
             case ports.LoadMapping():
