@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from kvref import profiles
 from kvref.addresses import Address
+from kvref.engine.dispatch import execute
+from kvref.engine.session import Session
 from kvref.errors import KvrefError
-from kvref.semantics.session import Session
-from kvref.semantics.verbs import execute
+from kvref.protocol.codec import encode, parser
 from kvref.server.access.listener import Listener
 from kvref.server.connection import Connection
 from kvref.server.drivers import driver_for
@@ -21,7 +22,6 @@ from kvref.server.settings import parse
 from kvref.storage.sqlite.pending import Transaction
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Transactions
-from kvref.wire.protocol import encode, parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

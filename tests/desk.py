@@ -6,19 +6,19 @@ import sqlite3
 from pathlib import Path
 
 from kvref import collations, profiles
+from kvref.engine.cache.memory import Cache
+from kvref.engine.dispatch import execute
+from kvref.engine.rules import rules
+from kvref.engine.session import Session, Shared
+from kvref.engine.stats import Counters
 from kvref.errors import StoreError
-from kvref.semantics.cache import Cache
-from kvref.semantics.rules import rules
-from kvref.semantics.session import Session, Shared
-from kvref.semantics.stats import Counters
-from kvref.semantics.verbs import execute
+from kvref.protocol.codec import Parser, encode, parser
+from kvref.protocol.replies import Closed, Reply
+from kvref.protocol.rules import wire_rules
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.pending import Transaction
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Transactions
-from kvref.wire.protocol import Parser, encode, parser
-from kvref.wire.replies import Closed, Reply
-from kvref.wire.rules import wire_rules
 
 
 class Desk:

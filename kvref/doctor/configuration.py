@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref.doctor import features
+from kvref.engine.cache.policies import Policies, Policy
+from kvref.engine.mapping import MAX_OPTION
 from kvref.errors import ConfigError
-from kvref.semantics.mapping import MAX_OPTION
-from kvref.semantics.policies import Policies, Policy
 from kvref.storage.config.cache_policies import KINDS
 from kvref.storage.config.catalog import BUILT_IN
 

@@ -30,8 +30,8 @@ from kvref_conformance.sql.session import connect
 from kvref_conformance.sql.translate import Translator, Untranslatable
 
 if TYPE_CHECKING:
+    from kvref.engine.mapping import Naming
     from kvref.profiles import Profile
-    from kvref.semantics.mapping import Naming
     from kvref.storage.config.cache_policies import PolicyCell
     from kvref.storage.config.containers import Container, Table
     from kvref.storage.config.details import TableDetails

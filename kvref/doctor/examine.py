@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from kvref import profiles
 from kvref.doctor import configuration, features
 from kvref.doctor.subject import Subject
+from kvref.engine.cache.policies import Policies
+from kvref.engine.mapping import default_name
 from kvref.errors import ConfigError, RowError
-from kvref.semantics.mapping import default_name
-from kvref.semantics.policies import Policies
 from kvref.storage.config.cache_policies import read_policies
 from kvref.storage.config.catalog import read_options
 from kvref.storage.config.containers import check, table_name
@@ -18,8 +18,8 @@ from kvref.storage.config.containers import check, table_name
 if TYPE_CHECKING:
     from kvref.doctor.features import Finding
     from kvref.doctor.source import Source
+    from kvref.engine.mapping import Mapping
     from kvref.profiles import Profile
-    from kvref.semantics.mapping import Mapping
     from kvref.storage.config.containers import Container
 
 USABLE: Final = "usable"

@@ -7,7 +7,7 @@ from typing import Final
 
 from kvref import collations
 from kvref.doctor.subject import INTEGERS, Subject
-from kvref.semantics.mapping import Kind
+from kvref.engine.mapping import Kind
 
 LONGEST_KEY: Final = 250  # bytes
 UNICODE: Final = ("utf8mb4", "utf8mb3", "utf8")

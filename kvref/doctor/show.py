@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kvref.doctor.examine import Report, RowReport
     from kvref.doctor.features import Citation, Finding
-    from kvref.semantics.mapping import Column
+    from kvref.engine.mapping import Column
 
 _STATES: Final = {USABLE: "bold green", UNUSABLE: "bold red"}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kvref.storage.config.details import ColumnDetails
 
 if TYPE_CHECKING:
-    from kvref.semantics.mapping import Column, Mapping
+    from kvref.engine.mapping import Column, Mapping
     from kvref.storage.config.containers import Container, Table
     from kvref.storage.config.details import TableDetails
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from kvref.doctor.key_features import UNICODE, Predicate
 from kvref.doctor.subject import INTEGERS, TEXTS, Subject
-from kvref.semantics.mapping import Column, Kind
+from kvref.engine.mapping import Column, Kind
 from kvref.storage.config.details import ColumnDetails
 
 _WIDE: Final = frozenset({"BIGINT"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvref.mutants.mutant import Steps, breaks, put, put_fact
-from kvref.semantics.batch import Batch
-from kvref.semantics.ports import Commit
+from kvref.engine.batch import Batch
+from kvref.engine.operations import Commit
+from kvref.mutants.mutant import OperationGen, breaks, put, put_fact
 from kvref.server.connection import Connection
 from kvref.server.driver import TickDriver
 from kvref.storage.isolation import Isolation
@@ -73,7 +73,7 @@ def passes_a_wait_for_a_miss() -> None:
 def takes_one_write_more() -> None:
     """A batch is full one write too late."""
 
-    def full(self: Any) -> Steps:
+    def full(self: Any) -> OperationGen:
         late = self.reads >= self._limits.reads or self.writes > self._limits.writes
         return (yield from self.commit()) if late else None
 
@@ -84,7 +84,7 @@ def takes_one_write_more() -> None:
 def counts_no_reads() -> None:
     """Reads fill no batch and commit nothing."""
 
-    def read(self: Any) -> Steps:
+    def read(self: Any) -> OperationGen:
         return None
         yield
 
@@ -95,7 +95,7 @@ def counts_no_reads() -> None:
 def begins_no_new_count() -> None:
     """After a full batch the count goes on: every later write is committed at once."""
 
-    def commit(self: Any) -> Steps:
+    def commit(self: Any) -> OperationGen:
         return (yield Commit())
 
     put(Batch, "commit", commit)
@@ -105,7 +105,7 @@ def begins_no_new_count() -> None:
 def switches_without_a_commit() -> None:
     """Another mapping leaves the batch open."""
 
-    def switched(self: Any) -> Steps:
+    def switched(self: Any) -> OperationGen:
         return None
         yield
 

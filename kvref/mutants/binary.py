@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from kvref.mutants.mutant import breaks, put, put_fact
-from kvref.wire import binary, opcodes
-from kvref.wire import replies as r
+from kvref.protocol import binary, opcodes
+from kvref.protocol import replies as r
 
 
 @breaks("KV-BINFRAME-014")

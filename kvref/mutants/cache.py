@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kvref.engine.cache.memory import Cache
+from kvref.engine.cache.policies import Policies, Policy
 from kvref.mutants.mutant import breaks, put, put_fact
-from kvref.semantics.cache import Cache
-from kvref.semantics.policies import Policies, Policy
 
 
 @breaks("KV-POLICY-021")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kvref.mutants.mutant import Steps, breaks, put, put_fact
-from kvref.semantics import arithmetic, change, ranges, retrieve, stats, store, verbs
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Clear, Update
-from kvref.semantics.session import Session
+from kvref.engine import dispatch, stats
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Clear, Update
+from kvref.engine.session import Session
+from kvref.engine.verbs import arithmetic, delete, ranges, retrieve, store
+from kvref.mutants.mutant import OperationGen, breaks, put, put_fact
+from kvref.protocol import codec, commands, foreign, grammar, lines, replies, text
 from kvref.server import connection, server
 from kvref.server.shortcut import Shortcut
 from kvref.storage.sqlite import rows as sqlite_rows
-from kvref.wire import commands, foreign, grammar, lines, protocol, replies, text
 
 
 @breaks("KV-CORE-011")
@@ -32,13 +33,13 @@ def stores_whatever_the_cas_number() -> None:
 def flushes_every_table() -> None:
     """`flush_all` empties all mapped tables."""
 
-    def flush(session: Session, command: commands.FlushAll, now: int) -> Steps:
+    def flush(session: Session, command: commands.FlushAll, now: int) -> OperationGen:
         tables: dict[str, Mapping] = {each.source: each for each in session.shared.directory.known.values()}
         for each in tables.values():
             yield Clear(each, session.rules.flush_on_reference)
-        return (yield from change.flush_all(session, command, now))
+        return (yield from delete.flush_all(session, command, now))
 
-    verbs._VERBS[commands.FlushAll] = flush
+    dispatch._VERBS[commands.FlushAll] = flush
 
 
 @breaks("KV-CORE-028")
@@ -159,12 +160,12 @@ def counts_below_zero() -> None:
 @breaks("KV-MGET-003")
 def answers_a_repeated_key_once() -> None:
     """A key asked for twice in one get is answered once."""
-    get = verbs._VERBS[commands.Get]
+    get = dispatch._VERBS[commands.Get]
 
-    def once(session: Session, command: commands.Get, now: int) -> Steps:
+    def once(session: Session, command: commands.Get, now: int) -> OperationGen:
         return (yield from get(session, replace(command, words=list(dict.fromkeys(command.words))), now))
 
-    verbs._VERBS[commands.Get] = once
+    dispatch._VERBS[commands.Get] = once
     plain = Shortcut._get
     put(Shortcut, "_get", lambda self, words: plain(self, b" ".join(dict.fromkeys(words.split(b" ")))))
 
@@ -188,7 +189,7 @@ def retrieve_key(row: Any) -> bytes:
 @breaks("KV-CONN-001")
 def answers_silent_commands() -> None:
     """noreply is not heard."""
-    encode = protocol.encode
+    encode = codec.encode
     put(
         connection,
         "encode",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kvref.engine.mapping import Mapping
+from kvref.engine.session import Session
 from kvref.mutants.mutant import breaks, put
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.session import Session
 from kvref.storage.sqlite.row_cache import RowCache
 
 

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kvref.mutants.mutant import Steps, breaks, put
-from kvref.semantics import change, rules, verbs
-from kvref.semantics.mapping import Directory
-from kvref.semantics.session import Session
+from kvref.engine import dispatch, rules
+from kvref.engine.mapping import Directory
+from kvref.engine.session import Session
+from kvref.engine.verbs import delete
+from kvref.mutants.mutant import OperationGen, breaks, put
+from kvref.protocol import commands, replies
 from kvref.server import server
-from kvref.wire import commands, replies
 
 
-def _unbinding(verb: Callable[..., Steps], when: Callable[[Any], bool]) -> Callable[..., Steps]:
-    def run(session: Session, command: Any, now: int) -> Steps:
+def _unbinding(verb: Callable[..., OperationGen], when: Callable[[Any], bool]) -> Callable[..., OperationGen]:
+    def run(session: Session, command: Any, now: int) -> OperationGen:
         before = session._bound
         try:
             return (yield from verb(session, command, now))
@@ -30,7 +31,7 @@ def _unbinding(verb: Callable[..., Steps], when: Callable[[Any], bool]) -> Calla
 def forgets_the_switch() -> None:
     """`@@mapping.key` reaches its table, and the connection is back where it was afterwards."""
     for kind in (commands.Get, commands.Store):
-        verbs._VERBS[kind] = _unbinding(verbs._VERBS[kind], lambda command: True)
+        dispatch._VERBS[kind] = _unbinding(dispatch._VERBS[kind], lambda command: True)
 
 
 @breaks("KV-MAP-028")
@@ -49,16 +50,16 @@ def shares_the_binding() -> None:
 @breaks("KV-MAP-001")
 def echoes_the_bare_key() -> None:
     """VALUE bears the key without its prefix."""
-    get = verbs._VERBS[commands.Get]
+    get = dispatch._VERBS[commands.Get]
 
-    def bare(session: Session, command: commands.Get, now: int) -> Steps:
+    def bare(session: Session, command: commands.Get, now: int) -> OperationGen:
         reply = yield from get(session, command, now)
         for item in reply.items if isinstance(reply, replies.Items) else ():
             target = session.split(item.word)
             item.word = target.key if target and target.key else item.word
         return reply
 
-    verbs._VERBS[commands.Get] = bare
+    dispatch._VERBS[commands.Get] = bare
 
 
 @breaks("KV-MAP-010")
@@ -66,7 +67,7 @@ def takes_unknown_for_default() -> None:
     """A mapping that does not exist is the default one."""
     switch = Session.switch
 
-    def lenient(self: Session, name: bytes) -> Steps:
+    def lenient(self: Session, name: bytes) -> OperationGen:
         mapping = yield from switch(self, name)
         if mapping is None:
             mapping = self._bound = self.shared.directory.default
@@ -92,13 +93,13 @@ def ignores_a_changed_delimiter() -> None:
 def unbinds_at_a_failed_bind() -> None:
     """`bind` of an unknown name leads back to the default mapping."""
 
-    def bind(session: Session, command: commands.Bind, now: int) -> Steps:
-        reply = yield from change.bind(session, command, now)
+    def bind(session: Session, command: commands.Bind, now: int) -> OperationGen:
+        reply = yield from delete.bind(session, command, now)
         if reply is replies.Status.NOT_FOUND:
             session._bound = None
         return reply
 
-    verbs._VERBS[commands.Bind] = bind
+    dispatch._VERBS[commands.Bind] = bind
 
 
 @breaks("KV-MGET-008")
@@ -113,7 +114,7 @@ def takes_default_for_an_alias() -> None:
     """`default` names the default mapping although no row is called so."""
     switch = Session.switch
 
-    def alias(self: Session, name: bytes) -> Steps:
+    def alias(self: Session, name: bytes) -> OperationGen:
         if name != b"default":
             return (yield from switch(self, name))
         self._bound = self.shared.directory.default
@@ -126,7 +127,7 @@ def takes_default_for_an_alias() -> None:
 def forgets_the_switch_of_a_silent_store() -> None:
     """A storage verb on `@@mapping.key` with noreply does not switch: no literal case asks, the machine finds it."""
     kind = commands.Store
-    verbs._VERBS[kind] = _unbinding(verbs._VERBS[kind], lambda command: command.noreply)
+    dispatch._VERBS[kind] = _unbinding(dispatch._VERBS[kind], lambda command: command.noreply)
 
 
 @breaks("KV-LIFE-003")

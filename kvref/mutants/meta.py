@@ -6,13 +6,14 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from kvref.mutants.mutant import Steps, breaks, put, put_fact
-from kvref.semantics import marks, meta, touch, verbs
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Row
-from kvref.semantics.session import Session
-from kvref.wire import commands
-from kvref.wire import meta as grammar
+from kvref.engine import dispatch, marks
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Row
+from kvref.engine.session import Session
+from kvref.engine.verbs import meta, touch
+from kvref.mutants.mutant import OperationGen, breaks, put, put_fact
+from kvref.protocol import commands
+from kvref.protocol import meta as grammar
 
 
 @breaks("KV-TOUCH-001")
@@ -66,8 +67,8 @@ def keeps_marks_over_a_write() -> None:
 @breaks("KV-MD-008")
 def deletes_what_it_should_mark() -> None:
     """The flag I of md is passed over."""
-    delete = verbs._VERBS[commands.MetaDelete]
-    verbs._VERBS[commands.MetaDelete] = lambda session, command, now: delete(
+    delete = dispatch._VERBS[commands.MetaDelete]
+    dispatch._VERBS[commands.MetaDelete] = lambda session, command, now: delete(
         session, replace(command, stale=False), now
     )
 
@@ -76,7 +77,7 @@ def deletes_what_it_should_mark() -> None:
 def marks_under_the_old_number() -> None:
     """A stale item keeps its cas number."""
 
-    def kept(_session: Session, found: Any, _now: int) -> Steps:
+    def kept(_session: Session, found: Any, _now: int) -> OperationGen:
         yield from ()
         return found.entry
 
@@ -86,13 +87,13 @@ def marks_under_the_old_number() -> None:
 @breaks("KV-MS-010")
 def stores_whatever_c_says() -> None:
     """The flag C of ms is passed over."""
-    store = verbs._VERBS[commands.MetaSet]
+    store = dispatch._VERBS[commands.MetaSet]
 
-    def any_number(session: Session, command: commands.MetaSet, now: int) -> Steps:
+    def any_number(session: Session, command: commands.MetaSet, now: int) -> OperationGen:
         command.verb = command.verb.replace("cas", "set")
         return store(session, command, now)
 
-    verbs._VERBS[commands.MetaSet] = any_number
+    dispatch._VERBS[commands.MetaSet] = any_number
 
 
 @breaks("KV-META-011")
@@ -104,8 +105,8 @@ def takes_base64_for_the_key() -> None:
 @breaks("KV-MA-004")
 def always_makes_numbers() -> None:
     """ma of a missing key stores a first number without N too."""
-    count = verbs._VERBS[commands.MetaArithmetic]
-    verbs._VERBS[commands.MetaArithmetic] = lambda session, command, now: count(
+    count = dispatch._VERBS[commands.MetaArithmetic]
+    dispatch._VERBS[commands.MetaArithmetic] = lambda session, command, now: count(
         session, replace(command, initial=command.initial or 0), now
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from kvref import profiles
 
-Steps = Generator[Any, Any, Any]
+OperationGen = Generator[Any, Any, Any]
 Patch = Callable[[], None]
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from kvref.engine import session, values
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Row
+from kvref.engine.verbs import store
 from kvref.mutants.mutant import breaks, put, put_fact
-from kvref.semantics import session, store, values
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Row
 from kvref.storage.config import containers
 from kvref.storage.sqlite import statements as sqlite_statements
 from kvref.storage.sqlite.fast_path import PlainRows

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from kvref.semantics.ports import Cell, Commit, Lookup, Operation, RollBack, Steps
+from kvref.engine.operations import Cell, Commit, Lookup, Operation, OperationGen, RollBack
+from kvref.protocol.replies import Reply
 from kvref.server.pool import Pool
 from kvref.storage.mysql.connection import Link
 from kvref.storage.mysql.errors import CycleError, LostError
 from kvref.storage.mysql.row_identity import Spelling
-from kvref.wire.replies import Reply
 
 
 @dataclass(slots=True, eq=False)
@@ -79,9 +79,9 @@ class Command:
     """
 
     transaction: Transaction
-    begin: Callable[[], Steps]
+    begin: Callable[[], OperationGen]
     done: Callable[[Reply], None]
-    steps: Steps
+    steps: OperationGen
     operation: Operation
     spelling: Spelling = 0
     place: Hashable = None

@@ -15,10 +15,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
-from kvref.semantics import ports
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.session import Session
-from kvref.semantics.shortcut import ordinary_mapping
+from kvref.engine import operations
+from kvref.engine.fast_path import ordinary_mapping
+from kvref.engine.mapping import Mapping
+from kvref.engine.session import Session
+from kvref.protocol.replies import Reply, ServerError
+from kvref.protocol.rules import WireRules
 from kvref.server.carried import Command
 from kvref.server.gathered import Gathered
 from kvref.server.own_link import OwnLink
@@ -33,12 +35,10 @@ from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
-from kvref.wire.replies import Reply, ServerError
-from kvref.wire.rules import WireRules
 
 _log = logging.getLogger("kvref.server")
 
-Found = tuple[dict[Spelling, ports.Row], bool]
+Found = tuple[dict[Spelling, operations.Row], bool]
 Of = Mapping | PlainTable  # what the commands of one group are about
 
 LINKS: Final = 2  # one reads, one writes
@@ -80,7 +80,7 @@ class CoalescingDriver(PooledDriver):
 
     def _go_on(self, command: Command, *, stale: bool) -> None:
         operation = command.operation
-        if stale or not isinstance(operation, ports.Lookup) or not self._goes_together(command, operation):
+        if stale or not isinstance(operation, operations.Lookup) or not self._goes_together(command, operation):
             super()._go_on(command, stale=stale)
         elif operation.for_update:
             self._writes.add(self.store.alike(operation.mapping), command)
@@ -123,7 +123,7 @@ class CoalescingDriver(PooledDriver):
         """Return the table of a mapping."""
         return self.store.plain(self.store.alike(mapping))
 
-    def spelling(self, mapping: Mapping, key: ports.Cell) -> Spelling | None:
+    def spelling(self, mapping: Mapping, key: operations.Cell) -> Spelling | None:
         """Return what tells a key from others; None where only the server knows."""
         places = self.store.places(mapping)
         return places.spelled(key) if places.known else None
@@ -156,7 +156,7 @@ class CoalescingDriver(PooledDriver):
     def _is_avoided(self, mapping: Mapping) -> bool:
         return self._avoided.get(mapping.source, 0) > self._loop.time()
 
-    def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
+    def _goes_together(self, command: Command, lookup: operations.Lookup) -> bool:
         """Tell whether a look-up may travel with others, and note what tells its row from theirs."""
         rules = self._isolation
         if rules.level and not lookup.for_update and (rules.reads_lock or rules.shows_deletes):
@@ -247,7 +247,7 @@ class CoalescingDriver(PooledDriver):
             commands: each waits for a look-up.
             error: of the link.
         """
-        if isinstance(error, ports.LockWaitError):
+        if isinstance(error, operations.LockWaitError):
             self._avoided[mapping.source] = self._loop.time() + AVOIDED
         if isinstance(error, HangError):
             self.hang(commands, error)
@@ -285,7 +285,7 @@ class CoalescingDriver(PooledDriver):
         """Give a command the reason why there is no answer, and go on as `advance` does."""
         self._resume(command, partial(command.steps.throw, error))
 
-    def _resume(self, command: Command, resume: Callable[[], ports.Operation]) -> None:
+    def _resume(self, command: Command, resume: Callable[[], operations.Operation]) -> None:
         try:
             command.operation = resume()
             while self._does_nothing(command.transaction, command.operation):

@@ -9,7 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, cast
 
-from kvref.semantics.verbs import execute
+from kvref.engine.dispatch import execute
+from kvref.protocol import commands as c
+from kvref.protocol.codec import encode, parser
+from kvref.protocol.replies import Closed, Reply, ServerError
 from kvref.server.access.gate import Gate
 from kvref.server.access.listener import Listener
 from kvref.server.connection_state import ConnectionState
@@ -17,9 +20,6 @@ from kvref.server.host import Host
 from kvref.server.outbox import Outbox
 from kvref.server.own_commit import OwnCommit
 from kvref.server.shortcut import Shortcut
-from kvref.wire import commands as c
-from kvref.wire.protocol import encode, parser
-from kvref.wire.replies import Closed, Reply, ServerError
 
 _log = logging.getLogger("kvref.server")
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kvref.semantics.session import Session
+from kvref.engine.session import Session
+from kvref.protocol.codec import Parser
+from kvref.protocol.text import TextParser
 from kvref.server.access.gate import Gate
-from kvref.wire.protocol import Parser
-from kvref.wire.text import TextParser
 
 if TYPE_CHECKING:
+    from kvref.protocol import commands as c
     from kvref.server.access.listener import Listener
     from kvref.server.host import Host
     from kvref.server.outbox import Outbox
     from kvref.server.own_commit import OwnCommit
     from kvref.server.plain_ways import PlainWays
     from kvref.server.shortcut import Shortcut
-    from kvref.wire import commands as c
 
 
 class ConnectionState:

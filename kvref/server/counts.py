@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from kvref.engine.operations import CountRows, LockWaitError
 from kvref.errors import KvrefError
-from kvref.semantics.ports import CountRows, LockWaitError
 from kvref.server.pool import Pool
 
 _log = logging.getLogger("kvref.server")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Lookup, Row, Scan
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Lookup, Row, Scan
 from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import Link

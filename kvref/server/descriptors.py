@@ -7,7 +7,7 @@ import logging
 import resource
 from typing import Final
 
-from kvref.seldom import Seldom
+from kvref.log_throttle import LogThrottle
 
 _log = logging.getLogger("kvref.server")
 
@@ -18,7 +18,7 @@ class Descriptors:
     """Where the descriptors of new connections stand beside the limit of the process."""
 
     def __init__(self) -> None:
-        self._seldom = Seldom(TELL_EVERY)
+        self._throttle = LogThrottle(TELL_EVERY)
 
     def taken(self, transport: asyncio.BaseTransport, connections: int) -> None:
         """Take note of a new connection.
@@ -37,5 +37,5 @@ class Descriptors:
 
     def none_left(self) -> None:
         """Tell that further connections are turned away."""
-        if self._seldom.left_out() is not None:
+        if self._throttle.suppressed() is not None:
             _log.error("connections are closed at once: this process has no descriptor left: raise `ulimit -n`")

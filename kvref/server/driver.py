@@ -13,19 +13,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kvref.errors import StoreError
-from kvref.semantics.mapping import Directory
-from kvref.semantics.ports import (
+from kvref.engine.fast_path import ordinary_mapping
+from kvref.engine.mapping import Directory
+from kvref.engine.operations import (
     Commit,
     LockWaitError,
     Operation,
+    OperationGen,
     RollBack,
-    Steps,
     TransactionLostError,
     takes_lock,
 )
-from kvref.semantics.session import Session
-from kvref.semantics.shortcut import ordinary_mapping
+from kvref.engine.session import Session
+from kvref.errors import StoreError
+from kvref.protocol.replies import Reply, ServerError
+from kvref.protocol.rules import WireRules
 from kvref.server.group_commit import GroupCommit
 from kvref.server.shortcut import Shortcut
 from kvref.storage.isolation import Isolation
@@ -34,8 +36,6 @@ from kvref.storage.sqlite.pending import LockedError, Transaction
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Transactions
-from kvref.wire.replies import Reply, ServerError
-from kvref.wire.rules import WireRules
 
 _log = logging.getLogger("kvref.server")
 
@@ -48,7 +48,7 @@ class _Command:
     """A command on its way: whose, where it stands, whom to tell, and until when (loop time) it may wait."""
 
     transaction: Transaction
-    steps: Steps
+    steps: OperationGen
     done: Callable[[Reply], None]
     operation: Operation | None = None
     deadline: float | None = None
@@ -91,7 +91,9 @@ class TickDriver:
         """Return the transaction of a new connection."""
         return Transaction()
 
-    def run(self, transaction: Transaction, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
+    def run(
+        self, transaction: Transaction, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
+    ) -> Reply | None:
         """Run a command's steps.
 
         Args:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kvref.semantics.mapping import Directory
-from kvref.semantics.ports import Steps
-from kvref.semantics.session import Session
+from kvref.engine.mapping import Directory
+from kvref.engine.operations import OperationGen
+from kvref.engine.session import Session
+from kvref.protocol.replies import Reply
+from kvref.protocol.rules import WireRules
 from kvref.server.driver import TickDriver
 from kvref.server.shortcut import Shortcut
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.store import SQLiteStore
-from kvref.wire.replies import Reply
-from kvref.wire.rules import WireRules
 
 if TYPE_CHECKING:
     from kvref.server.plain_ways import PlainWays
@@ -30,7 +30,7 @@ class Driver(Protocol):
     def begin(self) -> Any:
         """Return the transaction of a new connection: the driver's own, one at a time."""
 
-    def run(self, transaction: Any, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
+    def run(self, transaction: Any, begin: Callable[[], OperationGen], done: Callable[[Reply], None]) -> Reply | None:
         """Run a command; None where `done` is called later with the reply."""
 
     def look(self) -> bool:

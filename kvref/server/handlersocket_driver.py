@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from kvref.semantics import ports
-from kvref.semantics.mapping import Mapping
+from kvref.engine import operations
+from kvref.engine.mapping import Mapping
 from kvref.server.carried import Command
 from kvref.server.coalescing_driver import CoalescingDriver, Found
 from kvref.server.plain_ways import PlainGet
@@ -43,7 +43,7 @@ class HandlerSocketDriver(CoalescingDriver):
 
     async def _look_up(self, mapping: Mapping, asked: dict[Spelling, Command | PlainGet]) -> Found:
         look_up = partial(self._handler.look_up, uncommitted=self._isolation.reads_uncommitted)
-        found: dict[Spelling, ports.Row] | None = await self._reader.call(look_up, mapping, list(asked))
+        found: dict[Spelling, operations.Row] | None = await self._reader.call(look_up, mapping, list(asked))
         self._let_go_soon()
         return await super()._look_up(mapping, asked) if found is None else (found, True)
 

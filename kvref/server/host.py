@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from asyncio import Transport
 
-    from kvref.semantics.session import Shared
+    from kvref.engine.session import Shared
+    from kvref.protocol.rules import WireRules
     from kvref.server.access.attempts import Attempts
     from kvref.server.access.foreign import ForeignProtocols
     from kvref.server.connection import Connection
     from kvref.server.drivers import Driver
     from kvref.server.operations.tally import ProcessTally
     from kvref.server.turns import Turns
-    from kvref.wire.rules import WireRules
 
 
 class Host(Protocol):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from kvref.semantics.session import Shared
+    from kvref.engine.session import Shared
 
 _log = logging.getLogger("kvref.server")
 

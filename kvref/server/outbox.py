@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from kvref.protocol import commands as c
+from kvref.protocol.codec import encode
+from kvref.protocol.replies import ServerError
 from kvref.server.drivers import Driver
-from kvref.wire import commands as c
-from kvref.wire.protocol import encode
-from kvref.wire.replies import ServerError
 
 
 class Outbox:

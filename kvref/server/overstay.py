@@ -16,12 +16,12 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kvref.wire.protocol import encode
-from kvref.wire.replies import ClientError
+from kvref.protocol.codec import encode
+from kvref.protocol.replies import ClientError
 
 if TYPE_CHECKING:
-    from kvref.semantics.stats import Counters
-    from kvref.wire.commands import Command
+    from kvref.engine.stats import Counters
+    from kvref.protocol.commands import Command
 
 _log = logging.getLogger("kvref.server")
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from kvref.semantics.session import Session
+from kvref.engine.session import Session
+from kvref.protocol.replies import Reply, ServerError
 from kvref.server.host import Host
-from kvref.wire.replies import Reply, ServerError
 
 _log = logging.getLogger("kvref.server")
 

@@ -9,19 +9,19 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from kvref.semantics.ports import Cell, Row
-from kvref.semantics.session import Session
-from kvref.semantics.values import RefusedError
+from kvref.engine.operations import Cell, Row
+from kvref.engine.session import Session
+from kvref.engine.values import RefusedError
+from kvref.protocol.fast_path import END, GET, SET, STORED, longest_value, shown
+from kvref.protocol.replies import ServerError
 from kvref.storage.fast_path import LARGEST_VALUE
 from kvref.storage.mysql.fast_path import PlainSet, PlainTable
-from kvref.wire.plain import END, GET, SET, STORED, longest_value, shown
-from kvref.wire.replies import ServerError
 
 if TYPE_CHECKING:
-    from kvref.semantics.mapping import Mapping
+    from kvref.engine.mapping import Mapping
+    from kvref.protocol.rules import WireRules
     from kvref.storage.mysql.result_set import Cells
     from kvref.storage.mysql.row_identity import Spelling
-    from kvref.wire.rules import WireRules
 
 # Takes what asked and the reply; None: it has to go the long way.
 Done = Callable[[bytes, bytes | ServerError | None], None]

@@ -15,20 +15,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from kvref.errors import StoreError
-from kvref.semantics import ports
-from kvref.semantics.mapping import Directory
-from kvref.semantics.ports import (
+from kvref.engine import operations
+from kvref.engine.mapping import Directory
+from kvref.engine.operations import (
     Commit,
     DeadlockError,
     FixSnapshot,
     LockWaitError,
     Operation,
+    OperationGen,
     RollBack,
-    Steps,
     TransactionLostError,
 )
-from kvref.semantics.session import Session
+from kvref.engine.session import Session
+from kvref.errors import StoreError
+from kvref.protocol.replies import Reply, ServerError
+from kvref.protocol.rules import WireRules
 from kvref.server.carried import Command, Transaction
 from kvref.server.counts import Counts
 from kvref.server.deleted import without_deleted
@@ -38,8 +40,6 @@ from kvref.server.pool import Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.errors import AgainError, CycleError, LostError
 from kvref.storage.mysql.store import MySQLStore
-from kvref.wire.replies import Reply, ServerError
-from kvref.wire.rules import WireRules
 
 _log = logging.getLogger("kvref.server")
 
@@ -88,7 +88,9 @@ class PooledDriver:
         self._transactions.add(transaction)
         return transaction
 
-    def run(self, transaction: Transaction, begin: Callable[[], Steps], done: Callable[[Reply], None]) -> Reply | None:
+    def run(
+        self, transaction: Transaction, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
+    ) -> Reply | None:
         """Run a command's steps.
 
         Args:
@@ -110,7 +112,7 @@ class PooledDriver:
         except StopIteration as stop:
             reply: Reply = stop.value
             return reply
-        stale = since > PAUSE and not isinstance(operation, ports.CountRows)
+        stale = since > PAUSE and not isinstance(operation, operations.CountRows)
         self._go_on(Command(transaction, begin, done, steps, operation), stale=stale)
         return None
 
@@ -186,7 +188,12 @@ class PooledDriver:
         command.done(reply)
 
     async def _reply(
-        self, transaction: Transaction, begin: Callable[[], Steps], steps: Steps, operation: Operation, stale: bool
+        self,
+        transaction: Transaction,
+        begin: Callable[[], OperationGen],
+        steps: OperationGen,
+        operation: Operation,
+        stale: bool,
     ) -> Reply:
         others = TRIES - 1  # more tries after what is no deadlock
         for left in reversed(range(DEADLOCK_TRIES)):
@@ -221,7 +228,13 @@ class PooledDriver:
         return None
 
     async def _all(
-        self, transaction: Transaction, steps: Steps, operation: Operation, failure: Exception | None, *, last: bool
+        self,
+        transaction: Transaction,
+        steps: OperationGen,
+        operation: Operation,
+        failure: Exception | None,
+        *,
+        last: bool,
     ) -> Reply:
         try:
             while True:
@@ -261,23 +274,23 @@ class PooledDriver:
         match operation:
             case Commit() | RollBack():
                 return await transaction.finish(self._pool, operation)
-            case ports.CountRows():
+            case operations.CountRows():
                 return await self._counts.of(operation, self._start)
-            case ports.LoadMapping() | ports.Recheck() if transaction.open:
+            case operations.LoadMapping() | operations.Recheck() if transaction.open:
                 # Not from the transaction's snapshot, and no table that is only looked at stays locked against DDL.
                 async with self._pool.outside() as outside:
                     answer = await self._pool.in_thread(outside.execute, operation)
             case _:
                 link = transaction.link = transaction.link or await self._pool.take()
                 answer = await self._pool.in_thread(link.execute, operation)
-                if ports.takes_lock(operation) and not isinstance(operation, ports.Lookup) and answer is None:
+                if operations.takes_lock(operation) and not isinstance(operation, operations.Lookup) and answer is None:
                     transaction.written = True
-                if self._isolation.shows_deletes and isinstance(operation, ports.Lookup | ports.Scan):
+                if self._isolation.shows_deletes and isinstance(operation, operations.Lookup | operations.Scan):
                     answer = await without_deleted(self._pool, self._isolation, link, operation, answer)
         self.store.heed(operation, answer)
         return answer
 
-    async def _refused(self, transaction: Transaction, steps: Steps, reason: str) -> None:
+    async def _refused(self, transaction: Transaction, steps: OperationGen, reason: str) -> None:
         """Let a command whose commit was refused begin another batch, before it begins anew."""
         await transaction.release(self._pool)
         with suppress(StopIteration):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from kvref.semantics.marks import Marks
-from kvref.semantics.stats import Counters
-from kvref.semantics.vbuckets import VBuckets
+from kvref.engine.marks import Marks
+from kvref.engine.stats import Counters
+from kvref.engine.vbuckets import VBuckets
 from kvref.server.operations.tally import ProcessTally, Tally
 from kvref.storage.sqlite.store import SQLiteStore
 

@@ -12,15 +12,16 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
+from kvref.engine.batch import Limits
+from kvref.engine.cache.memory import Cache
+from kvref.engine.cache.policies import Policy
+from kvref.engine.mapping import Directory
+from kvref.engine.rules import rules
+from kvref.engine.session import Shared
+from kvref.engine.stats import EVICTS
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
-from kvref.semantics.batch import Limits
-from kvref.semantics.cache import Cache
-from kvref.semantics.mapping import Directory
-from kvref.semantics.policies import Policy
-from kvref.semantics.rules import rules
-from kvref.semantics.session import Shared
-from kvref.semantics.stats import EVICTS
+from kvref.protocol.rules import WireRules, wire_rules
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.configured import refuse_shared_cache, unknown_mappings
 from kvref.server.access.foreign import ForeignProtocols
@@ -41,7 +42,6 @@ from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.turns import Turns
 from kvref.storage.isolation import isolation
 from kvref.storage.sqlite.store import SQLiteStore
-from kvref.wire.rules import WireRules, wire_rules
 
 if TYPE_CHECKING:
     from kvref.storage.mysql.store import MySQLStore

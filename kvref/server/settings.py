@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kvref.engine.session import MAX_REPLY
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.semantics.session import MAX_REPLY
+from kvref.protocol.rules import MAX_KEY, MAX_LINE
 from kvref.server.config_file import read_file
-from kvref.wire.rules import MAX_KEY, MAX_LINE
 
 _log = logging.getLogger("kvref.server")
 

@@ -1,7 +1,7 @@
 """Plain gets and sets over SQLite without the long way: `get WORD …` and `set WORD FLAGS 0 LENGTH` of ordinary rows.
 
 Whatever is not plain is left to the parser, the verbs and the driver, which answer everything; here is nothing that
-they would answer otherwise. What must hold of server and connection stands in `semantics/shortcut.py` and the driver,
+they would answer otherwise. What must hold of server and connection stands in `engine/fast_path.py` and the driver,
 what of a table and its rows in `sqlite/fast_path.py`.
 """
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from kvref.engine.session import Session
 from kvref.errors import KvrefError
-from kvref.semantics.session import Session
+from kvref.protocol.fast_path import END, SET, STORED, WORD, longest_value
+from kvref.protocol.rules import WireRules
 from kvref.storage.sqlite.fast_path import PlainRows
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
-from kvref.wire.plain import END, SET, STORED, WORD, longest_value
-from kvref.wire.rules import WireRules
 
 ANSWER_BYTES: Final = 256 << 10  # for one get
 TURN: Final = 64 << 10  # bytes of replies; what is left of the input waits for the connection's next turn

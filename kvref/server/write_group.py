@@ -11,14 +11,14 @@ import logging
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref.semantics import ports
-from kvref.semantics.mapping import Mapping
+from kvref.engine import operations as ports
+from kvref.engine.mapping import Mapping
+from kvref.protocol.replies import Reply
 from kvref.server.carried import Command
 from kvref.server.own_link import OwnLink
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import Link
 from kvref.storage.mysql.errors import AgainError, HangError
-from kvref.wire.replies import Reply
 
 if TYPE_CHECKING:
     from kvref.server.coalescing_driver import CoalescingDriver

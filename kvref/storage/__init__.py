@@ -1,4 +1,4 @@
-"""Where rows live: each store answers the operations of `kvref.semantics.ports` and reads the configuration schema.
+"""Where rows live: each store answers the operations of `kvref.engine.operations` and reads the configuration schema.
 
 `stores.py` opens the store of a DSN. `config` turns rows of the configuration schema into mappings, for any store:
 `config/catalog.py` reads the schema, `config/containers.py` checks its rows, `config/details.py` is what else a table

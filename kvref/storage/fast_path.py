@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kvref.semantics.mapping import Column, Kind, Mapping
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.protocol.fast_path import LARGEST_FLAGS
 from kvref.storage.config.codecs import LARGEST_INTEGER, UNSIGNED
-from kvref.wire.plain import LARGEST_FLAGS
 
 LARGEST_VALUE: Final = 64 << 10  # longer ones cost so much that the way makes no difference
 

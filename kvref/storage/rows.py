@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-from kvref.semantics.mapping import Column, Mapping
-from kvref.semantics.ports import Cell, Row
-from kvref.semantics.values import to_number
+from kvref.engine.mapping import Column, Mapping
+from kvref.engine.operations import Cell, Row
+from kvref.engine.values import to_number
 
 REFERENCED: Final = "other tables refer to it"
 MOST_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time

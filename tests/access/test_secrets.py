@@ -11,13 +11,13 @@ from kvref import profiles
 from kvref.addresses import Address
 from kvref.cli.listener_options import MOST, listeners
 from kvref.client.greeting import greeting
+from kvref.engine.stats import Counters
 from kvref.errors import ConfigError
-from kvref.semantics.stats import Counters
+from kvref.protocol.rules import wire_rules
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.gate import Gate
 from kvref.server.access.listener import Listener
 from kvref.storage.mysql.login import PASSWORD, parse
-from kvref.wire.rules import wire_rules
 
 
 def test_nothing_shows_a_password(

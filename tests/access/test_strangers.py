@@ -13,11 +13,11 @@ from access.talk import ENDED, answers, frame, held
 from serving import serving
 
 from kvref import profiles
-from kvref.semantics.stats import Counters
+from kvref.engine.stats import Counters
+from kvref.protocol.rules import wire_rules
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.gate import MOST, Gate
 from kvref.server.access.users import Users
-from kvref.wire.rules import wire_rules
 
 USER = b"set x 0 0 12\r\nalice secret\r\n"
 LIST = frame(0x20)

@@ -12,7 +12,7 @@ import atheris
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-with atheris.instrument_imports(include=["kvref.wire"]):
+with atheris.instrument_imports(include=["kvref.protocol"]):
     from fuzz.parsers import check
 
 

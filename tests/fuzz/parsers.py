@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from kvref import profiles
-from kvref.wire import commands as c
-from kvref.wire.protocol import parser
-from kvref.wire.rules import WireRules, wire_rules
+from kvref.protocol import commands as c
+from kvref.protocol.codec import parser
+from kvref.protocol.rules import WireRules, wire_rules
 
 LIMIT: Final = 4096  # of a value, and of a line: what passes them is short
 PROFILES: Final = ("kvref", "mysql-8.0", "mysql-5.6")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fuzz import messages, parsers
 from fuzz.record import FULL, record
 from fuzz.replies import BinaryReplies, TextReplies
-from kvref.wire.text import TextParser
+from kvref.protocol.text import TextParser
 
 CORPUS = Path(__file__).parent / "corpus"
 SECONDS = 600 if FULL else 5

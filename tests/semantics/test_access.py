@@ -7,9 +7,9 @@ from typing import get_args
 
 import pytest
 
-from kvref.semantics.access import NO_DETAIL, NO_FLUSH, ONE_MAPPING, READ_ONLY, UNLIMITED, Access
-from kvref.wire import commands as c
-from kvref.wire.replies import ClientError
+from kvref.engine.access import NO_DETAIL, NO_FLUSH, ONE_MAPPING, READ_ONLY, UNLIMITED, Access
+from kvref.protocol import commands as c
+from kvref.protocol.replies import ClientError
 
 READING = Access(read_only=True)
 LIMITED = Access(("aaa",))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvref.semantics.cache import HEADER, Cache, Entry
-from kvref.semantics.pending import Pending
+from kvref.engine.cache.memory import HEADER, Cache, Entry, Pending
 
 NOW = 1_700_000_000
 KEY = ("t", b"k")

@@ -8,8 +8,8 @@ import pytest
 from desk import Desk
 
 from kvref import profiles
-from kvref.semantics.keys import Switch, split_word
-from kvref.semantics.rules import rules
+from kvref.engine.keys import Switch, split_word
+from kvref.engine.rules import rules
 
 Make = Callable[..., Desk]
 THREE = (

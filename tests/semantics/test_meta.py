@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from desk import Desk
 
-from kvref.semantics.cache import Entry
-from kvref.semantics.marks import Mark, Marks
+from kvref.engine.cache.memory import Entry
+from kvref.engine.marks import Mark, Marks
 
 Make = Callable[..., Desk]
 NOW = 1_700_000_000

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from desk import Desk
 
-from kvref.semantics.ranges import Bound, Range, parse
+from kvref.engine.verbs.ranges import Bound, Range, parse
 
 Make = Callable[..., Desk]
 ROWS = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kvref.semantics.vbuckets import VBuckets
-from kvref.wire import commands as c
-from kvref.wire.replies import ClientError, Line, Reply, Status
+from kvref.engine.vbuckets import VBuckets
+from kvref.protocol import commands as c
+from kvref.protocol.replies import ClientError, Line, Reply, Status
 
 TOO_LARGE, OUT_OF_RANGE = ClientError("Key is too large."), ClientError("Value out of range.")
 

@@ -15,7 +15,7 @@ from server.handlersocket_base import AA, SECRET, VARIABLE, Base, base
 from serving import Served, ask, serving
 
 from kvref import profiles
-from kvref.semantics.ports import LoadMapping
+from kvref.engine.operations import LoadMapping
 from kvref.storage.mysql.handlersocket.reads import HandlerReads
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore

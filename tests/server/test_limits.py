@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from serving import Served, ask, serving
 
-from kvref.wire.plain import END
+from kvref.protocol.fast_path import END
 
 TOO_MANY = b"ERROR Too many open connections\r\n"
 NOOP = struct.pack(">BBHBBHIIQ", 0x80, 0x0A, 0, 0, 0, 0, 0, 7, 0)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kvref import collations, profiles
+from kvref.engine.mapping import Directory
 from kvref.errors import ConfigError
-from kvref.semantics.mapping import Directory
 from kvref.storage.sqlite.store import SQLiteStore
 
 BAD = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvref import profiles
-from kvref.semantics.mapping import Kind
+from kvref.engine.mapping import Kind
 from kvref.storage.config.column_types import column_of
 
 KVREF, PLUGIN, OLD = (profiles.load(name) for name in ("kvref", "mysql-8.0", "mysql-5.6"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kvref import profiles
-from kvref.semantics.ports import CountRows
+from kvref.engine.operations import CountRows
 from kvref.storage.estimates import EXACT
 from kvref.storage.sqlite.store import SQLiteStore
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kvref.collations.charsets import CHARSETS
-from kvref.semantics.mapping import Form
+from kvref.engine.mapping import Form
 from kvref.storage.config import codecs
 
 # Read by `get` from rows that SQL wrote, the same in 5.6.14 and 8.0.33 (type-130 to 136 and further widths).

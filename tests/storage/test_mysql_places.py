@@ -8,8 +8,8 @@ import pytest
 
 from kvref.collations.charsets import CHARSETS
 from kvref.collations.other_charsets import OTHER_CHARSETS
-from kvref.semantics.mapping import Column, Kind, Mapping
-from kvref.semantics.ports import Row
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Row
 from kvref.storage.mysql.row_identity import Places, Spelling
 
 

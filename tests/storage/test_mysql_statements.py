@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kvref.collations.charsets import CHARSETS
-from kvref.semantics.mapping import Column, Kind, Mapping
-from kvref.semantics.ports import Cell, Row
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Cell, Row
 from kvref.storage.config import codecs
 from kvref.storage.config.containers import Container
 from kvref.storage.mysql.statements import FOR_UPDATE, Statements, literal

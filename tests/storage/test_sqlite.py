@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kvref import collations, profiles
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Clear, Insert, Lookup, Remove, Row, Update
 from kvref.errors import ConfigError, StoreError
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Clear, Insert, Lookup, Remove, Row, Update
 from kvref.storage.sqlite.counter import CAS_BLOCK, ReservedNumbers
 from kvref.storage.sqlite.errors import BusyError
 from kvref.storage.sqlite.file import path_of

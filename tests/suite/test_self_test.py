@@ -22,7 +22,7 @@ from kvref_conformance.verdict import FAILS, HOLDS, Verdict
 # Reaches its first request and raises there.
 ROTTEN = """
 import runpy, sys
-from kvref.semantics import store
+from kvref.engine import store
 store._condition = None
 sys.argv = ["kvref", *sys.argv[2:]]
 runpy.run_module("kvref", run_name="__main__")

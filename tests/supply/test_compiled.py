@@ -28,14 +28,14 @@ def recipe(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_every_line_names_modules_and_the_last_one_counts(recipe: ModuleType) -> None:
     found = recipe.modules(recipe.patterns(CI / "compiled.txt"))
-    assert {"kvref/wire/text.py", "kvref/semantics/verbs.py", "kvref/server/connection.py"} <= set(found)
-    assert not {"kvref/wire/__init__.py", "kvref/semantics/mapping.py", "kvref/storage/mysql/rows.py"} & set(found)
+    assert {"kvref/protocol/text.py", "kvref/engine/dispatch.py", "kvref/server/connection.py"} <= set(found)
+    assert not {"kvref/protocol/__init__.py", "kvref/engine/mapping.py", "kvref/storage/mysql/rows.py"} & set(found)
 
 
 def test_a_module_that_is_gone_is_told(recipe: ModuleType) -> None:
-    for gone in ("kvref/wire/gone.py", "!kvref/wire/gone.py"):
+    for gone in ("kvref/protocol/gone.py", "!kvref/protocol/gone.py"):
         with pytest.raises(ValueError, match=r"gone\.py: mend \.ci/compiled\.txt"):
-            recipe.modules(["kvref/wire/*.py", gone])
+            recipe.modules(["kvref/protocol/*.py", gone])
 
 
 def test_these_sources_do_not_say_that_they_are_compiled() -> None:

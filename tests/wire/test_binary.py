@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvref import profiles
-from kvref.wire import commands as c
-from kvref.wire.binary import BinaryParser, encode
-from kvref.wire.replies import ClientError, Closed, Fault, Item, Items, Number, Reply, ServerError, StatRows, Status
-from kvref.wire.rules import WireRules, wire_rules
+from kvref.protocol import commands as c
+from kvref.protocol.binary import BinaryParser, encode
+from kvref.protocol.replies import ClientError, Closed, Fault, Item, Items, Number, Reply, ServerError, StatRows, Status
+from kvref.protocol.rules import WireRules, wire_rules
 
 LIMIT = 1 << 20
 RULES = {name: wire_rules(profiles.load(name), LIMIT) for name in ("kvref", "mysql-8.0", "mysql-5.6")}

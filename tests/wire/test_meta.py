@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kvref import profiles
-from kvref.wire import commands as c
-from kvref.wire import replies as r
-from kvref.wire.rules import wire_rules
-from kvref.wire.text import TextParser, encode
+from kvref.protocol import commands as c
+from kvref.protocol import replies as r
+from kvref.protocol.rules import wire_rules
+from kvref.protocol.text import TextParser, encode
 
 RULES = {name: wire_rules(profiles.load(name), 1 << 20) for name in ("kvref", "mysql-8.0")}
 

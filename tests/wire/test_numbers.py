@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvref.wire.numbers import low_32_signed, signed, unsigned
+from kvref.protocol.numbers import low_32_signed, signed, unsigned
 
 
 @pytest.mark.parametrize(

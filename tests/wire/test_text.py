@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvref import profiles
-from kvref.wire import commands as c
-from kvref.wire.grammar import NO_TLS, SMALL_LIMIT
-from kvref.wire.replies import ClientError, Item, Items, Number, Release, ServerError, StatRows, Status
-from kvref.wire.rules import WireRules, wire_rules
-from kvref.wire.text import LONG_LINE, TextParser, encode
+from kvref.protocol import commands as c
+from kvref.protocol.grammar import NO_TLS, SMALL_LIMIT
+from kvref.protocol.replies import ClientError, Item, Items, Number, Release, ServerError, StatRows, Status
+from kvref.protocol.rules import WireRules, wire_rules
+from kvref.protocol.text import LONG_LINE, TextParser, encode
 
 LIMIT = 1 << 20
 RULES = {name: wire_rules(profiles.load(name), LIMIT) for name in ("kvref", "mysql-8.0", "mysql-5.6")}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from kvref.seldom import Seldom
-from kvref.semantics.stats import Counters
+from kvref.engine.stats import Counters
+from kvref.log_throttle import LogThrottle
 
 _log = logging.getLogger("kvref.server")
 
@@ -22,7 +22,7 @@ class Attempts:
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._seldom = Seldom(PAUSE)
+        self._throttle = LogThrottle(PAUSE)
 
     def note(self, user: bytes, peer: object, *, known: bool) -> None:
         """Count one.
@@ -36,7 +36,7 @@ class Attempts:
         if known:
             return
         self._counters.auth_errors += 1
-        untold = self._seldom.left_out()
+        untold = self._throttle.suppressed()
         if untold is None:
             return
         where = peer[0] if isinstance(peer, tuple) else peer

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvref.addresses import FORM, UNIX, Address, parse_address
+from kvref.engine.access import Access
+from kvref.engine.cache.policies import Policy
+from kvref.engine.mapping import Directory
 from kvref.errors import ConfigError
-from kvref.semantics.access import Access
-from kvref.semantics.mapping import Directory
-from kvref.semantics.policies import Policy
 from kvref.server.access.listener import Listener
 from kvref.server.access.tls import Certificates
 from kvref.server.access.unix_sockets import Permissions, permissions

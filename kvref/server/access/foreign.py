@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from kvref.seldom import Seldom
-from kvref.semantics.stats import Counters
+from kvref.engine.stats import Counters
+from kvref.log_throttle import LogThrottle
 
 _log = logging.getLogger("kvref.server")
 
@@ -22,7 +22,7 @@ class ForeignProtocols:
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._seldom = Seldom(PAUSE)
+        self._throttle = LogThrottle(PAUSE)
 
     def note(self, protocol: str, peer: object) -> None:
         """Count a connection, and log it unless another one was logged within the last minute.
@@ -32,7 +32,7 @@ class ForeignProtocols:
             peer: the client's address, as the system gives it.
         """
         self._counters.foreign_protocol_conns += 1
-        suppressed = self._seldom.left_out()
+        suppressed = self._throttle.suppressed()
         if suppressed is None:
             return
         where = peer[0] if isinstance(peer, tuple) and peer else peer or "a local socket"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kvref.protocol import commands as c
+from kvref.protocol import foreign
+from kvref.protocol.binary import reply_frame
+from kvref.protocol.opcodes import HEADER_SIZE, REQUEST, Header, header_at
+from kvref.protocol.rules import WireRules
 from kvref.server.access.attempts import Attempts
 from kvref.server.access.users import LONGEST, Users
-from kvref.wire import commands as c
-from kvref.wire import foreign
-from kvref.wire.binary import reply_frame
-from kvref.wire.opcodes import HEADER_SIZE, REQUEST, Header, header_at
-from kvref.wire.rules import WireRules
 
 # Answers to a client that is not known, which are up to thirty times as long as what asks for them; then it must go.
 MOST: Final = 100

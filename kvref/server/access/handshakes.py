@@ -17,7 +17,7 @@ from kvref.server.limits import turn_away
 if TYPE_CHECKING:
     import ssl
 
-    from kvref.semantics.session import Shared
+    from kvref.engine.session import Shared
     from kvref.server.access.listener import Listener
     from kvref.server.descriptors import Descriptors
 

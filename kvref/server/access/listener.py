@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kvref.addresses import Address
+from kvref.engine.access import UNLIMITED, Access
 from kvref.errors import ConfigError
-from kvref.semantics.access import UNLIMITED, Access
 from kvref.server.access.sockets import DEFAULT, is_local, listen
 from kvref.server.access.tls import Certificates
 from kvref.server.access.unix_sockets import Permissions, SocketFile, file_of

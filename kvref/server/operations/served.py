@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from kvref.engine.mapping import Column, Directory, Mapping
 from kvref.profiles import Profile
-from kvref.semantics.mapping import Column, Directory, Mapping
 from kvref.server.settings import SETTINGS
 from kvref.storage.sqlite.file import SCHEME
 from kvref.storage.sqlite.store import SQLiteStore

@@ -1,6 +1,6 @@
 """What happens seldom, counted for metrics and health: numbers that all processes of a server share.
 
-What `stats` counts is elsewhere (`semantics/stats.py`). A cell is written by one process; a number is written whole.
+What `stats` counts is elsewhere (`engine/stats.py`). A cell is written by one process; a number is written whole.
 """
 
 from __future__ import annotations

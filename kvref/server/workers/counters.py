@@ -5,8 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Final
 
-from kvref.semantics.prefixes import MOST, Prefixes, Uses, prefix_of
-from kvref.semantics.stats import COUNTED, Counters
+from kvref.engine.prefixes import MOST, Prefixes, Uses, prefix_of
+from kvref.engine.stats import COUNTED, Counters
 from kvref.server.workers.memory import COUNTING, FORGOTTEN, MASK, Memory, Seat, anonymous
 
 _VALUES: Final = attrgetter(*COUNTED)

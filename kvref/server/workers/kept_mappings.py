@@ -12,7 +12,7 @@ from dataclasses import astuple
 from threading import Lock as ThreadLock
 from typing import Any, Final
 
-from kvref.semantics.mapping import Column, Kind, Mapping
+from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.server.workers.memory import Lock, Memory
 from kvref.storage.config.containers import Container
 

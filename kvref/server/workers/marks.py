@@ -1,4 +1,4 @@
-"""What meta commands remember of rows, in memory that all workers see: as `semantics/marks.py`, in bounded tables.
+"""What meta commands remember of rows, in memory that all workers see: as `engine/marks.py`, in bounded tables.
 
 A table is of buckets of a few entries, in which the one that was written longest ago goes. Items are told apart by
 64 bits of a hash, which is the same in every process that was forked off one.
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from kvref.semantics.cache import Entry, Key
-from kvref.semantics.marks import LIMIT, Mark, Marks, content_of
+from kvref.engine.cache.memory import Entry, Key
+from kvref.engine.marks import LIMIT, Mark, Marks, content_of
 from kvref.server.workers.memory import CELL, MASK, Lock, Memory, anonymous
 
 _WAYS: Final = 8  # entries of a bucket

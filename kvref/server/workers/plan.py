@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kvref.engine.mapping import Directory
+from kvref.engine.vbuckets import VBuckets
 from kvref.errors import StoreError
 from kvref.profiles import Profile
-from kvref.semantics.mapping import Directory
-from kvref.semantics.vbuckets import VBuckets
 from kvref.server.access.configured import refuse_shared_cache, unknown_mappings
 from kvref.server.access.listener import Listener
 from kvref.server.operations.tally import Tally

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kvref.engine.cache.policies import Policy
+from kvref.engine.mapping import Directory
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.semantics.mapping import Directory
-from kvref.semantics.policies import Policy
 
 
 def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], *, database: bool) -> None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import uvloop
 
+from kvref.engine.mapping import Directory
+from kvref.engine.vbuckets import VBuckets
 from kvref.errors import ConfigError, KvrefError, StoreError
-from kvref.semantics.mapping import Directory
-from kvref.semantics.vbuckets import VBuckets
 from kvref.server.connection import speaks
 from kvref.server.server import Server
 from kvref.server.workers.channel import LOST, Channel, Handed

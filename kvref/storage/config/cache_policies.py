@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from kvref.engine.cache.policies import Policies, Policy
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.semantics.policies import Policies, Policy
 
 KINDS: Final = ("get", "set", "delete", "flush")
 _ROW: Final = "('cache_policy', 'innodb_only', 'innodb_only', 'innodb_only', 'innodb_only')"

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from kvref.errors import ConfigError
-from kvref.profiles import Profile
-from kvref.semantics.mapping import (
+from kvref.engine.mapping import (
     DEFAULT_DELIMITER,
     DEFAULT_SEPARATOR,
     Directory,
@@ -18,6 +16,8 @@ from kvref.semantics.mapping import (
     default_name,
     option,
 )
+from kvref.errors import ConfigError
+from kvref.profiles import Profile
 from kvref.storage.config.cache_policies import read_policies
 from kvref.storage.config.containers import Catalog, check, check_again
 

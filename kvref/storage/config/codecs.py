@@ -15,8 +15,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from kvref.collations.charsets import Charset
-from kvref.semantics.mapping import Form
-from kvref.semantics.ports import Cell
+from kvref.engine.mapping import Form
+from kvref.engine.operations import Cell
 
 LARGEST_INTEGER: Final = (1 << 63) - 1
 _DIGITS_OF_NINE: Final = 9

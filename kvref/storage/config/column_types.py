@@ -14,8 +14,8 @@ from typing import Final
 
 from kvref import collations
 from kvref.collations.charsets import CHARSETS, Charset
+from kvref.engine.mapping import Column, Kind
 from kvref.profiles import Profile
-from kvref.semantics.mapping import Column, Kind
 from kvref.storage.config import codecs
 
 _DECLARED: Final = re.compile(

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final, Protocol
 
+from kvref.engine.mapping import Column, Kind, Mapping, Naming
 from kvref.errors import ConfigError, RowError
 from kvref.profiles import Profile
-from kvref.semantics.mapping import Column, Kind, Mapping, Naming
 from kvref.storage.config.cache_policies import PolicyCell
 from kvref.storage.config.file_names import file_names, sql_name
 

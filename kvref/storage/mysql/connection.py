@@ -18,9 +18,9 @@ from pymysql.constants import ER
 from pymysql.constants.SERVER_STATUS import SERVER_STATUS_IN_TRANS
 from pymysql.cursors import Cursor
 
+from kvref.engine import operations
+from kvref.engine.mapping import Directory, Mapping
 from kvref.errors import ConfigError, StoreError
-from kvref.semantics import ports
-from kvref.semantics.mapping import Directory, Mapping
 from kvref.storage.config import catalog
 from kvref.storage.config.containers import checked
 from kvref.storage.isolation import Isolation
@@ -75,7 +75,7 @@ class Link:
         """Tell whether its server is not the one in use any more: it ends with its transaction."""
         return self._database.nodes.left(self._connection)
 
-    def execute(self, operation: ports.Operation) -> Any:
+    def execute(self, operation: operations.Operation) -> Any:
         """Answer one operation, other than Commit and RollBack.
 
         Whatever is raised, `in_transaction` then tells whether the transaction, without this operation, is still open.
@@ -90,20 +90,20 @@ class Link:
             if not self.in_transaction:
                 self._take_level()
                 if self._begins(operation):
-                    self._begin(" WITH CONSISTENT SNAPSHOT" if isinstance(operation, ports.FixSnapshot) else "")
+                    self._begin(" WITH CONSISTENT SNAPSHOT" if isinstance(operation, operations.FixSnapshot) else "")
             match operation:
-                case ports.LoadMapping(name):
+                case operations.LoadMapping(name):
                     return self._load(name)
-                case ports.Recheck(mapping):
+                case operations.Recheck(mapping):
                     return self.look([mapping])
-                case ports.FixSnapshot():
+                case operations.FixSnapshot():
                     return None  # a transaction that is open has one
-                case ports.Commit() | ports.RollBack():
+                case operations.Commit() | operations.RollBack():
                     raise TypeError(f"{operation!r}: call commit or roll_back")
                 case _:
                     return self._rows.answer(operation, shared=self._isolation.reads_lock)
 
-    def look_up_all(self, mapping: Mapping, keys: Iterable[ports.Cell], lock: str = "") -> list[ports.Row]:
+    def look_up_all(self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "") -> list[operations.Row]:
         """Return the rows of some keys, at least one; with a lock in the transaction, which it begins if need be.
 
         Raises:
@@ -113,7 +113,7 @@ class Link:
             self._enter(begins=bool(lock))
             return self._rows.look_up_all(mapping, keys, lock)
 
-    def write_all(self, writes: Sequence[ports.Insert] | Sequence[ports.Update]) -> bool:
+    def write_all(self, writes: Sequence[operations.Insert] | Sequence[operations.Update]) -> bool:
         """Write several rows by one statement in the transaction; tell whether every row was written.
 
         Raises:
@@ -124,15 +124,15 @@ class Link:
         with self._errors():
             return self._rows.write_all(writes)
 
-    def goes_with_others(self, write: ports.Insert | ports.Update) -> bool:
+    def goes_with_others(self, write: operations.Insert | operations.Update) -> bool:
         """Tell whether `write_all` does with a row what `execute` does: nothing known here speaks against it."""
         sql = self._database.statements(write.mapping)
-        if isinstance(write, ports.Update) and not sql.takes_together(write.key, write.row):
+        if isinstance(write, operations.Update) and not sql.takes_together(write.key, write.row):
             return False
-        keeps_value = isinstance(write, ports.Update) and write.keeps_value
+        keeps_value = isinstance(write, operations.Update) and write.keeps_value
         return keeps_value or sql.refusal(write.row, clear_unmapped=write.clear_unmapped) is None
 
-    def present(self, mapping: Mapping, keys: Iterable[ports.Cell]) -> set[ports.Cell]:
+    def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
         """Return those of some keys, at least one, that have a row now, committed or not; only outside a transaction.
 
         Raises:
@@ -248,10 +248,10 @@ class Link:
         if self._connection.open:
             self._connection.close()
 
-    def _begins(self, operation: ports.Operation) -> bool:
-        reads = isinstance(operation, ports.Lookup | ports.Scan | ports.ReadAlong)
-        fixes = isinstance(operation, ports.FixSnapshot)
-        return fixes or ports.takes_lock(operation) or (reads and self._isolation.reads_begin)
+    def _begins(self, operation: operations.Operation) -> bool:
+        reads = isinstance(operation, operations.Lookup | operations.Scan | operations.ReadAlong)
+        fixes = isinstance(operation, operations.FixSnapshot)
+        return fixes or operations.takes_lock(operation) or (reads and self._isolation.reads_begin)
 
     def _enter(self, *, begins: bool) -> None:
         if not self.in_transaction:
@@ -320,7 +320,7 @@ class Link:
             return HangError(text) if hangs(error) else LostError(text)
         self._ask_whether_open()
         if number in LOCKED:
-            return ports.LockWaitError(text)
+            return operations.LockWaitError(text)
         if number == ER.LOCK_DEADLOCK:
             return CycleError(text)
         return AgainError(text) if number in STALE else StoreError(text)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from weakref import WeakKeyDictionary
 
+from kvref.engine.mapping import Mapping, Naming
 from kvref.profiles import Profile
-from kvref.semantics.mapping import Mapping, Naming
 from kvref.storage.config.catalog import Kept
 from kvref.storage.mysql.cluster import Nodes
 from kvref.storage.mysql.login import Login

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kvref.semantics.mapping import Column, Kind, Mapping
-from kvref.semantics.ports import LockWaitError
-from kvref.semantics.rules import Rules
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import LockWaitError
+from kvref.engine.rules import Rules
+from kvref.protocol.fast_path import END, shown
 from kvref.storage.fast_path import LARGEST_VALUE, take_sets
 from kvref.storage.mysql.connection import Link
 from kvref.storage.mysql.errors import AgainError
@@ -19,7 +20,6 @@ from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Places
 from kvref.storage.mysql.schema import quote
 from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED, Statements, literal
-from kvref.wire.plain import END, shown
 
 # Bytes of a statement for a set beside its value, whose digits are two for each byte: its key comes three times.
 BYTES_OF_SET: Final = 2048

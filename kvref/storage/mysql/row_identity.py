@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Final, TypeVar
 
 from kvref import collations
-from kvref.semantics.mapping import Kind, Mapping
-from kvref.semantics.ports import Cell
+from kvref.engine.mapping import Kind, Mapping
+from kvref.engine.operations import Cell
 from kvref.storage.mysql.schema import known_collation
 from kvref.storage.mysql.statements import written
 

@@ -11,8 +11,8 @@ from pymysql.connections import Connection
 from pymysql.constants import ER
 from pymysql.cursors import Cursor, DictCursor
 
-from kvref.semantics import ports
-from kvref.semantics.mapping import Mapping
+from kvref.engine import operations
+from kvref.engine.mapping import Mapping
 from kvref.storage.config.containers import Container
 from kvref.storage.estimates import EXACT
 from kvref.storage.mysql import result_set
@@ -26,14 +26,14 @@ from kvref.storage.rows import REFERENCED, from_sql
 
 DUPLICATE: Final = f"{ER.DUP_ENTRY} "
 RowOperation = (
-    ports.Lookup
-    | ports.ReadAlong
-    | ports.Scan
-    | ports.CountRows
-    | ports.Insert
-    | ports.Update
-    | ports.Remove
-    | ports.Clear
+    operations.Lookup
+    | operations.ReadAlong
+    | operations.Scan
+    | operations.CountRows
+    | operations.Insert
+    | operations.Update
+    | operations.Remove
+    | operations.Clear
 )
 IGNORED: Final = "the table ignored the write (a trigger took it back)"
 
@@ -68,33 +68,33 @@ class Rows:
         sql = self._database.statements(operation.mapping)
         lock = SHARED if shared else ""
         match operation:
-            case ports.Lookup(mapping, key, for_update):
+            case operations.Lookup(mapping, key, for_update):
                 return self._lookup(mapping, sql, key, FOR_UPDATE if for_update else lock)
-            case ports.Scan():
+            case operations.Scan():
                 asked = sql.scan(operation.bounds(), operation.limit, descending=operation.descending)
                 return [sql.row(cells) for cells in self._say(asked + lock)]
-            case ports.Insert(mapping, row, clear_unmapped):
+            case operations.Insert(mapping, row, clear_unmapped):
                 return self._insert(mapping, row, clear_unmapped=clear_unmapped)
-            case ports.Update(_, key, row) if operation.keeps_value:
+            case operations.Update(_, key, row) if operation.keeps_value:
                 return self._write(sql.renew(key, row))
-            case ports.Update(mapping, key, row, clear_unmapped):
+            case operations.Update(mapping, key, row, clear_unmapped):
                 return self._update(mapping, key, row, clear_unmapped=clear_unmapped)
-            case ports.Remove(_, key):
+            case operations.Remove(_, key):
                 return self._write(sql.remove(key))
-            case ports.Clear():
+            case operations.Clear():
                 return self._clear(operation)
-            case ports.CountRows():
+            case operations.CountRows():
                 return self._count(sql)
-            case ports.ReadAlong(_, key, columns):
+            case operations.ReadAlong(_, key, columns):
                 rows = self._say(sql.along(key, columns))
                 return from_sql(columns, rows[0]) if rows else ()
 
-    def present(self, mapping: Mapping, keys: Iterable[ports.Cell]) -> set[ports.Cell]:
+    def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
         """Return those of some keys that have a row."""
         asked = self._database.statements(mapping).present(keys)
         return {from_sql((mapping.key,), cells)[0] for cells in self._say(asked)}
 
-    def _lookup(self, mapping: Mapping, sql: Statements, key: ports.Cell, lock: str) -> ports.Row | None:
+    def _lookup(self, mapping: Mapping, sql: Statements, key: operations.Cell, lock: str) -> operations.Row | None:
         with self._connection.cursor() as cursor:
             cursor.execute(sql.lookup(key, lock))
             if not self._database.has_shape(mapping, "mapped", cursor.description):
@@ -102,7 +102,7 @@ class Rows:
             row = cursor.fetchone()
         return None if row is None else sql.row(row)
 
-    def look_up_all(self, mapping: Mapping, keys: Iterable[ports.Cell], lock: str = "") -> list[ports.Row]:
+    def look_up_all(self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "") -> list[operations.Row]:
         """Return the rows of some keys, at least one, in any order.
 
         Args:
@@ -142,7 +142,7 @@ class Rows:
             seen[part] = columns
         return rows
 
-    def write_all(self, writes: Sequence[ports.Insert] | Sequence[ports.Update]) -> bool:
+    def write_all(self, writes: Sequence[operations.Insert] | Sequence[operations.Update]) -> bool:
         """Write several rows of one mapping by one statement, all in one way; tell whether every row was written.
 
         Raises:
@@ -152,17 +152,17 @@ class Rows:
         first, rows = writes[0], [each.row for each in writes]
         mapping, clear_unmapped = first.mapping, first.clear_unmapped
         sql = self._database.statements(mapping)
-        keeps_value = isinstance(first, ports.Update) and first.keeps_value
+        keeps_value = isinstance(first, operations.Update) and first.keeps_value
         if clear_unmapped and not keeps_value:
             self._look_beside(mapping, sql)
-        if isinstance(first, ports.Insert):
+        if isinstance(first, operations.Insert):
             text = sql.insert_all(rows, clear_unmapped=clear_unmapped)
         else:
             text = sql.update_all(rows, clear_unmapped=clear_unmapped, keeps_value=keeps_value)
         with self._connection.cursor() as cursor:
             return cursor.execute(text) == len(rows)
 
-    def _insert(self, mapping: Mapping, row: ports.Row, *, clear_unmapped: bool) -> str | None:
+    def _insert(self, mapping: Mapping, row: operations.Row, *, clear_unmapped: bool) -> str | None:
         sql = self._database.statements(mapping)
         refusal = self._refusal(mapping, row, clear_unmapped=clear_unmapped)
         if refusal is not None:
@@ -174,11 +174,13 @@ class Rows:
             raise DuplicateError(refusal or "")
         return refusal
 
-    def _update(self, mapping: Mapping, key: ports.Cell, row: ports.Row, *, clear_unmapped: bool) -> str | None:
+    def _update(
+        self, mapping: Mapping, key: operations.Cell, row: operations.Row, *, clear_unmapped: bool
+    ) -> str | None:
         update = self._database.statements(mapping).update(key, row, clear_unmapped=clear_unmapped)
         return self._refusal(mapping, row, clear_unmapped=clear_unmapped) or self._write(update)
 
-    def _refusal(self, mapping: Mapping, row: ports.Row, *, clear_unmapped: bool) -> str | None:
+    def _refusal(self, mapping: Mapping, row: operations.Row, *, clear_unmapped: bool) -> str | None:
         sql = self._database.statements(mapping)
         if clear_unmapped:
             self._look_beside(mapping, sql)
@@ -214,7 +216,7 @@ class Rows:
             cursor.execute(sql.explain)
             return max(int(found), *(int(row["rows"] or 0) for row in cursor.fetchall()))
 
-    def _clear(self, operation: ports.Clear) -> str | None:
+    def _clear(self, operation: operations.Clear) -> str | None:
         mapping, sql = operation.mapping, self._database.statements(operation.mapping)
         row = mapping.row
         assert isinstance(row, Container)

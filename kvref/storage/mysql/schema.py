@@ -21,9 +21,9 @@ from pymysql.cursors import Cursor
 from kvref import collations
 from kvref.collations.charsets import CHARSETS, UTF8MB4
 from kvref.collations.other_charsets import OTHER_CHARSETS
+from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
-from kvref.semantics.mapping import Column, Naming
 from kvref.storage.config import codecs
 from kvref.storage.config.cache_policies import PolicyCell
 from kvref.storage.config.column_types import column_of

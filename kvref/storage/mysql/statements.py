@@ -10,8 +10,8 @@ from typing import Final
 
 from pymysql.constants import ER
 
-from kvref.semantics.mapping import Column, Kind, Mapping
-from kvref.semantics.ports import Cell, Row
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Cell, Row
 from kvref.storage.config.containers import Container
 from kvref.storage.estimates import EXACT
 from kvref.storage.mysql.schema import quote

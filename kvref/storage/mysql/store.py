@@ -10,11 +10,11 @@ from dataclasses import fields
 from typing import Any, Final
 from weakref import WeakSet
 
+from kvref.engine.mapping import Directory, Mapping
+from kvref.engine.operations import LoadMapping, Operation, Recheck
+from kvref.engine.rules import rules
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.semantics.mapping import Directory, Mapping
-from kvref.semantics.ports import LoadMapping, Operation, Recheck
-from kvref.semantics.rules import rules
 from kvref.storage.config.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.connection import Link

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from kvref.engine import operations as ports
+from kvref.engine.mapping import Mapping
 from kvref.errors import StoreError
-from kvref.semantics import ports
-from kvref.semantics.mapping import Mapping
 from kvref.storage.mysql.connection import Link
 from kvref.storage.mysql.errors import AgainError, DuplicateError
 from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED

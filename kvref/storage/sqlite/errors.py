@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from kvref.errors import KvrefError, StoreError
-from kvref.seldom import Seldom
+from kvref.log_throttle import LogThrottle
 
 
 class BusyError(KvrefError):
@@ -75,7 +75,7 @@ class Trouble:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._seldom = Seldom(TELL_EVERY)
+        self._throttle = LogThrottle(TELL_EVERY)
         self._open = False  # the log's last line is of an error
 
     def explained(self, error: sqlite3.Error) -> str:
@@ -91,7 +91,7 @@ class Trouble:
 
     def met(self, text: str) -> None:
         """Take note of an error of the disk."""
-        untold = self._seldom.left_out()
+        untold = self._throttle.suppressed()
         if untold is None:
             return
         more = f" ({untold} more such errors before)" if untold else ""

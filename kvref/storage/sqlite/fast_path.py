@@ -9,18 +9,18 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Cell, Row
+from kvref.engine.rules import Rules
+from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import KvrefError
-from kvref.semantics.mapping import Column, Kind, Mapping
-from kvref.semantics.ports import Cell, Row
-from kvref.semantics.rules import Rules
-from kvref.semantics.values import RefusedError, to_bytes
+from kvref.protocol.fast_path import shown
+from kvref.protocol.replies import Item
 from kvref.storage.fast_path import LARGEST_VALUE, take_sets
 from kvref.storage.sqlite.errors import StatementError
 from kvref.storage.sqlite.row_cache import CachedTable, Kept
 from kvref.storage.sqlite.statements import ROWID
 from kvref.storage.sqlite.store import SQLiteStore
-from kvref.wire.plain import shown
-from kvref.wire.replies import Item
 
 # Declared types of columns that keep any text as it is (TEXT affinity, sqlite.org/datatype3.html, 3.1).
 _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOTALL)

@@ -7,7 +7,7 @@ from operator import eq, ge, gt, le, lt
 from typing import Any, Final
 
 from kvref import collations
-from kvref.semantics.ports import Cell
+from kvref.engine.operations import Cell
 
 _SIGNS: Final[dict[str, Callable[[int, int], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq}
 # SQLite's order of storage classes: NULL, numbers, text, BLOB.

@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from kvref.engine import operations as ports
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Row
 from kvref.errors import KvrefError, StoreError
-from kvref.semantics import ports
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Row
 from kvref.storage.sqlite.rows import Rows
 
 Place = tuple[str, Hashable]  # table and key, whatever its spelling

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Clear, Insert, Remove, Update
-from kvref.semantics.values import to_bytes
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Clear, Insert, Remove, Update
+from kvref.engine.values import to_bytes
 
 Kept = tuple[bytes, int]  # what a get shows of a row, without END, and its rowid, 0 where that is not known
 # Beside key and item: heads of two bytes objects, a pair, a number, and a place in a dict that is two thirds full.

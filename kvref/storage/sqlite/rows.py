@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Callable
 from typing import Final
 
-from kvref.semantics import ports
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Row
-from kvref.semantics.values import to_bytes
+from kvref.engine import operations
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Row
+from kvref.engine.values import to_bytes
 from kvref.storage.rows import REFERENCED, PerMapping, from_sql
 from kvref.storage.sqlite.estimate import estimate
 from kvref.storage.sqlite.statements import Statements
@@ -33,7 +33,7 @@ class Rows:
         self._sql = statements
         self._referenced = referenced
 
-    def lookup(self, mapping: Mapping, key: ports.Cell) -> Row | None:
+    def lookup(self, mapping: Mapping, key: operations.Cell) -> Row | None:
         """Read one row."""
         sql = self._sql(mapping)
         parameter = sql.key(key)
@@ -43,7 +43,7 @@ class Rows:
             cells = self.connection.execute(sql.lookup, (to_bytes(key),)).fetchone()
         return None if cells is None else sql.row(cells)
 
-    def scan(self, operation: ports.Scan) -> list[Row]:
+    def scan(self, operation: operations.Scan) -> list[Row]:
         """Read the rows of a range."""
         sql = self._sql(operation.mapping)
         bounds = operation.bounds()
@@ -55,23 +55,23 @@ class Rows:
         """Return about how many rows a table has."""
         return estimate(self.connection, self._sql(mapping))
 
-    def along(self, operation: ports.ReadAlong) -> tuple[ports.Cell, ...]:
+    def along(self, operation: operations.ReadAlong) -> tuple[operations.Cell, ...]:
         """Read further columns of a row."""
         sql = self._sql(operation.mapping)
         cells = self.connection.execute(sql.along(operation.columns), (sql.key(operation.key),)).fetchone()
         return () if cells is None else from_sql(operation.columns, cells)
 
-    def write(self, operation: ports.Insert | ports.Update | ports.Remove) -> str | None:
+    def write(self, operation: operations.Insert | operations.Update | operations.Remove) -> str | None:
         """Write one row; returns the table's reason to refuse it."""
         changed, cause = self._change(*self._statement(operation))
         return cause if cause or changed else IGNORED
 
-    def bind(self, operation: ports.Insert | ports.Update | ports.Remove) -> None:
+    def bind(self, operation: operations.Insert | operations.Update | operations.Remove) -> None:
         """Raise what `write` would for values that SQLite cannot hold."""
         _, parameters = self._statement(operation)
         self.connection.execute(f"SELECT {', '.join('?' * len(parameters))}", parameters)
 
-    def clear(self, operation: ports.Clear) -> str | None:
+    def clear(self, operation: operations.Clear) -> str | None:
         """Delete all rows; returns the table's reason to refuse that."""
         sql = self._sql(operation.mapping)
         if operation.on_reference == "table-kept" and self._referenced(operation.mapping.source):
@@ -83,19 +83,21 @@ class Rows:
             return None
         return cause or (IGNORED if self.connection.execute(sql.any_row).fetchone() else None)
 
-    def _statement(self, operation: ports.Insert | ports.Update | ports.Remove) -> tuple[str, list[ports.Cell]]:
+    def _statement(
+        self, operation: operations.Insert | operations.Update | operations.Remove
+    ) -> tuple[str, list[operations.Cell]]:
         sql = self._sql(operation.mapping)
-        if isinstance(operation, ports.Remove):
+        if isinstance(operation, operations.Remove):
             return sql.remove, [sql.key(operation.key)]
         clear = operation.clear_unmapped
-        if isinstance(operation, ports.Insert):
+        if isinstance(operation, operations.Insert):
             return sql.insert_cleared if clear else sql.insert, sql.parameters(operation.row)
         if operation.keeps_value:
             return sql.renew, [*sql.renewed(operation.row), sql.key(operation.key)]
         text = sql.update_cleared if clear else sql.update
         return text, [*sql.parameters(operation.row), sql.key(operation.key)]
 
-    def _change(self, sql: str, parameters: list[ports.Cell]) -> tuple[int, str | None]:
+    def _change(self, sql: str, parameters: list[operations.Cell]) -> tuple[int, str | None]:
         try:
             return self.connection.execute(sql, parameters).rowcount, None
         except sqlite3.IntegrityError as error:

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from kvref import collations
 from kvref.collations.charsets import UTF8MB4
+from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
-from kvref.semantics.mapping import Column, Naming
 from kvref.storage.config.cache_policies import PolicyCell
 from kvref.storage.config.column_types import column_of
 from kvref.storage.config.containers import CONTAINER_COLUMNS, Container, Table

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import cmp_to_key
 from typing import Final
 
-from kvref.semantics import ports
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Row
+from kvref.engine import operations
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Row
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.pending import LockedError, Pending, Place, Transaction, Version
 from kvref.storage.sqlite.rows import Rows
@@ -35,12 +35,12 @@ class View:
         self._settle = settle
         self._idle: list[Rows] = []  # connections for snapshots
 
-    def place(self, mapping: Mapping, key: ports.Cell) -> Place:
+    def place(self, mapping: Mapping, key: operations.Cell) -> Place:
         """Return what tells a row from others."""
         sql = self._store.statements(mapping)
         return mapping.source, sql.order.place(sql.key(key))
 
-    def lookup(self, transaction: Transaction, mapping: Mapping, key: ports.Cell) -> Row | None:
+    def lookup(self, transaction: Transaction, mapping: Mapping, key: operations.Cell) -> Row | None:
         """Read one row.
 
         Raises:
@@ -74,7 +74,7 @@ class View:
         kept = None if same or version.clears else self._store.lookup(mapping, row.key)
         return shown if kept is None else _joined(mapping, cells, shown, kept)
 
-    def scan(self, transaction: Transaction, operation: ports.Scan) -> list[Row]:
+    def scan(self, transaction: Transaction, operation: operations.Scan) -> list[Row]:
         """Read the rows of a range; raises as `lookup`."""
         snapshot = self._snapshot(transaction)
         if not self._pending and snapshot is None:
@@ -122,7 +122,9 @@ class View:
             transaction.snapshot = self._store.snapshot(self._idle.pop() if self._idle else None)
         return transaction.snapshot
 
-    def _is_gone(self, transaction: Transaction, mapping: Mapping, key: ports.Cell, others: Version | None) -> bool:
+    def _is_gone(
+        self, transaction: Transaction, mapping: Mapping, key: operations.Cell, others: Version | None
+    ) -> bool:
         """Tell whether others have deleted a row of what the reader may see, where the profile shows that."""
         if not self._isolation.shows_deletes:
             return False
@@ -135,7 +137,7 @@ class View:
             yield from self._pending.versions()
         yield from transaction.versions.items()
 
-    def _of_file(self, operation: ports.Scan, snapshot: Rows | None) -> Iterator[Row]:
+    def _of_file(self, operation: operations.Scan, snapshot: Rows | None) -> Iterator[Row]:
         page = operation
         while True:
             rows = self._store.scan(page, snapshot)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final
 
-from kvref.semantics.mapping import Column, Mapping
-from kvref.semantics.ports import Cell, Row
+from kvref.engine.mapping import Column, Mapping
+from kvref.engine.operations import Cell, Row
 from kvref.storage.config.codecs import READS_ZERO, UNSIGNED
 from kvref.storage.rows import row_of
 from kvref.storage.sqlite.key_order import KeyOrder

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from kvref.engine import operations
+from kvref.engine.mapping import Directory, Mapping, Naming
 from kvref.errors import KvrefError, StoreError
 from kvref.profiles import Profile
-from kvref.semantics import ports
-from kvref.semantics.mapping import Directory, Mapping, Naming
 from kvref.storage.config import catalog
 from kvref.storage.config.containers import check_again
 from kvref.storage.rows import PerMapping
@@ -158,38 +158,42 @@ class SQLiteStore:
         return ReservedNumbers(self._connection, lambda: self._failures)
 
     @translating
-    def execute(self, operation: ports.Operation) -> Any:
+    def execute(self, operation: operations.Operation) -> Any:
         """Answer one operation; a write is made durable by the tick's commit.
 
         Raises:
             BusyError: the write lock is held by another process; nothing was changed.
             StoreError: SQLite failed; the text is its cause.
         """
-        if ports.takes_lock(operation):
+        if operations.takes_lock(operation):
             self._begin()
         match operation:
-            case ports.Lookup(mapping, key):
+            case operations.Lookup(mapping, key):
                 return self._rows.lookup(mapping, key)
-            case ports.Scan():
+            case operations.Scan():
                 return self._rows.scan(operation)
-            case ports.Insert() | ports.Update() | ports.Remove() | ports.Clear():
+            case operations.Insert() | operations.Update() | operations.Remove() | operations.Clear():
                 return self._note(operation, self._write(operation))
-            case ports.CountRows(mapping):
+            case operations.CountRows(mapping):
                 return self._rows.count(mapping)
-            case ports.ReadAlong():
+            case operations.ReadAlong():
                 return self._rows.along(operation)
-            case ports.LoadMapping():
+            case operations.LoadMapping():
                 return self._load(operation.name)
-            case ports.Recheck():
+            case operations.Recheck():
                 return None  # `refresh` has looked
-            case ports.Commit() | ports.RollBack():
+            case operations.Commit() | operations.RollBack():
                 raise TypeError(f"{operation!r} is for transactions, see transactions.py")
 
-    def _write(self, operation: ports.Insert | ports.Update | ports.Remove | ports.Clear) -> str | None:
+    def _write(
+        self, operation: operations.Insert | operations.Update | operations.Remove | operations.Clear
+    ) -> str | None:
         alone = self._batch_alone or not self.holds_writes
         self._holds_writes = True
         try:
-            return self._rows.clear(operation) if isinstance(operation, ports.Clear) else self._rows.write(operation)
+            return (
+                self._rows.clear(operation) if isinstance(operation, operations.Clear) else self._rows.write(operation)
+            )
         except sqlite3.IntegrityError as error:
             if self._connection.in_transaction or not alone:
                 raise
@@ -200,20 +204,22 @@ class SQLiteStore:
             return str(error)
 
     def _note(
-        self, operation: ports.Insert | ports.Update | ports.Remove | ports.Clear, refusal: str | None
+        self,
+        operation: operations.Insert | operations.Update | operations.Remove | operations.Clear,
+        refusal: str | None,
     ) -> str | None:
         # A refused statement of a table with rules may have done something all the same.
         self.cache.wrote(operation, elsewhere=self.has_rules(operation.mapping))
         return refusal
 
     @translating
-    def ask(self, text: str, parameters: Sequence[ports.Cell]) -> sqlite3.Cursor:
+    def ask(self, text: str, parameters: Sequence[operations.Cell]) -> sqlite3.Cursor:
         """Run one of a mapping's `Statements`; raises as `execute`."""
         self._holds_writes = True
         return self._connection.execute(text, parameters)
 
     @translating
-    def lookup(self, mapping: Mapping, key: ports.Cell, rows: Rows | None = None) -> ports.Row | None:
+    def lookup(self, mapping: Mapping, key: operations.Cell, rows: Rows | None = None) -> operations.Row | None:
         """Read one row; raises as `execute`.
 
         Args:
@@ -224,7 +230,7 @@ class SQLiteStore:
         return (rows or self._rows).lookup(mapping, key)
 
     @translating
-    def scan(self, operation: ports.Scan, rows: Rows | None = None) -> list[ports.Row]:
+    def scan(self, operation: operations.Scan, rows: Rows | None = None) -> list[operations.Row]:
         """Read the rows of a range; `rows` as for `lookup`, raises as `execute`."""
         return (rows or self._rows).scan(operation)
 
@@ -233,7 +239,7 @@ class SQLiteStore:
         return self._sql(mapping)
 
     @translating
-    def bind(self, operation: ports.Insert | ports.Update | ports.Remove) -> None:
+    def bind(self, operation: operations.Insert | operations.Update | operations.Remove) -> None:
         """Refuse what SQLite cannot hold, before it is acknowledged; raises as `execute`."""
         self._rows.bind(operation)
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kvref.semantics import ports
-from kvref.semantics.mapping import Mapping
-from kvref.semantics.ports import Row
+from kvref.engine import operations as ports
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Row
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.errors import StatementError
 from kvref.storage.sqlite.pending import LockedError, Pending, Transaction, Version, Write

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref.collations.charsets import CHARSETS
-from kvref.semantics import ports
-from kvref.semantics.mapping import Column, Kind, Mapping
+from kvref.engine import operations
+from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.storage.config.containers import Container, table_name
 from kvref.storage.mysql.connection import Link
 from kvref.storage.mysql.handlersocket.availability import DIRTY, Threads, threads
@@ -45,7 +45,7 @@ class Opened:
     key: Column
     width: int
     integers: tuple[int, ...]
-    row: Callable[[tuple[ports.Cell, ...]], ports.Row]
+    row: Callable[[tuple[operations.Cell, ...]], operations.Row]
 
 
 class HandlerReads:
@@ -66,7 +66,7 @@ class HandlerReads:
 
     def look_up(
         self, link: Link, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
-    ) -> dict[Spelling, ports.Row] | None:
+    ) -> dict[Spelling, operations.Row] | None:
         """Return the rows of those keys that have one; None where SQL has to be asked.
 
         Args:
@@ -177,11 +177,11 @@ class HandlerReads:
 
 def _rows(
     keys: Sequence[Spelling], opened: Opened, found: list[list[bytes | None] | None]
-) -> dict[Spelling, ports.Row]:
-    rows: dict[Spelling, ports.Row] = {}
+) -> dict[Spelling, operations.Row]:
+    rows: dict[Spelling, operations.Row] = {}
     for key, fields in zip(keys, found, strict=True):
         if fields is not None:
-            cells: list[ports.Cell] = [*fields]
+            cells: list[operations.Cell] = [*fields]
             for at in opened.integers:
                 number = fields[at]
                 cells[at] = None if number is None else int(number)

@@ -1,0 +1,6 @@
+"""What a command means. No I/O, no clock, no SQL: rows are asked for by yielding operations, `now` is an argument.
+
+Read `mapping.py` (containers), `keys.py` (the `@@` word), `values.py` (columns), `operations.py` (operations), then
+`session.py` (one connection), `dispatch.py` (commands to verbs) and the verbs in `verbs/`. The cache policies come
+between a command and its verb: `cache/dispatch.py`, with the memory cache in `cache/memory.py` and `cache/verbs.py`.
+"""

@@ -1,0 +1,133 @@
+"""One connection's batch: which reads and writes are counted, what commits them, what a failed write takes along.
+
+`innodb_api_cursor_reset` and `innodb_reset_conn` of innodb_engine.c do this in the plugin. Nothing here reads a clock;
+when an idle batch is due is `idle.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from kvref.engine.cache.memory import Pending
+from kvref.engine.operations import Commit, FixSnapshot, Operation, RollBack
+from kvref.engine.rules import Rules
+
+
+@dataclass(slots=True)
+class Limits:
+    """How many reads and writes make a full batch.
+
+    Args:
+        reads: daemon_memcached_r_batch_size.
+        writes: daemon_memcached_w_batch_size.
+    """
+
+    reads: int = 1
+    writes: int = 1
+
+
+class Batch:
+    """What one connection has read and written since its last commit.
+
+    Args:
+        limits: in force; shared by all connections.
+        rules: facts in force.
+        pending: what the memory cache gets with the commit.
+    """
+
+    __slots__ = ("_cursor", "_limits", "_pending", "_rules", "_wrote", "number", "reads", "writes", "writing")
+
+    def __init__(self, limits: Limits, rules: Rules, pending: Pending) -> None:
+        self._pending = pending
+        self._limits = limits
+        self._rules = rules
+        self.reads = 0
+        self.writes = 0
+        self.number = 0  # of batches that ended
+        self._wrote = False  # the transaction has come to a write
+        self._cursor = False  # the connection has come to one since it bound the mapping
+        # A command has come so far that its transaction may hold a lock: its outcome counts.
+        self.writing = False
+
+    @property
+    def open(self) -> bool:
+        """Tell whether there is anything to commit."""
+        return self.reads > 0 or self.writes > 0
+
+    @property
+    def reads_alone(self) -> bool:
+        """Tell whether a read is a batch of its own, with nothing to commit (idle-037): it need not be counted."""
+        return self._limits.reads == 1 and not self.writes
+
+    def read(self) -> Generator[Operation, Any, str | None]:
+        """Count a read; returns why a full batch could not be committed, None where all is well."""
+        self.reads += 1
+        return (yield from self._full())
+
+    def write(self) -> Generator[Operation, Any, None]:
+        """Begin a write; what it does to the snapshot is the profile's (more:batch-012, more:hist-001 to -003)."""
+        self.writing = True
+        if self._rules.write_renews_snapshot and not self._wrote and self.reads:
+            yield Commit()
+        fixes = self._rules.every_write_fixes_snapshot or (self._rules.first_write_fixes_snapshot and not self._cursor)
+        self._wrote = self._cursor = True
+        if fixes and self._limits.writes > 1:
+            yield FixSnapshot()
+
+    def wrote(self, *, failed: bool) -> Generator[Operation, Any, str | None]:
+        """Count a write that is through; returns why a full batch could not be committed.
+
+        Args:
+            failed: it was answered NOT_STORED, NOT_FOUND, EXISTS or with an error.
+        """
+        self.writing = False
+        if not failed:
+            self.writes += 1
+            return (yield from self._full())
+        if self._rules.failure_discards or not self.writes:
+            # wbatch-030 to -037: with it goes all that was acknowledged. Where nothing was, only its locks go.
+            yield RollBack()
+            self.reset()
+        return None
+
+    def commit(self) -> Generator[Operation, Any, str | None]:
+        """Commit what is open; returns why that could not be done, and then all of it is lost."""
+        if not self.open:
+            return None
+        reason: str | None = yield Commit()
+        if reason is None:
+            self._pending.committed()
+        self.reset()
+        return reason
+
+    def switched(self) -> Generator[Operation, Any, str | None]:
+        """Commit before another mapping is bound; returns why that could not be done."""
+        reads, writes = self.reads, self.writes
+        reason = yield from self.commit()
+        self.reopened()
+        if self._rules.switch_keeps_count:
+            self.reads, self.writes = reads, writes  # wbatch-070
+        return reason
+
+    def reopened(self) -> None:
+        """Note that the table is another one, or was emptied: the plugin opens it again."""
+        self._cursor = False
+
+    def lost(self, cause: str) -> str:
+        """Begin a new batch, as this one is taken back; returns the cause and what went with it."""
+        writes = self.writes
+        self.reset()
+        return f"{cause}: {writes} pending writes are lost" if writes else cause
+
+    def reset(self) -> None:
+        """Begin a new batch: nothing is open any more."""
+        self.reads = self.writes = 0
+        self._wrote = False
+        self.number += 1
+        self._pending.discarded()
+
+    def _full(self) -> Generator[Operation, Any, str | None]:
+        full = self.reads >= self._limits.reads or self.writes >= self._limits.writes
+        return (yield from self.commit()) if full else None

@@ -1,0 +1,1 @@
+"""The cache policies and the memory cache. Start reading at `dispatch.py`."""

@@ -1,0 +1,277 @@
+"""Commands and the cache policies: which go to the table, which to the memory cache, which to both or neither.
+
+innodb_get, innodb_store, innodb_arithmetic, innodb_remove and innodb_flush of innodb_engine.cc decide so. They ask the
+cache first; here the table has its turn first where both have one, since a command may begin anew over a database, and
+the reply is the table's anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+from kvref.engine.cache import verbs
+from kvref.engine.cache.memory import Entry, Key
+from kvref.engine.cache.policies import Policy
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Lookup, Operation, OperationGen, Row
+from kvref.engine.session import Session
+from kvref.engine.values import to_bytes
+from kvref.protocol import commands as c
+from kvref.protocol import replies as r
+from kvref.protocol.lines import BAD_FORMAT
+
+Verb = Callable[[Session, Any, int], OperationGen]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a client's word names: where it stands in the cache, and under which key of which mapping."""
+
+    at: Key
+    mapping: Mapping | None = None
+    key: bytes = b""
+
+
+def through(
+    session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., OperationGen], policy: Policy
+) -> OperationGen:
+    """Carry out a command as its policy says and return its Reply.
+
+    Args:
+        session: the connection's state.
+        command: what the client asked.
+        now: UNIX time in whole seconds.
+        verb: what the command is in the table.
+        in_table: called with a verb, session, command and time; returns its steps, whose errors are replies and whose
+            writes count in the batch.
+        policy: the command's, other than TABLE.
+    """
+    if policy is Policy.OFF:
+        return _answer_of_nothing(command)
+    if policy is Policy.CACHE:
+        return (yield from in_table(_in_cache, session, command, now))
+    if isinstance(command, c.Get | c.Touch | c.GetAndTouch):
+        return (yield from in_table(verb, session, command, now))  # which asks `cached`, or calls `note`, for each word
+    if session.rules.cache_holds_rows:
+        return (yield from _rows_cached(session, command, now, verb, in_table))
+    return (yield from _both(session, command, now, verb, in_table))
+
+
+def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any, r.Item | None]:
+    """Return what the cache has of a word that a get with the policy BOTH asks for, before the table is asked.
+
+    A hit does not switch in the plugin's profiles (more:policy-106), and is no read of the batch (more:policy-133).
+    """
+    place = yield from _place(session, word)
+    if place is None or session.pending.holds(place.at):
+        return None
+    return _item(word, session.shared.cache.find(place.at, now))
+
+
+def _answer_of_nothing(command: c.Command) -> r.Reply:
+    """Answer what is neither done nor looked at: as if it had been done (policy-004, more:policy-126)."""
+    match command:
+        case c.Get():
+            return r.Line(BAD_FORMAT) if command.refused else r.Items([], command.with_cas)
+        case c.Store():
+            return r.Status.STORED
+        case c.Arithmetic():
+            return r.Number(0)
+        case c.Delete():
+            return r.Status.DELETED
+        case c.Touch():
+            return r.Status.TOUCHED
+        case c.GetAndTouch():
+            return r.Items([], command.with_cas)
+        case c.Refused():
+            return r.Line(command.line)
+        case _:
+            return r.Status.OK
+
+
+def _in_cache(session: Session, command: c.Command, now: int) -> Generator[Operation, Any, r.Reply]:
+    if isinstance(command, c.Get | c.GetAndTouch):
+        return (yield from _got(session, command, now))
+    if isinstance(command, c.FlushAll):
+        return _flushed(session, command, now)
+    place = yield from _place(session, _word(command))
+    if isinstance(command, c.Refused):
+        if place is not None:
+            session.shared.cache.remove(place.at)
+        return r.Line(command.line)
+    if place is None:
+        return r.Status.NOT_FOUND
+    if place.mapping is not None and not place.key:
+        return r.Status.NOT_STORED if isinstance(command, c.Store) else r.Status.NOT_FOUND
+    return _done(session, command, place.at, now)
+
+
+def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
+    """Carry out a write on the cache."""
+    cache = session.shared.cache
+    before = cache.find(at, now)
+    number = command.cas if isinstance(command, c.Store | c.Arithmetic | c.Delete) else 0
+    if before is not None and session.is_another(before.cas, number):
+        return r.Status.EXISTS
+    match command:
+        case c.Store():
+            return _numbered(session, at, now, verbs.store(cache, session.rules, at, command, now))
+        case c.Arithmetic():
+            return _numbered(session, at, now, verbs.arithmetic(cache, session.rules, at, command, now))
+        case c.Touch():
+            found = verbs.touch(cache, session.rules, at, command.exptime, now)
+            return r.Status.NOT_FOUND if found is None else r.Status.TOUCHED
+        case _:
+            cache.remove(at)
+            return r.Status.NOT_FOUND if before is None else r.Status.DELETED
+
+
+def _numbered(session: Session, at: Key, now: int, reply: r.Reply) -> r.Reply:
+    """Note the number of the item that a write has left, for its reply."""
+    entry = session.shared.cache.find(at, now)
+    session.written_cas = 0 if entry is None else entry.cas
+    return reply
+
+
+def _flushed(session: Session, command: c.FlushAll, now: int) -> r.Reply:
+    session.shared.cache.flush(command.delay, now)
+    return r.Status.OK
+
+
+def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generator[Operation, Any, r.Reply]:
+    items: list[r.Item] = []
+    size = 0
+    for word in command.words:
+        place = yield from _place(session, word)
+        item = None
+        if place is not None and place.mapping is not None and not place.key:
+            item = r.Item(word, 0, place.mapping.label, 0)
+        elif place is not None:
+            cache = session.shared.cache
+            entry = (
+                verbs.touch(cache, session.rules, place.at, command.exptime, now)
+                if isinstance(command, c.GetAndTouch)
+                else cache.find(place.at, now)
+            )
+            item = _item(word, entry)
+        if isinstance(command, c.Get):
+            session.shared.counters.got(word, hits=item is not None, misses=item is None)
+        elif place is None or place.mapping is None or place.key:
+            session.shared.counters.touched(word, hit=item is not None)
+        if item is not None:
+            items.append(item)
+            size += item.size
+            session.check_reply(size)
+    refused = isinstance(command, c.Get) and command.refused
+    return r.Line(BAD_FORMAT) if refused else r.Items(items, command.with_cas)
+
+
+def _item(word: bytes, entry: Entry | None) -> r.Item | None:
+    return None if entry is None else r.Item(word, entry.flags, entry.data, entry.cas)
+
+
+def _both(
+    session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., OperationGen]
+) -> OperationGen:
+    """Do it in the table and, whatever comes of that, in the cache under the client's word (more:policy-103)."""
+    sent = command
+    if isinstance(command, c.Store):
+        sent = verbs.sent_to_table(session.shared.cache, session.rules, command, now)
+    reply: r.Reply = yield from in_table(verb, session, sent, now)
+    if isinstance(command, c.FlushAll):
+        _flushed(session, command, now)
+        return reply
+    done = _done(session, command, ("", _word(command)), now)
+    return r.Status.DELETED if isinstance(command, c.Delete) and done is r.Status.DELETED else reply
+
+
+def _rows_cached(
+    session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., OperationGen]
+) -> OperationGen:
+    """Do it in the table and let the cache have the row as it is then, once it is committed."""
+    if isinstance(command, c.FlushAll):
+        reply = yield from in_table(verb, session, command, now)
+        if reply is r.Status.OK:
+            session.shared.cache.clear()
+        return reply
+    reply = yield from in_table(_noting(verb), session, command, now)
+    if isinstance(command, c.Delete | c.Refused):
+        # Its row may be gone by SQL: what the cache still has of it goes too, and was there to be deleted.
+        done = yield from in_table(_removed, session, command, now)
+        return done if reply is r.Status.NOT_FOUND else reply
+    return reply
+
+
+def _removed(session: Session, command: c.Delete | c.Refused, now: int) -> OperationGen:
+    place = yield from _place(session, _word(command))
+    if place is None or session.pending.holds(place.at):
+        return r.Status.NOT_FOUND
+    return _done(session, command, place.at, now)
+
+
+def _noting(verb: Verb) -> Verb:
+    """Return a verb that notes for the cache what it did to its row, before a commit can follow."""
+
+    def noting(session: Session, command: c.Store | c.Arithmetic | c.Delete | c.Refused, now: int) -> OperationGen:
+        removes = isinstance(command, c.Delete | c.Refused)
+        place = yield from _place(session, _word(command))
+        if place is None or place.mapping is None or not place.key:
+            return (yield from verb(session, command, now))
+        row = (yield from _row(session, place)) if removes else None
+        reply = yield from verb(session, command, now)
+        if removes:
+            if row is not None and (reply is r.Status.DELETED or isinstance(command, c.Refused)):
+                session.pending.wrote((place.at[0], to_bytes(row.key)), None)
+        elif reply is r.Status.STORED or isinstance(reply, r.Number):
+            row = yield from _row(session, place)
+            if row is not None:
+                note(session, place.mapping, row, now)
+        return reply
+
+    return noting
+
+
+def note(session: Session, mapping: Mapping, row: Row, now: int) -> None:
+    """Keep a row as it is after a write, for the cache to have it with the commit."""
+    session.pending.wrote((mapping.source, to_bytes(row.key)), entry_of(session, row, now))
+
+
+def entry_of(session: Session, row: Row, now: int) -> Entry:
+    """Return a row as an item."""
+    item = session.item(b"", row)
+    return Entry(item.flags, item.data, item.cas, max(row.expiry or 0, 0), now)
+
+
+def _row(session: Session, place: _Place) -> OperationGen:
+    assert place.mapping is not None
+    cell = session.looked_up(place.mapping, place.key)
+    return None if cell is None else (yield Lookup(place.mapping, cell))
+
+
+def _place(session: Session, word: bytes) -> Generator[Operation, Any, _Place | None]:
+    """Find where a word stands in the cache; None where it names an unknown mapping.
+
+    Raises:
+        RefusedError: see `Session.mapping`.
+    """
+    if not session.rules.cache_holds_rows:
+        return _Place(("", word))
+    target = session.split(word)
+    if target is None:
+        mapping: Mapping | None = yield from session.mapping()
+        key = word
+    else:
+        mapping, key = (yield from session.switch(target.name)), target.key
+    return None if mapping is None else _Place((mapping.source, key), mapping, key)
+
+
+def _word(command: c.Command) -> bytes:
+    match command:
+        case c.Store() | c.Arithmetic() | c.Delete() | c.Touch():
+            return command.word
+        case c.Refused():
+            return command.removes
+        case _:
+            raise TypeError(f"{command!r} names no key")

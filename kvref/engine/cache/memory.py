@@ -1,0 +1,199 @@
+"""The memory cache behind the policies `cache_only` and `caching`: one for all connections, bounded, never on disk.
+
+It holds items and finds them again; what a verb does with them is in `verbs.py`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+# Where an item stands: the table of its row and the row's key, or no table and the client's word.
+Key = tuple[str, bytes]
+
+LIMIT: Final = 64 << 20  # bytes, memcached's -m
+# What memcached's engine counts for an item beside key and value (more:policy-130: `bytes` of `stats`).
+HEADER: Final = 56
+# memcached's clock begins two seconds before the server's start, so that no time of it is 0.
+BEFORE_START: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One item.
+
+    Args:
+        flags: 0 to 2^32-1.
+        data: its value.
+        cas: its cas number.
+        expiry: UNIX second from which it is over; 0: never.
+        since: UNIX second in which it was written.
+    """
+
+    flags: int
+    data: bytes
+    cas: int
+    expiry: int
+    since: int
+
+
+class Cache:
+    """Items by key; the one that was not used for the longest time goes when there is no room.
+
+    Args:
+        started: UNIX second of the start.
+        numbers: cas numbers of its own items.
+        limit: bytes it may hold, as `stats` counts them.
+    """
+
+    def __init__(self, started: int = 0, numbers: Iterator[int] | None = None, limit: int = LIMIT) -> None:
+        self.numbers = count(1) if numbers is None else numbers
+        self._limit = limit
+        self._entries: OrderedDict[Key, Entry] = OrderedDict()
+        self._writers: dict[Key, object] = {}
+        self._over_at = 0
+        self._size = 0
+        self._evictions = 0
+        self._total = 0
+        self.began = started - BEFORE_START
+
+    def restart(self, started: int) -> None:
+        """Forget everything: a reload of the plugin begins with an empty cache (more:policy-143)."""
+        self.clear()
+        self.began = started - BEFORE_START
+        self._over_at = self._evictions = self._total = 0
+
+    def find(self, key: Key, now: int) -> Entry | None:
+        """Return an item that is not over; that counts as a use.
+
+        Args:
+            key: where it stands.
+            now: UNIX time in whole seconds.
+        """
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if 0 < entry.expiry <= now or (0 < self._over_at <= now and entry.since <= self._over_at):
+            self.remove(key)
+            return None
+        self._entries.move_to_end(key)
+        return entry
+
+    def put(self, key: Key, entry: Entry) -> bool:
+        """Keep an item instead of any other under this key; tell whether there is room for it at all."""
+        self.remove(key)
+        size = _size(key, entry)
+        if size > self._limit:
+            return False
+        while self._size + size > self._limit:
+            self.remove(next(iter(self._entries)))
+            self._evictions += 1
+        self._entries[key] = entry
+        self._size += size
+        self._total += 1
+        return True
+
+    def remove(self, key: Key) -> None:
+        """Drop an item, if it is there."""
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._size -= _size(key, entry)
+
+    def clear(self) -> None:
+        """Drop all items; what is written but not committed now does not come in any more."""
+        self._entries.clear()
+        self._writers.clear()
+        self._size = 0
+
+    def flush(self, delay: int, now: int) -> None:
+        """Drop all items, now or at the end of a delay those that were written before (more:policy-120).
+
+        Args:
+            delay: seconds as memcached reads them; 0 or less is now.
+            now: UNIX time in whole seconds.
+        """
+        if delay <= 0:
+            self.clear()
+        else:
+            self._over_at = self.over(delay, now) - 1
+
+    def over(self, exptime: int, now: int) -> int:
+        """Return the UNIX second that a client's time means: up to 30 days from now, else as it stands; 0 is 0."""
+        return now + exptime if 0 < exptime <= 60 * 60 * 24 * 30 else exptime
+
+    def write(self, key: Key) -> object:
+        """Note that a row is written and not committed yet; returns what `commit` and `give_up` want."""
+        writer = object()
+        self._writers[key] = writer
+        return writer
+
+    def commit(self, key: Key, writer: object, entry: Entry | None) -> None:
+        """Take over what was committed, unless a later write of the same row is under way: then it knows better.
+
+        Args:
+            key: where it stands.
+            writer: what `write` returned.
+            entry: the row; None where it was deleted.
+        """
+        latest = self._writers.get(key) is writer
+        self.give_up(key, writer)
+        if entry is None or not latest:
+            self.remove(key)
+        else:
+            self.put(key, entry)
+
+    def give_up(self, key: Key, writer: object) -> None:
+        """Forget a write that was taken back."""
+        if self._writers.get(key) is writer:
+            del self._writers[key]
+
+    def rows(self) -> dict[str, str]:
+        """Return its rows of `stats`."""
+        numbers = {
+            "evictions": self._evictions,
+            "curr_items": len(self._entries),
+            "total_items": self._total,
+            "bytes": self._size,
+        }
+        return {name: str(number) for name, number in numbers.items()}
+
+
+def _size(key: Key, entry: Entry) -> int:
+    return HEADER + len(key[1]) + len(entry.data)
+
+
+class Pending:
+    """Rows that this connection has written in the open batch, by their place in the cache.
+
+    Args:
+        cache: the server's.
+    """
+
+    __slots__ = ("_cache", "_rows")
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._rows: dict[Key, tuple[object, Entry | None]] = {}
+
+    def wrote(self, key: Key, entry: Entry | None) -> None:
+        """Keep a row as it is after a write, None where it was deleted; the row's lock is held."""
+        self._rows[key] = self._cache.write(key), entry
+
+    def holds(self, key: Key) -> bool:
+        """Tell whether this connection has written the row: it sees its own write, not what the cache has."""
+        return key in self._rows
+
+    def committed(self) -> None:
+        """Let the cache have what is durable now."""
+        for key, (writer, entry) in self._rows.items():
+            self._cache.commit(key, writer, entry)
+        self._rows.clear()
+
+    def discarded(self) -> None:
+        """Forget what was rolled back."""
+        for key, (writer, _) in self._rows.items():
+            self._cache.give_up(key, writer)
+        self._rows.clear()

@@ -1,0 +1,58 @@
+"""Cache policies: what a row of `cache_policies` says for each kind of command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import Enum
+
+from kvref.protocol import commands as c
+
+
+class Policy(Enum):
+    """Where a command looks; the values are the plugin's words in the order of their ENUM."""
+
+    TABLE = "innodb_only"
+    CACHE = "cache_only"
+    BOTH = "caching"
+    OFF = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The policies in force, one for each kind of command; they hold for all mappings (policy-042)."""
+
+    get: Policy = Policy.TABLE
+    set: Policy = Policy.TABLE
+    delete: Policy = Policy.TABLE
+    flush: Policy = Policy.TABLE
+
+    @property
+    def fills_cache(self) -> bool:
+        """Tell whether what is stored goes into the memory cache."""
+        return self.set in (Policy.CACHE, Policy.BOTH)
+
+    @property
+    def in_memory(self) -> tuple[str, Policy] | None:
+        """Return the first kind of command that meets the memory cache, None where none does."""
+        kinds = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return next(((kind, policy) for kind, policy in kinds if policy in (Policy.CACHE, Policy.BOTH)), None)
+
+    def of(self, command: c.Command) -> Policy:
+        """Return the policy of a command; what is no matter of items goes its usual way."""
+        match command:
+            case c.Get():
+                return self.get
+            case c.Store() | c.Arithmetic() | c.Touch():
+                return self.set
+            case c.GetAndTouch():
+                # It writes; where nothing is answered to a get, nothing is to it either.
+                return Policy.OFF if self.get is Policy.OFF else self.set
+            case c.Delete():
+                return self.delete
+            case c.Refused():
+                # A set that is too large removes its key, as delete does (more:policy-167).
+                return self.delete if command.removes else Policy.TABLE
+            case c.FlushAll():
+                return self.flush
+            case _:
+                return Policy.TABLE

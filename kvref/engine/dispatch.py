@@ -1,0 +1,153 @@
+"""Commands to verbs: the one way into semantics."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kvref.engine.access import UNLIMITED
+from kvref.engine.cache.dispatch import Verb, through
+from kvref.engine.cache.policies import Policy
+from kvref.engine.operations import LockWaitError, OperationGen, RollBack, TransactionLostError
+from kvref.engine.session import LOCK_WAIT, Session, UnfitError, conflict
+from kvref.engine.statistics import stats
+from kvref.engine.values import RefusedError
+from kvref.engine.verbs import arithmetic, meta, retrieve, store, touch
+from kvref.engine.verbs import delete as change
+from kvref.errors import StoreError
+from kvref.protocol import commands as c
+from kvref.protocol import replies as r
+
+_TEMPORARY: Final = r.ServerError("temporary failure", r.Fault.UNFIT_TABLE)
+_STOPS: Final = (RefusedError, UnfitError, LockWaitError, TransactionLostError, StoreError)
+_VERBS: Final[dict[type, Verb]] = {
+    c.Get: retrieve.get,
+    c.Store: store.store,
+    c.Arithmetic: arithmetic.arithmetic,
+    c.Delete: change.delete,
+    c.Touch: touch.touch,
+    c.GetAndTouch: touch.get_and_touch,
+    c.FlushAll: change.flush_all,
+    c.Bind: change.bind,
+    c.Refused: change.refused,
+    c.Stats: stats,
+    **meta.VERBS,
+}
+
+
+def execute(session: Session, command: c.Command, now: int) -> OperationGen:
+    """Carry out one command: yield the operations it needs, return its Reply.
+
+    Args:
+        session: the connection's state.
+        command: what the client asked.
+        now: UNIX time in whole seconds.
+    """
+    session.written_cas = 0
+    if session.access is not UNLIMITED:
+        refusal = session.access.refusal(command)
+        if refusal is not None:
+            return refusal
+        command = session.access.cleared(command)
+    verb = _VERBS.get(type(command))
+    if verb is None:
+        return _without_rows(session, command)
+    policy = session.shared.directory.policies.of(command)
+    if policy is Policy.TABLE:
+        reply = yield from _in_table(verb, session, command, now)
+    else:
+        reply = yield from through(session, command, now, verb, _in_table, policy)
+    session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
+    return reply
+
+
+def _in_table(verb: Verb, session: Session, command: c.Command, now: int) -> OperationGen:
+    """Carry out a verb and count it in the connection's batch."""
+    session.batch.writing = False  # a command that was given up may have left it
+    try:
+        reply = yield from verb(session, command, now)
+    except _STOPS as stop:
+        reply = yield from _stopped(session, command, stop)
+    if session.batch.writing:
+        try:
+            reply = yield from _settled(session, command, reply)
+        except _STOPS as stop:
+            reply = yield from _stopped(session, command, stop)
+    return reply
+
+
+def _stopped(session: Session, command: c.Command, stop: Exception) -> OperationGen:
+    """Return the reply to what stopped a command."""
+    batch, rules = session.batch, session.rules
+    if not (batch.open or batch.writing):
+        yield RollBack()  # what it has read or locked is in no batch: nothing else would end that transaction
+    match stop:
+        case RefusedError():
+            return stop.reply
+        case UnfitError():
+            return _error(session, command, str(stop), told=rules.unfit_table_is_error, delete=_TEMPORARY)
+        case LockWaitError():
+            return _error(session, command, LOCK_WAIT, told=rules.lock_wait_is_error, fault=r.Fault.CONFLICT)
+        case TransactionLostError():
+            batch.writing = False
+            text = batch.lost(str(stop))
+            fault = conflict(stop)
+            told = rules.lock_wait_is_error or fault is None
+            return _error(session, command, text, told=told, fault=fault)
+        case _:
+            return r.ServerError(str(stop))
+
+
+def _error(
+    session: Session,
+    command: c.Command,
+    text: str,
+    *,
+    told: bool,
+    delete: r.Reply = r.Status.NOT_FOUND,
+    fault: r.Fault | None = None,
+) -> r.Reply:
+    return r.ServerError(text, fault) if told else _failed(session, command, delete)
+
+
+def _settled(session: Session, command: c.Command, reply: r.Reply) -> OperationGen:
+    """Count a write and return its reply, or why the batch that it completed is lost."""
+    if isinstance(command, c.Arithmetic):
+        # incr and decr of a missing key are no failure (wbatch-034).
+        failed = not session.rules.failure_discards and isinstance(reply, r.ServerError | r.ClientError)
+    elif isinstance(reply, r.Meta):
+        failed = reply.code is not r.MetaCode.DONE
+    else:
+        failed = reply not in (r.Status.STORED, r.Status.DELETED, r.Status.TOUCHED)
+    reason = yield from session.batch.wrote(failed=failed)
+    return reply if reason is None else r.ServerError(reason)
+
+
+def _failed(session: Session, command: c.Command, delete: r.Reply) -> r.Reply:
+    """Answer a write that could not be tried, as the plugin does (runtime-016, runtime-017, side-005..007)."""
+    match command:
+        case c.Store():
+            return r.Status.NOT_STORED
+        case c.Delete():
+            return delete
+        case c.Get():
+            return r.Items([], command.with_cas)  # a row that is there is missed (iso-031)
+        case c.FlushAll():
+            return change.NOT_FLUSHED if session.rules.flush_tells_failure else r.Status.OK
+        case _:
+            return arithmetic.NOT_COUNTED
+
+
+def _without_rows(session: Session, command: c.Command) -> r.Reply:
+    match command:
+        case c.Version():
+            return r.Release(session.rules.release)
+        case c.Verbosity() | c.CacheMemlimit() | c.Noop():
+            return r.Status.OK
+        case c.MetaNoop():
+            return r.Status.NOOP
+        case c.VBucket():
+            return session.shared.vbuckets.answer(command)
+        case c.Quit() | c.Foreign():
+            return r.Closed()
+        case _:
+            raise TypeError(f"no verb for {command!r}")

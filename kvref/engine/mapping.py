@@ -1,0 +1,205 @@
+"""Mappings: what a row of `innodb_memcache.containers` says once it is checked, and the set of them in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import Any, Final
+
+from kvref.collations.charsets import UTF8MB4, Charset
+from kvref.engine.cache.policies import Policies
+
+DEFAULT_DELIMITER: Final = b"."
+DEFAULT_SEPARATOR: Final = b"|"
+# Longer values of config_options count with their first 32 bytes (core page, section 9; columns page, section 1).
+MAX_OPTION: Final = 32
+
+
+class Kind(Enum):
+    """What a column holds, as far as a mapping cares."""
+
+    TEXT = "text"
+    BYTES = "bytes"
+    INTEGER = "integer"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a store keeps content that SQL shows otherwise than the wire; only stores call it, never for NULL."""
+
+    to_sql: Callable[[Any], Any]
+    from_sql: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A mapped column.
+
+    Args:
+        name: as the table spells it.
+        kind: text, bytes or integer.
+        width: longest content, in characters for CHAR and VARCHAR over UTF-8, else in bytes; None without limit.
+        counts_bytes: the width counts bytes.
+        cuts: the plugin cuts longer content to the width (CHAR, VARCHAR, BINARY, VARBINARY).
+        exact: only content of just this width can be stored (FLOAT, DOUBLE).
+        fixed: InnoDB keeps just this width, and the plugin does not fill shorter content up.
+        low: smallest integer it holds.
+        high: largest integer it holds.
+        charset: of its text. Cells are str where that is UTF-8, else the bytes in this character set.
+        form: how the store keeps it, None where as it is.
+        nullable: it may hold NULL.
+        collation: how it compares, by the name that its store has for that; empty for what is no text.
+    """
+
+    name: str
+    kind: Kind
+    width: int | None = None
+    counts_bytes: bool = False
+    cuts: bool = False
+    exact: bool = False
+    fixed: bool = False
+    low: int = 0
+    high: int = 0
+    charset: Charset = UTF8MB4
+    form: Form | None = None
+    nullable: bool = False
+    collation: str = ""
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Mapping:
+    """One usable row of `containers`; two readings of one row are two mappings.
+
+    The store brings it up to date in place when the table has changed; the verbs only read it.
+
+    Args:
+        name: the container's name.
+        schema: its db_schema.
+        table: its db_table.
+        source: the table as the store names it.
+        key: the key column.
+        values: one or more value columns in the order of the list.
+        flags: the flags column, None where not in use; likewise cas and expiry.
+        unmapped: the table's other columns.
+        columns: the table's columns, mapped or not.
+        behind: for each value column, the columns that follow it in InnoDB's record.
+        secondary: the key's index is not the primary key.
+        descending: the key's index is.
+        blind: no key finds a row (an index of more columns than the key, which one profile takes).
+        not_null: columns that hold no NULL, where the store has to see to it that none is written.
+        hidden: the table has a column that nobody sees, of a FULLTEXT index.
+        beginning: a key finds the row whose key column begins with it, so many characters long; 0: whole keys.
+        row: the containers row as the store read it.
+        fault: why the table no longer fits, empty while it does.
+    """
+
+    name: str
+    schema: str
+    table: str
+    source: str
+    key: Column
+    values: tuple[Column, ...]
+    flags: Column | None
+    cas: Column | None
+    expiry: Column | None
+    unmapped: tuple[str, ...] = ()
+    columns: frozenset[str] = frozenset()
+    behind: tuple[tuple[Column, ...], ...] = ()
+    secondary: bool = False
+    descending: bool = False
+    blind: bool = False
+    not_null: frozenset[str] = frozenset()
+    hidden: bool = False
+    beginning: int = 0
+    row: object = None
+    fault: str = ""
+
+    def become(self, other: Mapping) -> None:
+        """Take over what a later check of the same row found."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(other, each.name))
+
+    @property
+    def label(self) -> bytes:
+        """Return `database/table`, the value of a switch word."""
+        return f"{self.schema}/{self.table}".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How names of containers are read and compared: by their column, `containers.name`.
+
+    Args:
+        charset: what a client's bytes are.
+        width: longest name in characters, None without limit.
+        fold: what equal names have in common.
+        order: sort key; the first name is the default mapping's.
+    """
+
+    charset: Charset = UTF8MB4
+    width: int | None = None
+    fold: Callable[[str], str] = str.casefold
+    order: Callable[[str], Any] = str.lower
+
+
+@dataclass(slots=True)
+class Directory:
+    """The mappings in force and the options of `config_options`; shared by all sessions.
+
+    Args:
+        default: the mapping of a new connection.
+        naming: how names compare.
+        delimiter: value of table_map_delimiter, 1 to 32 bytes.
+        separator: value of separator, 1 to 32 bytes.
+        known: mappings read so far and kept until the next reload.
+        generation: counts reloads, so that a session notices one.
+        by_spelling: a mapping is found again only under its row's own spelling, not under any equal name.
+        policies: what the table and the memory cache are each for.
+        usable: the mappings of all usable rows as they were read, to be shown.
+    """
+
+    default: Mapping
+    naming: Naming
+    delimiter: bytes = DEFAULT_DELIMITER
+    separator: bytes = DEFAULT_SEPARATOR
+    known: dict[str, Mapping] = field(default_factory=dict)
+    generation: int = 0
+    by_spelling: bool = False
+    policies: Policies = field(default_factory=Policies)
+    usable: tuple[Mapping, ...] = ()
+
+    def find(self, name: str) -> Mapping | None:
+        """Return a mapping that was read before and is kept under this name."""
+        return self.known.get(self._kept_under(name))
+
+    def remember(self, mapping: Mapping) -> None:
+        """Keep a mapping that was read; one that is kept already stays (innodb_config_container, HASH_INSERT)."""
+        self.known.setdefault(self._kept_under(mapping.name), mapping)
+
+    def _kept_under(self, name: str) -> str:
+        return name if self.by_spelling else self.naming.fold(name)
+
+    def replace(self, other: Directory) -> None:
+        """Put a freshly read configuration in force for every session."""
+        self.default, self.delimiter, self.separator = other.default, other.delimiter, other.separator
+        self.naming, self.known, self.by_spelling = other.naming, other.known, other.by_spelling
+        self.policies, self.usable = other.policies, other.usable
+        self.generation += 1
+
+
+def default_name(names: list[str], order: Callable[[str], Any]) -> Iterator[str]:
+    """Yield container names in the order in which they are candidates for the default mapping.
+
+    Args:
+        names: all names.
+        order: sort key of their column's collation.
+    """
+    if "default" in names:
+        yield "default"
+    yield from sorted((n for n in names if n != "default"), key=order)
+
+
+def option(value: bytes | None, builtin: bytes) -> bytes:
+    """Return the effective value of a `config_options` row, the built-in one when missing or empty."""
+    return value[:MAX_OPTION] if value else builtin

@@ -1,0 +1,328 @@
+"""One connection's semantics: what it is bound to, and the verb each command goes to.
+
+Rules: nothing here reads a clock or does I/O; a generator that is abandoned (its store failed) leaves the session
+usable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kvref.engine.access import UNLIMITED, Access
+from kvref.engine.batch import Batch, Limits
+from kvref.engine.cache.memory import Cache, Pending
+from kvref.engine.keys import Switch, is_whole_name, mapping_name, split_word
+from kvref.engine.mapping import Directory, Mapping
+from kvref.engine.marks import Marks
+from kvref.engine.operations import (
+    Cell,
+    DeadlockError,
+    LoadMapping,
+    LockWaitError,
+    Lookup,
+    Operation,
+    Recheck,
+    Row,
+    TransactionLostError,
+)
+from kvref.engine.rules import Rules
+from kvref.engine.stats import Counters
+from kvref.engine.values import RefusedError, join_value, key_cell
+from kvref.engine.vbuckets import VBuckets
+from kvref.errors import StoreError
+from kvref.protocol.replies import ClientError, Fault, Item, Reply, ServerError, Status
+
+
+class UnfitError(Exception):
+    """The table no longer fits its mapping; the text is the cause."""
+
+
+LOCK_WAIT: Final = "lock wait timeout"
+# The plugin has no limit here; this one keeps one client from taking the memory of all.
+MAX_REPLY: Final = 64 << 20
+
+
+def conflict(lost: TransactionLostError) -> Fault | None:
+    """Return the fault of a lost transaction: a deadlock is one that the same request may avoid later."""
+    return Fault.CONFLICT if isinstance(lost, DeadlockError) else None
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all sessions of a server share.
+
+    Args:
+        rules: facts in force.
+        directory: mappings in force.
+        cas: next cas numbers; one counter for all mappings (cas-004).
+        counters: what `stats` reports.
+        process: rows of `stats` that only the server knows (pid, uptime, connections).
+        item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
+        limits: sizes of full batches.
+        cache: the memory cache.
+        vbuckets: their states.
+        marks: what meta commands remember of rows.
+        reply_size_max: bytes of items that one get may answer.
+        oversized_set_removes: a set whose value is refused removes the row that it was to replace, where the profile
+            does so.
+    """
+
+    rules: Rules
+    directory: Directory
+    cas: Iterator[int]
+    counters: Counters
+    process: Callable[[], dict[str, str]] = field(default=dict)
+    item_size_max: int = 1 << 20
+    limits: Limits = field(default_factory=Limits)
+    cache: Cache = field(default_factory=Cache)
+    vbuckets: VBuckets = field(default_factory=VBuckets)
+    marks: Marks = field(default_factory=Marks)
+    reply_size_max: int = MAX_REPLY
+    oversized_set_removes: bool = True
+
+
+class Session:
+    """The state of one connection.
+
+    Args:
+        shared: with all others.
+        access: what it may do.
+    """
+
+    __slots__ = (
+        "_bound", "_generation", "_started", "access", "batch", "flushed", "pending", "rules", "shared", "stuck",
+        "written_cas",
+    )  # fmt: skip
+
+    def __init__(self, shared: Shared, access: Access = UNLIMITED) -> None:
+        self.shared = shared
+        self.access = access
+        self.rules = shared.rules
+        self.pending = Pending(shared.cache)
+        self.batch = Batch(shared.limits, shared.rules, self.pending)
+        self._bound: Mapping | None = None  # the default mapping is in force
+        self._started = False  # a command has needed a mapping: from then on the one in force answers to its name
+        # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts
+        # mappings off words, known or not (mget-002..004; multi_get in innodb_engine.cc outlives the command).
+        self.stuck = False
+        self.written_cas = 0  # number that the command in hand gave its row
+        self.flushed = False  # a table was emptied, which may be an OK's meaning or not: whoever asks takes it back
+        self._generation = shared.directory.generation
+
+    def split(self, word: bytes) -> Switch | None:
+        """Split a client's word by the delimiter in force."""
+        return split_word(word, self.shared.directory.delimiter, self.rules)
+
+    def switch(self, name: bytes) -> Generator[Operation, Any, Mapping | None]:
+        """Bind to a mapping by a client's name and return it; an unknown name returns None and binds nothing.
+
+        Raises:
+            RefusedError: the batch that a switch commits is lost; nothing is bound.
+        """
+        if not name:
+            return None  # a container without a name may be the default mapping, but no word reaches it (default-036)
+        naming = self.shared.directory.naming
+        text = mapping_name(name, naming, self.rules)
+        return (yield from self._switch(text, whole=is_whole_name(name, text, naming, self.rules)))
+
+    def _switch(self, name: str, *, whole: bool = True) -> Generator[Operation, Any, Mapping | None]:
+        directory = self.shared.directory
+        current = self._bound or directory.default
+        known = self._started and self._generation == directory.generation
+        # The plugin compares the client's bytes with the row's name and its hash's, before any are cut (samename-003).
+        spelled = whole or not directory.by_spelling
+        mapping: Mapping | None = None
+        if known and (self.stuck or (spelled and current.name == name)):
+            mapping = current
+        elif spelled:
+            mapping = directory.find(name)
+        if mapping is None:
+            mapping = yield LoadMapping(name)
+            if mapping is None:
+                return None
+            directory.remember(mapping)
+        if not self.access.shows(mapping, directory.naming):
+            return None
+        if mapping is not current:
+            reason = yield from self.batch.switched()
+            if reason is not None:
+                raise RefusedError(ServerError(reason))
+        self._bound, self._generation, self._started = mapping, directory.generation, True
+        return mapping
+
+    def start(self) -> bool:
+        """Put a mapping in force, the default one where none was asked for; tell whether this was the first need."""
+        first, self._started = not self._started, True
+        return first
+
+    def mapping(self) -> Generator[Operation, Any, Mapping]:
+        """Return the mapping in force.
+
+        Raises:
+            RefusedError: a reload took the bound mapping away; nothing falls back to another table silently.
+        """
+        self.start()
+        if self._bound is None:
+            default = self.default
+            return default if default is not None else (yield from self._first_shown())
+        if self._generation != self.shared.directory.generation:
+            name = self._bound.name
+            if (yield from self._switch(name)) is None:
+                raise RefusedError(ServerError(f"mapping {name} is no longer in containers: bind another"))
+        return self._bound
+
+    @property
+    def default(self) -> Mapping | None:
+        """Return the default mapping, None where its listener does not have it."""
+        directory = self.shared.directory
+        return directory.default if self.access.shows(directory.default, directory.naming) else None
+
+    def _first_shown(self) -> Generator[Operation, Any, Mapping]:
+        name = self.access.mappings[0]
+        mapping = yield from self._switch(name)
+        if mapping is None:
+            raise RefusedError(ServerError(f"mapping {name} is not in containers: this listener is limited to it"))
+        return mapping
+
+    @property
+    def in_force(self) -> Mapping | None:
+        """Return the mapping in force, None where the next command that needs one has to read `containers` for it."""
+        if self._bound is None:
+            return self.default
+        return self._bound if self._generation == self.shared.directory.generation else None
+
+    @property
+    def plain_mapping(self) -> Mapping | None:
+        """Return the mapping in force, None where it takes more than a look to tell, or a word may mean more."""
+        if not self._started or self.stuck:
+            return None
+        return self.in_force
+
+    def resolve(self, word: bytes, *, switches: bool) -> Generator[Operation, Any, tuple[Mapping, bytes] | Status]:
+        """Find the mapping and the key a word names, switching where the verb does.
+
+        Args:
+            word: the client's word.
+            switches: the verb reads `@@`.
+
+        Returns:
+            Mapping and key (empty for a switch word), or NOT_FOUND for an unknown mapping.
+
+        Raises:
+            RefusedError: a delimiter without a key behind it, where the profile refuses that.
+        """
+        target = self.split(word) if switches else None
+        if target is None:
+            return (yield from self.mapping()), word
+        if self.rules.refuses_empty_key and target.delimited and not target.key:
+            raise RefusedError(ClientError(f"no key behind the delimiter in {word.decode('utf-8', 'replace')}"))
+        mapping = yield from self.switch(target.name)
+        return Status.NOT_FOUND if mapping is None else (mapping, target.key)
+
+    def check(self, mapping: Mapping) -> Generator[Operation, Any, None]:
+        """Look at the mapping's table before a row is read or written.
+
+        Raises:
+            UnfitError: it was dropped, or what is mapped of it is not there any more.
+        """
+        if mapping.fault:
+            yield Recheck(mapping)
+            if mapping.fault:
+                raise UnfitError(mapping.fault)
+
+    def looked_up(self, mapping: Mapping, key: bytes) -> Cell:
+        """Return the key column's content to look for, or None when no row can be found by this key."""
+        if mapping.blind:
+            return None
+        try:
+            return key_cell(mapping.key, key, self.rules)
+        except RefusedError:
+            return None
+
+    def existing(
+        self, target: tuple[Mapping, bytes] | Status, now: int
+    ) -> Generator[Operation, Any, tuple[Row | None, Mapping | None]]:
+        """Look up the row that a command works on and locks, if there is one.
+
+        Args:
+            target: what `resolve` returned.
+            now: UNIX time in whole seconds.
+
+        Raises:
+            UnfitError: see `check`.
+        """
+        if isinstance(target, Status):
+            return None, None
+        mapping, key = target
+        yield from self.check(mapping)
+        cell = self.looked_up(mapping, key) if key else None
+        yield from self.batch.write()
+        row: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
+        if row is not None and self.rules.hides_expired and self.finds_expired(row, now):
+            row = None
+        return row, mapping
+
+    def item(self, word: bytes, row: Row) -> Item:
+        """Return a row as get answers it under `word`."""
+        data = join_value(row.values, self.shared.directory.separator)
+        return Item(word, (row.flags or 0) % (1 << 32), data, (row.cas or 0) % (1 << 64))
+
+    def end_batch(self) -> Generator[Operation, Any, Reply]:
+        """Commit what is open: the connection was idle, or is gone.
+
+        Returns:
+            OK, or the cause; then the batch is lost, unless it is still open.
+        """
+        fault = None
+        try:
+            reason = yield from self.batch.commit()
+        except TransactionLostError as lost:
+            reason, fault = self.batch.lost(str(lost)), conflict(lost)
+        except LockWaitError:
+            reason, fault = LOCK_WAIT, Fault.CONFLICT
+        except StoreError as error:
+            reason = str(error)
+        return Status.OK if reason is None else ServerError(reason, fault)
+
+    def check_reply(self, size: int) -> None:
+        """Bound what one get can make the server keep.
+
+        Args:
+            size: bytes of the items found so far.
+
+        Raises:
+            RefusedError: more than `reply_size_max` bytes.
+        """
+        if size > (most := self.shared.reply_size_max):
+            raise RefusedError(ServerError(f"out of memory writing get response: more than {most} bytes"))
+
+    @property
+    def refused_set_removes(self) -> bool:
+        """Return whether a set whose value its columns refuse removes the row that is there."""
+        return self.rules.refused_set_removes and self.shared.oversized_set_removes
+
+    def expired(self, row: Row, now: int) -> bool:
+        """Return whether a row is expired, see `Rules.is_over`."""
+        return self.rules.is_over(row.expiry, now)
+
+    def finds_expired(self, row: Row, now: int) -> bool:
+        """Return whether a row that a command has looked up is expired, and count that in `get_expired`."""
+        expired = self.expired(row, now)
+        self.shared.counters.get_expired += expired
+        return expired
+
+    def is_another(self, cas: int | None, asked: int) -> bool:
+        """Tell whether what was found is not what a binary request is about.
+
+        Args:
+            cas: number of what was found.
+            asked: the request's; 0 is any.
+        """
+        return bool(asked) and self.rules.checks_every_cas and (cas or 0) % (1 << 64) != asked
+
+    def next_cas(self) -> int:
+        """Take a number from the counter: the one that the reply to a write shows."""
+        self.written_cas = next(self.shared.cas)
+        return self.written_cas

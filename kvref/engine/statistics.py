@@ -1,0 +1,77 @@
+"""The verb `stats` and its sub-commands; what they count and which rows they have is in `stats.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Final
+
+from kvref.engine import stats as rows
+from kvref.engine.cache.policies import Policy
+from kvref.engine.operations import CountRows, Operation, OperationGen
+from kvref.engine.session import Session
+from kvref.errors import StoreError
+from kvref.protocol import commands as c
+from kvref.protocol.replies import ClientError, Line, Reply, StatRows, Status
+
+# Sub-commands whose answer never changes over a table (verb-056..058, 069, 070): the beginning of the word decides.
+FIXED: Final[dict[bytes, list[tuple[str, str]]]] = {
+    b"items": [],
+    b"sizes": [],
+    b"slabs": [("active_slabs", "0"), ("total_malloced", "0")],
+    b"scrub": [("scrubber:status", "stopped")],
+}
+
+
+def stats(session: Session, command: c.Stats, _now: int) -> OperationGen:
+    """Answer `stats` or one of its sub-commands."""
+    shared, newer = session.shared, session.rules.beyond_plugin
+    match command.words:
+        case []:
+            items = (yield from _items(session)) if newer else None
+            own = shared.process()
+            if items is not None:
+                own["curr_items"] = str(items)
+            engine_first = command.frame is not None
+            return rows.general_and_engine(own, shared.counters, newer=newer, engine_first=engine_first)
+        case [b"aggregate", *_]:
+            return rows.general(shared.process(), shared.counters, newer=newer)
+        case [b"settings", *_]:
+            return rows.settings(shared.process(), shared.counters)
+        case [b"reset", *_]:
+            shared.counters.reset()
+            return Status.RESET
+        case [b"detail", *what]:
+            return _detail(session, what)
+        case [b"cachedump", *limits]:
+            return rows.cachedump(limits, empty=session.rules.dumps_empty_classes)
+        case [word, *_] if word.startswith(b"vbucket"):
+            return StatRows(shared.vbuckets.rows())
+        case [word, *_]:
+            return next((StatRows(fixed) for name, fixed in FIXED.items() if word.startswith(name)), Status.ERROR)
+
+
+def _detail(session: Session, what: list[bytes]) -> Reply:
+    prefixes = session.shared.counters.prefixes
+    match what:
+        case [(b"on" | b"off") as word, *_]:
+            prefixes.counting = word == b"on"
+            return Status.OK
+        case [b"dump", *_]:
+            return Line(b"\r\n".join([*prefixes.lines(), b"END"]))
+        case _:
+            return ClientError("usage: stats detail on|off|dump")
+
+
+def _items(session: Session) -> Generator[Operation, Any, int | None]:
+    """Return about how many rows the mapping in force has, None if that is not known, or the memory cache has them.
+
+    Whether the store answers is no matter of `stats`, which monitoring reads while it does not.
+    """
+    mapping = session.in_force
+    if mapping is None or mapping.fault or session.shared.directory.policies.set is Policy.CACHE:
+        return None
+    try:
+        items: int | None = yield CountRows(mapping)
+    except StoreError:
+        return None
+    return items

@@ -1,0 +1,216 @@
+"""What `stats` reports: counters of this server, in the plugin's order, and its fixed sub-commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+from kvref.engine.prefixes import Prefixes
+from kvref.protocol import commands as c
+from kvref.protocol.lines import BAD_FORMAT, TOO_LARGE
+from kvref.protocol.numbers import unsigned
+from kvref.protocol.replies import ClientError, Fault, Line, Number, Reply, ServerError, StatRows, Status
+
+
+@dataclass(slots=True)
+class Counters:
+    """Counters since start or `stats reset`; each is named as `stats` names it."""
+
+    cmd_get: int = 0
+    cmd_set: int = 0
+    cmd_flush: int = 0
+    cmd_touch: int = 0
+    get_hits: int = 0
+    get_misses: int = 0
+    delete_misses: int = 0
+    delete_hits: int = 0
+    incr_misses: int = 0
+    incr_hits: int = 0
+    decr_misses: int = 0
+    decr_hits: int = 0
+    cas_misses: int = 0
+    cas_hits: int = 0
+    cas_badval: int = 0
+    touch_hits: int = 0
+    touch_misses: int = 0
+    get_expired: int = 0
+    store_too_large: int = 0
+    total_items: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    total_connections: int = 0
+    auth_cmds: int = 0
+    auth_errors: int = 0
+    rejected_conns: int = 0
+    idle_kicks: int = 0
+    foreign_protocol_conns: int = 0
+    prefixes: Prefixes = field(default_factory=Prefixes)
+
+    def got(self, word: bytes, *, hits: int, misses: int) -> None:
+        """Count what a word of a get found."""
+        self.prefixes.got(word, hit=hits > 0)
+        self.cmd_get += hits + misses
+        self.get_hits += hits
+        self.get_misses += misses
+
+    def touched(self, word: bytes, *, hit: bool) -> None:
+        """Count what a word of a gat found."""
+        self.prefixes.got(word, hit=hit)
+        self._touched(hit=hit)
+
+    def _touched(self, *, hit: bool) -> None:
+        self.cmd_touch += 1
+        self.touch_hits += hit
+        self.touch_misses += not hit
+
+    def count(self, command: c.Command, reply: Reply, *, missing_counted: bool) -> None:
+        """Count a command by its answer (count-001, count-002); get counts its words itself.
+
+        Args:
+            command: what was asked.
+            reply: its answer.
+            missing_counted: incr and decr of a missing key count as hits.
+        """
+        self.store_too_large += _is_too_large(command, reply)
+        if isinstance(command, c.Store):
+            self.prefixes.stored(command.word)
+        elif isinstance(command, c.Delete):
+            self.prefixes.deleted(command.word)
+        match command:
+            case c.Store(verb="cas"):
+                self.cas_hits += reply is Status.STORED
+                self.cas_badval += reply is Status.EXISTS
+                self.cas_misses += reply is Status.NOT_FOUND
+            case c.Store():
+                self.cmd_set += 1
+            case c.Delete():
+                self.delete_hits += reply is Status.DELETED
+                self.delete_misses += reply is Status.NOT_FOUND
+            case c.Touch():
+                if reply in (Status.TOUCHED, Status.NOT_FOUND):
+                    self._touched(hit=reply is Status.TOUCHED)
+            case c.FlushAll():
+                self.cmd_flush += 1
+            case c.Arithmetic():
+                missed = reply is Status.NOT_FOUND
+                found = isinstance(reply, Number) or (missed and missing_counted)
+                missed = missed and not missing_counted
+                if command.increment:
+                    self.incr_hits, self.incr_misses = self.incr_hits + found, self.incr_misses + missed
+                else:
+                    self.decr_hits, self.decr_misses = self.decr_hits + found, self.decr_misses + missed
+
+    def totals(self) -> dict[str, int]:
+        """Return the counters by name."""
+        return {name: getattr(self, name) for name in COUNTED}
+
+    def reset(self) -> None:
+        """Set every counter to 0."""
+        for name in COUNTED:
+            setattr(self, name, 0)
+        self.prefixes.clear()
+
+
+def _is_too_large(command: c.Command, reply: Reply) -> bool:
+    """Return whether memcached counts a refusal in store_too_large: it does so in the text protocol only."""
+    if command.frame is not None:
+        return False
+    if isinstance(command, c.Refused):
+        return command.line == TOO_LARGE
+    # An append whose joined value is too large is no item that was too large to be stored.
+    stores = isinstance(command, c.Store) and command.verb not in ("append", "prepend")
+    return stores and isinstance(reply, ServerError) and reply.fault is Fault.TOO_LARGE
+
+
+COUNTED: Final = tuple(counter.name for counter in fields(Counters) if counter.name != "prefixes")
+
+
+# The plugin's rows in the plugin's order (verb-054); a name that is neither a counter nor the server's own is 0.
+GENERAL: Final = (
+    "pid uptime time version libevent pointer_size rusage_user rusage_system daemon_connections curr_connections "
+    "total_connections connection_structures cmd_get cmd_set cmd_flush auth_cmds auth_errors get_hits get_misses "
+    "delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval bytes_read "
+    "bytes_written limit_maxbytes accepting_conns listen_disabled_num rejected_conns threads conn_yields"
+).split()
+# Behind which of them stand others that memcached 1.6 has there, and that mean something here; the last is kvref's own.
+NEWER: Final = {
+    "daemon_connections": ["max_connections"],
+    "total_connections": ["rejected_connections"],
+    "cmd_flush": ["cmd_touch"],
+    "get_misses": ["get_expired", "get_flushed"],
+    "cas_badval": ["touch_hits", "touch_misses", "store_too_large"],
+    "rejected_conns": ["foreign_protocol_conns"],
+}
+# Where memcached has it, which shows it too only where idle_timeout is set.
+IDLE: Final = {"connection_structures": ["idle_kicks"]}
+BAD_LINE: Final = b"CLIENT_ERROR bad command line"
+SLABS: Final = 200
+CLASSES: Final = 64  # MAX_NUMBER_OF_SLAB_CLASSES of memcached 1.6
+ENGINE: Final = "evictions curr_items total_items bytes reclaimed engine_maxbytes".split()
+EVICTS: Final = "settings evictions"  # the row of `stats settings`; that of `stats` is a number
+SETTINGS: Final = (
+    "maxbytes maxconns tcpport udpport inter verbosity oldest evictions domain_socket umask growth_factor chunk_size "
+    "num_threads num_threads_per_udp stat_key_prefix detail_enabled allow_detailed reqs_per_event reqs_per_tap_event "
+    "cas_enabled tcp_backlog binding_protocol auth_enabled_sasl auth_sasl_engine auth_required_sasl item_size_max "
+    "topkeys logger idle_timeout ssl_enabled"
+).split()
+
+
+def general(own: dict[str, str], counters: Counters, *, newer: bool) -> StatRows:
+    """Return the rows of `stats aggregate`.
+
+    Args:
+        own: the server's own values by row name.
+        counters: of this server.
+        newer: with those that memcached 1.6 has and the plugin never had.
+    """
+    return _rows(_general(own, newer=newer), counters, own)
+
+
+def general_and_engine(own: dict[str, str], counters: Counters, *, newer: bool, engine_first: bool) -> StatRows:
+    """Return the rows of `stats`.
+
+    Args:
+        own, counters, newer: as of `general`.
+        engine_first: the order of the binary protocol (stat-001).
+    """
+    names, engine = _general(own, newer=newer), ENGINE
+    if newer and "curr_items" not in own:
+        engine = [name for name in ENGINE if name != "curr_items"]  # 0 would be taken for an empty table
+    return _rows(engine + names if engine_first else names + engine, counters, own)
+
+
+def settings(own: dict[str, str], counters: Counters) -> StatRows:
+    """Return the rows of `stats settings`; arguments as of `general`."""
+    if EVICTS in own:
+        own["evictions"] = own[EVICTS]
+    return _rows([name for name in SETTINGS if name in own], counters, own)
+
+
+def _general(own: dict[str, str], *, newer: bool) -> list[str]:
+    behind = NEWER if newer else {}
+    if int(own.get("idle_timeout", 0)):
+        behind = behind | IDLE
+    return [each for name in GENERAL for each in (name, *behind.get(name, ()))]
+
+
+def cachedump(limits: list[bytes], *, empty: bool) -> Reply:
+    """Answer `stats cachedump SLAB LIMIT`: nothing is cached, so that only its numbers are read (count-012).
+
+    Args:
+        limits: the words behind `cachedump`.
+        empty: it shows classes without items, as memcached 1.6 does, not a lack of memory.
+    """
+    if len(limits) < 2:
+        return Line(BAD_LINE)
+    slab, limit = unsigned(limits[0]), unsigned(limits[1])
+    if slab is None or limit is None:
+        return Line(BAD_FORMAT)
+    if slab % (1 << 32) >= (CLASSES if empty else SLABS):
+        return ClientError("Illegal slab id")
+    return StatRows([]) if empty else ServerError("out of memory writing stats")
+
+
+def _rows(names: list[str], counters: Counters, process: dict[str, str]) -> StatRows:
+    totals = counters.totals()
+    return StatRows([(name, process.get(name) or str(totals.get(name, 0))) for name in names])

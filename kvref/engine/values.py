@@ -1,0 +1,254 @@
+"""Bytes of the protocol to cells of columns and back: widths, character sets, integers, several value columns."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Cell
+from kvref.engine.rules import Rules
+from kvref.protocol.replies import ClientError, Fault, Reply, ServerError, Status
+
+TOO_LARGE: Final = ServerError("object too large for cache", Fault.TOO_LARGE)
+_LEADING: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_DECIMAL: Final = re.compile(rb"[+-]?[0-9]{1,25}")
+
+
+class RefusedError(Exception):
+    """A request is refused with this reply."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply)
+        self.reply = reply
+
+
+def to_bytes(cell: Cell) -> bytes:
+    """Return a cell as the protocol shows it; NULL is empty."""
+    if isinstance(cell, str):
+        return cell.encode("utf-8", "surrogateescape")
+    if isinstance(cell, bytes):
+        return cell
+    if cell is None:
+        return b""
+    # An integer column of SQLite may hold a real number that SQL wrote into it.
+    return b"%d" % cell if isinstance(cell, int) else repr(cell).encode()
+
+
+def to_number(cell: Cell) -> int:
+    """Return a flags, cas or expiry cell as a number; NULL is 0."""
+    if isinstance(cell, int):
+        return cell
+    if isinstance(cell, float):
+        return int(cell)
+    return leading_number(to_bytes(cell))
+
+
+def leading_number(text: bytes) -> int:
+    """Return the number in front of a text as C's strtoll finds it, 0 without one, but unbounded."""
+    match = _LEADING.match(text)
+    if match is None:
+        return 0
+    digits = match[2].lstrip(b"0")
+    value = int(digits or b"0") if len(digits) <= 25 else 10**25
+    return -value if match[1] == b"-" else value
+
+
+def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
+    """Turn a client's key into the key column's content.
+
+    Args:
+        column: the key column.
+        key: up to 250 bytes.
+        rules: cut, or refuse what does not fit.
+
+    Raises:
+        RefusedError: the key cannot be in this column; a verb that only looks up takes that for a miss.
+    """
+    if column.kind is Kind.INTEGER:
+        return _integer(column, key, rules, "key")
+    cell = decoded(column, key, rules)
+    if too_wide(column, cell):
+        if not rules.cuts_keys:
+            raise RefusedError(ClientError(f"key too long for column {column.name} ({column.width})"))
+        return _cut(column, cell)
+    return cell
+
+
+def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
+    """Turn a value, or one part of it, into a value column's content.
+
+    Args:
+        column: the value column.
+        data: the bytes.
+        rules: cut, wrap, or refuse what does not fit.
+
+    Raises:
+        RefusedError: it does not fit the column.
+    """
+    if column.kind is Kind.INTEGER:
+        return _integer(column, data, rules, "value")
+    cell = decoded(column, data, rules)
+    if column.exact and len(cell) != column.width:
+        raise RefusedError(Status.NOT_STORED)
+    if too_wide(column, cell):
+        if not rules.cuts_values:
+            raise RefusedError(TOO_LARGE)
+        return _cut(column, cell)
+    return cell
+
+
+def is_number(column: Column, data: bytes) -> bool:
+    """Tell whether an integer column could take this text by its leading number; any other column takes any."""
+    return column.kind is not Kind.INTEGER or _LEADING.match(data) is not None
+
+
+def split_value(mapping: Mapping, data: bytes, separator: bytes, rules: Rules) -> tuple[Cell, ...]:
+    """Split a value into the value columns of a mapping.
+
+    Args:
+        mapping: whose columns.
+        data: the value.
+        separator: value of the option `separator`.
+        rules: how the profile splits and what it drops.
+
+    Raises:
+        RefusedError: a part does not fit its column, or there are more parts than columns.
+    """
+    if len(mapping.values) == 1:
+        return (value_cell(mapping.values[0], data, rules),)
+    parts = data.split(separator) if rules.separator_is_string else _strtok_parts(data, separator)
+    if len(parts) > len(mapping.values) and not rules.drops_surplus:
+        raise RefusedError(
+            ClientError(f"{len(parts)} parts for the {len(mapping.values)} value columns of {mapping.name}")
+        )
+    cells: list[Cell] = []
+    for column, part in zip(mapping.values, parts, strict=False):
+        try:
+            # What get shows of a NULL number is an empty part.
+            absent = part is None or (not part and column.kind is Kind.INTEGER and rules.separator_is_string)
+            cells.append(None if absent else value_cell(column, part or b"", rules))
+        except RefusedError:
+            if not rules.wraps_integers:
+                raise
+            break  # the plugin stops at a part that is no number: it and the rest become NULL (col-050)
+    return (*cells, *[None] * (len(mapping.values) - len(cells)))
+
+
+def only_column(mapping: Mapping, index: int, cell: Cell) -> tuple[Cell, ...]:
+    """Return the value columns with one of them filled and the others NULL, as the plugin writes them (col-008)."""
+    return tuple(cell if position == index else None for position in range(len(mapping.values)))
+
+
+def join_value(cells: tuple[Cell, ...], separator: bytes) -> bytes:
+    """Join the value columns of a row as get shows them."""
+    if len(cells) == 1:
+        return to_bytes(cells[0])
+    return separator.join(map(to_bytes, cells))
+
+
+def _strtok_parts(data: bytes, separator: bytes) -> list[bytes | None]:
+    # innodb_api_set_multi_cols: strtok_r over a text, so it ends at NUL and runs of separator bytes count once; an
+    # empty first part is noticed only by the first byte of the separator (sep-005, 009, 031).
+    data = data.split(b"\0")[0]
+    parts: list[bytes | None] = [None] if data[:1] == separator[:1] and data else []
+    parts += [part for part in re.split(b"[" + re.escape(separator) + b"]", data) if part]
+    return parts
+
+
+def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
+    """Return bytes as the column's cells are: text over UTF-8, else bytes.
+
+    Raises:
+        RefusedError: malformed text that the profile refuses.
+    """
+    if column.kind is Kind.BYTES:
+        return data
+    charset = column.charset
+    if charset.unit == 0:
+        try:
+            return charset.decode(data)
+        except UnicodeDecodeError as error:
+            start = error.start
+        if rules.surrogates_are_text:
+            # The replacement character has as many bytes, so places stay.
+            end = charset.malformed_at(_SURROGATE.sub(b"\xef\xbf\xbd", data))
+            if end is None:
+                return data
+            start = end
+    else:
+        end = charset.malformed_at(data)
+        if end is None:
+            return data
+        start = end
+    if rules.malformed_text == "error":
+        raise RefusedError(
+            ServerError(f"column {column.name} holds {charset.name} text, byte {start} of the data is none")
+        )
+    # Only CHAR and VARCHAR are looked at (coll-034).
+    if rules.malformed_text == "kept" or not (column.cuts and charset.checked):
+        return data
+    return decoded(column, data[:start], rules)
+
+
+def too_wide(column: Column, cell: str | bytes) -> bool:
+    """Tell whether content is longer than its column."""
+    if column.width is None:
+        return False
+    length = len(cell.encode()) if isinstance(cell, str) and column.counts_bytes else len(_counted(column, cell))
+    return length > column.width
+
+
+def _cut(column: Column, cell: str | bytes) -> str | bytes:
+    # TEXT and BLOB beyond their limit are stored whole by the plugin (type-158, type-159).
+    if not column.cuts:
+        return cell
+    counted = _counted(column, cell)[: column.width]
+    if isinstance(counted, list):
+        return b"".join(counted)
+    return counted.encode("utf-8", "surrogatepass") if isinstance(cell, bytes) and isinstance(counted, str) else counted
+
+
+def _counted(column: Column, cell: str | bytes) -> str | bytes | list[bytes]:
+    """Return a cell in the units that its column's width counts: UTF-8 with surrogates is kept as bytes."""
+    if isinstance(cell, bytes) and column.kind is Kind.TEXT and column.cuts:
+        if column.charset.varies:
+            return column.charset.letters(cell)
+        if column.charset.unit == 0:
+            return cell.decode("utf-8", "surrogatepass")
+    return cell
+
+
+def _integer(column: Column, data: bytes, rules: Rules, what: str) -> int:
+    if not rules.wraps_integers:
+        if _DECIMAL.fullmatch(data) and column.low <= int(data) <= column.high:
+            return int(data)
+        shown = data[:40].decode("utf-8", "replace")
+        raise RefusedError(
+            ClientError(f"{what} {shown!r} is no number from {column.low} to {column.high} for column {column.name}")
+        )
+    if not is_number(column, data):
+        raise RefusedError(Status.NOT_STORED)
+    number = leading_number(data)
+    if what == "key" and rules.signed_keys and not column.nullable:
+        number = _signed_64(number)
+    return wrapped(column, number)
+
+
+def wrapped(column: Column, number: int) -> int:
+    """Return a number by the low bits that fit a column, read by strtoll, or by strtoull for BIGINT UNSIGNED."""
+    if column.high >= 1 << 63:
+        # strtoull: -1 is 2^64-1, and so is whatever is too long for 64 bits, with either sign.
+        return number % (1 << 64) if abs(number) < 1 << 64 else (1 << 64) - 1
+    return (_signed_64(number) - column.low) % (column.high - column.low + 1) + column.low
+
+
+def _signed_64(number: int) -> int:
+    return max(-(1 << 63), min(number, (1 << 63) - 1))
+
+
+def stored_integer(column: Column, number: int) -> bytes:
+    """Return an integer in InnoDB's storage form: big-endian, the sign bit flipped (range-031)."""
+    span = column.high - column.low + 1
+    return ((number - column.low) % span).to_bytes((span.bit_length() - 1) // 8, "big")

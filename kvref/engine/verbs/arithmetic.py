@@ -1,0 +1,168 @@
+"""incr and decr."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Cell, OperationGen, ReadAlong, Row, Update
+from kvref.engine.record_layout import slipped
+from kvref.engine.session import Session
+from kvref.engine.values import (
+    RefusedError,
+    is_number,
+    join_value,
+    leading_number,
+    only_column,
+    stored_integer,
+    to_bytes,
+    to_number,
+    too_wide,
+    value_cell,
+    wrapped,
+)
+from kvref.engine.verbs.store import new_cas, with_values, write
+from kvref.protocol import commands as c
+from kvref.protocol.numbers import low_32_signed
+from kvref.protocol.replies import ClientError, Fault, Number, ServerError, Status
+
+NOT_COUNTED: Final = ServerError("failed to store item", Fault.NOT_STORED)
+NON_NUMERIC: Final = ClientError("cannot increment or decrement non-numeric value", Fault.NOT_A_NUMBER)
+# A stored text of this many bytes or more is no number to the plugin, whatever it holds (arith-042, arith-050).
+LONGEST_NUMBER: Final = 126
+_TOP: Final = 1 << 64
+# A text that is read to its end: what follows it in memory is read on.
+_OPEN_ENDED: Final = re.compile(rb"[ \t\n\v\f\r]*[+-]?[0-9]*")
+
+
+def arithmetic(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
+    """Add to or subtract from a stored number; flags and expiry stay, the cas number is new (arith-001)."""
+    if command.frame is None or not session.rules.answers_missing_key:
+        return (yield from _sum(session, command, now))
+    # 5.6.14 tells no failure: the reply is a success with a number that nobody computed (arith-003, arith-005).
+    try:
+        reply = yield from _sum(session, command, now)
+    except RefusedError:
+        return Number(0)
+    return reply if isinstance(reply, Number) else Number(0)
+
+
+def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
+    target = yield from session.resolve(command.word, switches=session.rules.all_verbs_switch)
+    row, mapping = yield from session.existing(target, now)
+    if isinstance(target, Status):
+        return target
+    if row is None or mapping is None:
+        unfit = session.rules.wraps_integers and not is_number(target[0].key, target[1])
+        if unfit:
+            if session.rules.answers_missing_key and command.initial is not None:
+                session.next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
+            return NOT_COUNTED  # incr and decr notice a key that is no number
+        return Status.NOT_FOUND if command.initial is None else (yield from _created(session, command, *target, now))
+    if session.is_another(row.cas, command.cas):
+        return Status.EXISTS
+    index = _column_used(session, mapping, row)
+    number = yield from _number(session, mapping, row, index)
+    result = _result(session, command, number)
+    cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
+    new = slipped(mapping, with_values(mapping, row, _written(session, mapping, result, index), cas))
+    if session.rules.renames_key:
+        new.key = session.looked_up(mapping, target[1])
+    cause = yield Update(mapping, row.key, new, session.rules.clears_unmapped)
+    if cause is not None and not session.rules.answers_refused_sum:
+        return ServerError(cause) if session.rules.refusal_is_error else NOT_COUNTED
+    return Number(result)
+
+
+def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: bytes, now: int) -> OperationGen:
+    """Store the first number, which only the binary protocol sends along."""
+    assert command.initial is not None
+    exptime = command.exptime if session.rules.keeps_created_expiry else 0  # arith-011
+    number = command.initial
+    first = mapping.values[0]
+    if first.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
+        session.next_cas()
+        number = _digits_as_integer(first, b"%d" % number)  # bin-int-202
+    new = c.Store("add", command.word, 0, exptime, b"%d" % number)
+    reply = yield from write(session, mapping, key, new, now, undivided=True)  # more:bin-215
+    if reply is Status.STORED or (reply is Status.NOT_STORED and session.rules.answers_refused_sum):
+        return Number(command.initial)
+    return NOT_COUNTED if reply is Status.NOT_STORED else reply
+
+
+def _column_used(session: Session, mapping: Mapping, row: Row) -> int:
+    # innodb_api_arithmetic takes the flags for the number of a value column (several-001).
+    flags = (row.flags or 0) % _TOP
+    return flags if session.rules.counts_leading_number and flags < len(mapping.values) else 0
+
+
+def _number(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
+    if session.rules.counts_leading_number:
+        return (yield from _leading(session, mapping, row, index))
+    text = join_value(row.values, session.shared.directory.separator).strip(b" \t\n\v\f\r")
+    if len(text) <= LONGEST_NUMBER and text.isdigit() and text.isascii() and int(text) < _TOP:
+        return int(text)
+    raise RefusedError(NON_NUMERIC)
+
+
+def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
+    cell = row.values[index]
+    if mapping.values[index].kind is Kind.INTEGER:
+        return 0 if session.rules.integers_from_zero else to_number(cell) % _TOP
+    if cell is None:
+        return 0
+    text = to_bytes(cell)
+    if len(text) > LONGEST_NUMBER:
+        raise RefusedError(NON_NUMERIC)
+    behind = mapping.behind[index]
+    if behind and _OPEN_ENDED.fullmatch(text):
+        cells: tuple[Cell, ...] = yield ReadAlong(mapping, row.key, behind)
+        text += b"".join(map(_in_record, behind, cells))
+    number = leading_number(text.split(b"\0")[0])
+    if abs(number) < _TOP:
+        return number % _TOP
+    if session.rules.saturates:
+        return _TOP - 1
+    raise RefusedError(NON_NUMERIC)
+
+
+def _in_record(column: Column, cell: Cell) -> bytes:
+    """Return a column's bytes in InnoDB's record: text has no end there, so a number in front of it goes on in it."""
+    if cell is None:
+        return b""
+    return stored_integer(column, to_number(cell)) if column.kind is Kind.INTEGER else to_bytes(cell)
+
+
+def _result(session: Session, command: c.Arithmetic, number: int) -> int:
+    if not session.rules.narrow_delta:
+        return (number + command.delta) % _TOP if command.increment else max(0, number - command.delta)
+    # innodb_api_arithmetic: the delta is an int, and so is the value where decr compares the two.
+    delta = low_32_signed(command.delta)
+    if command.increment:
+        return (number + delta) % _TOP
+    return (number - delta) % _TOP if low_32_signed(number) >= delta else 0
+
+
+def _written(session: Session, mapping: Mapping, result: int, index: int) -> tuple[Cell, ...]:
+    column = mapping.values[index]
+    text = b"%d" % result
+    if column.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
+        cell: Cell = _digits_as_integer(column, text)
+    elif column.kind is Kind.INTEGER and session.rules.wraps_integers:
+        # The sum passes through a signed 64-bit number on its way into the column (arith-033, arith-034).
+        cell = wrapped(column, result)
+    elif column.kind is not Kind.INTEGER and not session.rules.cuts_results and too_wide(column, text.decode()):
+        raise RefusedError(ServerError(f"{result} is too wide for column {column.name} ({column.width})"))
+    elif column.exact and len(text) != column.width:
+        raise RefusedError(NOT_COUNTED)  # seen for FLOAT and DOUBLE; 5.6 answers an uninitialised number
+    else:
+        cell = value_cell(column, text, session.rules)
+    return only_column(mapping, index, cell)
+
+
+def _digits_as_integer(column: Column, digits: bytes) -> int:
+    # 5.6 stores the digits where the bytes of the integer belong; as many of them, or nothing (more:several-024).
+    if len(digits) != len(stored_integer(column, 0)):
+        raise RefusedError(NON_NUMERIC)  # an uninitialised number is never imitated (col-050)
+    return int.from_bytes(digits, "little")

@@ -1,0 +1,67 @@
+"""delete, flush_all and bind."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kvref.engine.operations import Clear, Commit, OperationGen, Remove, RollBack
+from kvref.engine.session import Session
+from kvref.engine.verbs.store import refused_by_table
+from kvref.protocol import commands as c
+from kvref.protocol.replies import ClientError, Fault, Line, ServerError, Status
+
+NOT_FLUSHED: Final = ServerError("failed to flush cache", Fault.NOT_FLUSHED)
+
+
+def delete(session: Session, command: c.Delete, now: int) -> OperationGen:
+    """Delete one row."""
+    target = yield from session.resolve(command.word, switches=session.rules.all_verbs_switch)
+    row, mapping = yield from session.existing(target, now)
+    if row is None or mapping is None:
+        return Status.NOT_FOUND
+    if session.is_another(row.cas, command.cas):
+        return Status.EXISTS
+    cause = yield Remove(mapping, row.key)
+    if cause is not None:
+        return refused_by_table(session, cause) if session.rules.refusal_is_error else Status.NOT_FOUND
+    return Status.DELETED
+
+
+def refused(session: Session, command: c.Refused, _now: int) -> OperationGen:
+    """Answer a refused line; a set that is too large removes the row first, so that no stale value stays (tail-002)."""
+    if command.removes:
+        target = yield from session.resolve(command.removes, switches=session.rules.all_verbs_switch)
+        row, mapping = yield from session.existing(target, 0)
+        if row is not None and mapping is not None:
+            yield Remove(mapping, row.key)
+        reason = yield from session.batch.wrote(failed=row is None)
+        if reason is not None:
+            return ServerError(reason)
+    return Line(command.line)
+
+
+def flush_all(session: Session, command: c.FlushAll, _now: int) -> OperationGen:
+    """Empty the table of the bound mapping, and no other (map-051)."""
+    if command.delay and not session.rules.ignores_delay:
+        return ClientError("delayed flush_all is not supported: send flush_all or flush_all 0")
+    mapping = yield from session.mapping()
+    yield from session.check(mapping)
+    cause = yield from session.batch.commit()
+    if cause is not None:
+        return ServerError(cause)
+    cause = yield Clear(mapping, session.rules.flush_on_reference)
+    session.batch.reopened()
+    if cause is None:
+        cause = yield Commit()
+    else:
+        yield RollBack()
+    if cause is not None:
+        return ServerError(cause) if session.rules.refusal_is_error else NOT_FLUSHED
+    session.flushed = True
+    return Status.OK
+
+
+def bind(session: Session, command: c.Bind, _now: int) -> OperationGen:
+    """Bind the connection to a mapping by its bare name; an unknown one binds nothing (bind-005)."""
+    mapping = yield from session.switch(command.name)
+    return Status.NOT_FOUND if mapping is None else Status.SUCCEED

@@ -1,0 +1,322 @@
+"""The meta commands over mapped tables, each made of the verbs that are there (memcached 1.6, proto_text.c).
+
+What memcached keeps in an item beside its value (stale, told, fetched) is in `marks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kvref.engine.cache import verbs
+from kvref.engine.cache.dispatch import Verb, entry_of, note, through
+from kvref.engine.cache.memory import Entry, Key
+from kvref.engine.cache.policies import Policy
+from kvref.engine.mapping import Mapping
+from kvref.engine.marks import Mark
+from kvref.engine.operations import Lookup, Operation, OperationGen, Row, Update
+from kvref.engine.session import Session
+from kvref.engine.values import RefusedError, to_bytes, wrapped
+from kvref.engine.verbs import delete as change
+from kvref.engine.verbs import store
+from kvref.engine.verbs.arithmetic import arithmetic as count
+from kvref.engine.verbs.ranges import parse
+from kvref.engine.verbs.retrieve import count_read, switch_item
+from kvref.engine.verbs.store import OVER, is_over, new_cas, time_of
+from kvref.engine.verbs.touch import retimed, time_asked
+from kvref.protocol import commands as c
+from kvref.protocol import replies as r
+from kvref.protocol.replies import MetaCode, Status
+
+_CODES: Final = {
+    Status.STORED: MetaCode.DONE,
+    Status.DELETED: MetaCode.DONE,
+    Status.NOT_STORED: MetaCode.NOT_STORED,
+    Status.EXISTS: MetaCode.EXISTS,
+    Status.NOT_FOUND: MetaCode.NOT_FOUND,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An item: where it stands, and its row, None where the memory cache has it."""
+
+    at: Key
+    entry: Entry
+    mapping: Mapping
+    row: Row | None
+
+    def left(self, now: int) -> int:
+        return -1 if self.entry.expiry <= 0 else max(0, self.entry.expiry - now)
+
+
+def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
+    """Answer one item, after another time was set, or an empty one was stored where there was none (T, N).
+
+    Raises:
+        RefusedError: a range, or a time that the mapping cannot keep.
+    """
+    target = yield from session.resolve(command.word, switches=True)
+    found, created = None, False
+    if not isinstance(target, Status):
+        mapping, key = target
+        if not key:
+            data = switch_item(session, command.word, mapping).data
+            item = r.MetaItem(size=len(data))
+            return r.Meta(MetaCode.DONE, item, data if command.has(b"v") else None)
+        writes = command.exptime is not None or command.vivify is not None
+        policy = _policy_of_get(session, writes=writes)
+        found = yield from _find(session, mapping, key, now, policy, locks=writes)
+        if found is None and command.vivify is not None and policy is not Policy.OFF:
+            time_asked(session, mapping, command.vivify, now)
+            reply = yield from _verb(session, c.Store("add", command.word, 0, command.vivify, b""), now, store.store)
+            if reply not in (Status.STORED, Status.NOT_STORED):
+                return reply
+            created = reply is Status.STORED
+            found = yield from _find(session, mapping, key, now, policy, locks=True)
+            if found is None and created and is_over(session, command.vivify):
+                found = _Found((mapping.source, key), Entry(0, b"", session.written_cas, OVER, now), mapping, None)
+    if command.exptime is not None and found is not None:
+        session.shared.counters.touched(command.word, hit=True)
+    else:
+        session.shared.counters.got(command.word, hits=found is not None, misses=found is None)
+    if found is None:
+        return r.Meta(MetaCode.MISSED)
+    touched = found if command.exptime is None else (yield from _touch(session, found, command.exptime, now))
+    return _answer(session, command, found, touched, now, created=created)
+
+
+def _answer(session: Session, command: c.MetaGet, found: _Found, touched: _Found, now: int, *, created: bool) -> r.Meta:
+    """Return what is told of an item, and who shall make it anew (W, X, Z)."""
+    marks, entry = session.shared.marks, found.entry
+    with marks.exclusive():
+        mark = marks.of(found.at, entry)
+        old = created
+        if command.recache is not None and not created:
+            expiry = (entry if command.asks_before(b"R", b"T") else touched.entry).expiry
+            old = 0 < expiry < time_of(session, command.recache, now)
+        # Who may not write would make nobody's value anew, and keep the others from it.
+        won = not (mark.taken or session.access.read_only) and (old or mark.stale)
+        if won:
+            marks.take(found.at, touched.entry)
+        before = marks.answered_at(found.at, entry)
+        if not command.has(b"u"):
+            marks.answered(found.at, touched.entry, now)
+    earlier = -1 if created else found.left(now)
+    item = r.MetaItem(
+        entry.flags, len(entry.data), entry.cas, touched.left(now), earlier, before is not None, now - (before or now)
+    )
+    data = entry.data if command.has(b"v") else None
+    return r.Meta(MetaCode.DONE, item, data, mark.stale, won, mark.taken)
+
+
+def set_(session: Session, command: c.MetaSet, now: int) -> OperationGen:
+    """Store an item; where I and an older number come along, as a stale one.
+
+    Raises:
+        RefusedError: see `store.store`.
+    """
+    inner = c.Store(command.verb, command.word, command.flags, command.exptime, command.data, command.cas)
+    reply = yield from _verb(session, inner, now, store.store)
+    if command.stale and reply is Status.EXISTS and command.verb == "cas":
+        reply = yield from _store_stale(session, command, now)
+    if reply is not Status.STORED or not command.has(b"c"):
+        return _coded(reply)
+    cas = session.written_cas
+    if session.shared.directory.policies.set is not Policy.CACHE:
+        mapping = yield from session.mapping()
+        cas = 0 if mapping.cas is None else wrapped(mapping.cas, cas) % (1 << 64)
+    return r.Meta(MetaCode.DONE, r.MetaItem(cas=cas))
+
+
+def _store_stale(session: Session, command: c.MetaSet, now: int) -> OperationGen:
+    """Store over an item that has a newer number than the request: its time stays, and so do its marks."""
+    found = yield from _named(session, command, now)
+    if found is None or not 0 < command.cas < found.entry.cas:
+        return Status.EXISTS
+    mark = session.shared.marks.of(found.at, found.entry)
+    inner = c.Store("set", command.word, command.flags, found.entry.expiry, command.data)
+    reply = yield from _verb(session, inner, now, store.store)
+    stored = (yield from _named(session, command, now)) if reply is Status.STORED else None
+    if stored is not None:
+        session.shared.marks.mark(stored.at, stored.entry, replace(mark, stale=True))
+    return reply
+
+
+def delete(session: Session, command: c.MetaDelete, now: int) -> OperationGen:
+    """Delete an item, or mark it as stale (I)."""
+    if command.stale:
+        return (yield from _make_stale(session, command, now))
+    if command.cas == 0:  # unlike elsewhere a number like any other
+        found = yield from _named(session, command, now)
+        if found is not None and found.entry.cas:
+            return r.Meta(MetaCode.EXISTS)
+    reply = yield from _verb(session, c.Delete(command.word, cas=command.cas or 0), now, change.delete)
+    return _coded(reply)
+
+
+def _make_stale(session: Session, command: c.MetaDelete, now: int) -> OperationGen:
+    if session.shared.directory.policies.set is Policy.OFF:
+        return r.Meta(MetaCode.DONE)
+    found = yield from _named(session, command, now)
+    if found is None:
+        return r.Meta(MetaCode.NOT_FOUND)
+    if command.cas is not None and command.cas != found.entry.cas:
+        return r.Meta(MetaCode.EXISTS)
+    if found.row is not None and found.mapping.cas is None:
+        # Nothing would tell a value that was made anew from the stale one, where the two are equal.
+        name = found.mapping.name
+        raise RefusedError(r.ClientError(f"mapping {name} has no cas column: its rows cannot be marked as stale"))
+    if command.exptime is not None:
+        found = yield from _touch(session, found, command.exptime, now)
+        if is_over(session, command.exptime):
+            return r.Meta(MetaCode.DONE)  # nobody reads it any more, so that no mark is needed
+    entry = yield from _renumbered(session, found, now)
+    session.shared.marks.mark(found.at, entry, Mark(stale=True))
+    return r.Meta(MetaCode.DONE)
+
+
+def _renumbered(session: Session, found: _Found, now: int) -> Generator[Operation, Any, Entry]:
+    """Give an item another cas number, so that a write of who has read it before fails."""
+    if found.row is None:
+        cache = session.shared.cache
+        entry = replace(found.entry, cas=next(cache.numbers))
+        cache.put(found.at, entry)
+        return entry
+    mapping, row = found.mapping, replace(found.row, cas=new_cas(session, found.mapping))
+    cause = yield Update(mapping, row.key, row, clear_unmapped=False, keeps_value=True)
+    if cause is not None:
+        raise RefusedError(r.ServerError(cause))
+    if session.shared.directory.policies.set is Policy.BOTH:
+        note(session, mapping, row, now)
+    return entry_of(session, row, now)
+
+
+def arithmetic(session: Session, command: c.MetaArithmetic, now: int) -> OperationGen:
+    """Add to or subtract from a number, or store the first one (N); then its item may get another time (T)."""
+    inner = c.Arithmetic(
+        command.increment, command.word, command.delta,
+        initial=command.initial, exptime=command.vivify, cas=command.cas,
+    )  # fmt: skip
+    reply = yield from _verb(session, inner, now, count)
+    if not isinstance(reply, r.Number):
+        return _coded(reply)
+    item = r.MetaItem(ttl=0, earlier=0, cas=session.written_cas)  # of a number that is over at once
+    if command.exptime is not None or command.has(b"t") or command.has(b"c"):
+        found = yield from _named(session, command, now)
+        if found is not None:
+            touched = found if command.exptime is None else (yield from _touch(session, found, command.exptime, now))
+            item = r.MetaItem(cas=found.entry.cas, ttl=touched.left(now), earlier=found.left(now))
+    return r.Meta(MetaCode.DONE, item, b"%d" % reply.value if command.has(b"v") else None)
+
+
+def debug(session: Session, command: c.MetaDebug, now: int) -> OperationGen:
+    """Tell what is known of an item; a table has no slabs, so that the class is 0."""
+    target = yield from session.resolve(command.word, switches=True)
+    if isinstance(target, Status) or not target[1]:
+        return r.MetaDebug(None)
+    found = yield from _find(session, *target, now, session.shared.directory.policies.get, locks=False)
+    if found is None:
+        return r.MetaDebug(None)
+    entry = found.entry
+    when = session.shared.marks.answered_at(found.at, entry)
+    rows = {
+        "exp": -1 if entry.expiry <= 0 else now - entry.expiry,
+        "la": now - (when or now),
+        "cas": entry.cas,
+        "fetch": "no" if when is None else "yes",
+        "cls": 0,
+        "size": len(found.at[1]) + len(entry.data),
+    }
+    return r.MetaDebug([(name, str(value)) for name, value in rows.items()])
+
+
+def _named(session: Session, command: c.MetaRequest, now: int) -> Generator[Operation, Any, _Found | None]:
+    """Find the item that a write is about, and lock its row."""
+    target = yield from session.resolve(command.word, switches=True)
+    if isinstance(target, Status) or not target[1]:
+        return None
+    return (yield from _find(session, *target, now, session.shared.directory.policies.set, locks=True))
+
+
+def _find(
+    session: Session, mapping: Mapping, key: bytes, now: int, policy: Policy, *, locks: bool
+) -> Generator[Operation, Any, _Found | None]:
+    """Find an item where the policy says.
+
+    Args:
+        session: the connection's state.
+        mapping: whose row.
+        key: not empty.
+        now: UNIX time in whole seconds.
+        policy: of the command.
+        locks: it is written next; otherwise this is a read of the batch.
+    """
+    if session.rules.ranges and parse(key) is not None:
+        raise RefusedError(r.ClientError("a meta command takes no range: get it"))
+    at = (mapping.source, key)
+    if policy is Policy.CACHE or (policy is Policy.BOTH and not locks and not session.pending.holds(at)):
+        entry = session.shared.cache.find(at, now)
+        if entry is not None:
+            return _Found(at, entry, mapping, None)
+    if policy in (Policy.CACHE, Policy.OFF):
+        return None
+    row: Row | None
+    if locks:
+        row, _ = yield from session.existing((mapping, key), now)
+    else:
+        yield from session.check(mapping)
+        cell = session.looked_up(mapping, key)
+        row = None if cell is None else (yield Lookup(mapping, cell))
+        if not session.batch.reads_alone:
+            yield from count_read(session)
+        if row is not None and session.finds_expired(row, now):
+            row = None
+    if row is None:
+        return None
+    return _Found((mapping.source, to_bytes(row.key)), entry_of(session, row, now), mapping, row)
+
+
+def _touch(session: Session, found: _Found, exptime: int, now: int) -> Generator[Operation, Any, _Found]:
+    if found.row is None:
+        entry = verbs.touch(session.shared.cache, session.rules, found.at, exptime, now)
+        return replace(found, entry=entry or found.entry)
+    time = time_asked(session, found.mapping, exptime, now)
+    row = yield from retimed(session, found.mapping, found.row, time, now)
+    return replace(found, row=row, entry=entry_of(session, row, now))
+
+
+def _verb(session: Session, command: c.Command, now: int, verb: Verb) -> OperationGen:
+    """Carry out a verb as its policy says, as a part of the command in hand; it is counted as if asked for itself."""
+    policy = session.shared.directory.policies.of(command)
+    if policy is Policy.TABLE:
+        reply = yield from verb(session, command, now)
+    else:
+        reply = yield from through(session, command, now, verb, _within, policy)
+    session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
+    return reply
+
+
+def _within(verb: Verb, session: Session, command: c.Command, now: int) -> OperationGen:
+    return (yield from verb(session, command, now))
+
+
+def _coded(reply: r.Reply) -> r.Reply:
+    code = _CODES.get(reply) if isinstance(reply, Status) else None
+    return reply if code is None else r.Meta(code)
+
+
+def _policy_of_get(session: Session, *, writes: bool) -> Policy:
+    # As gat has it: see `Policies.of`.
+    policies = session.shared.directory.policies
+    return policies.set if writes and policies.get is not Policy.OFF else policies.get
+
+
+VERBS: Final[dict[type, Callable[..., OperationGen]]] = {
+    c.MetaGet: get,
+    c.MetaSet: set_,
+    c.MetaDelete: delete,
+    c.MetaArithmetic: arithmetic,
+    c.MetaDebug: debug,
+}

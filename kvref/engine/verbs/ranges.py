@@ -1,0 +1,119 @@
+"""Range gets: `@>low`, `@>=low`, `@<high`, `@<=high`, alone or one of each, in the place of a key."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Cell, OperationGen, Row, Scan
+from kvref.engine.session import Session
+from kvref.engine.values import RefusedError, decoded, key_cell, stored_integer, to_bytes, to_number
+from kvref.protocol.numbers import signed
+from kvref.protocol.replies import Item, Status
+from kvref.protocol.rules import MAX_KEY
+
+PAGE: Final = 500  # rows read at once, so that a long range never holds up the other connections
+_UNSENDABLE: Final = re.compile(rb"[\0\r\n ]")
+_BOUND: Final = re.compile(rb"@([<>])(=?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of a range; `text` may be empty, which compares like the empty key."""
+
+    text: bytes
+    inclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a range word asks for; at least one end is there."""
+
+    low: Bound | None
+    high: Bound | None
+
+
+def parse(key: bytes) -> Range | None:
+    """Read a range word, or return None for an ordinary key.
+
+    Args:
+        key: the word, or what is left of it behind mapping and delimiter.
+    """
+    first = _BOUND.match(key)
+    if first is None:
+        return None
+    other = key.find(b"@<" if first[1] == b">" else b"@>", first.end())
+    end = len(key) if other < 0 else other
+    bounds = {first[1]: Bound(key[first.end() : end], bool(first[2]))}
+    if other >= 0 and (second := _BOUND.match(key, other)) is not None:
+        bounds[second[1]] = Bound(key[second.end() :], bool(second[2]))
+    return Range(bounds.get(b">"), bounds.get(b"<"))
+
+
+def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_only: bool) -> OperationGen:
+    """Return the items of a range in ascending key order, each under its row's own key.
+
+    Args:
+        session: the connection's state.
+        mapping: the table in force.
+        wanted: the range.
+        now: UNIX time in whole seconds.
+        first_only: the profile answers only the first row of this one.
+    """
+    try:
+        low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
+    except RefusedError:
+        return []
+    lossy = session.rules.lossy_ranges
+    # To the plugin a key is greater when it comes later in the index (more:index-013).
+    descending = lossy and mapping.descending
+    if lossy and mapping.secondary:
+        high = None  # range-063: only the primary key's cursor compares it
+    # range-032, range-049: only the first row.
+    first_only = lossy and (first_only or (mapping.key.kind is Kind.INTEGER and None in (wanted.low, wanted.high)))
+    low_inclusive = wanted.low is not None and wanted.low.inclusive
+    high_inclusive = wanted.high is not None and wanted.high.inclusive
+    items: list[Item] = []
+    size = 0
+    while True:
+        page = 1 if first_only else PAGE
+        rows: list[Row] = yield Scan(mapping, low, low_inclusive, high, high_inclusive, page, descending)
+        for row in rows:
+            if not session.expired(row, now):
+                shown = _shown(session, mapping.key, row)
+                if shown is not None:
+                    items.append(session.item(shown, row))
+                    size += items[-1].size
+            elif lossy:
+                rows = []  # range-041: later rows are lost
+                break
+        session.check_reply(size)
+        if first_only or len(rows) < PAGE:
+            break
+        low, low_inclusive = rows[-1].key, False
+    return items
+
+
+def _cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
+    if bound is None:
+        return None
+    if session.rules.lossy_ranges:
+        return key_cell(mapping.key, bound.text, session.rules)
+    # What no key can be compares all the same: a text longer than the column, a number beyond it.
+    if mapping.key.kind is not Kind.INTEGER:
+        return decoded(mapping.key, bound.text, session.rules)
+    number = signed(bound.text)
+    if number is None:
+        raise RefusedError(Status.NOT_FOUND)
+    return number
+
+
+def _shown(session: Session, column: Column, row: Row) -> bytes | None:
+    if column.kind is Kind.INTEGER and session.rules.lossy_ranges:
+        return stored_integer(column, to_number(row.key))
+    key = to_bytes(row.key)
+    # A key that SQL wrote and no client could send would break the reply's lines; the plugin shows it.
+    sendable = 0 < len(key) <= MAX_KEY and not _UNSENDABLE.search(key)
+    return key if sendable or session.rules.lossy_ranges else None

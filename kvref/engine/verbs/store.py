@@ -1,0 +1,283 @@
+"""set, add, replace, append, prepend and cas."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any, Final
+
+from kvref.engine.cache.policies import Policy
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Cell, Insert, Lookup, Operation, OperationGen, Remove, Row, Update
+from kvref.engine.record_layout import slipped
+from kvref.engine.session import Session
+from kvref.engine.values import (
+    TOO_LARGE,
+    RefusedError,
+    join_value,
+    key_cell,
+    only_column,
+    split_value,
+    to_bytes,
+    value_cell,
+    wrapped,
+)
+from kvref.protocol import commands as c
+from kvref.protocol.replies import ClientError, Fault, Reply, ServerError, Status
+
+APPENDING: Final = ("append", "prepend")
+# Stored for a time that has passed already: every integer column holds this second, and every reader of the table,
+# the plugin included, takes it for over. memcached stores it too (realtime in memcached.c).
+OVER: Final = 1
+
+
+def store(session: Session, command: c.Store, now: int) -> OperationGen:
+    """Carry out one storage command.
+
+    Raises:
+        RefusedError: key, value or time do not fit and the profile refuses rather than cuts.
+    """
+    if session.rules.first_store_opens_default and session.start() and session.default and session.default.fault:
+        # innodb_allocate opens a mapping before `@@` is read.
+        return ServerError("out of memory storing object", Fault.OUT_OF_MEMORY)
+    target = yield from session.resolve(command.word, switches=True)
+    if isinstance(target, Status):
+        return target
+    mapping, key = target
+    if not key:
+        return Status.NOT_STORED  # a switch word: innodb_store returns before it looks for a row
+    return (yield from write(session, mapping, key, command, now))
+
+
+def write(
+    session: Session, mapping: Mapping, key: bytes, command: c.Store, now: int, *, undivided: bool = False
+) -> OperationGen:
+    """Carry out a storage command on the row of one key.
+
+    Args:
+        session: the connection's state.
+        mapping: the table.
+        key: not empty.
+        command: what to store, and on which condition.
+        now: UNIX time in whole seconds.
+        undivided: the value is the first column's, whatever separators are in it.
+
+    Raises:
+        RefusedError: see `store`.
+    """
+    yield from session.check(mapping)
+    begun = session.rules.unfit_key_fails
+    if begun:
+        yield from session.batch.write()  # the plugin opens its table before it reads the key (keyfail-001)
+    cell = _key(session, mapping, command, key)
+    check_numbers(session, mapping, command, now)
+    if not begun:
+        yield from session.batch.write()
+    found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
+    over = found is not None and session.rules.hides_expired and _expired(session, command, found, now)
+    refusal = _condition(session, command, None if over else found)
+    if refusal is not None:
+        if command.verb == "add":
+            session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
+        return refusal
+    try:
+        row = slipped(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
+    except RefusedError as refused:
+        if found is None or command.verb != "set" or not session.refused_set_removes:
+            raise
+        return (yield from _removed_instead(session, mapping, found, refused.reply))
+    if mapping.expiry is None and command.verb not in APPENDING and is_over(session, command.exptime):
+        cause = None if found is None else (yield from remove_row(session, mapping, found))
+    elif found is None:
+        cause = yield Insert(mapping, row, session.rules.clears_unmapped)
+    else:
+        if not session.rules.renames_key:
+            row.key = found.key
+        cause = yield Update(mapping, found.key, row, session.rules.clears_unmapped)
+    if cause is not None:
+        return refused_by_table(session, cause)
+    session.shared.counters.total_items += 1
+    return Status.STORED
+
+
+def _expired(session: Session, command: c.Store, found: Row, now: int) -> bool:
+    # A set replaces whatever it finds, often without a look at it.
+    return session.expired(found, now) if command.verb == "set" else session.finds_expired(found, now)
+
+
+def _key(session: Session, mapping: Mapping, command: c.Store, key: bytes) -> Cell:
+    try:
+        return key_cell(mapping.key, key, session.rules)
+    except RefusedError:
+        if command.verb == "cas" and session.rules.cas_misses_unfit_key:
+            raise RefusedError(Status.NOT_FOUND) from None
+        raise
+
+
+def refused_by_table(session: Session, cause: str) -> Reply:
+    """Return the answer to a write that the table refused."""
+    return ServerError(cause) if session.rules.refusal_is_error else Status.NOT_STORED
+
+
+def _condition(session: Session, command: c.Store, row: Row | None) -> Status | None:
+    match command.verb:
+        case "add":
+            return None if row is None else Status.NOT_STORED
+        case "replace":
+            return Status.NOT_STORED if row is None else None
+        case "append" | "prepend":
+            if row is None:
+                return Status.NOT_STORED
+            return Status.EXISTS if session.is_another(row.cas, command.cas) else None
+        case "cas":
+            if row is None:
+                return Status.NOT_FOUND
+            if (row.cas or 0) % (1 << 64) != command.cas:
+                return Status.EXISTS
+    return None
+
+
+def _new_row(
+    session: Session, mapping: Mapping, command: c.Store, key: Cell, found: Row | None, now: int, *, undivided: bool
+) -> Row:
+    rules, separator = session.rules, session.shared.directory.separator
+    flags = fit_flags(mapping, command.flags)
+    expiry = None if mapping.expiry is None else wrapped(mapping.expiry, _time(session, command, now))
+    if found is None or command.verb not in APPENDING:
+        cas = new_cas(session, mapping)  # taken before the value is looked at (cas-017)
+        if undivided:
+            values = only_column(mapping, 0, value_cell(mapping.values[0], command.data, rules))
+        else:
+            values = split_value(mapping, command.data, separator, rules)
+    else:
+        values = _appended(session, mapping, command, found)
+        cas = new_cas(session, mapping)
+        if not rules.append_takes_request:
+            flags, expiry = found.flags, found.expiry
+    return Row(key, values, flags, cas, expiry)
+
+
+def _appended(session: Session, mapping: Mapping, command: c.Store, found: Row) -> tuple[Cell, ...]:
+    rules, separator = session.rules, session.shared.directory.separator
+    # The plugin takes the request's flags for the number of a value column (seen on both versions).
+    index = command.flags if not rules.append_joined and command.flags < len(mapping.values) else 0
+    old = join_value(found.values, separator) if rules.append_joined else to_bytes(found.values[index])
+    data = old + command.data if command.verb == "append" else command.data + old
+    if rules.bounds_append and len(data) > session.shared.item_size_max:
+        raise RefusedError(TOO_LARGE)
+    if rules.append_joined:
+        return split_value(mapping, data, separator, rules)
+    # innodb_api_link: one column is written, the others become NULL; a number takes no text behind it (type-109).
+    column = mapping.values[index]
+    if column.kind is Kind.INTEGER and found.values[index] is not None:
+        raise RefusedError(Status.NOT_STORED)
+    return only_column(mapping, index, value_cell(column, data, rules))
+
+
+def new_cas(session: Session, mapping: Mapping) -> int | None:
+    """Take a cas number for a row of this mapping, in the range of its column; None without cas column."""
+    number = session.next_cas()
+    return None if mapping.cas is None else wrapped(mapping.cas, number)
+
+
+def fit_flags(mapping: Mapping, flags: int) -> int | None:
+    """Return flags as the column keeps them: the upper half of 32 bits is negative in a signed INT (limit-021)."""
+    return None if mapping.flags is None else wrapped(mapping.flags, _signed_flags(mapping.flags, flags))
+
+
+def _signed_flags(column: Column, flags: int) -> int:
+    fits = column.low == 0 or flags < 1 << 31 or column.high >= 1 << 32  # BIGINT keeps them as they are (flag-051)
+    return flags if fits else flags - (1 << 32)
+
+
+def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int) -> None:
+    """Refuse flags and times that their columns cannot hold, where the profile does not keep their low bits.
+
+    Raises:
+        RefusedError: the reply names the column.
+    """
+    if session.rules.wraps_integers or (command.verb in APPENDING and not session.rules.append_takes_request):
+        return
+    check_time(mapping, _time(session, command, now))
+    if mapping.flags is not None:
+        _check_range(mapping.flags, _signed_flags(mapping.flags, command.flags))
+
+
+def check_time(mapping: Mapping, time: int) -> None:
+    """Refuse a time that the expiry column cannot hold.
+
+    Args:
+        mapping: whose column.
+        time: the UNIX second to store, see `time_of`.
+
+    Raises:
+        RefusedError: see `check_numbers`.
+    """
+    if mapping.expiry is not None:
+        _check_range(mapping.expiry, time)
+
+
+def _check_range(column: Column, number: int) -> None:
+    if not column.low <= number <= column.high:
+        raise RefusedError(ClientError(f"{number} is out of the range of column {column.name}"))
+
+
+def _time(session: Session, command: c.Store, now: int) -> int:
+    # append and prepend count every time from now, however large (limit-067, limit-091).
+    return time_of(session, command.exptime, now, from_now=command.verb in APPENDING)
+
+
+def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False) -> int:
+    """Return the UNIX second that a client's time means; 0 is 0: never; OVER: it has passed already.
+
+    Args:
+        session: whose profile says up to which number it counts from now.
+        exptime: as the client wrote it.
+        now: UNIX time in whole seconds.
+        from_now: it does so however large.
+    """
+    if is_over(session, exptime):
+        return OVER
+    # Where a negative time is stored it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
+    seconds = exptime if exptime >= 0 else exptime + (1 << 32)
+    return now + seconds if seconds and (from_now or seconds <= session.rules.longest_relative) else seconds
+
+
+def _removed_instead(session: Session, mapping: Mapping, row: Row, reply: Reply) -> OperationGen:
+    """Remove the row whose value a refused set was to replace, so that nobody reads the old one; return the refusal."""
+    cause = yield from remove_row(session, mapping, row)
+    if cause is not None:
+        return ServerError(cause)
+    reason = yield from session.batch.wrote(failed=False)
+    return reply if reason is None else ServerError(reason)
+
+
+def is_over(session: Session, exptime: int) -> bool:
+    """Return whether an item with this time is expired as soon as it is stored.
+
+    Args:
+        session: whose profile says what a negative time means.
+        exptime: as the client wrote it.
+    """
+    return exptime < 0 and session.rules.negative_is_over
+
+
+def remove_row(session: Session, mapping: Mapping, row: Row) -> Generator[Operation, Any, str | None]:
+    """Remove the row of an item that a command ends without a delete; return why the table refuses that.
+
+    Args:
+        session: the connection's state.
+        mapping: whose row.
+        row: looked up and locked.
+    """
+    cause: str | None = yield Remove(mapping, row.key)
+    if cause is None and session.shared.directory.policies.set is Policy.BOTH:
+        session.pending.wrote((mapping.source, to_bytes(row.key)), None)
+    return cause
+
+
+def with_values(mapping: Mapping, row: Row, values: tuple[Cell, ...], cas: int | None) -> Row:
+    """Return a row with another value and cas number; flags and expiry stay, NULL becomes 0 (null-002, shape-018)."""
+    flags = None if mapping.flags is None else row.flags or 0
+    expiry = None if mapping.expiry is None else row.expiry or 0
+    return replace(row, values=values, flags=flags, cas=cas, expiry=expiry)

@@ -1,0 +1,34 @@
+"""Which of the two protocols a connection speaks."""
+
+from __future__ import annotations
+
+from kvref.protocol import binary, text
+from kvref.protocol import commands as c
+from kvref.protocol.opcodes import REQUEST
+from kvref.protocol.replies import Reply
+from kvref.protocol.rules import WireRules
+
+Parser = text.TextParser | binary.BinaryParser
+
+
+def parser(first: bytes, rules: WireRules) -> Parser:
+    """Return the parser of a connection: its first byte decides for good (switch-001).
+
+    Args:
+        first: what arrived first, not empty.
+        rules: the grammar facts in force.
+    """
+    return binary.BinaryParser(rules) if first[0] == REQUEST else text.TextParser(rules)
+
+
+def encode(command: c.Command, reply: Reply, cas: int) -> bytes:
+    """Return the bytes of a reply in the protocol of its command.
+
+    Args:
+        command: what is answered.
+        reply: the answer.
+        cas: number that the command gave a row, 0 for none; only the binary protocol tells it.
+    """
+    if command.frame is None:
+        return text.encode(command, reply)
+    return binary.encode(command, command.frame, reply, cas)

@@ -1,0 +1,78 @@
+"""Bytes that wait to be parsed: what both protocols do with what arrived."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kvref.protocol.rules import WireRules
+
+MOST_OF_A_VALUE: Final = 64 << 20  # bytes
+
+
+class Input:
+    """Incoming bytes of one connection; a parser takes commands from their beginning.
+
+    Args:
+        rules: the grammar facts in force.
+    """
+
+    def __init__(self, rules: WireRules) -> None:
+        self._rules = rules
+        self.closed = False  # the connection must be closed after the commands taken so far are answered
+        self._buffer = bytearray()
+        self._position = 0  # start of what is not parsed yet
+        self._discard = 0  # bytes still to be thrown away
+
+    @property
+    def pending(self) -> int:
+        """Return how many bytes wait to be parsed."""
+        return len(self._buffer) - self._position
+
+    @property
+    def between_commands(self) -> bool:
+        """Tell whether plain text commands may be taken from what arrives before it is fed."""
+        return False
+
+    @property
+    def starts_command(self) -> bool:
+        """Return whether what waits, if anything, may be taken as plain text commands from its beginning."""
+        return False
+
+    @property
+    def halfway(self) -> bool:
+        """Tell whether the rest of a command has still to come, where all that has come was taken."""
+        return bool(self._buffer or self._discard)
+
+    def feed(self, data: bytes) -> None:
+        """Append bytes as they arrived."""
+        self._buffer += data
+
+    def take_all(self) -> bytes:
+        """Return what waits, and forget it; only where `starts_command`."""
+        data = bytes(memoryview(self._buffer)[self._position :])
+        self._buffer = bytearray()
+        self._position = 0
+        return data
+
+    def _holds_too_much(self, start: int) -> bool:
+        """Tell whether more of a value has arrived than is kept, where the profile takes values of any length.
+
+        Args:
+            start: where the value begins.
+        """
+        return self._rules.value_limit is None and len(self._buffer) - start > MOST_OF_A_VALUE
+
+    def feed_first(self, data: bytes) -> None:
+        """Put bytes in front of what waits; only between commands."""
+        self._buffer[self._position : self._position] = data
+
+    def _compact(self) -> None:
+        del self._buffer[: self._position]
+        self._position = 0
+
+    def _throw_away(self) -> bool:
+        """Drop what is to be thrown away as far as it has arrived; tell whether all of it is gone."""
+        taken = min(self._discard, self.pending)
+        self._position += taken
+        self._discard -= taken
+        return not self._discard

@@ -1,0 +1,201 @@
+"""The text protocol of one connection: bytes to commands, replies to bytes. Lines are parsed in `grammar.py`.
+
+Feed what arrived, then take commands until there is none; incomplete input is kept. Once `closed` is set the connection
+must be closed after the commands taken so far are answered.
+"""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from kvref.protocol import commands as c
+from kvref.protocol import foreign, meta
+from kvref.protocol import replies as r
+from kvref.protocol.fast_path import END, shown
+from kvref.protocol.grammar import parse_line
+from kvref.protocol.input_buffer import Input
+from kvref.protocol.lines import TOO_LARGE, Block, Discard
+from kvref.protocol.rules import WireRules
+
+# memcached.c try_read_command: a line of more than 1024 bytes without an end is only waited for when it is a get.
+MAX_OPEN_LINE: Final = 1024
+MAX_LEADING_BLANKS: Final = 100
+
+_GETS: Final = (b"get ", b"gets ")
+_BEYOND: Final = (b"gat ", b"gats ")  # memcached 1.6 does not wait for these
+
+BAD_CHUNK: Final = b"CLIENT_ERROR bad data chunk"
+LONG_LINE: Final = b"CLIENT_ERROR line of more than %d bytes (line_size_max)"
+
+
+class TextParser(Input):
+    """Parse the text protocol incrementally.
+
+    Args:
+        rules: the grammar facts in force.
+    """
+
+    def __init__(self, rules: WireRules) -> None:
+        super().__init__(rules)
+        self._scanned = 0  # up to here no line end was found
+        self._block: Block | None = None
+        self._too_long = False  # the line passes a limit that no plugin has, which is told
+        self._opening = rules.closes_on_foreign  # no line was taken yet: the first bytes may be another protocol's
+
+    @property
+    def between_commands(self) -> bool:
+        """Tell whether what arrives is the beginning of a command."""
+        return not self._buffer and self._block is None and not self._discard and not self.closed
+
+    @property
+    def starts_command(self) -> bool:
+        """See `Input.starts_command`."""
+        return self._block is None and not self._discard and not self.closed and not self._opening
+
+    @property
+    def halfway(self) -> bool:
+        """See `Input.halfway`."""
+        return self._block is not None or super().halfway
+
+    def unfinished(self) -> c.Refused:
+        """Return what stands for the command whose rest does not come."""
+        return c.Refused(b"")
+
+    def feed_first(self, data: bytes) -> None:
+        """See `Input.feed_first`."""
+        super().feed_first(data)
+        self._scanned = 0
+
+    def take_all(self) -> bytes:
+        """See `Input.take_all`."""
+        self._scanned = 0
+        return super().take_all()
+
+    def next_command(self) -> c.Command | None:
+        """Return the next complete command, or None when more bytes are needed."""
+        while not self.closed:
+            if self._discard and not self._throw_away():
+                break
+            if self._block is not None:
+                return self._take_block(self._block)
+            if self._opening and (protocol := foreign.opening(self._buffer)):
+                self.closed = True
+                return c.Foreign(protocol)
+            line = self._take_line()
+            if self._too_long:
+                self.closed, self._too_long = True, False
+                return c.Refused(LONG_LINE % self._rules.line_limit)
+            if line is None:
+                break
+            self._opening = False
+            parsed = parse_line(line, self._rules)
+            if isinstance(parsed, Block):
+                self._block = parsed
+            elif isinstance(parsed, Discard):
+                self._discard = parsed.length
+                return parsed.command
+            else:
+                self.closed = isinstance(parsed, c.Foreign)
+                return parsed
+        self._compact()
+        return None
+
+    def _compact(self) -> None:
+        self._scanned = max(0, self._scanned - self._position)
+        super()._compact()
+
+    def _take_block(self, block: Block) -> c.Command | None:
+        start = self._position
+        end = start + block.length
+        if len(self._buffer) < end + (2 if self._rules.checks_data_end else 0):
+            if self._holds_too_much(start):
+                self._block, self._discard = None, block.length + 2
+                return c.Refused(TOO_LARGE, block.store.noreply)
+            self._compact()
+            return None
+        self._block = None
+        if self._rules.checks_data_end:
+            self._position = end + 2
+            if self._buffer[end : end + 2] != b"\r\n":
+                return c.Refused(BAD_CHUNK, block.store.noreply)
+        else:
+            # conn_swallow: answered once the bytes are there; the two behind them are thrown away whatever they are.
+            self._position = end
+            self._discard = 2
+        block.store.data = bytes(self._buffer[start:end])
+        return block.store
+
+    def _take_line(self) -> bytes | None:
+        end = self._buffer.find(b"\n", max(self._position, self._scanned))
+        if end < 0:
+            self._scanned = len(self._buffer)
+            self._check_open_line()
+            return None
+        if end - self._position > self._rules.line_limit:
+            self._too_long = True
+            return None
+        line = bytes(self._buffer[self._position : end])
+        self._position = end + 1
+        return line.removesuffix(b"\r")
+
+    def _check_open_line(self) -> None:
+        length = len(self._buffer) - self._position
+        if length <= MAX_OPEN_LINE:
+            return
+        head = bytes(self._buffer[self._position : self._position + MAX_LEADING_BLANKS + 8])
+        words = head.lstrip(b" ")
+        verbs = _GETS + _BEYOND if self._rules.beyond_plugin else _GETS
+        is_get = words.startswith(verbs) and len(head) - len(words) <= MAX_LEADING_BLANKS
+        self._too_long = is_get and length > self._rules.line_limit
+        self.closed = not is_get
+
+
+def encode(command: c.Command, reply: r.Reply) -> bytes:
+    """Return the bytes of a reply, empty where the command said noreply.
+
+    Args:
+        command: what is answered.
+        reply: the answer.
+    """
+    if isinstance(reply, r.Items):
+        return _items(reply)
+    if getattr(command, "noreply", False):
+        return b""
+    match reply:
+        case r.Status():
+            return reply.value
+        case r.Number():
+            return b"%d\r\n" % reply.value
+        case r.Line():
+            return reply.line + b"\r\n"
+        case r.ClientError():
+            return f"CLIENT_ERROR {_one_line(reply.text)}\r\n".encode()
+        case r.ServerError():
+            return f"SERVER_ERROR {_one_line(reply.text)}\r\n".encode()
+        case r.StatRows():
+            return "".join(f"STAT {name} {value}\r\n" for name, value in reply.rows).encode() + END
+        case r.Release():
+            return f"VERSION {reply.text}\r\n".encode()
+        case r.Closed():
+            return foreign.farewell(command.protocol) if isinstance(command, c.Foreign) else b""
+        case r.Meta() | r.MetaDebug():
+            return meta.encode(command, reply)
+        case _:
+            assert_never(reply)
+
+
+def _items(reply: r.Items) -> bytes:
+    parts = []
+    for item in reply.items:
+        if reply.with_cas:
+            parts.append(b"VALUE %b %d %d %d\r\n" % (item.word, item.flags, len(item.data), item.cas))
+            parts += (item.data, b"\r\n")
+        else:
+            parts.append(shown(item.word, item.flags, item.data))
+    parts.append(END)
+    return b"".join(parts)
+
+
+def _one_line(text: str) -> str:
+    # A database's message may hold line ends, which would read as a second reply.
+    return " ".join(text.split())
