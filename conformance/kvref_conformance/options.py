@@ -21,62 +21,77 @@ def declare(parser: pytest.Parser) -> None:
     """Declare them."""
     group = parser.getgroup("kvref", "conformance of memcached over SQL tables")
     add = group.addoption
-    add("--endpoint", metavar="HOST:PORT|unix:PATH", help="the endpoint to judge")
-    add("--sql", metavar="DSN", help="the database behind it: mysql://user@host:port/ or sqlite:///PATH")
-    add("--profile", metavar="NAME", help="facts to judge it by, FILE.toml, or auto: show as a file what was found")
-    add("--level", choices=tuple(DEMANDS), default=DEFAULT_LEVEL, help="what counts (default: %(default)s)")
-    add("--only", metavar="GLOB", action="append", default=[], help="judge cases whose id or requirement fits")
+    add("--endpoint", metavar="HOST:PORT|unix:PATH", help="endpoint to judge")
+    add("--sql", metavar="DSN", help="database of the endpoint: mysql://user@host:port/ or sqlite:///PATH")
+    add(
+        "--profile",
+        metavar="NAME",
+        help="profile to judge by, a FILE.toml that the endpoint must match, or auto: detect the profile and print it",
+    )
+    add(
+        "--level",
+        choices=tuple(DEMANDS),
+        default=DEFAULT_LEVEL,
+        help="lowest requirement level that affects the exit code (default: %(default)s)",
+    )
+    add("--only", metavar="GLOB", action="append", default=[], help="run only cases whose ID or requirement matches")
     # pytest has a --last-failed of its own, which remembers tests and not endpoints.
-    add("--last-broken", action="store_true", help="judge what the report in --report says is broken")
-    add("--dry-run", action="store_true", help="ask the endpoint, say what would be judged, and end")
-    add("--replay", metavar="FILE", help="judge the case of a replay file and nothing else")
+    add("--last-broken", action="store_true", help="run only the cases that failed in the previous report in --report")
+    add(
+        "--dry-run",
+        action="store_true",
+        help="detect the profile of the endpoint and list the cases, without running them",
+    )
+    add("--replay", metavar="FILE", help="run only the case of a replay file")
     add(
         "--repeat",
         metavar="N",
         type=int,
         default=DEFAULT_TIMES,
-        help="try a failure N times more (default: %(default)s)",
+        help="number of times to repeat a failed case (default: %(default)s)",
     )
     add(
         "--time-limit",
         metavar="SECONDS",
         type=float,
         default=DEFAULT_SECONDS,
-        help="limit of the run, after which the remaining cases are not-run; 0 for none (default: %(default)g)",
+        help="time limit of the run, in seconds; remaining cases are reported as not-run; 0 disables (default:"
+        " %(default)g)",
     )
     add(
         "--max-hangs",
         metavar="N",
         type=int,
         default=DEFAULT_HANGS,
-        help="after N cases of a chapter that hang, the rest of it is not-run; 0 tries all (default: %(default)s)",
+        help="skip the rest of a chapter, as not-run, after N of its cases hang; 0 disables (default: %(default)s)",
     )
-    add("--allow-destructive", action="store_true", help="flush_all may delete what the endpoint holds")
+    add("--allow-destructive", action="store_true", help="allow flush_all, which deletes the items of the endpoint")
     add(
         "--reload",
         metavar="COMMAND",
-        help="shell command that makes it read its configuration tables again; exit code 3: it cannot have this one",
+        help="shell command that makes the endpoint reload its configuration tables; exit code 3: the endpoint"
+        " rejects this configuration",
     )
     add(
         "--restart",
         metavar="COMMAND",
-        help="shell command that starts it again, with NAME=VALUE settings behind it",
+        help="shell command that restarts the endpoint; settings are appended as NAME=VALUE arguments",
     )
-    add("--deviations", metavar="FILE", help="your own list of what it is known not to keep")
-    add("--update-deviations", action="store_true", help="write that list anew, so that the same run conforms")
-    add("--report", metavar="DIR", help="write report.jsonl, report.html, profile.toml and replays there")
+    add("--deviations", metavar="FILE", help="TOML file of known deviations of your endpoint")
+    add("--update-deviations", action="store_true", help="rewrite the --deviations file so that the same run conforms")
+    add("--report", metavar="DIR", help="directory for report.jsonl, report.html, profile.toml and replays")
     add(
         "--examples",
         metavar="N",
         type=int,
         default=DEFAULT_EXAMPLES,
-        help="random conversations (%(default)s)",
+        help="number of generated conversations (%(default)s)",
     )
     add(
         "--histories",
         metavar="N",
         type=int,
         default=DEFAULT_HISTORIES,
-        help="histories under each group of settings (%(default)s)",
+        help="number of generated concurrent histories per group of settings (%(default)s)",
     )
-    add("--seed", metavar="S", type=int, default=DEFAULT_SEED, help="of the random conversations (%(default)s)")
+    add("--seed", metavar="S", type=int, default=DEFAULT_SEED, help="seed of the generated conversations (%(default)s)")

@@ -80,4 +80,4 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(kvref.__version__ + (", compiled" if is_compiled() else ""), prog_name="kvref")
 def main() -> None:
-    """Serve, specify and judge memcached over SQL tables (MySQL's daemon_memcached)."""
+    """Server, specification and conformance suite for memcached over SQL tables (MySQL's daemon_memcached)."""

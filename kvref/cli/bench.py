@@ -39,14 +39,14 @@ _scale = click.option(
     type=click.Choice(scenario.SCALES),
     default="laptop",
     show_default=True,
-    help="small: seconds, for tests; laptop: minutes; full: as published.",
+    help="Scale of the run. small: seconds, for tests. laptop: minutes. full: as published.",
 )
 _overrides = click.option(
     "--set",
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Another value of the scenario, e.g. sessions=1,8 or work.depth=16; repeatable.",
+    help="Override a value of the scenario, for example sessions=1,8 or work.depth=16. Repeatable.",
 )
 
 
@@ -56,34 +56,50 @@ def _server(name: str, metavar: str, text: str) -> Callable[[Callable[..., None]
 
 @click.group("bench")
 def command() -> None:
-    """Measure endpoints, over memcached and SQL, with the experiments of the articles."""
+    """Measure endpoints over memcached and SQL with the experiments of published articles."""
 
 
 @command.command()
 @click.argument("name", metavar="SCENARIO")
-@_server("endpoint", "HOST:PORT|unix:PATH", "Measure this endpoint.")
-@_server("target", "TARGET", "Boot a private instance of a target and measure it; see `kvref target list`.")
-@_server("sql", "DSN", "The database behind the endpoint of that NAME; with a NAME of its own, a server by itself.")
-@_server("reload", "COMMAND", "Shell command that makes an endpoint read its configuration tables again.")
-@_server("restart", "COMMAND", "Shell command that starts it again with the settings behind it, NAME=VALUE words.")
-@_server("report", "DIR", "Conformance report of a server, made by `kvref conform --report DIR`.")
-@click.option("--allow-destructive", is_flag=True, help="The run may delete items and mappings that an endpoint holds.")
+@_server("endpoint", "HOST:PORT|unix:PATH", "Endpoint to measure.")
+@_server("target", "TARGET", "Target to start as a private instance and measure; see `kvref target list`.")
+@_server("sql", "DSN", "Database of the endpoint NAME. With a NAME that no endpoint has, a SQL server to measure.")
+@_server("reload", "COMMAND", "Shell command that makes an endpoint reload its configuration tables.")
+@_server(
+    "restart", "COMMAND", "Shell command that restarts an endpoint. Settings are appended as NAME=VALUE arguments."
+)
+@_server("report", "DIR", "Conformance report of a server, written by `kvref conform --report DIR`.")
+@click.option("--allow-destructive", is_flag=True, help="Allow the run to delete items and mappings of an endpoint.")
 @_scale
 @_overrides
-@click.option("--out", metavar="DIR", default="kvref-runs", show_default=True, help="Where the run's folder is made.")
-@click.option("--conform", is_flag=True, help="Judge each endpoint with `kvref conform` first and keep its report.")
-@click.option("--processes", type=click.IntRange(1, 1024), metavar="N", help="Load workers at most.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    default="kvref-runs",
+    show_default=True,
+    help="Directory in which to create the folder of the run.",
+)
+@click.option("--conform", is_flag=True, help="Run `kvref conform` on each endpoint first and keep its report.")
+@click.option("--processes", type=click.IntRange(1, 1024), metavar="N", help="Maximum number of load worker processes.")
 @click.option("--pin", is_flag=True, help="Pin each load worker to a CPU.")
-@click.option("--via-namespace", metavar="RATE[,DELAY]", help="Put the workers behind a link, e.g. 1gbit; needs root.")
-@click.option("--dask", metavar="SCHEDULER", help="Run the workers on a Dask cluster, tcp://HOST:PORT.")
-@click.option("--control-host", metavar="HOST", help="Address of this machine as the cluster's workers reach it.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of every draw.")
+@click.option(
+    "--via-namespace",
+    metavar="RATE[,DELAY]",
+    help="Run the load workers behind an emulated network link, for example 1gbit. Requires root.",
+)
+@click.option(
+    "--dask", metavar="SCHEDULER", help="Run the load workers on the Dask cluster of this scheduler, tcp://HOST:PORT."
+)
+@click.option(
+    "--control-host", metavar="HOST", help="Address under which the workers of the Dask cluster reach this machine."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 @_as_json
 @click.pass_context
 def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> None:
-    """Measure the SCENARIO, or a TOML file, on one or several servers, interleaved.
+    """Measure a SCENARIO, by name or TOML file, on one or more servers, interleaved.
 
-    Each run is a folder. Ctrl-C ends it and keeps what was measured; a second one ends it at once.
+    Each run writes a folder. Ctrl-C stops the run and keeps the results; a second Ctrl-C stops immediately.
     """
     chosen = scenario.load(name, options["scale"], options["overrides"])
     words = specs.Words(
@@ -105,21 +121,21 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
             request = benchmark.Request(chosen, servers, workers, made, options["seed"], sys.argv)
             outcome = benchmark.measure(request, screen)
     except KeyboardInterrupt:
-        click.echo("stopped by the user; nothing was measured", err=True)
+        click.echo("interrupted before anything was measured", err=True)
         context.exit(INTERRUPTED)
     _show(outcome, as_json)
     if outcome.stopped == STOPPED:
         context.exit(INTERRUPTED)
     if outcome.stopped is not None:
-        raise KvrefError(f"{outcome.stopped}; what was measured until then is in {outcome.folder}")
+        raise KvrefError(f"{outcome.stopped}; partial results are in {outcome.folder}")
 
 
 def _workers(options: dict[str, Any]) -> benchmark.Workers:
     shaped, dask, control = options["via_namespace"], options["dask"], options["control_host"]
     if dask is not None and (options["pin"] or shaped):
-        raise KvrefError("--pin and --via-namespace are for workers of this machine: leave out --dask or them")
+        raise KvrefError("--pin and --via-namespace apply only to workers on this machine: remove them or --dask")
     if control is not None and dask is None:
-        raise KvrefError("--control-host is for workers of a cluster: give --dask too")
+        raise KvrefError("--control-host applies only to workers of a cluster: add --dask")
     return benchmark.Workers(
         options["processes"], options["pin"], link.shape(shaped) if shaped else None, dask, control
     )
@@ -151,7 +167,7 @@ def _print(table: Table) -> None:
 @command.command("list")
 @_as_json
 def list_(as_json: bool) -> None:
-    """List the scenarios: the question, the article, and how long one server takes at least."""
+    """List the scenarios with their question, their article and the minimum time per server."""
     found = [{scale: scenario.load(name, scale) for scale in scenario.SCALES} for name in scenario.names()]
     if as_json:
         click.echo(json.dumps([_listed(each) for each in found], indent=2))
@@ -186,7 +202,7 @@ def _limited(one: scenario.Scenario) -> bool:
 @_scale
 @_overrides
 def show(name: str, scale: str, overrides: tuple[str, ...]) -> None:
-    """Print the SCENARIO, or a TOML file, as it is measured at a scale, as JSON."""
+    """Print a SCENARIO, by name or TOML file, resolved at a scale, as JSON."""
     click.echo(json.dumps(asdict(scenario.load(name, scale, overrides)), indent=2))
 
 
@@ -198,13 +214,13 @@ def show(name: str, scale: str, overrides: tuple[str, ...]) -> None:
     type=click.FloatRange(0, 1),
     default=comparing.THRESHOLD,
     show_default=True,
-    help="Share below which a difference is none.",
+    help="Relative difference below which two results count as equal.",
 )
 @_as_json
 def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
-    """Compare two runs or two parts of one, each RUN, RUN:SERVER or RUN:SERVER:SERIES.
+    """Compare two runs or two parts of one. Write each as RUN, RUN:SERVER or RUN:SERVER:SERIES.
 
-    What is said is the ratio of medians with its interval; "no difference shown" is an answer.
+    The result is the ratio of medians with its confidence interval, which can show no difference.
     """
     found = comparing.compare(Selection.parse(a), Selection.parse(b), threshold)
     if as_json:
@@ -219,13 +235,13 @@ def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
 
 @command.command("export")
 @click.argument("path", metavar="RUN")
-@click.option("--format", "form", type=click.Choice(list(export.FORMATS)), required=True, help="Of which tool.")
-@click.option("--out", metavar="DIR", required=True, help="Where the files go.")
+@click.option("--format", "form", type=click.Choice(list(export.FORMATS)), required=True, help="Format to write.")
+@click.option("--out", metavar="DIR", required=True, help="Directory for the files.")
 @_as_json
 def export_(path: str, form: str, out: str, as_json: bool) -> None:
     """Write a RUN in the format of another tool.
 
-    hlog and hgrm are HdrHistogram's, memtier the JSON of memtier_benchmark, csv the tables as they are.
+    hlog and hgrm are HdrHistogram formats, memtier is the JSON of memtier_benchmark, csv exports the tables unchanged.
     """
     written = [str(each) for each in export.export(folder.read(path), form, out)]
     click.echo(json.dumps(written, indent=2) if as_json else "\n".join(written))

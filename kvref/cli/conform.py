@@ -40,77 +40,101 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 @click.option(
     "--sql",
     metavar="DSN",
-    help="The database behind it: mysql://user@host:port/, ...?unix_socket=PATH, sqlite:///PATH.",
+    help="Database of the endpoint: mysql://user@host:port/, mysql://user@host/?unix_socket=PATH or sqlite:///PATH.",
 )
 @click.option(
-    "--target", metavar="NAME", help="Boot a private instance of a target and judge it; see `kvref target list`."
+    "--target", metavar="NAME", help="Start a private instance of this target and judge it; see `kvref target list`."
 )
 @click.option(
     "--profile",
     metavar="NAME|FILE",
-    help="Facts to judge it by, and to answer by where kvref is booted for it; by default the endpoint is asked."
-    " auto prints what was found as a file; a file that is given is demanded.",
+    help="Profile to judge by; a kvref server started for the run uses it too. Default: detect it from the"
+    " endpoint. auto also prints the detected profile as a TOML file. If you pass such a FILE, the"
+    " endpoint must match it.",
 )
 @click.option(
     "--level",
     type=click.Choice(["must", "should", "quirk"]),
     default="must",
     show_default=True,
-    help="What counts for the exit code; what is broken above it is non-strict.",
+    help="Lowest requirement level that affects the exit code. Failures of lower levels are reported as non-strict.",
 )
 @click.option(
     "--only",
     metavar="GLOB",
     multiple=True,
-    help="Judge cases whose id or requirement fits, of --self-test servers; repeatable.",
+    help="Run only cases whose ID or requirement matches; with --self-test, only matching mutants. Repeatable.",
 )
-@click.option("--last-failed", "last_broken", is_flag=True, help="Judge what the report in --report says is broken.")
-@click.option("--dry-run", is_flag=True, help="Ask the endpoint, print its profile file and what would be judged.")
+@click.option(
+    "--last-failed",
+    "last_broken",
+    is_flag=True,
+    help="Run only the cases that failed in the previous report in --report.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Detect the profile of the endpoint, print it and list the cases, without running them.",
+)
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="Number of equal instances of a target that judge cases at the same time."
-    f"  [default: {JOBS} for the embedded server, 1 for --target]",
+    help=f"Number of instances of the target to start; cases run on them in parallel.  [default: {JOBS} for"
+    " the embedded server, 1 for --target]",
 )
-@click.option("--repeat", type=click.IntRange(0), metavar="N", help="Try each failure so often again.  [default: 5]")
+@click.option(
+    "--repeat", type=click.IntRange(0), metavar="N", help="Number of times to repeat a failed case.  [default: 5]"
+)
 @click.option(
     "--time-limit",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="Limit of the run, after which the remaining cases are not-run; 0 for none.  [default: 7200]",
+    help="Time limit of the run, in seconds. Remaining cases are reported as not-run; 0 disables.  [default: 7200]",
 )
 @click.option(
     "--max-hangs",
     type=click.IntRange(0),
     metavar="N",
-    help="After N cases of a chapter that hang, the rest of it is not-run; 0 tries all.  [default: 5]",
+    help="Skip the rest of a chapter, as not-run, after N of its cases hang; 0 disables.  [default: 5]",
 )
-@click.option("--allow-destructive", is_flag=True, help="flush_all may delete what the endpoint holds.")
+@click.option("--allow-destructive", is_flag=True, help="Allow flush_all, which deletes the items of the endpoint.")
 @click.option(
     "--reload",
     metavar="COMMAND",
-    help="Shell command that makes it read its configuration tables again; exit code 3: it cannot have this one.",
+    help="Shell command that makes the endpoint reload its configuration tables. Exit code 3 means that"
+    " the endpoint rejects this configuration.",
 )
 @click.option(
     "--restart",
     metavar="COMMAND",
-    help="Shell command that starts it again on the same data with the settings behind it, NAME=VALUE words.",
+    help="Shell command that restarts the endpoint on the same data. Settings are appended as NAME=VALUE arguments.",
 )
-@click.option("--deviations", metavar="FILE", help="Your own list of what it is known not to keep (TOML); see README.")
-@click.option("--update-deviations", is_flag=True, help="Write that list anew, so that the same run conforms.")
-@click.option("--report", metavar="DIR", default="kvref-report", show_default=True, help="Where the report goes.")
-@click.option("--examples", type=click.IntRange(1), metavar="N", help="Random conversations of the machine.")
-@click.option("--histories", type=click.IntRange(1), metavar="N", help="Histories under each group of settings.")
-@click.option("--seed", type=int, metavar="S", help="Seed of the random conversations.")
-@click.option("--self-test", is_flag=True, help="Judge servers broken on purpose: is each failed by what it breaks?")
+@click.option("--deviations", metavar="FILE", help="TOML file of known deviations of your endpoint.")
+@click.option("--update-deviations", is_flag=True, help="Rewrite the --deviations file so that the same run conforms.")
+@click.option("--report", metavar="DIR", default="kvref-report", show_default=True, help="Directory for the report.")
+@click.option(
+    "--examples", type=click.IntRange(1), metavar="N", help="Number of generated conversations of the state machine."
+)
+@click.option(
+    "--histories",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of generated concurrent histories per group of settings.",
+)
+@click.option("--seed", type=int, metavar="S", help="Seed of the generated conversations.")
+@click.option(
+    "--self-test",
+    is_flag=True,
+    help="Judge deliberately broken servers (mutants) and check that the right requirement fails for each.",
+)
 @click.pass_context
 def command(
     context: click.Context, /, address: str | None, target: str | None, self_test: bool, **options: Option
 ) -> None:
-    """Judge the endpoint HOST:PORT or unix:PATH; without one, the embedded server over SQLite.
+    """Judge the endpoint HOST:PORT or unix:PATH. Without an address, judge the embedded server over SQLite.
 
-    Exit code: 0 it conforms (documented deviations are listed), 1 it deviates, 2 it could not be judged.
+    Exit code: 0 the endpoint conforms (documented deviations are listed), 1 it deviates, 2 it could not be judged.
     """
     if self_test:
         # It loads the server, of which a run of the suite in this process knows nothing.
@@ -135,14 +159,14 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
         KvrefError: options that do not go together, or a target that cannot be booted.
     """
     if address is not None and target is not None:
-        raise KvrefError("give an address or --target, not both")
+        raise KvrefError("an address and --target exclude each other: remove one")
     jobs = options.pop("jobs", None)
     if address is not None:
         if jobs is not None:
-            raise KvrefError("--jobs belongs to a target, of which several are booted: leave it out")
+            raise KvrefError("--jobs applies only to targets, of which it starts several: remove it")
         return run_suite(address, _with_what_is_known(address, options))
     if any(options[name] is not None for name in ("sql", "reload", "restart")):
-        raise KvrefError("--sql, --reload and --restart belong to an endpoint: give its HOST:PORT or unix:PATH")
+        raise KvrefError("--sql, --reload and --restart apply only to an endpoint: add its HOST:PORT or unix:PATH")
     frozen = str(options["profile"]).endswith(".toml")
     if not frozen and options["profile"] not in {None, "auto", *profiles.names()}:
         raise KvrefError(f"no profile {options['profile']!r}: choose auto, {', '.join(profiles.names())}")
@@ -215,7 +239,7 @@ def run_suite(address: str, options: Options, *plugins: object) -> int:
     """
     spec = find_spec(SUITE)
     if spec is None or spec.origin is None:
-        raise KvrefError(f"the package {SUITE} is missing: install kvref again")
+        raise KvrefError(f"the package {SUITE} is missing: reinstall kvref")
     folder = Path(spec.origin).parent
     # By path, not by name: for a name pytest would read a conftest.py of the working directory.
     arguments = [str(folder / "cases"), "-p", f"{SUITE}.plugin", "-p", "no:terminal", "-p", "no:cacheprovider", "-s"]
@@ -237,7 +261,7 @@ def _with_what_is_known(address: str, options: Options) -> Options:
         return options
     filled = _filled_in(options, target)
     taken = ", ".join(f"--{name} {value}" for name, value in filled.items() if value != options[name])
-    click.echo(f"{address} is the target {target.name}{f': taking {taken}' if taken else ''}")
+    click.echo(f"{address} is the target {target.name}{f': using {taken}' if taken else ''}")
     return filled
 
 

@@ -26,29 +26,33 @@ if TYPE_CHECKING:
 
 @click.command("doctor")
 @click.argument("dump", metavar="[FILE.sql]", required=False, type=click.Path(path_type=Path))
-@click.option("--store", "dsn", metavar="DSN", help="sqlite:///PATH or mysql://USER@HOST/; it is only read.")
-@click.option("--profile", default="mysql-8.0", show_default=True, metavar="NAME", help="Whose start-up to foresee.")
+@click.option(
+    "--store", "dsn", metavar="DSN", help="Database to check, opened read-only: sqlite:///PATH or mysql://USER@HOST/."
+)
+@click.option(
+    "--profile", default="mysql-8.0", show_default=True, metavar="NAME", help="Profile whose startup checks to apply."
+)
 @click.option(
     "--json",
     "record",
     metavar="FILE",
-    help="Write the report for machines too; `-`: to standard output, and nothing else.",
+    help="Also write the report as JSON. `-` writes only the JSON, to standard output.",
 )
 @click.pass_context
 def command(context: click.Context, dump: Path | None, dsn: str | None, profile: str, record: str | None) -> None:
-    """Check every row of containers as the plugin's own start-up would.
+    """Check every row of containers as the plugin does at startup.
 
-    Says which rows are usable, what is wrong with the others and how to mend it, what kvref does differently, what
-    ends mysqld, and which requirements and quirks each mapping depends on. Looks at a store, or at a dump of the schema
+    Shows which rows are usable, what is wrong with the others and how to fix it, what kvref does differently, what
+    crashes mysqld, and which requirements and quirks each mapping depends on. Reads a database, or a dump of the schema
     innodb_memcache and the mapped tables:
 
     \b
       mysqldump --databases innodb_memcache test > FILE.sql
 
-    Exit codes: 0 all rows are usable, 1 one is not, 2 it could not be looked at.
+    Exit codes: 0 all rows are usable, 1 at least one is not, 2 the database or the dump could not be read.
     """
     if (dump is None) == (dsn is None):
-        raise click.UsageError("name a store with --store DSN, or a dump")
+        raise click.UsageError("name a database with --store DSN, or a dump file")
     facts = _facts(profile)
     try:
         with ExitStack() as stack:

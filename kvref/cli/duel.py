@@ -38,33 +38,66 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 
 @click.command("duel")
 @click.argument("names", metavar="A B", nargs=2)
-@click.option("--conversations", type=click.IntRange(1), default=500, show_default=True, metavar="N", help="How many.")
-@click.option("--steps", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="In a conversation.")
-@click.option("--seed", type=int, default=1, show_default=True, metavar="S", help="Same seed, same conversations.")
-@click.option("--from", "first", type=click.IntRange(0), default=0, metavar="N", help="Number of the first one.")
-@click.option("--only", metavar="SEED:NUMBER", help="Hold this one conversation.")
+@click.option(
+    "--conversations",
+    type=click.IntRange(1),
+    default=500,
+    show_default=True,
+    metavar="N",
+    help="Number of conversations.",
+)
+@click.option(
+    "--steps", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="Steps per conversation."
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="S",
+    help="Random seed. The same seed generates the same conversations.",
+)
+@click.option(
+    "--from", "first", type=click.IntRange(0), default=0, metavar="N", help="Number of the first conversation."
+)
+@click.option("--only", metavar="SEED:NUMBER", help="Run only this conversation.")
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
     default=TEXT,
     show_default=True,
-    help="Of the connections; mixed: each speaks one or the other.",
+    help="Protocol of the connections. mixed: each connection uses one of the two.",
 )
 @click.option(
     "--batches",
     is_flag=True,
-    help="Run both servers with batches of 4 writes and 7 reads; one connection writes, a second one reads.",
+    help="Run both servers with batches of 4 writes and 7 reads. One connection writes, another one reads.",
 )
-@click.option("--profile", "given", multiple=True, metavar="NAME", help="Of kvref; given twice for two of them.")
 @click.option(
-    "--save", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Write scripts to replay."
+    "--profile",
+    "given",
+    multiple=True,
+    metavar="NAME",
+    help="Profile of kvref. Give it twice if both targets are kvref.",
 )
-@click.option("--json", "json_file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Counts.")
+@click.option(
+    "--save",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory for scripts that replay the differences.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the counts as JSON.",
+)
 @click.pass_context
 def command(context: click.Context, /, names: tuple[str, str], only: str | None, **options: Any) -> None:
-    """Hold generated conversations with the targets A and B at once and compare every answer and every row.
+    """Run generated conversations on the targets A and B in parallel and compare every reply and every row.
 
-    A and B are names of `kvref target list`; kvref takes the other side's profile unless --profile says which.
+    A and B are names from `kvref target list`. kvref uses the profile of the other target unless --profile is given.
     """
     seed, first, count = options["seed"], options["first"], options["conversations"]
     if only is not None:
@@ -85,7 +118,7 @@ def command(context: click.Context, /, names: tuple[str, str], only: str | None,
 def _one(text: str) -> tuple[int, int]:
     seed, colon, number = text.partition(":")
     if not (colon and seed.lstrip("-").isdigit() and number.isdigit()):
-        raise KvrefError(f"--only {text!r}: write SEED:NUMBER, as in 7:1234")
+        raise KvrefError(f"--only {text!r}: write SEED:NUMBER, for example 7:1234")
     return int(seed), int(number)
 
 
@@ -105,7 +138,7 @@ def _sides(
     stages: list[tuple[str, MySQLStage]] = []
     for name in names:
         if name not in ours:
-            console.print(f"booting {name}", markup=False)
+            console.print(f"starting {name}", markup=False)
             stages.append((name, MySQLStage(stack.enter_context(targets.plugin_server(name)))))
     version = stages[0][1].version if stages else VERSIONS.get(wanted[0], NEWEST)
     sides: list[Side] = []

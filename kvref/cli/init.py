@@ -12,12 +12,16 @@ LOCK_WAIT = 10.0  # seconds
 
 @click.command()
 @click.option(
-    "--store", "dsn", required=True, metavar="DSN", help="sqlite:///PATH, created when missing, or mysql://USER@HOST/."
+    "--store",
+    "dsn",
+    required=True,
+    metavar="DSN",
+    help="Database to prepare: sqlite:///PATH, which is created if it does not exist, or mysql://USER@HOST/.",
 )
 def command(dsn: str) -> None:
     """Create containers, config_options and cache_policies with the plugin's demo rows.
 
-    Tables that are already there are left as they are.
+    Existing tables are not changed.
     """
     store = open_store(dsn, profiles.load("kvref"), LOCK_WAIT)
     try:
@@ -25,5 +29,6 @@ def command(dsn: str) -> None:
     finally:
         store.close()
     click.echo(
-        f"{dsn}: {'created the configuration tables and demo rows' if created else 'nothing to do, they are there'}"
+        f"{dsn}:"
+        f" {'created the configuration tables and demo rows' if created else 'the configuration tables already exist'}"
     )

@@ -36,15 +36,23 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 
 
 @click.command("interop")
-@click.option("--client", "globs", multiple=True, metavar="GLOB", help="Only clients whose id fits; repeatable.")
-@click.option("--target", "names", multiple=True, type=click.Choice(list(ENDPOINTS)), help="Only these; repeatable.")
-@click.option("--json", "file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON too.")
+@click.option("--client", "globs", multiple=True, metavar="GLOB", help="Only clients whose ID matches. Repeatable.")
+@click.option(
+    "--target", "names", multiple=True, type=click.Choice(list(ENDPOINTS)), help="Only this target. Repeatable."
+)
+@click.option(
+    "--json",
+    "file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the results as JSON.",
+)
 @click.option(
     "--write",
     "page",
     metavar="README.md",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="Make a full run the record, and fill this page's table with it.",
+    help="Save a full run as the record, and update the table in this page.",
 )
 @click.pass_context
 def command(
@@ -52,13 +60,13 @@ def command(
 ) -> None:
     """Run client libraries of many languages against kvref, the plugin and memcached.
 
-    Exit code: 0 all cells as recorded, 1 some are otherwise, 2 nothing could be tried.
+    Exit code: 0 all cells match the record, 1 some differ, 2 none could be run.
     """
     chosen = [each for each in clients().values() if not globs or any(fnmatchcase(each.id, glob) for glob in globs)]
     if not chosen:
-        raise KvrefError(f"no client fits {' or '.join(globs)}: there are {', '.join(clients())}")
+        raise KvrefError(f"no client matches {' or '.join(globs)}: choose from {', '.join(clients())}")
     if page is not None and (globs or names):
-        raise KvrefError("--write takes a full run: leave out --client and --target")
+        raise KvrefError("--write requires a full run: remove --client and --target")
     with targets.Terminal() as progress:
         wanted = [name for name in ENDPOINTS if not names or name in names]
         result = _run(chosen, wanted, progress)
@@ -72,7 +80,7 @@ def command(
         click.echo(line)
     cells = [cell for row in result.played.values() for played in row.values() for cell in played.cells.values()]
     wrong = sum(cell.outcome == WRONG for cell in cells)
-    click.echo(f"{len(cells)} cells of {len(chosen)} clients, {wrong} wrong; {len(different)} unlike the record")
+    click.echo(f"{len(cells)} cells of {len(chosen)} clients, {wrong} wrong; {len(different)} differ from the record")
     context.exit(1 if different else 0)
 
 

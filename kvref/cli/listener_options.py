@@ -23,29 +23,39 @@ _OPTIONS: Final = (
         "--listen",
         "address",
         metavar="HOST:PORT|unix:PATH",
-        help=f"Address or unix socket to listen on. Port 0: any free one.  [default: {DEFAULT}]",
+        help=f"Address or unix socket to listen on. Port 0 selects any free port.  [default: {DEFAULT}]",
     ),
     click.option(
         "--socket-mode",
         metavar="MODE",
-        help="Permissions of the unix socket in octal digits; a client needs the permission to write.  [default: 0700]",
+        help="Permissions of the unix socket, in octal. Clients need write permission.  [default: 0700]",
     ),
-    click.option("--socket-owner", metavar="USER[:GROUP]", help="Owner and group of the unix socket; or :GROUP."),
+    click.option(
+        "--socket-owner", metavar="USER[:GROUP]", help="Owner and group of the unix socket. :GROUP sets only the group."
+    ),
     click.option(
         "--auth-file",
         type=_PATH,
         metavar="FILE",
-        help="Lines user:password of those who may come: in text by memcached's `set`, in binary by SASL PLAIN.",
+        help="File of `user:password` lines. Text clients authenticate with `set`, binary clients with SASL PLAIN.",
     ),
-    click.option("--tls-cert", type=_PATH, metavar="FILE", help="PEM: speak TLS with this certificate."),
-    click.option("--tls-key", type=_PATH, metavar="FILE", help="PEM: its key, where not in the same file."),
+    click.option("--tls-cert", type=_PATH, metavar="FILE", help="PEM file of the server certificate. Enables TLS."),
     click.option(
-        "--tls-client-ca", type=_PATH, metavar="FILE", help="PEM: clients must show a certificate of these authorities."
+        "--tls-key",
+        type=_PATH,
+        metavar="FILE",
+        help="PEM file of the private key, if it is not in the --tls-cert file.",
     ),
-    click.option("--mapping", "mappings", multiple=True, metavar="NAME", help="Serve only this one; may be repeated."),
-    click.option("--read-only", is_flag=True, help="Refuse every command that writes."),
-    click.option("--no-flush", is_flag=True, help="Refuse flush_all."),
-    click.option("--open", is_flag=True, help="Listen where others reach it though nobody is asked who they are."),
+    click.option(
+        "--tls-client-ca",
+        type=_PATH,
+        metavar="FILE",
+        help="PEM file of CA certificates. Clients must present a certificate that one of them signed.",
+    ),
+    click.option("--mapping", "mappings", multiple=True, metavar="NAME", help="Serve only this mapping. Repeatable."),
+    click.option("--read-only", is_flag=True, help="Reject every command that writes."),
+    click.option("--no-flush", is_flag=True, help="Reject flush_all."),
+    click.option("--open", is_flag=True, help="Allow listening on non-loopback addresses without authentication."),
 )
 _NAMES: Final = (
     "address", "socket_mode", "socket_owner",
@@ -84,13 +94,17 @@ def listeners(listen: dict[str, Any], config: Path | None, passed: list[socket.s
     """
     _, tables = read_file(config)
     if max(len(tables), len(passed)) > MOST:
-        raise ConfigError(f"{max(len(tables), len(passed))} listeners: at most {MOST} are served by one kvref")
+        raise ConfigError(f"{max(len(tables), len(passed))} listeners: one server supports at most {MOST}")
     if tables and listen:
-        raise ConfigError(f"configuration file {config} has [[listener]]: name listeners there, or by options")
+        raise ConfigError(
+            f"configuration file {config} has [[listener]]: configure listeners either there or by options"
+        )
     if passed and tables:
-        raise ConfigError(f"configuration file {config} has [[listener]]: systemd has passed sockets: leave those out")
+        raise ConfigError(
+            f"configuration file {config} has [[listener]], but systemd passed sockets: remove [[listener]]"
+        )
     if passed and "address" in listen:
-        raise ConfigError(f"--listen {listen['address']}: systemd has passed sockets: leave it out")
+        raise ConfigError(f"--listen {listen['address']}: systemd passed sockets: remove --listen")
     if passed:
         return [listener(listen, each) for each in passed]
     return [listener(table) for table in tables or [{"address": DEFAULT, **listen}]]

@@ -30,18 +30,28 @@ FORMS = {
 
 @click.command("matrix")
 @click.argument("reports", metavar="[NAME=]REPORT...", nargs=-1, required=True)
-@click.option("--html", metavar="FILE", help="One page: filter, search, both conversations of every case.")
-@click.option("--markdown", metavar="FILE", help="For a pull request: counts, what fails, where verdicts differ.")
-@click.option("--upgrade", metavar="FILE", help="What clients see change from each report to the next; Markdown.")
-@click.option("--found", metavar="FILE", help="What generated conversations found, each the shortest; Markdown.")
-@click.option("--junit", metavar="FILE", help="JUnit XML, a test suite for each report.")
-@click.option("--json", metavar="FILE", help="JSON; matrix.schema.json in the package describes it.")
-@click.option("--badges", metavar="DIR", help="NAME.json for each report, as shields.io's endpoint badge reads it.")
+@click.option("--html", metavar="FILE", help="HTML page with filters, search and the conversations of every case.")
+@click.option(
+    "--markdown", metavar="FILE", help="Markdown summary for a pull request: counts, failures, differing verdicts."
+)
+@click.option(
+    "--upgrade", metavar="FILE", help="Markdown list of what changes for clients from each report to the next."
+)
+@click.option(
+    "--found", metavar="FILE", help="Markdown list of failures found by generated conversations, each shortened."
+)
+@click.option("--junit", metavar="FILE", help="JUnit XML, one test suite per report.")
+@click.option("--json", metavar="FILE", help="JSON, described by matrix.schema.json in the package.")
+@click.option(
+    "--badges",
+    metavar="DIR",
+    help="Directory for one NAME.json per report, in the format of the shields.io endpoint badge.",
+)
 def command(reports: tuple[str, ...], badges: str | None, **files: str | None) -> None:
-    """Put reports beside each other: requirements by endpoints.
+    """Compare reports side by side: requirements by endpoint.
 
-    A REPORT is report.jsonl of `kvref conform --report DIR`, the same in gzip, or DIR; NAME is its heading, by default
-    the folder's. FILE may be `-`, standard output.
+    A REPORT is the report.jsonl of `kvref conform --report DIR`, the same file in gzip format, or DIR. NAME is its
+    heading; the default is the name of the folder. FILE can be `-` for standard output.
     """
     if list(files.values()).count("-") > 1:
         raise KvrefError("only one FILE can be `-`, standard output")

@@ -10,15 +10,16 @@ from kvref.addresses import parse_address
 from kvref.client.converse import MAX_BYTES, MAX_SECONDS, Conversation, Limits, shown, typed
 from kvref.errors import TargetError
 
-_HELP = """Send typed lines to an endpoint and show the exact bytes of its answers.
+_HELP = """Send lines to an endpoint and show the exact bytes of its replies.
 
-Each line goes out with CR LF. \\r \\n \\t \\0 \\\\ and \\xHH are escapes: a data block fits on its command's line.
+CR LF is appended to each line. The escapes \\r \\n \\t \\0 \\\\ and \\xHH let you write a data block on the line of
+its command.
 
 
 \b
     set k 0 0 5\\r\\nhello
 
-End with Ctrl-D. Lines may also come from a file or a pipe.
+Press Ctrl-D to end. You can also redirect a file or a pipe to standard input.
 """
 
 
@@ -26,15 +27,15 @@ End with Ctrl-D. Lines may also come from a file or a pipe.
 @click.argument("address", metavar="HOST:PORT | unix:PATH")
 @click.option(
     "--silence", type=click.FloatRange(0.01, 3600), default=0.2, show_default=True, metavar="SECONDS",
-    help="An answer is over when nothing came for so long.",
+    help="Time without data after which a reply is complete.",
 )  # fmt: skip
 @click.option(
     "--max-bytes", type=click.IntRange(1, 1 << 30), default=MAX_BYTES, show_default=True, metavar="N",
-    help="Close the connection when an answer has more bytes.",
+    help="Maximum size of a reply, in bytes. A longer one closes the connection.",
 )  # fmt: skip
 @click.option(
     "--time-limit", type=click.FloatRange(0.01, 86400), default=MAX_SECONDS, show_default=True, metavar="SECONDS",
-    help="Close the connection when bytes of an answer still come after so long.",
+    help="Maximum duration of a reply. A longer one closes the connection.",
 )  # fmt: skip
 def command(address: str, silence: float, max_bytes: int, time_limit: float) -> None:
     """Hold the conversation; see `_HELP`."""
@@ -49,7 +50,7 @@ def command(address: str, silence: float, max_bytes: int, time_limit: float) -> 
             for part in shown(conversation.say(sent)):
                 click.echo(f"< {part}")
             if conversation.stopped:
-                raise TargetError(f"{address}: {conversation.stopped}: the connection was closed by this side")
+                raise TargetError(f"{address}: {conversation.stopped}: kvref closed the connection")
             if conversation.closed:
                 click.echo("(the server closed the connection)")
                 return

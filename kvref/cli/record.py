@@ -39,22 +39,22 @@ MEMCACHED: Final = "memcached"
 
 @click.command("record")
 @click.argument("scripts", metavar="SCRIPTS.jsonl", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--target", "names", multiple=True, required=True, metavar="NAME", help="Whose answers; repeatable.")
-@click.option("--only", metavar="GLOB", default="*", help="Only conversations whose id or group fits.")
-@click.option("--missing", is_flag=True, help="Only conversations without answers of the target's version yet.")
+@click.option("--target", "names", multiple=True, required=True, metavar="NAME", help="Target to record. Repeatable.")
+@click.option("--only", metavar="GLOB", default="*", help="Only conversations whose ID or group matches.")
+@click.option("--missing", is_flag=True, help="Only conversations that have no recording of the target's version.")
 @click.option(
     "--out",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write; by default into SCRIPTS.jsonl. Answers of other versions that stand there are kept.",
+    help="Output file. Recordings of other versions in it are kept.  [default: SCRIPTS.jsonl]",
 )
 @click.pass_context
 def command(
     context: click.Context, /, scripts: Path, names: tuple[str, ...], only: str, missing: bool, out: Path | None
 ) -> None:
-    """Hold the conversations of SCRIPTS.jsonl with each target, twice each, and write down the answers.
+    """Run the conversations of SCRIPTS.jsonl twice on each target and record the replies.
 
-    Exit code: 0 all recorded, 1 some could not be held, 2 nothing could be tried.
+    Exit code: 0 all recorded, 1 some failed, 2 none could be run.
     """
     try:
         notebook = _Notebook(scripts, out or scripts)
@@ -62,7 +62,7 @@ def command(
         raise KvrefError(str(error)) from error
     chosen = [each for each in notebook.conversations() if fnmatchcase(each.id, only) or fnmatchcase(each.group, only)]
     if not chosen:
-        raise KvrefError(f"--only {only}: no conversation of {scripts} fits by its id or its group")
+        raise KvrefError(f"--only {only}: no conversation of {scripts} has a matching ID or group")
     console = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     bars = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
@@ -78,12 +78,12 @@ def command(
             for pair in pairs
         ]
         failures = sum(run.result() for run in runs)
-    click.echo(f"{notebook.path}: {notebook.recorded} recorded, {failures} could not be held")
+    click.echo(f"{notebook.path}: {notebook.recorded} recorded, {failures} failed")
     context.exit(1 if failures else 0)
 
 
 def _stages(name: str, stack: ExitStack, console: Console) -> tuple[Stage, Stage]:
-    console.print(f"booting {name}, twice", markup=False)
+    console.print(f"starting two instances of {name}", markup=False)
     if name == MEMCACHED:
         boot = partial(targets.running, name)
         return MemcachedStage(boot), MemcachedStage(boot, used=True)

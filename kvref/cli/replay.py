@@ -49,30 +49,51 @@ SAME_SQL: Final = ("kvref-mysql-8.0", "8.0.33")
 
 @click.command("replay")
 @click.argument("what", nargs=-1, metavar="[CONVERSATION | FILE.jsonl | FAILURE.json | HOST:PORT | unix:PATH]...")
-@click.option("--set", "sets", multiple=True, metavar="NAME", help="A whole set, such as core; repeatable.")
-@click.option("--only", metavar="GLOB", default="*", help="Only conversations whose id or group fits.")
-@click.option("--sample", "sampled", is_flag=True, help="Only a fixed part over all groups, without long waits.")
-@click.option("--profile", "chosen", multiple=True, type=click.Choice(PROFILES), help="kvref's; by default both.")
-@click.option("--target", metavar="NAME", help="Instead, private instances of a plugin target or of kvref over InnoDB.")
-@click.option("--sql", metavar="DSN", help="MySQL behind HOST:PORT: ALL its databases are dropped, again and again.")
-@click.option("--allow-destructive", is_flag=True, help="Needed with HOST:PORT: its databases are dropped.")
-@click.option("--reload", metavar="COMMAND", help="As of `kvref conform`, for a failure.")
-@click.option("--restart", metavar="COMMAND", help="As of `kvref conform`, for a failure.")
-@click.option("--json", "file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON too.")
+@click.option(
+    "--set", "sets", multiple=True, metavar="NAME", help="Set of recordings to replay, for example core. Repeatable."
+)
+@click.option("--only", metavar="GLOB", default="*", help="Only conversations whose ID or group matches.")
+@click.option("--sample", "sampled", is_flag=True, help="Only a fixed sample from all groups, without long waits.")
+@click.option(
+    "--profile",
+    "chosen",
+    multiple=True,
+    type=click.Choice(PROFILES),
+    help="Profile of kvref. Repeatable.  [default: both]",
+)
+@click.option(
+    "--target", metavar="NAME", help="Replay on private instances of this target: a plugin, or kvref over InnoDB."
+)
+@click.option("--sql", metavar="DSN", help="MySQL server behind HOST:PORT. ALL its databases are dropped repeatedly.")
+@click.option(
+    "--allow-destructive", is_flag=True, help="Allow dropping the databases behind HOST:PORT. Required with HOST:PORT."
+)
+@click.option("--reload", metavar="COMMAND", help="For FAILURE.json: see `kvref conform`.")
+@click.option("--restart", metavar="COMMAND", help="For FAILURE.json: see `kvref conform`.")
+@click.option(
+    "--json",
+    "file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the results as JSON.",
+)
 @click.pass_context
 def command(context: click.Context, /, what: tuple[str, ...], file: Path | None, **options: Any) -> None:
-    """Hold recorded conversations again and compare every answer: by default all of them, with kvref over SQLite.
+    """Replay recorded conversations and compare every reply. Default: all of them, on kvref over SQLite.
 
-    FAILURE.json is a file that `kvref conform` wrote: its conversation is held again on fresh keys, with --sql and the
-    other options as there.
+    FAILURE.json is a file written by `kvref conform`: its conversation is replayed on fresh keys. --sql and the other
+    options have the same meaning as in that command.
 
-    Exit code: 0 all went as recorded or are listed with a reason, 1 some did not, 2 nothing could be tried.
+    Exit code: 0 all replies match or their difference is documented, 1 some differ, 2 none could be run.
     """
     addresses = [word for word in what if is_address(word)]
     words = [word for word in what if word not in addresses]
     if failures := [word for word in words if word.endswith(".json")]:
         if failures != words or len(addresses) > 1:
-            raise KvrefError("a failure is held by itself: give FAILURE.json and one HOST:PORT, unix:PATH or --target")
+            raise KvrefError(
+                "FAILURE.json cannot be combined with other conversations: give only it and one HOST:PORT,"
+                " unix:PATH or --target"
+            )
         address = next(iter(addresses), None)
         context.exit(max(_failure(each, address, options) for each in failures))
     try:
@@ -86,7 +107,7 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
         jobs = [replace(job, scripts=sample(job.scripts)) for job in jobs]
     versions = ", ".join(job.version for job in jobs)
     if not any(job.scripts for job in jobs):
-        raise KvrefError(f"nothing to replay: no conversation chosen has answers of {versions}")
+        raise KvrefError(f"nothing to replay: no selected conversation has a recording of {versions}")
     outcomes = _held(jobs)
     # The list is about kvref and the package's own sets.
     idle = listing.idle(jobs[0].rows, _recorded()) if jobs[0].rows and not any(map(_is_file, words)) else []
@@ -138,15 +159,20 @@ def _jobs(
     allow_destructive: bool,
 ) -> list[Job]:
     if bool(addresses) != (sql is not None) or len(addresses) > 1:
-        raise KvrefError("a running endpoint is one HOST:PORT or unix:PATH and --sql with the MySQL server behind it")
+        raise KvrefError(
+            "to replay on a running endpoint, give one HOST:PORT or unix:PATH, and --sql with its MySQL server"
+        )
     over_sql = target in targets.over_sql()
     if sum(map(bool, (addresses, target, chosen and not over_sql))) > 1:
         raise KvrefError(
-            "give one of an address, --target and --profile (and --profile to a target of kvref over InnoDB)"
+            "an address, --target and --profile exclude each other, except --profile with a target of kvref"
+            " over InnoDB: give one"
         )
     if addresses and sql is not None:
         if not allow_destructive:
-            raise KvrefError(f"all databases of {without_password(sql)} would be dropped: give --allow-destructive")
+            raise KvrefError(
+                f"all databases of {without_password(sql)} would be dropped: add --allow-destructive to allow it"
+            )
         return [_running(RunningPlugin(parse_address(addresses[0]).socket_address, sql), scripts)]
     if target is not None and over_sql:
         return [_kvref(target, name, scripts) for name in chosen or PROFILES]
@@ -202,6 +228,6 @@ def _tell(outcomes: Sequence[Outcome], idle: Sequence[str]) -> None:
         if outcome.fails:
             click.echo(show.conversation_text(outcome) + "\n")
     for glob in idle:
-        click.echo(f"not_replayed.toml: {glob} fits no recorded conversation: remove it\n")
+        click.echo(f"not_replayed.toml: {glob} matches no recorded conversation: remove it\n")
     Console(highlight=False).print(show.table(outcomes))
     click.echo(show.summary(outcomes))

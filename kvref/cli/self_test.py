@@ -60,7 +60,7 @@ def run_self_test(context: click.Context) -> int:
     try:
         killed = _killed(chosen, console)
     except KeyboardInterrupt:
-        raise KvrefError("interrupted: not every mutant was judged") from None
+        raise KvrefError("interrupted before every mutant was judged") from None
     console.print(_table(chosen, killed))
     click.echo(f"{len(chosen)} mutants, {len(killed)} killed")
     return 0 if len(killed) == len(chosen) else 1
@@ -107,7 +107,7 @@ def _judging(name: str) -> Iterator[Judge]:
         log = instance.target.log
         if TRACEBACK in log.read_text(encoding="utf-8", errors="replace"):
             last = "\n".join(tail(log))
-            raise KvrefError(f"the server has an error of its own, which fails it whatever it breaks: mend it\n{last}")
+            raise KvrefError(f"the server failed with an unrelated error: fix it\n{last}")
 
 
 def _refuse_other_options(context: click.Context) -> None:
@@ -118,7 +118,7 @@ def _refuse_other_options(context: click.Context) -> None:
         if context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
     ]
     if others:
-        raise KvrefError(f"--self-test judges servers of its own: leave out {', '.join(others)}")
+        raise KvrefError(f"--self-test starts its own servers: remove {', '.join(others)}")
 
 
 def _chosen(globs: Sequence[str]) -> list[Mutant]:
@@ -128,7 +128,7 @@ def _chosen(globs: Sequence[str]) -> list[Mutant]:
         if not globs or any(fnmatchcase(name, glob) for glob in globs for name in (each.name, each.requirement))
     ]
     if not chosen:
-        raise KvrefError(f"no mutant and no requirement fits {' or '.join(globs)}: see `python -m kvref.mutants`")
+        raise KvrefError(f"no mutant or requirement matches {' or '.join(globs)}: see `python -m kvref.mutants`")
     return chosen
 
 

@@ -46,17 +46,17 @@ _SETTINGS_HELP = "\n".join(
 
 _HELP = f"""Serve mapped tables over the memcached protocols, text and binary.
 
-Reads the plugin's own configuration tables (containers, config_options) from the store and serves the tables they name.
-SIGHUP reads them and --config again, SIGTERM drains, a second one waits for no client. Sockets that systemd passes are
-served in place of --listen, the one named `{METRICS}` as --metrics is. While the server runs only the settings marked *
-change.
+Reads the plugin's configuration tables (containers, config_options) from the database and serves the tables they name.
+SIGHUP reloads them and the --config file; only settings marked * change without a restart. SIGTERM drains connections;
+a second SIGTERM stops immediately. Sockets passed by systemd replace --listen; the one named `{METRICS}` replaces
+--metrics.
 
 \b
 Exit codes:
-  0  stopped by SIGTERM or SIGINT; what was acknowledged is committed
-  1  a defect of kvref: the log has it
-  2  bad usage, settings or configuration tables, or an address that cannot be listened on
-  3  the store cannot be opened or reached, or refuses
+  0  stopped by SIGTERM or SIGINT; all acknowledged writes are committed
+  1  internal error; see the log
+  2  invalid options, settings or configuration tables, or an unavailable listen address
+  3  the database cannot be opened or reached, or rejects the connection
 
 \b
 Settings for --set, with their defaults:
@@ -70,16 +70,24 @@ Settings for --set, with their defaults:
     "--store",
     "dsn",
     metavar="DSN",
-    help="sqlite:///PATH or mysql://USER@HOST/; a file without tables gets the plugin's configuration."
-    " [default: a new file in a temporary folder]",
+    help="Database to serve: sqlite:///PATH or mysql://USER@HOST/. An empty SQLite file gets the plugin's"
+    " configuration tables. [default: a new file in a temporary folder]",
 )
-@click.option("--profile", default="kvref", show_default=True, metavar="NAME", help="Whose answers to give.")
-@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting, see above; may be repeated.")
+@click.option(
+    "--profile",
+    default="kvref",
+    show_default=True,
+    metavar="NAME",
+    help="Behavior profile; `kvref spec --profile` lists its requirements.",
+)
+@click.option(
+    "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Value of a setting listed above. Repeatable."
+)
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="TOML with settings under [settings], which --set comes before and SIGHUP reads again, and [[listener]].",
+    help="TOML file with [settings] and [[listener]] tables. --set overrides it; it is re-read on SIGHUP.",
 )
 @click.option(
     "--workers",
@@ -87,19 +95,31 @@ Settings for --set, with their defaults:
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes that serve the port together; what they cannot serve is refused.",
+    help="Number of worker processes sharing the port. Incompatible settings are rejected.",
 )
-@click.option("--metrics", metavar="HOST:PORT", help="HTTP for /metrics and /healthz; needs the extra `metrics`.")
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Serve /metrics and /healthz over HTTP at this address. Requires the extra `metrics`.",
+)
 @click.option(
     "--metrics-host",
     "metrics_hosts",
     multiple=True,
     metavar="NAME",
-    help="Accept this name in the Host header of --metrics, besides addresses, localhost and the machine's own name;"
-    " may be repeated.",
+    help="Additional name to accept in the Host header of --metrics. IP addresses, localhost and the"
+    " machine's host name are always accepted. Repeatable.",
 )
-@click.option("--log-format", type=click.Choice(logs.FORMATS), default="text", show_default=True, help="On stderr.")
-@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True, help="The least shown.")
+@click.option(
+    "--log-format",
+    type=click.Choice(logs.FORMATS),
+    default="text",
+    show_default=True,
+    help="Format of log lines on stderr.",
+)
+@click.option(
+    "--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True, help="Minimum level to log."
+)
 def command(  # noqa: PLR0913 - one for each option
     listen: dict[str, Any], dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, *, workers: int,
     metrics: str | None, metrics_hosts: tuple[str, ...], log_format: str, log_level: str,

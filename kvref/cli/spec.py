@@ -31,16 +31,33 @@ if TYPE_CHECKING:
 @click.command("spec")
 @click.argument("identifiers", metavar="[ID]...", nargs=-1)
 @click.option(
-    "--chapter", "chapters", metavar="NAME", multiple=True, help="Only a chapter (`mapping`) or area (`MAP`)."
+    "--chapter",
+    "chapters",
+    metavar="NAME",
+    multiple=True,
+    help="Only this chapter (`mapping`) or area (`MAP`). Repeatable.",
 )
-@click.option("--profile", metavar="NAME", help="Only what applies to this profile.")
-@click.option("--level", type=click.Choice(requirements.LEVELS, case_sensitive=False), help="Only this level.")
-@click.option("--list", "as_list", is_flag=True, help="One line a requirement.")
-@click.option("--contradictions", is_flag=True, help="Each QUIRK with the texts that it contradicts.")
-@click.option("--markdown", is_flag=True, help="The specification in Markdown.")
-@click.option("--html", metavar="FILE", help="The specification as one page; `-` is standard output.")
-@click.option("--cases", metavar="FILE", help="The suite's literal cases as JSON, for any language; `-` as above.")
-@click.option("--coverage", "as_coverage", is_flag=True, help="What judges and shows each requirement, one line each.")
+@click.option("--profile", metavar="NAME", help="Only requirements that apply to this profile.")
+@click.option(
+    "--level", type=click.Choice(requirements.LEVELS, case_sensitive=False), help="Only requirements of this level."
+)
+@click.option("--list", "as_list", is_flag=True, help="One line per requirement.")
+@click.option(
+    "--contradictions", is_flag=True, help="QUIRK requirements with the published texts that they contradict."
+)
+@click.option("--markdown", is_flag=True, help="Print the specification as Markdown.")
+@click.option("--html", metavar="FILE", help="Write the specification as one HTML page. `-` is standard output.")
+@click.option(
+    "--cases",
+    metavar="FILE",
+    help="Write the suite's literal cases as JSON, for use from any language. `-` is standard output.",
+)
+@click.option(
+    "--coverage",
+    "as_coverage",
+    is_flag=True,
+    help="Print the cases and recordings that cover each requirement, one line per requirement.",
+)
 def command(  # noqa: PLR0913 - one option a way of showing
     identifiers: tuple[str, ...],
     chapters: tuple[str, ...],
@@ -54,9 +71,9 @@ def command(  # noqa: PLR0913 - one option a way of showing
     markdown: bool,
     as_coverage: bool,
 ) -> None:
-    """Show requirements: those named, or a selection; without any, the chapters.
+    """Show requirements, by ID or by filter. Without arguments, list the chapters.
 
-    An ID looks like KV-MAP-001.
+    An ID has the form KV-MAP-001.
     """
     try:
         if as_coverage:

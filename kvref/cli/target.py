@@ -17,7 +17,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group("target")
 def command() -> None:
-    """Boot real endpoints: the MySQL plugin, memcached, kvref; SQL servers without the plugin."""
+    """Start and stop real endpoints: the MySQL plugin, memcached, kvref, and SQL servers without the plugin."""
 
 
 @command.command("list")
@@ -39,12 +39,13 @@ def list_(as_json: bool) -> None:
     "options",
     multiple=True,
     metavar="OPTION",
-    help="A further option of the server, e.g. --option=--daemon_memcached_w_batch_size=10; repeatable. "
-    "{mc_port} in it stands for the memcached port, if any.",
+    help="Additional command-line option of the server, for example"
+    " --option=--daemon_memcached_w_batch_size=10. {mc_port} is replaced by the memcached port."
+    " Repeatable.",
 )
 @_as_json
 def up(name: str, options: tuple[str, ...], as_json: bool) -> None:
-    """Boot the target NAME; it stays until `down`. One that already runs is left as it is."""
+    """Start the target NAME; it runs until `down`. A running target is not restarted."""
     with targets.Terminal() as progress:
         target = targets.up(name, options, progress)
     if as_json:
@@ -58,9 +59,9 @@ def up(name: str, options: tuple[str, ...], as_json: bool) -> None:
 @click.option("--all", "everything", is_flag=True, help="Stop every target.")
 @_as_json
 def down(name: str | None, everything: bool, as_json: bool) -> None:
-    """Stop the target NAME and remove its folder. One that is not running is no error."""
+    """Stop the target NAME and remove its folder. Does nothing if it is not running."""
     if (name is None) != everything:
-        raise click.UsageError("give the NAME of a target or --all, not both")
+        raise click.UsageError("give either the NAME of a target or --all")
     chosen = targets.names() if name is None else (name,)
     with targets.Terminal() as progress:
         stopped = {each: targets.down(each, progress) for each in chosen}
@@ -78,7 +79,7 @@ def down(name: str | None, everything: bool, as_json: bool) -> None:
 @command.command()
 @_as_json
 def status(as_json: bool) -> None:
-    """Show each target: running, crashed or stopped."""
+    """Show the state of each target: running, crashed or stopped."""
     seen = targets.status()
     if as_json:
         click.echo(json.dumps([each.as_json() for each in seen], indent=2))

@@ -38,4 +38,6 @@ class Descriptors:
     def none_left(self) -> None:
         """Tell that further connections are turned away."""
         if self._throttle.suppressed() is not None:
-            _log.error("connections are closed at once: this process has no descriptor left: raise `ulimit -n`")
+            _log.error(
+                "new connections are closed immediately: the process has no free file descriptor: raise `ulimit -n`"
+            )

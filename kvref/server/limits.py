@@ -55,7 +55,7 @@ def say_held(maxconns: int, workers: int = 1) -> None:
     most = held(maxconns, workers)
     if most < maxconns:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        _log.warning("at most %d connections, not maxconns=%d: `ulimit -n` is %d: raise it", most, maxconns, soft)
+        _log.warning("at most %d connections instead of maxconns=%d: `ulimit -n` is %d: raise it", most, maxconns, soft)
     else:
         _log.info("at most %d connections (maxconns)", most)
 

@@ -167,7 +167,7 @@ class Overstay:
 
     def _send_away(self, client: Client, transport: Writer, stage: Stage, limit: int) -> None:
         if stage is Stage.READER:
-            _log.warning("a connection is dropped: its client took no reply for %d s (send_timeout)", limit)
+            _log.warning("connection closed: the client read no reply for %d s (send_timeout)", limit)
             transport.abort()
             return
         if stage is Stage.REST:

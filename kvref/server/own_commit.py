@@ -60,7 +60,7 @@ class OwnCommit:
         self.running = False
         self.note()
         if isinstance(reply, ServerError):
-            _log.error("a batch could not be committed in the background: %s", reply.text)
+            _log.error("background commit of a batch failed: %s", reply.text)
             if not self._session.batch.open:
                 self.lost = reply
         elif (number := self._host.driver.unsettled) is not None:
@@ -69,5 +69,5 @@ class OwnCommit:
 
     def _settled(self, lost: str) -> None:
         if lost:
-            _log.error("a batch committed in the background is lost: %s", lost)
+            _log.error("a batch committed in the background was lost: %s", lost)
             self.lost = ServerError(lost)

@@ -38,7 +38,7 @@ class Pool:
         # Batches may hold every place: what looks at tables beside them needs a connection that none of them holds.
         self.most = most - apart - (1 if isolation.batches else 0)
         if not self.most:
-            raise ConfigError(f"store {store.login.text}: connections=1 is too few for batches: at least 2")
+            raise ConfigError(f"store {store.login.text}: connections=1 is too few for batches: set at least 2")
         self._places = asyncio.Semaphore(self.most)
         self._idle: list[Link] = []
         self._beside: Link | None = None

@@ -80,7 +80,9 @@ class PooledDriver:
         self._counts = Counts(self._pool)
         self._checker = OwnLink(store, isolation, self._pool)
         if not isolation.row_locks:
-            _log.warning("innodb_api_disable_rowlock=1 has no effect here: the database makes every write wait")
+            _log.warning(
+                "innodb_api_disable_rowlock=1 has no effect with mysql://: the database makes writes wait for row locks"
+            )
 
     def begin(self) -> Transaction:
         """Return the transaction of a new connection."""
@@ -162,7 +164,7 @@ class PooledDriver:
             if transaction.link is not None:
                 reason = await transaction.finish(self._pool, Commit() if transaction.acknowledged else RollBack())
                 if reason is not None:
-                    _log.error("a batch could not be committed: %s", reason)
+                    _log.error("commit of a batch failed: %s", reason)
                 await transaction.release(self._pool)
         await self._pool.close()
 
@@ -321,7 +323,7 @@ class PooledDriver:
         try:
             await self._look()
         except (StoreError, AgainError) as error:
-            _log.warning("cannot look at the mapped tables: %s", error)
+            _log.warning("cannot inspect the mapped tables: %s", error)
         finally:
             self._looking = None
 

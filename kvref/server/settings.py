@@ -43,66 +43,75 @@ MOST_SECONDS: Final = 1 << 30
 SETTINGS: Final = {
     setting.name: setting
     for setting in (
-        Setting("daemon_memcached_r_batch_size", 1, 1, 1 << 30, "reads", "reads for each transaction"),
-        Setting("daemon_memcached_w_batch_size", 1, 1, 1 << 20, "writes", "writes for each transaction"),
+        Setting("daemon_memcached_r_batch_size", 1, 1, 1 << 30, "reads", "reads per transaction"),
+        Setting("daemon_memcached_w_batch_size", 1, 1, 1 << 20, "writes", "writes per transaction"),
         Setting(
-            "innodb_api_bk_commit_interval", 5, 1, MOST_SECONDS, "s", "how long a batch is idle until it is committed",
+            "innodb_api_bk_commit_interval", 5, 1, MOST_SECONDS, "s", "idle time after which a batch is committed",
             dynamic=True,
         ),
         Setting(
             "innodb_api_trx_level", 0, 0, 3, "level",
-            "isolation: 0 read uncommitted, 1 read committed, 2 repeatable read, 3 serializable", dynamic=True,
+            "isolation level: 0 read uncommitted, 1 read committed, 2 repeatable read, 3 serializable", dynamic=True,
         ),
         Setting(
             "innodb_api_disable_rowlock", 0, 0, 1, "switch",
-            "writes wait for no batch that has written the row; no effect behind mysql://, where each write waits",
+            "1: writes do not wait for batches that have written the row; no effect with mysql://, where writes"
+            " always wait",
         ),
         Setting(
-            "innodb_api_enable_mdl", 0, 0, 1, "switch", "accepted: only an open batch ever keeps DDL from a table"
+            "innodb_api_enable_mdl", 0, 0, 1, "switch",
+            "accepted for compatibility; only an open batch blocks DDL on a table",
         ),
         Setting(
             "innodb_api_enable_binlog", 0, 0, 1, "switch",
-            "accepted: a server behind mysql:// that has a binary log takes each batch as one transaction, also at 0",
+            "accepted for compatibility; a mysql:// server with a binary log logs each batch as one transaction,"
+            " also at 0",
         ),
-        Setting("innodb_lock_wait_timeout", 50, 1, MOST_SECONDS, "s", "how long a write waits for another writer"),
-        Setting("item_size_max", 1 << 20, 1 << 10, 1 << 30, "bytes", "largest value a storage verb takes"),
+        Setting("innodb_lock_wait_timeout", 50, 1, MOST_SECONDS, "s", "maximum time a write waits for a row lock"),
+        Setting("item_size_max", 1 << 20, 1 << 10, 1 << 30, "bytes", "maximum value size of a storage command"),
         Setting(
             "oversized_set_removes", 1, 0, 1, "switch",
-            "a set whose value is refused (too large, or not fit for its column) removes the old item; 0 keeps it",
+            "1: a set whose value is rejected (too large, or invalid for its column) deletes the old item; 0:"
+            " keeps it", dynamic=True,
+        ),
+        Setting(
+            "maxconns", 10_000, 1, 1 << 20, "connections",
+            "maximum number of clients; excess clients receive an error and are disconnected; see also ulimit -n",
             dynamic=True,
         ),
         Setting(
-            "maxconns", 10_000, 1, 1 << 20, "connections", "further ones are told so and closed; see also ulimit -n",
+            "idle_timeout", 0, 0, MOST_SECONDS, "s", "time after which an idle connection is closed; 0 disables",
             dynamic=True,
-        ),
-        Setting(
-            "idle_timeout", 0, 0, MOST_SECONDS, "s", "how long a connection may say nothing; 0 for ever", dynamic=True
         ),
         Setting(
             "command_timeout", 300, 0, MOST_SECONDS, "s",
-            "how long the rest of a command may take, its data included; 0 for ever", dynamic=True,
-        ),
-        Setting(
-            "send_timeout", 300, 0, MOST_SECONDS, "s",
-            "how long a client may take nothing of what it asked for; 0 for ever", dynamic=True,
-        ),
-        Setting("key_size_max", MAX_KEY, 1, MAX_KEY, "bytes", "longest key, for new connections", dynamic=True),
-        Setting(
-            "line_size_max", MAX_LINE, 2 << 10, 1 << 30, "bytes", "longest line of a get, for new connections",
+            "maximum time from the first to the last byte of a command, data block included; 0 disables",
             dynamic=True,
         ),
         Setting(
-            "pipelined_size_max", 256 << 10, 4 << 10, 1 << 30, "bytes",
-            "commands of a connection that wait for their turn; then nothing more is read", dynamic=True,
+            "send_timeout", 300, 0, MOST_SECONDS, "s",
+            "maximum time a reply may stay unread before the client is disconnected; 0 disables", dynamic=True,
         ),
-        Setting("reply_size_max", MAX_REPLY, 1 << 20, 1 << 30, "bytes", "values that one get answers", dynamic=True),
+        Setting("key_size_max", MAX_KEY, 1, MAX_KEY, "bytes", "maximum key length, for new connections", dynamic=True),
+        Setting(
+            "line_size_max", MAX_LINE, 2 << 10, 1 << 30, "bytes",
+            "maximum length of a get command line, for new connections", dynamic=True,
+        ),
+        Setting(
+            "pipelined_size_max", 256 << 10, 4 << 10, 1 << 30, "bytes",
+            "maximum size of a connection's pipelined commands before the server stops reading from it", dynamic=True,
+        ),
+        Setting(
+            "reply_size_max", MAX_REPLY, 1 << 20, 1 << 30, "bytes",
+            "maximum total size of the values in the reply to one get", dynamic=True,
+        ),
         Setting(
             "row_cache_bytes", 64 << 20, 0, 1 << 40, "bytes",
-            "rows of a SQLite file kept for gets, where no batches are in force; 0 keeps none", dynamic=True,
+            "size of the row cache over SQLite, used when batches are disabled; 0 disables", dynamic=True,
         ),
         Setting(
             "uncommitted_size_max", 1 << 28, 1 << 16, 1 << 40, "bytes",
-            "what the pending writes of one batch may hold over SQLite, each counted with 640 bytes more",
+            "maximum size of one batch's pending writes over SQLite, including 640 bytes of overhead per write",
         ),
     )
 }  # fmt: skip
@@ -147,13 +156,13 @@ def warn_of_waiting(current: dict[str, int], wanted: dict[str, int]) -> None:
     """Log what of a reload waits for the next start; arguments as of `changed`."""
     for name, value in wanted.items():
         if not SETTINGS[name].dynamic and value != current[name]:
-            _log.warning("setting %s stays %d until the next start", name, current[name])
+            _log.warning("setting %s stays %d until the server restarts", name, current[name])
 
 
 def _setting(name: str) -> Setting:
     setting = SETTINGS.get(name)
     if setting is None:
-        raise ConfigError(f"no setting {name!r}: choose one of {', '.join(SETTINGS)}")
+        raise ConfigError(f"unknown setting {name!r}: choose one of {', '.join(SETTINGS)}")
     return setting
 
 

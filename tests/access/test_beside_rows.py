@@ -40,4 +40,4 @@ def test_a_reader_changes_nothing_that_all_see(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("address", "warned"), [("0.0.0.0:0", True), ("[::]:0", True), ("127.0.0.1:0", False)])
 def test_metrics_that_others_reach(tmp_path: Path, address: str, warned: bool) -> None:
     with serving(tmp_path / "x.sqlite", "--metrics", address) as served:
-        assert ("can be reached from elsewhere, and ask nobody" in "".join(served.log)) is warned
+        assert ("are reachable from other hosts without authentication" in "".join(served.log)) is warned

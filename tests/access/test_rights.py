@@ -180,17 +180,17 @@ def test_a_memory_cache_of_all_mappings_is_refused(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection, connection:
             connection.execute("UPDATE cache_policies SET get_policy = 'caching'")
         served.reload()
-        served.wait_for("is limited to mappings, and cache_policies says get is 'caching'")
+        served.wait_for("is limited to mappings, but cache_policies sets get to 'caching'")
         assert say(found[SHOP], b"get a\r\n") == b"VALUE a 0 11\r\nof the shop\r\nEND\r\n"
     result = kvref("serve", "--config", str(tmp_path / "kvref.toml"), "--store", f"sqlite:///{tmp_path}/x.sqlite")
     assert result.returncode == 2
-    assert "the memory cache is one for all mappings" in result.stderr
+    assert "all mappings share the memory cache" in result.stderr
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_mapping_without_a_row_is_a_warning_at_the_start_and_at_a_reload(tmp_path: Path, workers: str) -> None:
     config = '[[listener]]\naddress = "127.0.0.1:0"\nmappings = ["nope", "SHOP"]\n'
-    text = "mappings names 'nope', and no usable row of containers has that name: the names are "
+    text = "no usable row of containers has the name 'nope', which mappings lists: choose from "
     with listening(tmp_path, "--workers", workers, config=config) as (served, _):
         assert "aaa" in served.wait_for(f"listener 127.0.0.1:0: {text}")
         assert "'SHOP'" not in "".join(served.log)

@@ -42,7 +42,7 @@ def test_nothing_shows_a_password(
 def test_more_listeners_than_can_be_told_apart(tmp_path: Path) -> None:
     file = tmp_path / "kvref.toml"
     file.write_text('[[listener]]\naddress = "127.0.0.1:0"\n' * (MOST + 1))
-    with pytest.raises(ConfigError, match="257 listeners: at most 256"):
+    with pytest.raises(ConfigError, match="257 listeners: one server supports at most 256"):
         listeners({}, file, [])
     file.write_text('[[listener]]\naddress = "127.0.0.1:0"\n' * MOST)
     assert len(listeners({}, file, [])) == MOST

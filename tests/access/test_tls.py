@@ -121,7 +121,7 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
         assert answers(served.port, [b"get AA\r\n"], trusting(old[0])) == [ROW]
         key.write_bytes(new[1].read_bytes())
         served.reload()
-        served.wait_for("not reloaded, the old one stays in force: tls_cert=")
+        served.wait_for("not reloaded, the previous one stays active: tls_cert=")
         assert answers(served.port, [b"get AA\r\n"], trusting(old[0])) == [ROW]
         install(new)
         served.reload()
@@ -131,24 +131,27 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--tls-cert", "{cert}", "--tls-key", "{other}"], "key values mismatch: name PEM files that fit"),
+        (["--tls-cert", "{cert}", "--tls-key", "{other}"], "key values mismatch: name PEM files that match"),
         (["--tls-cert", "no.pem"], "tls_cert=no.pem: No such file or directory"),
-        (["--tls-cert", "{text}"], "no such thing in PEM in it: name PEM files that fit"),
+        (["--tls-cert", "{text}"], "no such thing in PEM in it: name PEM files that match"),
         (["--tls-key", "{key}"], "tls_key or tls_client_ca without tls_cert"),
         (["--tls-cert", "{cert}", "--tls-key", "{key}", "--tls-client-ca", "{text}"], "tls_client_ca="),
-        (["--tls-cert", "{cert}", "--tls-key", "{locked}"], "it has a passphrase"),
+        (["--tls-cert", "{cert}", "--tls-key", "{locked}"], "the key is encrypted with a passphrase"),
         (["--auth-file", "no"], "auth_file no: No such file or directory"),
         (["--auth-file", "{text}"], "line 1: write user:password"),
-        (["--auth-file", "{empty}"], "no user: write user:password lines"),
-        (["--auth-file", "{twice}"], "line 2: the user is there already"),
-        (["--listen", "0.0.0.0:0"], "address 0.0.0.0:0: it can be reached from elsewhere and asks nobody who they are"),
-        (["--listen", "*:0"], "address *:0: it can be reached from elsewhere"),
-        (["--listen", "[::]:0"], "address [::]:0: it can be reached from elsewhere"),
-        (["--listen", "0.0.0.0:0", "--tls-cert", "{cert}", "--tls-key", "{key}"], "reached from elsewhere"),
-        (["--config", "{listeners}", "--read-only"], "has [[listener]]: name listeners there, or by options"),
+        (["--auth-file", "{empty}"], "no users: write user:password lines"),
+        (["--auth-file", "{twice}"], "line 2: duplicate user"),
+        (["--listen", "0.0.0.0:0"], "address 0.0.0.0:0: reachable from other hosts without authentication"),
+        (["--listen", "*:0"], "address *:0: reachable from other hosts"),
+        (["--listen", "[::]:0"], "address [::]:0: reachable from other hosts"),
+        (["--listen", "0.0.0.0:0", "--tls-cert", "{cert}", "--tls-key", "{key}"], "reachable from other hosts"),
+        (
+            ["--config", "{listeners}", "--read-only"],
+            "has [[listener]]: configure listeners either there or by options",
+        ),
         (
             ["--config", "{unknown}"],
-            "listener: no 'adress': the names are address, socket_mode, socket_owner, auth_file",
+            "listener: unknown key 'adress': choose one of address, socket_mode, socket_owner, auth_file",
         ),
         (["--config", "{kind}"], "listener: read_only = 'yes': write true or false"),
         (["--config", "{nowhere}"], 'listener without an address: write address = "HOST:PORT"'),
@@ -184,4 +187,6 @@ def test_what_is_opened_on_purpose(options: list[str], tmp_path: Path) -> None:
     arguments = [each.format(auth=tmp_path / "auth") for each in options]
     with serving(tmp_path / "x.sqlite", *arguments, listen="0.0.0.0:0") as served:
         assert (b"HELLO" in held(served.port, [b"get AA\r\n"])[0]) == (options == ["--open"])
-        assert ("passwords cross the network in clear: give tls_cert" in "".join(served.log)) != (options == ["--open"])
+        assert ("passwords cross the network in clear text: configure tls_cert" in "".join(served.log)) != (
+            options == ["--open"]
+        )

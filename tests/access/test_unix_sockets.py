@@ -103,7 +103,7 @@ def test_the_socket_of_a_server_that_came_later_stays(path: Path) -> None:
         (["--listen", "unix:/tmp/s", "--socket-mode", "9"], "socket_mode '9': write permissions in octal digits"),
         (["--listen", "unix:/tmp/s", "--socket-owner", "no-such-user"], "name an existing user and group"),
         (["--listen", "unix:/tmp/s", "--socket-owner", ":"], "write USER, USER:GROUP or :GROUP"),
-        (["--socket-mode", "600"], "they belong to unix:PATH"),
+        (["--socket-mode", "600"], "they apply only to unix:PATH"),
         (["--metrics", "unix:/tmp/s"], "HTTP is served over TCP: write HOST:PORT"),
     ],
 )

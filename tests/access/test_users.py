@@ -219,14 +219,14 @@ def test_users_change_at_a_reload(tmp_path: Path) -> None:
     path = tmp_path / "auth"
     path.write_text("alice:secret\n")
     with serving(tmp_path / "x.sqlite", "--auth-file", str(path)) as served:
-        served.wait_for(f"auth_file {path}: other users of this machine may read it: chmod 600 it")
+        served.wait_for(f"auth_file {path}: other users of this machine can read it: run chmod 600")
         path.write_text("bob:new\n")
         assert answers(served.port, [USER]) == [b"STORED\r\n"]
         served.reload()
         assert answers(served.port, [USER, b"set x 0 0 7\r\nbob new\r\n"]) == [FAILURE, b"STORED\r\n"]
         path.write_text("bob\n")
         served.reload()
-        served.wait_for(f"not reloaded, the old one stays in force: auth_file {path}, line 1: write user:password")
+        served.wait_for(f"not reloaded, the previous one stays active: auth_file {path}, line 1: write user:password")
         assert answers(served.port, [b"set x 0 0 7\r\nbob new\r\n"]) == [b"STORED\r\n"]
 
 
@@ -239,8 +239,8 @@ def test_a_worker_that_is_started_again_knows_the_users_of_now(tmp_path: Path) -
         before = children(served.process.pid)
         for worker in before:
             os.kill(worker, signal.SIGKILL)
-        served.wait_for("worker 1 is started again")
-        served.wait_for("worker 2 is started again")
+        served.wait_for("worker 1 restarted")
+        served.wait_for("worker 2 restarted")
         for _ in range(4):
             assert answers(served.port, [USER, b"set x 0 0 7\r\nbob new\r\n"]) == [FAILURE, b"STORED\r\n"]
 

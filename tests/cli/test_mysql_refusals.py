@@ -140,7 +140,7 @@ def test_init_goes_on_with_what_failed_half_way(database: SQLServer) -> None:
     assert run("init", dsn, "").output == f"{dsn}: created the configuration tables and demo rows\n"
     assert [sql(database, f"SELECT * FROM innodb_memcache.{name}") for (name,) in sql(database, tables)] == rows
     assert sql(database, "SELECT c1, c2 FROM test.demo_test") == [("AA", "HELLO, HELLO")]
-    assert run("init", dsn, "").output == f"{dsn}: nothing to do, they are there\n"
+    assert run("init", dsn, "").output == f"{dsn}: the configuration tables already exist\n"
     sql(database, "DROP USER 'half'@'%'")
 
 

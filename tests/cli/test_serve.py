@@ -32,9 +32,12 @@ def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         (["--listen", "localhost"], "address 'localhost': write HOST:PORT"),
         (["--listen", "127.0.0.1:70000"], "address '127.0.0.1:70000': write HOST:PORT"),
         (["--set", "innodb_lock_wait_timeout"], "write NAME=VALUE"),
-        (["--set", "innodb_lock_wait=1"], "no setting 'innodb_lock_wait': choose one of daemon_memcached_r_batch_size"),
+        (
+            ["--set", "innodb_lock_wait=1"],
+            "unknown setting 'innodb_lock_wait': choose one of daemon_memcached_r_batch_size",
+        ),
         (["--set", "innodb_lock_wait_timeout=0"], "write a number from 1 to 1073741824"),
-        (["--set", "daemon_memcached_w_batch_size=1048577"], "write a number from 1 to 1048576 (writes for each"),
+        (["--set", "daemon_memcached_w_batch_size=1048577"], "write a number from 1 to 1048576 (writes per"),
         (["--set", "innodb_api_trx_level=-1"], "write a number from 0 to 3 (isolation"),
         (["--config", "no.toml"], "configuration file no.toml: "),
         (["--store", "mysq://root@localhost/"], "store 'mysq://root@localhost/': write sqlite:///PATH or mysql://USER"),
@@ -174,7 +177,7 @@ def test_the_default_store_is_a_temporary_file_and_is_named() -> None:
 def test_init_twice(tmp_path: Path) -> None:
     dsn = f"sqlite:///{tmp_path}/x.sqlite"
     assert "created the configuration tables and demo rows" in kvref("init", "--store", dsn).stdout
-    assert "nothing to do" in kvref("init", "--store", dsn).stdout
+    assert "the configuration tables already exist" in kvref("init", "--store", dsn).stdout
 
 
 def test_probe_shows_exact_bytes(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_a_worker_is_killed(fault: Fault, store: Store) -> None:
             kills.ended(clients)
             kills.check(served)
             begun = time.monotonic()
-            while "".join(served.log).count("is started again") <= number:
+            while "".join(served.log).count("restarted (pid") <= number:
                 assert time.monotonic() < begun + 20, "no new worker"
                 time.sleep(0.01)
     kills.check_all()

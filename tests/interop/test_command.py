@@ -11,8 +11,8 @@ from kvref.cli import main
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--client", "no-such-*"], "no client fits no-such-*: there are pymemcache, pylibmc-text"),
-        (["--write", __file__, "--target", "memcached"], "--write takes a full run"),
+        (["--client", "no-such-*"], "no client matches no-such-*: choose from pymemcache, pylibmc-text"),
+        (["--write", __file__, "--target", "memcached"], "--write requires a full run"),
         (["--target", "mariadb"], "'mariadb' is not one of"),
     ],
 )

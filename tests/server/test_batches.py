@@ -121,7 +121,7 @@ def test_a_table_that_is_dropped_takes_the_batch_along(tmp_path: Path) -> None:
         with served.connect() as client:
             assert ask(client, store("k1")) == b"STORED\r\n"
             write(served, "DROP TABLE demo_test")
-        served.wait_for("a batch could not be committed in the background: no such table: demo_test: 1 pending")
+        served.wait_for("background commit of a batch failed: no such table: demo_test: 1 pending")
         with served.connect() as client:
             assert ask(client, store("k1")).startswith(b"SERVER_ERROR container 'aaa': there is no table")
 
@@ -199,10 +199,10 @@ def test_settings_come_from_a_file_and_some_change_at_a_reload(tmp_path: Path) -
             assert ask(other, b"get k1\r\n") == b"END\r\n"
             assert ask(client, store("k2")) == b"STORED\r\n"
             assert rows(served) == ["AA", "k1", "k2"]
-        served.wait_for("setting daemon_memcached_w_batch_size stays 2 until the next start")
+        served.wait_for("setting daemon_memcached_w_batch_size stays 2 until the server restarts")
         file.write_text("[settings]\ninnodb_api_trx_level = 7\n")
         served.reload()
-        served.wait_for("not reloaded, the old one stays in force: setting innodb_api_trx_level=7: write a number")
+        served.wait_for("not reloaded, the previous one stays active: setting innodb_api_trx_level=7: write a number")
 
 
 def test_many_open_batches_and_snapshots(tmp_path: Path) -> None:

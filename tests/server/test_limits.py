@@ -120,7 +120,7 @@ def test_few_descriptors_are_no_end(tmp_path: Path, workers: str) -> None:
     most = int(workers) * 60
     with ExitStack() as stack:
         served = stack.enter_context(limited(tmp_path / "x.sqlite", 120, "--workers", workers))
-        assert f"at most {most} connections, not maxconns=10000: `ulimit -n` is 120" in served.wait_for("at most")
+        assert f"at most {most} connections instead of maxconns=10000: `ulimit -n` is 120" in served.wait_for("at most")
         clients = [stack.enter_context(served.connect()) for _ in range(most)]
         for client in clients:
             assert ask(client, b"get AA\r\n").startswith(b"VALUE")

@@ -121,7 +121,7 @@ def test_what_clients_cause_makes_no_lines_and_does_not_fill_the_log(tmp_path: P
             while int(re.findall(rb"curr_connections (\d+)", ask(client, b"stats\r\n"))[0]) > 2:
                 time.sleep(0.01)
         lines = served.log[before:]
-    assert sum(line.startswith("kvref: a batch could not be committed in the background: ") for line in lines) == MOST
+    assert sum(line.startswith("kvref: background commit of a batch failed: ") for line in lines) == MOST
     assert len(lines) == 2 * MOST  # the store says so too
     assert all(r"x\nkvref: forged\r\x1b[31m\u2028" in line for line in lines)
 
@@ -192,4 +192,4 @@ def test_a_password_is_never_shown(name: str, where: str, tmp_path: Path, monkey
             assert said.startswith(b"SERVER_ERROR")
             served.reload()
         assert SECRET not in "".join(served.log) + said.decode()
-        assert "reloaded, the old one stays" in "".join(served.log)
+        assert "reloaded, the previous one stays" in "".join(served.log)

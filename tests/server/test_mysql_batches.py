@@ -255,7 +255,7 @@ def test_a_database_that_is_killed(database: SQLServer) -> None:
         assert answer.endswith(b": 2 pending writes are lost\r\n")
         assert ask(client, put("e") + b"get AA\r\n") == STORED + HELLO
         idle.close()
-        served.wait_for("a batch could not be committed in the background")
+        served.wait_for("background commit of a batch failed")
         assert sql(database, KEYS) == [("e",)]
 
 

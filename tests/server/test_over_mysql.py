@@ -51,7 +51,7 @@ def served(database: SQLServer) -> Iterator[Served]:
 
 def test_the_schema_is_made_once(database: SQLServer) -> None:
     result = kvref("init", "--store", database.dsn)
-    assert (result.returncode, result.stdout) == (0, f"{database.dsn}: nothing to do, they are there\n")
+    assert (result.returncode, result.stdout) == (0, f"{database.dsn}: the configuration tables already exist\n")
     assert sql(database, "SELECT name, db_table FROM innodb_memcache.containers") == [("aaa", "demo_test")]
 
 

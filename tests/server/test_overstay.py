@@ -151,7 +151,7 @@ def test_who_does_not_read_is_dropped_and_his_batch_committed(serve: Serve) -> N
                         client.send(b"get k k k k k k k k k k k k k k k k\r\n" * 1000)
                 if not select.select([], [client], [], 0.2)[1]:  # the server takes no more
                     pass_by(served, 0.5)
-        served.wait_for("a connection is dropped: its client took no reply for 1 s (send_timeout)")
+        served.wait_for("connection closed: the client read no reply for 1 s (send_timeout)")
         assert ask(other, b"set k 0 0 1\r\ny\r\n") == b"STORED\r\n"
 
 

@@ -118,9 +118,9 @@ def test_a_socket_of_the_file_system(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "environment", "said"),
     [
-        (["--listen", "127.0.0.1:0"], {}, "systemd has passed sockets: leave it out"),
-        ([], {"TEST_FDS": "x"}, "LISTEN_FDS='x': a number of descriptors is wanted"),
-        ([], {"TEST_KIND": "datagram"}, "descriptor 3 (db) from the service manager does not listen for streams"),
+        (["--listen", "127.0.0.1:0"], {}, "systemd passed sockets: remove --listen"),
+        ([], {"TEST_FDS": "x"}, "LISTEN_FDS='x': expected a number of file descriptors"),
+        ([], {"TEST_KIND": "datagram"}, "descriptor 3 (db) from the service manager is not a listening stream socket"),
         ([], {"TEST_KIND": "file"}, "descriptor 3 (db) from the service manager: Socket operation on non-socket"),
     ],
 )

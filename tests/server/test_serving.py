@@ -126,7 +126,7 @@ def test_reload_takes_the_new_configuration_or_keeps_the_old(served: Served) -> 
             assert ask(other, b"get k\r\n") == b"VALUE k 0 11\r\ndefault now\r\nEND\r\n"
         database.execute("DELETE FROM containers")
         served.reload()
-        assert any("the old one stays in force: no usable row" in line for line in served.log)
+        assert any("the previous one stays active: no usable row" in line for line in served.log)
         assert ask(client, b"get @@aaa:AA\r\n").startswith(b"VALUE @@aaa:AA")
     database.close()
 

@@ -67,7 +67,7 @@ def test_the_command_line_comes_before_the_file(tmp_path: Path) -> None:
     [
         ("settings = 3", r"write a table \[settings\]"),
         ("[other]\nx = 1", r"write a table \[settings\]"),
-        ("[settings]\nx = 1", "no setting 'x': choose one of"),
+        ("[settings]\nx = 1", "unknown setting 'x': choose one of"),
         (f"[settings]\n{W} = 0", "write a number from 1"),
         ("[settings]\nmaxconns = true", "setting maxconns is a number of connections, not true or false"),
         ("[settings]\nidle_timeout = false", "setting idle_timeout is a number of s, not true or false"),

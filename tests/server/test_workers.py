@@ -184,7 +184,7 @@ def test_a_reload_reaches_every_connection(tmp_path: Path) -> None:
         database.close()
         config.write_text("[settings]\ninnodb_api_trx_level = 1\nitem_size_max = 2048\n")
         served.reload()
-        assert sum("stays 1048576 until the next start" in line for line in served.log) == 1
+        assert sum("stays 1048576 until the server restarts" in line for line in served.log) == 1
         for client in many:
             assert ask(client, b"get @@aaa:AA\r\n") == b"VALUE @@aaa:AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
 
@@ -242,7 +242,7 @@ def policy(store: Path | str, word: str) -> None:
 def test_a_memory_cache_is_refused_at_the_start_and_by_a_reload(served: Served, tmp_path: Path) -> None:
     policy(served.store, "caching")
     served.reload()
-    told = "--workers 2 and cache_policies: get is 'caching': the memory cache belongs to one process"
+    told = "--workers 2 and cache_policies: get is 'caching': workers cannot share the memory cache"
     assert told in "".join(served.log)
     with clients(served, 2) as many:
         for client in many:
@@ -275,7 +275,7 @@ def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(served: Ser
         dead, alive = workers(served)
         os.kill(dead, signal.SIGKILL)
         served.wait_for("was killed by SIGKILL: its connections are closed")
-        served.wait_for("worker 1 is started again")
+        served.wait_for("worker 1 restarted")
         until(lambda: sum(writer.is_alive() for writer in writers) == 3)
         went_on = [writer.acknowledged for writer in writers]
         until(lambda: sum(w.acknowledged > before for w, before in zip(writers, went_on, strict=True)) == 3)

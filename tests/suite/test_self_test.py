@@ -90,7 +90,7 @@ def test_ctrl_c_ends_every_server(tmp_path: Path) -> None:
     wait_until(lambda: sum(path.read_text() != "" for path in tmp_path.glob("kvref-*/kvref.pid")) == 2)
     servers = [int(path.read_text()) for path in tmp_path.glob("kvref-*/kvref.pid")]
     os.killpg(process.pid, signal.SIGINT)
-    assert process.communicate(timeout=10)[1] == "Error: interrupted: not every mutant was judged\n"
+    assert process.communicate(timeout=10)[1] == "Error: interrupted before every mutant was judged\n"
     assert process.returncode == 2
     wait_until(lambda: not list(tmp_path.glob("kvref-*")))
     assert not [pid for pid in servers if Path(f"/proc/{pid}").exists()]
@@ -125,7 +125,7 @@ def test_an_error_of_its_own_does_not_kill_a_mutant(monkeypatch: pytest.MonkeyPa
         (["--self-test", "127.0.0.1:1"], "--self-test judges servers of its own: leave out HOST:PORT"),
         (["--self-test", "--target", "memcached", "--report", "out"], "leave out --target, --report"),
         (["--self-test", "--sql", "sqlite:///x", "--seed", "1"], "leave out --sql, --seed"),
-        (["--self-test", "--only", "no-such-*"], "no mutant and no requirement fits no-such-*"),
+        (["--self-test", "--only", "no-such-*"], "no mutant or requirement matches no-such-*"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_started(words: list[str], said: str) -> None:

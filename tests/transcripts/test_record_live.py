@@ -194,7 +194,7 @@ def test_the_command_merges_what_was_recorded(scripts: Path, tmp_path: Path) -> 
         kvref(scripts, "--target", "memcached", "--out", out), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "2 recorded, 0 could not be held" in done.stdout
+    assert "2 recorded, 0 failed" in done.stdout
     got = [each.steps[0].got for each in transcripts.read(out).values()]
     version = next(key for key in got[0] if key.startswith("memcached-"))
     assert got == [

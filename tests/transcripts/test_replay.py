@@ -119,11 +119,11 @@ def test_kill_and_reload(replay: Run, tmp_path: Path) -> None:
         (["--set", "nope"], "no set of transcripts 'nope'"),
         (["core:map-001", "--only", "verb-*"], "nothing to replay"),
         (["127.0.0.1:11211"], "--sql"),
-        (["--target", "mysql-8.0-plugin", "--profile", "mysql-8.0"], "give one of"),
+        (["--target", "mysql-8.0-plugin", "--profile", "mysql-8.0"], "exclude each other"),
         (["127.0.0.1:1", "--sql", "sqlite:///x", "--allow-destructive"], "mysql://"),
         (
             ["127.0.0.1:1", "--sql", "mysql://root:secret@h/"],
-            "all databases of mysql://root:…@h/ would be dropped: give --allow-destructive",
+            "all databases of mysql://root:…@h/ would be dropped: add --allow-destructive to allow it",
         ),
     ],
 )

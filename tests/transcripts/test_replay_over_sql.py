@@ -60,4 +60,4 @@ def test_both_servers_are_started_again(tmp_path: Path) -> None:
 def test_target_that_is_no_sql_server_takes_no_profile() -> None:
     code, output = replay("core:map-001", "--target", "memcached", "--profile", "mysql-8.0")
     assert code == 2
-    assert "give one of" in output
+    assert "exclude each other" in output

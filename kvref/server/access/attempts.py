@@ -40,5 +40,5 @@ class Attempts:
         if untold is None:
             return
         where = peer[0] if isinstance(peer, tuple) else peer
-        more = f", and {untold} failures before" if untold else ""
+        more = f"; {untold} more failures since the last warning" if untold else ""
         _log.warning("authentication failed: user %s from %s%s", ascii(user.decode(errors="replace")), where, more)

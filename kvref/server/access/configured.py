@@ -46,7 +46,7 @@ def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> L
     """
     for name, value in table.items():
         if name not in NAMES:
-            raise ConfigError(f"listener: no {name!r}: the names are {', '.join(NAMES)}")
+            raise ConfigError(f"listener: unknown key {name!r}: choose one of {', '.join(NAMES)}")
         kind, form = NAMES[name]
         if not isinstance(value, kind):
             raise ConfigError(f"listener: {name} = {value!r}: write {form}")
@@ -72,9 +72,9 @@ def _permissions(table: Mapping[str, Any], address: Address, passed: socket.sock
     if mode is None and owner is None:
         return Permissions()
     if passed is not None:
-        raise ConfigError("socket_mode or socket_owner: systemd has passed the socket: write SocketMode= in its unit")
+        raise ConfigError("socket_mode or socket_owner: systemd passed the socket: set SocketMode= in its unit")
     if not address.path:
-        raise ConfigError(f"socket_mode or socket_owner with address {address}: they belong to unix:PATH")
+        raise ConfigError(f"socket_mode or socket_owner with address {address}: they apply only to unix:PATH")
     return permissions(mode, owner)
 
 
@@ -89,14 +89,14 @@ def _certificates(table: Mapping[str, Any]) -> Certificates | None:
     if chain is not None:
         return Certificates(chain, key, clients)
     if key is not None or clients is not None:
-        raise ConfigError("listener: tls_key or tls_client_ca without tls_cert: name the server's certificate")
+        raise ConfigError("listener: tls_key or tls_client_ca without tls_cert: name the server certificate")
     return None
 
 
 def _path(table: Mapping[str, Any], name: str) -> Path | None:
     path = table.get(name)
     if path is not None and "\0" in path:
-        raise ConfigError(f"listener: {name} = {path!r}: a path has no NUL")
+        raise ConfigError(f"listener: {name} = {path!r}: a path cannot contain NUL")
     return None if path is None else Path(path)
 
 
@@ -110,8 +110,11 @@ def unknown_mappings(listeners: list[Listener], directory: Directory) -> list[st
     usable = directory.usable or (directory.default,)
     known = {directory.naming.fold(each.name) for each in usable}
     return [
-        f"listener {each}: mappings names {name!r}, and no usable row of containers has that name: the names are"
-        f" {', '.join(mapping.name for mapping in usable[:_SHOWN])}{', …' if len(usable) > _SHOWN else ''}"
+        (
+            f"listener {each}: no usable row of containers has the name {name!r}, which mappings lists: choose"
+            " from"
+            f" {', '.join(mapping.name for mapping in usable[:_SHOWN])}{', …' if len(usable) > _SHOWN else ''}"
+        )
         for each in listeners
         for name in each.access.mappings
         if directory.naming.fold(name) not in known
@@ -133,6 +136,6 @@ def refuse_shared_cache(listeners: list[Listener], directory: Directory) -> None
     if cached is not None and limited is not None:
         kind, policy = cached
         raise ConfigError(
-            f"listener {limited} is limited to mappings, and cache_policies says {kind} is {policy.value!r}: the memory"
-            f" cache is one for all mappings: write {Policy.TABLE.value!r} there, or leave mappings out"
+            f"listener {limited} is limited to mappings, but cache_policies sets {kind} to {policy.value!r}:"
+            f" all mappings share the memory cache: set it to {Policy.TABLE.value!r}, or remove mappings"
         )

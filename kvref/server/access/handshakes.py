@@ -58,7 +58,7 @@ class Handshakes:
             await loop.connect_accepted_socket(make, connection, ssl=tls, ssl_handshake_timeout=seconds)
         except OSError as error:
             connection.close()
-            _log.debug("a connection was lost before it was taken: %s", error)
+            _log.debug("connection lost before it was accepted: %s", error)
         finally:
             self.waiting -= tls is not None
 

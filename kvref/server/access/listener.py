@@ -63,11 +63,11 @@ class Listener:
         asks = self.auth_file is not None or (self.certificates is not None and self.certificates.clients is not None)
         if not (asks or self.open):
             raise ConfigError(
-                f"address {self}: it can be reached from elsewhere and asks nobody who they are: give auth_file (or"
-                " tls_client_ca), listen on 127.0.0.1, or say open (--open) where that is meant"
+                f"address {self}: reachable from other hosts without authentication: configure auth_file or"
+                " tls_client_ca, listen on 127.0.0.1, or allow it with open (--open)"
             )
         if self.auth_file is not None and self.tls is None:
-            _log.warning("address %s: passwords cross the network in clear: give tls_cert", self)
+            _log.warning("address %s: passwords cross the network in clear text: configure tls_cert", self)
 
     def __str__(self) -> str:
         return str(self.address)

@@ -25,7 +25,7 @@ def cannot_listen(address: Address, error: OSError | UnicodeError) -> ConfigErro
     # A name that is not found has only its own text.
     known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
     cause = os.strerror(known) if known else str(error)
-    return ConfigError(f"cannot listen on {address}: {cause}: choose another --listen")
+    return ConfigError(f"cannot listen on {address}: {cause}: choose another --listen address")
 
 
 def listen(address: Address, permissions: Permissions = DEFAULT) -> list[socket.socket]:

@@ -40,11 +40,11 @@ class Certificates:
             context.load_cert_chain(self.chain, self.key, _no_passphrase)
         except OSError as error:
             key = "" if self.key is None else f", tls_key={self.key}"
-            raise ConfigError(f"tls_cert={self.chain}{key}: {_why(error)}: name PEM files that fit") from error
+            raise ConfigError(f"tls_cert={self.chain}{key}: {_why(error)}: name PEM files that match") from error
 
 
 def _no_passphrase() -> str:
-    raise ConfigError("tls_key: it has a passphrase, for which a server cannot ask: name a key without one")
+    raise ConfigError("tls_key: the key is encrypted with a passphrase: name a key without one")
 
 
 def _why(error: OSError) -> str:

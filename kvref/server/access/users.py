@@ -52,7 +52,7 @@ def read_users(path: Path) -> Users:
     except OSError as error:
         raise ConfigError(f"auth_file {path}: {error.strerror}: name a readable file of user:password lines") from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
-        _log.warning("auth_file %s: other users of this machine may read it: chmod 600 it", path)
+        _log.warning("auth_file %s: other users of this machine can read it: run chmod 600", path)
     passwords: dict[bytes, bytes] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line:
@@ -62,8 +62,8 @@ def read_users(path: Path) -> Users:
             form = f"write user:password, no blank in the user, no NUL, at most {LONGEST} bytes"
             raise ConfigError(f"auth_file {path}, line {number}: {form}")
         if user in passwords:
-            raise ConfigError(f"auth_file {path}, line {number}: the user is there already: leave one line")
+            raise ConfigError(f"auth_file {path}, line {number}: duplicate user: keep one line per user")
         passwords[user] = password
     if not passwords:
-        raise ConfigError(f"auth_file {path}: no user: write user:password lines")
+        raise ConfigError(f"auth_file {path}: no users: write user:password lines")
     return Users(passwords)

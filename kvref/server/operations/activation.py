@@ -41,7 +41,7 @@ def take(environment: Mapping[str, str] = os.environ) -> Activated:
     if not (pid and count) or pid != str(os.getpid()):
         return Activated()
     if not (count.isascii() and count.isdigit() and len(count) < 5):
-        raise ConfigError(f"LISTEN_FDS={count!r}: a number of descriptors is wanted: see sd_listen_fds(3)")
+        raise ConfigError(f"LISTEN_FDS={count!r}: expected a number of file descriptors: see sd_listen_fds(3)")
     named = names.split(":") if names else []
     taken = Activated()
     for number in range(int(count)):
@@ -60,7 +60,7 @@ def _socket(descriptor: int, name: str) -> socket.socket:
         raise ConfigError(f"{what}: {error.strerror}: pass a socket with ListenStream=") from error
     if taken.type != socket.SOCK_STREAM or not listens:
         taken.detach()
-        raise ConfigError(f"{what} does not listen for streams: pass a socket with ListenStream= and Accept=no")
+        raise ConfigError(f"{what} is not a listening stream socket: pass a socket with ListenStream= and Accept=no")
     taken.settimeout(0)
     return taken
 

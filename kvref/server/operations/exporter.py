@@ -59,7 +59,7 @@ class Exporter:
             place = where(each)
             _log.info("metrics on http://%s/metrics, health on /healthz", place, extra={"address": place})
             if not on_loopback(each):
-                _log.warning("metrics on %s can be reached from elsewhere, and ask nobody who they are", place)
+                _log.warning("metrics on %s are reachable from other hosts without authentication", place)
 
     def serve(self, source: Source) -> None:
         """Answer from now on, in threads of this process."""

@@ -22,7 +22,7 @@ def trouble(tally: Tally) -> str:
         return "no worker runs"
     for process in running:
         if process.silence > SILENT:
-            return f"process {process.pid} has done nothing for {process.silence:.0f} s"
+            return f"process {process.pid} has been unresponsive for {process.silence:.0f} s"
         if process.owed > OWED:
             return f"the store has not answered for {process.owed:.0f} s"
         reason = process.trouble

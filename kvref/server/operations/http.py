@@ -148,9 +148,9 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the library's
         if isinstance(sys.exception(), OSError):
-            _log.debug("an exchange was cut off", exc_info=True)
+            _log.debug("the client closed the connection during an HTTP exchange", exc_info=True)
         else:
-            _log.exception("an exchange failed")
+            _log.exception("an HTTP exchange failed")
 
 
 def serve(
@@ -175,4 +175,4 @@ def _shut(connection: socket.socket) -> None:
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError as error:
-        _log.debug("the client was gone before: %s", error)
+        _log.debug("the client had already disconnected: %s", error)

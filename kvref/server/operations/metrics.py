@@ -71,37 +71,59 @@ class Row:
 ROWS: Final = {
     row.name: row
     for row in (
-        Row("kvref_info", "gauge", "1, with version, profile, kind of store and number of workers as labels.", "…"),
-        Row("kvref_up", "gauge", "1 while connections are accepted, 0 while the server starts or stops."),
-        Row("kvref_start_time_seconds", "gauge", "UNIX time of the server's start."),
-        Row("kvref_commands_total", "counter", "Commands; each key of a get is one; set has add, replace, append and "
-            "prepend. As other numbers of `stats`, `stats reset` sets it to 0.", "command"),
-        Row("kvref_hits_total", "counter", "Those that found their row.", "command"),
-        Row("kvref_misses_total", "counter", "Those that found none.", "command"),
-        Row("kvref_cas_badval_total", "counter", "cas commands whose row had another number."),
-        Row("kvref_server_errors_total", "counter", "Commands that the store refused, lost or did not do in time: "
-            "replies SERVER_ERROR but those to values that are too large."),
-        Row("kvref_read_bytes_total", "counter", "Bytes that clients sent."),
-        Row("kvref_written_bytes_total", "counter", "Bytes of replies."),
-        Row("kvref_connections", "gauge", "Clients connected now."),
-        Row("kvref_connections_total", "counter", "Connections accepted."),
-        Row("kvref_connections_ended_total", "counter", "Connections beyond maxconns, idle ones, and those of other "
-            "protocols such as HTTP, that were ended.",
-            "reason"),
-        Row("kvref_authentications_total", "counter", "Attempts of clients to say who they are.", "result"),
-        Row("kvref_batches_open", "gauge", "Connections with an open batch, as of the last second."),
-        Row("kvref_commit_seconds", "histogram", "How long the store took for a commit: fdatasync of SQLite's log, or "
-            "COMMIT of a batch or of the writes of one moment."),
-        Row("kvref_store_up", "gauge", "1 where the store answered when it was last asked, each second.", "process"),
-        Row("kvref_loop_lag_seconds", "gauge", "How late the event loop came to what it does each second.", "process"),
-        Row("kvref_reloads_total", "counter", "SIGHUP: configurations put in force, and refused ones.", "result"),
-        Row("kvref_worker_restarts_total", "counter", "Workers that ended and were replaced."),
-        Row("process_virtual_memory_bytes", "gauge", "Of all processes together; memory they share counts in each."),
-        Row("process_resident_memory_bytes", "gauge", "Likewise."),
-        Row("process_start_time_seconds", "gauge", "Of the process that listens, as UNIX time."),
-        Row("process_cpu_seconds_total", "counter", "User and system time of all processes."),
-        Row("process_open_fds", "gauge", "Descriptors of all processes."),
-        Row("process_max_fds", "gauge", "How many one process may have."),
+        Row(
+            "kvref_info", "gauge", "Always 1; the labels are version, profile, kind of store and number of workers.",
+            "…",
+        ),
+        Row("kvref_up", "gauge", "1 while the server accepts connections, 0 while it starts or stops."),
+        Row("kvref_start_time_seconds", "gauge", "Start time of the server, as UNIX time in seconds."),
+        Row(
+            "kvref_commands_total", "counter",
+            "Commands processed. Each key of a get counts as one; set includes add, replace, append and prepend."
+            " `stats reset` resets this counter, as it resets `stats`.", "command",
+        ),
+        Row("kvref_hits_total", "counter", "Commands that found their row.", "command"),
+        Row("kvref_misses_total", "counter", "Commands that found no row.", "command"),
+        Row("kvref_cas_badval_total", "counter", "cas commands rejected because the row's CAS value differed."),
+        Row(
+            "kvref_server_errors_total", "counter",
+            "Commands that failed in the store: SERVER_ERROR replies other than those for values that are too large.",
+        ),
+        Row("kvref_read_bytes_total", "counter", "Bytes received from clients."),
+        Row("kvref_written_bytes_total", "counter", "Bytes sent to clients."),
+        Row("kvref_connections", "gauge", "Client connections currently open."),
+        Row("kvref_connections_total", "counter", "Client connections accepted."),
+        Row(
+            "kvref_connections_ended_total", "counter",
+            "Connections closed by the server: beyond maxconns, idle, or using another protocol such as HTTP.",
+            "reason",
+        ),
+        Row("kvref_authentications_total", "counter", "Authentication attempts.", "result"),
+        Row("kvref_batches_open", "gauge", "Connections with an open batch, updated each second."),
+        Row(
+            "kvref_commit_seconds", "histogram",
+            "Duration of a commit in the store, in seconds: fdatasync of SQLite's write-ahead log, or COMMIT of a"
+            " batch or of grouped writes.",
+        ),
+        Row(
+            "kvref_store_up", "gauge",
+            "1 if the store answered the last health check, which runs each second; otherwise 0.", "process",
+        ),
+        Row("kvref_loop_lag_seconds", "gauge", "Delay of the event loop's one-second timer, in seconds.", "process"),
+        Row("kvref_reloads_total", "counter", "Configuration reloads on SIGHUP, applied or rejected.", "result"),
+        Row("kvref_worker_restarts_total", "counter", "Worker processes that ended and were restarted."),
+        Row(
+            "process_virtual_memory_bytes", "gauge",
+            "Virtual memory of all processes, in bytes; shared memory counts once per process.",
+        ),
+        Row(
+            "process_resident_memory_bytes", "gauge",
+            "Resident memory of all processes, in bytes; shared memory counts once per process.",
+        ),
+        Row("process_start_time_seconds", "gauge", "Start time of the listening process, as UNIX time in seconds."),
+        Row("process_cpu_seconds_total", "counter", "User and system CPU time of all processes, in seconds."),
+        Row("process_open_fds", "gauge", "Open file descriptors of all processes."),
+        Row("process_max_fds", "gauge", "Maximum number of open file descriptors per process."),
     )
 }  # fmt: skip
 

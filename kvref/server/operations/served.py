@@ -75,7 +75,7 @@ def tell_reload(error: Exception | None) -> None:
     if error is None:
         _log.info("configuration reloaded")
     else:
-        _log.error("configuration not reloaded, the old one stays in force: %s", error, extra={"reason": str(error)})
+        _log.error("configuration not reloaded, the previous one stays active: %s", error, extra={"reason": str(error)})
 
 
 def shown(store: SQLiteStore | MySQLStore) -> str:

@@ -75,7 +75,7 @@ class Outside:
         self._plan.tally.processes[number].end()
         self._plan.tally.restarted()
         fields = {"worker": number + 1, "reason": how}
-        _log.error("worker %d, pid %d, %s: its connections are closed", number + 1, pid, how, extra=fields)
+        _log.error("worker %d (pid %d) %s: its connections are closed", number + 1, pid, how, extra=fields)
 
     def reloaded(self, error: Exception | None) -> None:
         """Say that a configuration is in force, or why it is not."""
@@ -95,7 +95,7 @@ class Outside:
         def lost() -> None:
             forking.selector.unregister(ended)
             exporter.bury()
-            _log.error("the process that serves metrics has ended")
+            _log.error("the metrics process ended unexpectedly")
             forking.later(PAUSE, lambda: self.export(forking))
 
         ended = exporter.start(Workers(self._plan), forking.let_go, forking.held_back)

@@ -178,7 +178,7 @@ class Parent:
     def _welcome(self, child: Child) -> None:
         child.ready = True
         if self._started and not self._stopping:
-            _log.info("worker %d is started again, pid %d", child.number + 1, child.pid)
+            _log.info("worker %d restarted (pid %d)", child.number + 1, child.pid)
             self._accept_from_now_on()
 
     def _accept_from_now_on(self) -> None:
@@ -202,7 +202,7 @@ class Parent:
                 with connection:
                     self._hand_on(connection, self._listeners[listener])
         except OSError as error:
-            _log.error("no connection is taken for %g s: %s", PAUSE, error)
+            _log.error("accepting connections is paused for %g s: %s", PAUSE, error)
             self._accept_no_more()
             self._later(PAUSE, self._accept_from_now_on)
 
@@ -223,7 +223,7 @@ class Parent:
             child.given = self._given
             seats[child][Seat.GIVEN] += 1
             return
-        _log.warning("a connection is refused: no worker can take it")
+        _log.warning("connection rejected: no worker is available")
 
     def _reload(self) -> None:
         try:
@@ -250,7 +250,7 @@ class Parent:
             if refused:
                 raise StoreError(refused[0])
         else:
-            raise StoreError("the configuration tables change while they are read: try again")
+            raise StoreError("the configuration tables changed while they were read: try again")
         self._plan.settings = settings
         for listener, files in zip(self._plan.listeners, loaded, strict=True):
             listener.renew(files)  # a worker that is started again is forked with them

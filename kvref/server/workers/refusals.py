@@ -25,15 +25,15 @@ def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], *,
         return
     if writes > 1 and not database:
         raise ConfigError(
-            f"--workers {workers} and daemon_memcached_w_batch_size={writes}: over SQLite the pending writes and the"
-            " row locks of a batch are in the memory of one process: choose --workers 1,"
+            f"--workers {workers} and daemon_memcached_w_batch_size={writes}: over SQLite, one process keeps"
+            " the pending writes and row locks of a batch in memory: choose --workers 1,"
             " daemon_memcached_w_batch_size=1 or a store mysql://"
         )
     if max(reads, writes) > 1 and profile["flush.other_batches"] == "committed":
         raise ConfigError(
-            f"--workers {workers} and batches of {max(reads, writes)}: in profile {profile.name!r} flush_all commits"
-            " the batches of all connections, which a worker cannot do for another: choose --workers 1, batches of 1"
-            " or another profile"
+            f"--workers {workers} and batches of {max(reads, writes)}: in profile {profile.name!r}, flush_all"
+            " commits the batches of all connections, but a worker cannot commit another worker's batches:"
+            " choose --workers 1, batches of 1 or another profile"
         )
 
 
@@ -42,6 +42,7 @@ def refuse_policies(workers: int, directory: Directory) -> None:
     cached = directory.policies.in_memory
     if workers > 1 and cached is not None:
         raise ConfigError(
-            f"--workers {workers} and cache_policies: {cached[0]} is {cached[1].value!r}: the memory cache belongs to"
-            f" one process: choose --workers 1, or write {Policy.TABLE.value!r} or {Policy.OFF.value!r}"
+            f"--workers {workers} and cache_policies: {cached[0]} is {cached[1].value!r}: workers cannot share"
+            f" the memory cache: choose --workers 1, or set it to {Policy.TABLE.value!r} or"
+            f" {Policy.OFF.value!r}"
         )
