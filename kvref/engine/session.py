@@ -29,7 +29,7 @@ from kvref.engine.operations import (
 )
 from kvref.engine.rules import Rules
 from kvref.engine.stats import Counters
-from kvref.engine.values import RefusedError, join_value, key_cell
+from kvref.engine.values import RefusedError, join_value, key_cell, shown_flags
 from kvref.engine.vbuckets import VBuckets
 from kvref.errors import StoreError
 from kvref.protocol.replies import ClientError, Fault, Item, Reply, ServerError, Status
@@ -260,14 +260,14 @@ class Session:
         cell = self.looked_up(mapping, key) if key else None
         yield from self.batch.write()
         row: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
-        if row is not None and self.rules.hides_expired and self.finds_expired(row, now):
+        if row is not None and self.rules.hides_expired and self.finds_expired(row.expiry, now):
             row = None
         return row, mapping
 
     def item(self, word: bytes, row: Row) -> Item:
         """Return a row as get answers it under `word`."""
         data = join_value(row.values, self.shared.directory.separator)
-        return Item(word, (row.flags or 0) % (1 << 32), data, (row.cas or 0) % (1 << 64))
+        return Item(word, shown_flags(row.flags), data, (row.cas or 0) % (1 << 64))
 
     def end_batch(self) -> Generator[Operation, Any, Reply]:
         """Commit what is open: the connection was idle, or is gone.
@@ -307,9 +307,14 @@ class Session:
         """Return whether a row is expired, see `Rules.is_over`."""
         return self.rules.is_over(row.expiry, now)
 
-    def finds_expired(self, row: Row, now: int) -> bool:
-        """Return whether a row that a command has looked up is expired, and count that in `get_expired`."""
-        expired = self.expired(row, now)
+    def finds_expired(self, expiry: int | None, now: int) -> bool:
+        """Return whether a row that a command has looked up is expired, and count that in `get_expired`.
+
+        Args:
+            expiry: the row's, see `Rules.is_over`.
+            now: UNIX time in whole seconds.
+        """
+        expired = self.rules.is_over(expiry, now)
         self.shared.counters.get_expired += expired
         return expired
 

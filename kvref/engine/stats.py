@@ -49,9 +49,21 @@ class Counters:
     def got(self, word: bytes, *, hits: int, misses: int) -> None:
         """Count what a word of a get found."""
         self.prefixes.got(word, hit=hits > 0)
+        self.looked_up(hits=hits, misses=misses)
+
+    def looked_up(self, *, hits: int, misses: int) -> None:
+        """Count keys that gets looked up; no prefixes of them."""
         self.cmd_get += hits + misses
         self.get_hits += hits
         self.get_misses += misses
+
+    def store_asked(self) -> None:
+        """Count a storage command other than cas, whatever it is answered."""
+        self.cmd_set += 1
+
+    def item_stored(self) -> None:
+        """Count an item that a storage command has stored."""
+        self.total_items += 1
 
     def touched(self, word: bytes, *, hit: bool) -> None:
         """Count what a word of a gat found."""
@@ -82,7 +94,7 @@ class Counters:
                 self.cas_badval += reply is Status.EXISTS
                 self.cas_misses += reply is Status.NOT_FOUND
             case c.Store():
-                self.cmd_set += 1
+                self.store_asked()
             case c.Delete():
                 self.delete_hits += reply is Status.DELETED
                 self.delete_misses += reply is Status.NOT_FOUND

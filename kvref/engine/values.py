@@ -36,6 +36,11 @@ def to_bytes(cell: Cell) -> bytes:
     return b"%d" % cell if isinstance(cell, int) else repr(cell).encode()
 
 
+def shown_flags(flags: int | None) -> int:
+    """Return the content of a flags column as the protocol shows it; NULL is 0."""
+    return (flags or 0) % (1 << 32)
+
+
 def to_number(cell: Cell) -> int:
     """Return a flags, cas or expiry cell as a number; NULL is 0."""
     if isinstance(cell, int):
@@ -69,7 +74,7 @@ def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
     if column.kind is Kind.INTEGER:
         return _integer(column, key, rules, "key")
     cell = decoded(column, key, rules)
-    if too_wide(column, cell):
+    if _may_be_too_wide(column, key) and too_wide(column, cell):
         if not rules.cuts_keys:
             raise RefusedError(ClientError(f"key too long for column {column.name} ({column.width})"))
         return _cut(column, cell)
@@ -92,7 +97,7 @@ def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
     cell = decoded(column, data, rules)
     if column.exact and len(cell) != column.width:
         raise RefusedError(Status.NOT_STORED)
-    if too_wide(column, cell):
+    if _may_be_too_wide(column, data) and too_wide(column, cell):
         if not rules.cuts_values:
             raise RefusedError(TOO_LARGE)
         return _cut(column, cell)
@@ -190,6 +195,11 @@ def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
     if rules.malformed_text == "kept" or not (column.cuts and charset.checked):
         return data
     return decoded(column, data[:start], rules)
+
+
+def _may_be_too_wide(column: Column, data: bytes) -> bool:
+    # No content has more characters than bytes.
+    return column.width is not None and len(data) > column.width
 
 
 def too_wide(column: Column, cell: str | bytes) -> bool:

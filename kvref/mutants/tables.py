@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -14,7 +13,6 @@ from kvref.engine.verbs import store
 from kvref.mutants.mutant import breaks, put, put_fact
 from kvref.storage.config import containers
 from kvref.storage.sqlite import statements as sqlite_statements
-from kvref.storage.sqlite.fast_path import PlainRows
 from kvref.storage.sqlite.store import SQLiteStore
 
 
@@ -109,16 +107,6 @@ def stores_nothing_as_null() -> None:
     """A value of no bytes is stored as NULL."""
     value_cell = values.value_cell
     put(values, "value_cell", lambda column, data, rules: value_cell(column, data, rules) if data else None)
-    for name in ("_put", "_overwrite"):
-        put(PlainRows, name, _with_null_for_nothing(getattr(PlainRows, name)))
-
-
-def _with_null_for_nothing(write: Any) -> Any:
-    def nulled(self: PlainRows, *given: Any) -> Any:
-        *row, cells = given
-        return write(self, *row, [cell or None for cell in cells])
-
-    return nulled
 
 
 @breaks("KV-TYPE-006")
@@ -248,24 +236,14 @@ def ignores_the_option_separator() -> None:
 def starts_cas_numbers_again_at_a_reload() -> None:
     """The counter of cas numbers begins anew when the configuration is read again."""
     read = SQLiteStore.read_directory
-    plain: Any = PlainRows.__init__
     latest = [count(1)]
 
     def resetting(self: SQLiteStore) -> Any:
         latest[0] = count(1)
         return read(self)
 
-    def numbers() -> Iterator[int]:
-        while True:
-            yield next(latest[0])
-
-    def numbered(self: PlainRows, *given: Any) -> None:
-        *others, _, rules = given
-        plain(self, *others, numbers(), rules)
-
     put(SQLiteStore, "read_directory", resetting)
     put(session.Session, "next_cas", lambda _: next(latest[0]))
-    put(PlainRows, "__init__", numbered)
 
 
 @breaks("KV-NULL-008")

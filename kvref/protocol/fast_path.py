@@ -1,21 +1,46 @@
-"""Plain text commands: `get WORD` and `set WORD FLAGS 0 LENGTH` of words that cannot switch; how a hit is shown."""
+"""Plain lines: `get WORD` and `set WORD FLAGS 0 LENGTH` in the one spelling that leaves the grammar no choice.
+
+Words that cannot switch, single blanks between them, digits without signs, no further word: what `grammar` makes of
+such a line is what stands in it, under the rules of any profile (tests/wire/test_plain.py).
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
+from kvref.protocol.lines import fits
 from kvref.protocol.replies import Status
-from kvref.protocol.rules import MAX_KEY, WireRules
+from kvref.protocol.rules import WireRules
 
 END: Final = b"END\r\n"
 STORED: Final = Status.STORED.value
-# Words that begin with @ switch or are ranges; a NUL ends a line in some profiles.
-_PLAIN: Final = rb"[^@ \r\n\0][^ \r\n\0]{0,249}"
-WORD: Final = re.compile(_PLAIN)
-GET: Final = re.compile(rb"get (" + _PLAIN + rb")\r\n")
-SET: Final = re.compile(rb"set (" + _PLAIN + rb") ([0-9]{1,9}) 0 ([0-9]{1,7})\r\n")
-LARGEST_FLAGS: Final = 999_999_999  # that SET takes
+MAX_FLAGS: Final = 999_999_999  # nine digits
+
+
+class PlainLines:
+    """What tells plain lines under some rules.
+
+    Args:
+        rules: the grammar facts in force.
+
+    Attributes:
+        word: a key that is none but a key.
+        get: a whole get of one key; its group is the key.
+        set: a set up to its data; its groups are key, flags and length.
+    """
+
+    def __init__(self, rules: WireRules) -> None:
+        self._rules = rules
+        # Words that begin with @ switch or are ranges; a NUL ends a line in some profiles.
+        word = rb"[^@ \r\n\0][^ \r\n\0]{0,%d}" % (rules.key_limit - 1)
+        self.word = re.compile(word)
+        self.get = re.compile(rb"get (" + word + rb")\r\n")
+        self.set = re.compile(rb"set (" + word + rb") ([0-9]{1,9}) 0 ([0-9]{1,7})\r\n")
+
+    def takes(self, word: bytes, length: int) -> bool:
+        """Tell whether a set of that many bytes is not too large."""
+        return fits(length, word, self._rules)
 
 
 def shown(word: bytes, flags: int, data: bytes) -> bytes:
@@ -27,15 +52,3 @@ def shown(word: bytes, flags: int, data: bytes) -> bytes:
         data: the value.
     """
     return b"VALUE %b %d %d\r\n%b\r\n" % (word, flags, len(data), data)
-
-
-def longest_value(rules: WireRules, most: int) -> int:
-    """Return how many bytes the value of a plain set may have, `most` or fewer.
-
-    Args:
-        rules: the grammar facts in force.
-        most: what the server takes this way.
-    """
-    if rules.value_limit is None:
-        return most
-    return min(most, rules.value_limit - (MAX_KEY if rules.limit_counts_key else 0))

@@ -46,11 +46,21 @@ def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Block | 
         length: 0 or more.
         rules: the grammar facts in force.
     """
-    counted = length + (len(store.word) if rules.limit_counts_key else 0)
-    if rules.value_limit is None or counted <= rules.value_limit:
+    if fits(length, store.word, rules):
         return Block(store, length)
     removes = store.word if store.verb == "set" and rules.too_large_set_removes else b""
     return Discard(c.Refused(TOO_LARGE, store.noreply, removes), length + 2)
+
+
+def fits(length: int, word: bytes, rules: WireRules) -> bool:
+    """Tell whether a value is not too large.
+
+    Args:
+        length: of the value in bytes.
+        word: the key.
+        rules: the grammar facts in force.
+    """
+    return rules.value_limit is None or length + (len(word) if rules.limit_counts_key else 0) <= rules.value_limit
 
 
 def time_read(exptime: int, rules: WireRules) -> tuple[int, bytes]:

@@ -16,9 +16,10 @@ from functools import partial
 from typing import Any, Final
 
 from kvref.engine import operations
-from kvref.engine.fast_path import ordinary_mapping
+from kvref.engine.fast_path import PlainVerbs, ordinary_mapping
 from kvref.engine.mapping import Mapping
 from kvref.engine.session import Session
+from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.server.carried import Command
@@ -111,7 +112,7 @@ class CoalescingDriver(PooledDriver):
         found = self._plain.get(kind)
         if found is None or not found.live:
             self._plain = {each: ways for each, ways in self._plain.items() if ways.live}
-            found = self._plain[kind] = PlainWays(mapping, session, wire_rules, self)
+            found = self._plain[kind] = PlainWays(PlainVerbs(session, mapping), PlainLines(wire_rules), self)
         return found
 
     @property

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kvref.engine.fast_path import ordinary_mapping
+from kvref.engine.fast_path import PlainVerbs, ordinary_mapping
 from kvref.engine.mapping import Directory
 from kvref.engine.operations import (
     Commit,
@@ -26,6 +26,7 @@ from kvref.engine.operations import (
 )
 from kvref.engine.session import Session
 from kvref.errors import StoreError
+from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.server.group_commit import GroupCommit
@@ -124,7 +125,8 @@ class TickDriver:
         found = self._shortcuts.get(kind)
         if found is None:
             self._shortcuts = {each: way for each, way in self._shortcuts.items() if way.live}
-            found = self._shortcuts[kind] = Shortcut(self.store, table, session, wire_rules, lambda: bool(self._parked))
+            verbs, lines = PlainVerbs(session, mapping), PlainLines(wire_rules)
+            found = self._shortcuts[kind] = Shortcut(self.store, table, verbs, lines, lambda: bool(self._parked))
         return found
 
     def plain_ways(self, session: Session, wire_rules: WireRules) -> None:

@@ -1,6 +1,6 @@
 """Plain commands that travel together: gets by one SELECT, sets by one transaction, each in one call of a thread.
 
-Where anything is odd the commands go the long way, and meet it there one by one.
+Where anything is odd the commands take the general path, and meet it there one by one.
 """
 
 from __future__ import annotations
@@ -8,17 +8,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from kvref.engine.operations import Row
 from kvref.server.own_link import OwnLink
 from kvref.server.plain_ways import PlainRead, PlainWrite, answer_reads
 from kvref.storage.mysql.connection import Link
-from kvref.storage.mysql.fast_path import PlainSet, PlainTable
+from kvref.storage.mysql.fast_path import PlainTable
 
 if TYPE_CHECKING:
     from kvref.server.coalescing_driver import CoalescingDriver
 
 
 async def read_plain(driver: CoalescingDriver, table: PlainTable, reads: list[PlainRead]) -> None:
-    """Reply to gets, or let them go the long way.
+    """Reply to gets, or let them take the general path.
 
     Args:
         driver: looks up.
@@ -40,7 +41,7 @@ async def read_plain(driver: CoalescingDriver, table: PlainTable, reads: list[Pl
 async def write_plain(
     driver: CoalescingDriver, link: OwnLink, table: PlainTable, writes: list[PlainWrite]
 ) -> list[PlainWrite]:
-    """Carry out sets in one transaction and reply, or let them go the long way.
+    """Carry out sets in one transaction and reply, or let them take the general path.
 
     Args:
         driver: takes back what fails.
@@ -55,18 +56,17 @@ async def write_plain(
         _give_up(writes)  # it was altered
         return []
     # How long a statement may be is not known before the first one.
-    room = (link.longest or 0) - sum([each.row.size for each in writes])
+    room = (link.longest or 0) - sum([each.size for each in writes])
     left_over: list[PlainWrite] = []
     while room < 0 and len(writes) > 1:
         left_over.append(writes.pop())
-        room += left_over[-1].row.size
+        room += left_over[-1].size
     first: dict[bytes, PlainWrite] = {}
     # Of one row each is written by itself, as triggers see it; words that only the server takes for one it refuses.
     again = [each for each in writes if first.setdefault(each.word, each) is not each]
     taken = list(first.values())
-    numbers = [taken[0].ways.next_cas() for _ in taken]
     try:
-        written, reason = await link.call(_write, table, [each.row for each in taken], numbers)
+        written, reason = await link.call(_write, table, {each.word: each.row() for each in taken})
     except Exception as error:  # noqa: BLE001 - as above
         driver.give_up(table.mapping, [*taken, *again, *left_over], error)
         return []
@@ -84,7 +84,5 @@ def _give_up(commands: list[Any]) -> None:
         each.give_up()
 
 
-def _write(
-    link: Link, table: PlainTable, sets: list[PlainSet], numbers: list[int]
-) -> tuple[set[bytes | None], str | None]:
-    return table.write(link, sets, numbers)
+def _write(link: Link, table: PlainTable, rows: dict[bytes, Row]) -> tuple[set[bytes | None], str | None]:
+    return table.write(link, rows)

@@ -1,6 +1,7 @@
 """`get WORD` and `set WORD …` of ordinary rows over a database server: gathered without parser, verb and steps.
 
-Whatever is not plain is left to those, and so is what common statements cannot answer.
+What is not plain is left to those, and so is what common statements cannot answer. What a command means is asked of
+`engine/fast_path.py`, how a line is read of `protocol/fast_path.py`.
 """
 
 from __future__ import annotations
@@ -10,20 +11,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from kvref.engine.operations import Cell, Row
-from kvref.engine.session import Session
 from kvref.engine.values import RefusedError
-from kvref.protocol.fast_path import END, GET, SET, STORED, longest_value, shown
+from kvref.protocol.fast_path import END, STORED, PlainLines
 from kvref.protocol.replies import ServerError
-from kvref.storage.fast_path import LARGEST_VALUE
-from kvref.storage.mysql.fast_path import PlainSet, PlainTable
+from kvref.storage.fast_path import MAX_VALUE
+from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
 
 if TYPE_CHECKING:
+    from kvref.engine.fast_path import PlainVerbs
     from kvref.engine.mapping import Mapping
-    from kvref.protocol.rules import WireRules
     from kvref.storage.mysql.result_set import Cells
     from kvref.storage.mysql.row_identity import Spelling
 
-# Takes what asked and the reply; None: it has to go the long way.
+# Takes what asked and the reply; None: it has to take the general path.
 Done = Callable[[bytes, bytes | ServerError | None], None]
 
 
@@ -46,7 +46,7 @@ class Plain:
         self.done = done
 
     def give_up(self) -> None:
-        """Let it go the long way."""
+        """Let it take the general path."""
         self.done(self.data, None)
 
     def stop(self, error: Exception) -> None:
@@ -78,9 +78,10 @@ class PlainGet(Plain):
 
     def answer(self, row: Row | None) -> None:
         """Reply with a row, or that there is none, and count it."""
-        reply = self.ways.shown(self.word, row)
-        self.ways.counters.got(self.word, hits=reply != END, misses=reply == END)
-        self.done(self.data, reply)
+        verbs = self.ways.verbs
+        found = b"" if row is None else verbs.reply(self.word, row, int(time.time()))
+        verbs.count_gets((found,))
+        self.done(self.data, found + END)
 
 
 class PlainWrite(Plain):
@@ -88,19 +89,33 @@ class PlainWrite(Plain):
 
     Args:
         ways, word, data, done: see `Plain`.
-        row: what it writes.
+        key: as the column has it.
+        flags: as the client sent them.
+        value: as the column has it.
     """
 
-    __slots__ = ("row",)
+    __slots__ = ("flags", "key", "value")
 
-    def __init__(self, ways: PlainWays, word: bytes, data: bytes, done: Done, row: PlainSet) -> None:
+    def __init__(
+        self, ways: PlainWays, word: bytes, data: bytes, done: Done, key: Cell, flags: int, value: Cell
+    ) -> None:
         super().__init__(ways, word, data, done)
-        self.row = row
+        self.key = key
+        self.flags = flags
+        self.value = value
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it has in a statement, at most."""
+        return BYTES_OF_SET + 2 * len(self.data)
+
+    def row(self) -> Row:
+        """Return the row that it writes; it takes a cas number."""
+        return Row(self.key, (self.value,), *self.ways.verbs.options(self.flags))
 
     def answer(self, reason: str | None) -> None:
         """Reply, and count it; reason: why it is lost, or that its outcome is not known."""
-        self.ways.counters.cmd_set += 1
-        self.ways.counters.total_items += reason is None
+        self.ways.verbs.count_set(stored=reason is None)
         self.done(self.data, STORED if reason is None else ServerError(reason))
 
     def stop(self, error: Exception) -> None:
@@ -109,7 +124,7 @@ class PlainWrite(Plain):
 
 
 class Gatherer(Protocol):
-    """Takes plain commands on their way; what it returns False of has to go the long way."""
+    """Takes plain commands on their way; what it returns False of has to take the general path."""
 
     @property
     def ready(self) -> bool:
@@ -135,22 +150,19 @@ class PlainWays:
     """Plain commands on one mapping.
 
     Args:
-        mapping: in force.
-        session: of any connection that may do the same, for what all share.
-        wire_rules: the grammar facts in force.
+        verbs: what they mean.
+        lines: how they are read.
         gatherer: takes them on their way.
     """
 
-    def __init__(self, mapping: Mapping, session: Session, wire_rules: WireRules, gatherer: Gatherer) -> None:
-        self._mapping = mapping
-        self._session = Session(session.shared)  # the other one ends with its connection
-        self._read_only = session.access.read_only
-        self._directory = session.shared.directory
+    def __init__(self, verbs: PlainVerbs, lines: PlainLines, gatherer: Gatherer) -> None:
+        self.verbs = verbs
+        self._lines = lines
+        self._mapping = verbs.mapping
+        self._directory = verbs.shared.directory
         self._generation = self._directory.generation
         self._gatherer = gatherer
-        self._longest_value = longest_value(wire_rules, LARGEST_VALUE)
         self._table: PlainTable | None = None
-        self.counters = session.shared.counters
 
     @property
     def live(self) -> bool:
@@ -164,12 +176,12 @@ class PlainWays:
             data: what arrived, at the beginning of a command.
             done: takes the reply.
         """
-        if not self.live or self.counters.prefixes.counting or not self._gatherer.ready:
+        if not self.live or not self.verbs.counted or not self._gatherer.ready:
             return False
         table = self._table
         if table is None or not table.version.live:
             table = self._table = self._gatherer.table(self._mapping)
-        asked = GET.fullmatch(data)
+        asked = self._lines.get.fullmatch(data)
         if asked is None:
             return self._take_set(table, data, done)
         word = asked[1]
@@ -179,7 +191,7 @@ class PlainWays:
 
     def _take_get(self, word: bytes, data: bytes, done: Done) -> bool:
         try:
-            key = self._session.looked_up(self._mapping, word)
+            key = self.verbs.looked_up(word)
         except RefusedError:
             return False
         spelling = None if key is None else self._gatherer.spelling(self._mapping, key)
@@ -188,36 +200,28 @@ class PlainWays:
         return self._gatherer.gather_get(self._mapping, PlainGet(self, word, data, done, key, spelling))
 
     def _take_set(self, table: PlainTable, data: bytes, done: Done) -> bool:
-        head = SET.match(data) if table.writable and not self._read_only else None
+        head = self._lines.set.match(data) if table.writable and not self.verbs.read_only else None
         if head is None:
             return False
         start, size = head.end(), int(head[3])
         if len(data) != start + size + 2 or not data.endswith(b"\r\n"):
             return False
         word, value = head[1], data[start:-2]
-        if len(word) > table.longest_key or not word.isascii():
+        if len(word) > table.longest_key or not word.isascii() or (table.text and not value.isascii()):
             return False
-        if size > min(table.longest_value, self._longest_value) or (table.text and not value.isascii()):
+        if size > MAX_VALUE or not self._lines.takes(word, size):
             return False
-        row = PlainSet(word, int(head[2]), value)
-        return self._gatherer.gather_write(table, PlainWrite(self, word, data, done, row))
-
-    def next_cas(self) -> int:
-        """Take a number for a row."""
-        return self._session.next_cas()
-
-    def shown(self, word: bytes, row: Row | None) -> bytes:
-        """Return the reply to a get."""
-        if row is None or self._session.finds_expired(row, int(time.time())):
-            return END
-        item = self._session.item(word, row)
-        return shown(word, item.flags, item.data) + END
+        try:
+            key, cell = self.verbs.key(word), self.verbs.value(value)
+        except RefusedError:
+            return False
+        return self._gatherer.gather_write(table, PlainWrite(self, word, data, done, key, int(head[2]), cell))
 
 
 def answer_reads(
     reads: list[PlainRead], table: PlainTable, found: dict[bytes, Cells], *, certain: bool, now: int
 ) -> None:
-    """Reply to gets of plain words and count them; those that nothing is known of go the long way.
+    """Reply to gets of plain words and count them; those that nothing is known of take the general path.
 
     Args:
         reads: at least one.
@@ -226,17 +230,12 @@ def answer_reads(
         certain: there are no other rows.
         now: UNIX time in whole seconds.
     """
-    counters = reads[0].ways.counters
     for each in reads:
         cells = found.get(each.word)
         if cells is None and not certain:
             each.give_up()
             continue
-        reply = END if cells is None else table.shown(each.word, cells, now)
-        counters.cmd_get += 1
-        if reply == END:
-            counters.get_misses += 1
-            counters.get_expired += cells is not None
-        else:
-            counters.get_hits += 1
-        each.done(each.data, reply)
+        verbs = each.ways.verbs
+        row = b"" if cells is None else verbs.reply_of_cells(each.word, *table.parts(cells), now)
+        verbs.count_gets((row,))
+        each.done(each.data, row + END)

@@ -1,8 +1,8 @@
-"""Plain gets and sets over SQLite without the long way: `get WORD …` and `set WORD FLAGS 0 LENGTH` of ordinary rows.
+"""Plain gets and sets over SQLite past the general path: `get WORD …` and `set WORD FLAGS 0 LENGTH` of ordinary rows.
 
-Whatever is not plain is left to the parser, the verbs and the driver, which answer everything; here is nothing that
-they would answer otherwise. What must hold of server and connection stands in `engine/fast_path.py` and the driver,
-what of a table and its rows in `sqlite/fast_path.py`.
+What is not plain is left to the parser, the verbs and the driver, which answer everything. What a command means is
+asked of `engine/fast_path.py`, how a line is read of `protocol/fast_path.py`; what must hold of a table and its rows is
+in `storage/sqlite/fast_path.py`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kvref.engine.session import Session
+from kvref.engine.fast_path import PlainVerbs
 from kvref.errors import KvrefError
-from kvref.protocol.fast_path import END, SET, STORED, WORD, longest_value
-from kvref.protocol.rules import WireRules
+from kvref.protocol.fast_path import END, STORED, PlainLines
+from kvref.storage.fast_path import MAX_VALUE
 from kvref.storage.sqlite.fast_path import PlainRows
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
@@ -28,45 +28,37 @@ class Shortcut:
     Args:
         store: the file.
         table: what is kept of the mapping's rows.
-        session: of any connection that may do the same, for what all share.
-        wire_rules: the grammar facts in force.
+        verbs: what commands mean.
+        lines: how they are read.
         queued: tells whether other writes wait for the file, which come first.
     """
 
     def __init__(
-        self,
-        store: SQLiteStore,
-        table: CachedTable,
-        session: Session,
-        wire_rules: WireRules,
-        queued: Callable[[], bool],
+        self, store: SQLiteStore, table: CachedTable, verbs: PlainVerbs, lines: PlainLines, queued: Callable[[], bool]
     ) -> None:
-        shared = session.shared
-        own = Session(shared)  # the other one ends with its connection
-        self._read_only = session.access.read_only
-        self._rows = PlainRows(store, table, own.looked_up, own.item, shared.cas, own.rules)
+        self._rows = PlainRows(store, table, verbs)
         self._table = table
         self._items = table.items
         self._store = store
-        self._counters = shared.counters
+        self._verbs = verbs
+        self._counters = verbs.counters
+        self._lines = lines
         self._queued = queued
-        self._longest = longest_value(wire_rules, self._rows.longest_value)
+        self._sets = self._rows.writable and not verbs.read_only
 
     @property
     def live(self) -> bool:
         """Tell whether the mapping is as it was, and no prefixes of keys are counted."""
-        return self._table.live and not self._counters.prefixes.counting
+        return self._table.live and self._verbs.counted
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to `get WORD` of a row that is kept, alone in the input; None for anything else."""
         kept = self._items.get(data[4:-2]) if len(data) > 6 else None  # mypyc: no slice that ends before it begins
         if kept is None or not data.startswith(b"get ") or not data.endswith(b"\r\n"):
             return None
-        counters = self._counters
-        if counters.prefixes.counting or not self._table.live:
+        if self._counters.prefixes.counting or not self._table.live:
             return None
-        counters.cmd_get += 1
-        counters.get_hits += 1
+        self._counters.looked_up(hits=1, misses=0)
         return kept[0] + END
 
     def take(self, data: bytes, out: list[bytes]) -> tuple[int, bool]:
@@ -85,7 +77,7 @@ class Shortcut:
                 end = data.find(b"\r\n", at) + 2
                 reply, late = self._get(data[at + 4 : end - 2]) if end > 1 else (None, False)
             else:
-                head = SET.match(data, at) if self._rows.writable and not self._read_only else None
+                head = self._lines.set.match(data, at) if self._sets else None
                 if head is None:
                     break
                 start = head.end()
@@ -108,7 +100,7 @@ class Shortcut:
                 written = table.changed if word in table.changed else table.syncing
                 if word in written:
                     kept, waits = written[word], True
-                elif WORD.fullmatch(word):
+                elif self._lines.word.fullmatch(word):
                     kept = self._rows.read(word)
                 if kept is None:
                     return None, False
@@ -116,17 +108,13 @@ class Shortcut:
             size += len(kept[0])
             if size > ANSWER_BYTES:
                 return None, False
-        hits = len(items) - items.count(b"")
-        counters = self._counters
-        counters.cmd_get += len(items)
-        counters.get_hits += hits
-        counters.get_misses += len(items) - hits
+        self._verbs.count_gets(items)
         items.append(END)
         return b"".join(items), waits
 
     def _set(self, word: bytes, flags: bytes, data: bytes) -> bytes | None:
         """Write a row and return the reply; None where that is not plain, and nothing is written."""
-        if len(data) > self._longest:
+        if len(data) > MAX_VALUE or not self._lines.takes(word, len(data)):
             return None
         if not self._store.dirty:
             if self._queued():
@@ -137,6 +125,5 @@ class Shortcut:
                 return None
         if not self._rows.write(word, int(flags), data):
             return None
-        self._counters.cmd_set += 1
-        self._counters.total_items += 1
+        self._verbs.count_set(stored=True)
         return STORED

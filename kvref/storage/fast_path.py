@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.protocol.fast_path import LARGEST_FLAGS
+from kvref.protocol.fast_path import MAX_FLAGS
 from kvref.storage.config.codecs import LARGEST_INTEGER, UNSIGNED
 
-LARGEST_VALUE: Final = 64 << 10  # longer ones cost so much that the way makes no difference
+MAX_VALUE: Final = 64 << 10  # bytes; longer ones cost so much that the path makes no difference
 
 
 def take_sets(mapping: Mapping, keeps: Callable[[Column], bool]) -> bool:
@@ -30,7 +30,7 @@ def take_sets(mapping: Mapping, keeps: Callable[[Column], bool]) -> bool:
         and keeps(value)
         and not (value.exact or value.fixed or mapping.hidden)
         and all(_holds(each, 0) for each in options)
-        and (mapping.flags is None or _holds(mapping.flags, LARGEST_FLAGS))
+        and (mapping.flags is None or _holds(mapping.flags, MAX_FLAGS))
         and (mapping.cas is None or _holds(mapping.cas, LARGEST_INTEGER))
     )
 

@@ -82,17 +82,21 @@ class Peer:
     def ask(self, number: int, data: bytes, cuts: Sequence[int] = ()) -> bytes:
         """Send bytes in pieces on a connection; returns what is answered up to a mark behind them."""
         self.send(number, data, cuts)
-        return self.answer(number)
+        return self.answer(number, data)
 
     def send(self, number: int, data: bytes, cuts: Sequence[int] = ()) -> None:
-        """Send bytes in pieces on a connection, and a mark behind them."""
-        whole = data.replace(b"~", self.own) + b"version\r\n"
+        """Send bytes in pieces on a connection."""
+        whole = data.replace(b"~", self.own)
         for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
             self._sockets[number].sendall(whole[start:end])
 
-    def answer(self, number: int) -> bytes:
-        """Return what is answered on a connection up to the mark."""
-        said = b""
+    def answer(self, number: int, data: bytes) -> bytes:
+        """Return what is answered to `data` on a connection, up to a mark behind it.
+
+        The mark is sent when something is answered, so that a command may be alone in what arrives.
+        """
+        said = b"" if b"noreply" in data else self._sockets[number].recv(1 << 16)
+        self._sockets[number].sendall(b"version\r\n")
         while b"VERSION " not in said or not said.endswith(b"\r\n"):
             piece = self._sockets[number].recv(1 << 16)
             assert piece, said
@@ -146,5 +150,5 @@ def _at_once(chance: random.Random, peers: Sequence[Peer], containers: Sequence[
     for peer in peers:
         for number, data in enumerate(asked):
             peer.send(number, data)
-        answers.append([peer.answer(number) for number in range(CLIENTS)])
+        answers.append([peer.answer(number, data) for number, data in enumerate(asked)])
     assert answers[1:] == [answers[0]] * (len(peers) - 1), (step, asked, answers)

@@ -22,7 +22,7 @@ TABLES = (
     "CREATE TABLE ruled (k VARCHAR(20) PRIMARY KEY, v VARCHAR(20) CHECK (v <> 'no'), n INT)",
     "CREATE TABLE western (k VARCHAR(9) NOT NULL COLLATE latin1_swedish_ci PRIMARY KEY, v VARCHAR(40), f INT,"
     " c BIGINT UNSIGNED) WITHOUT ROWID",
-    "CREATE TABLE binary1 (k VARCHAR(20) NOT NULL COLLATE latin1_bin PRIMARY KEY, v BLOB, _rowid_ INT)",
+    "CREATE TABLE binary1 (k VARCHAR(20) NOT NULL COLLATE latin1_bin PRIMARY KEY, v BLOB, _rowid_ INT DEFAULT 3)",
     "CREATE TRIGGER twice AFTER UPDATE ON ruled BEGIN UPDATE plain SET v = 'by trigger' WHERE k = new.k; END",
 )
 ROWS = (

@@ -271,7 +271,7 @@ def _find(
         row = None if cell is None else (yield Lookup(mapping, cell))
         if not session.batch.reads_alone:
             yield from count_read(session)
-        if row is not None and session.finds_expired(row, now):
+        if row is not None and session.finds_expired(row.expiry, now):
             row = None
     if row is None:
         return None

@@ -115,4 +115,4 @@ def _rows(
         return (yield from scan(session, mapping, wanted, now, first_only=first_only))
     cell = session.looked_up(mapping, key)
     row: Row | None = None if cell is None else (yield Lookup(mapping, cell))
-    return [] if row is None or session.finds_expired(row, now) else [session.item(word, row)]
+    return [] if row is None or session.finds_expired(row.expiry, now) else [session.item(word, row)]

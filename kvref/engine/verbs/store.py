@@ -96,13 +96,13 @@ def write(
         cause = yield Update(mapping, found.key, row, session.rules.clears_unmapped)
     if cause is not None:
         return refused_by_table(session, cause)
-    session.shared.counters.total_items += 1
+    session.shared.counters.item_stored()
     return Status.STORED
 
 
 def _expired(session: Session, command: c.Store, found: Row, now: int) -> bool:
     # A set replaces whatever it finds, often without a look at it.
-    return session.expired(found, now) if command.verb == "set" else session.finds_expired(found, now)
+    return session.expired(found, now) if command.verb == "set" else session.finds_expired(found.expiry, now)
 
 
 def _key(session: Session, mapping: Mapping, command: c.Store, key: bytes) -> Cell:
@@ -142,7 +142,7 @@ def _new_row(
 ) -> Row:
     rules, separator = session.rules, session.shared.directory.separator
     flags = fit_flags(mapping, command.flags)
-    expiry = None if mapping.expiry is None else wrapped(mapping.expiry, _time(session, command, now))
+    expiry = fit_time(mapping, _time(session, command, now))
     if found is None or command.verb not in APPENDING:
         cas = new_cas(session, mapping)  # taken before the value is looked at (cas-017)
         if undivided:
@@ -183,6 +183,11 @@ def new_cas(session: Session, mapping: Mapping) -> int | None:
 def fit_flags(mapping: Mapping, flags: int) -> int | None:
     """Return flags as the column keeps them: the upper half of 32 bits is negative in a signed INT (limit-021)."""
     return None if mapping.flags is None else wrapped(mapping.flags, _signed_flags(mapping.flags, flags))
+
+
+def fit_time(mapping: Mapping, time: int) -> int | None:
+    """Return an expiry time, a UNIX second or 0, as the column keeps it; None without expiry column."""
+    return None if mapping.expiry is None else wrapped(mapping.expiry, time)
 
 
 def _signed_flags(column: Column, flags: int) -> int:

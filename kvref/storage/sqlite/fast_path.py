@@ -1,22 +1,20 @@
 """Rows of one mapping for plain commands: read and kept for the next get, written by one statement.
 
-Whatever is not plain is answered with None and left to the verbs; nothing is written then, and nothing said.
+What a command means is asked of `PlainVerbs`. Whatever is not plain is answered with None and left to the general path;
+nothing is written then.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from typing import Final
 
-from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.operations import Cell, Row
-from kvref.engine.rules import Rules
+from kvref.engine.fast_path import PlainVerbs
+from kvref.engine.mapping import Column, Kind
+from kvref.engine.operations import Cell
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import KvrefError
-from kvref.protocol.fast_path import shown
-from kvref.protocol.replies import Item
-from kvref.storage.fast_path import LARGEST_VALUE, take_sets
+from kvref.storage.fast_path import take_sets
 from kvref.storage.sqlite.errors import StatementError
 from kvref.storage.sqlite.row_cache import CachedTable, Kept
 from kvref.storage.sqlite.statements import ROWID
@@ -36,39 +34,21 @@ class PlainRows:
     Args:
         store: the file.
         table: what is kept of the mapping's rows.
-        looked_up: returns the key column's content to look for, None where no row can be found by a key.
-        item: returns a row as a get answers it under a client's word.
-        cas: next cas numbers.
-        rules: facts in force.
+        verbs: what commands mean.
     """
 
-    def __init__(
-        self,
-        store: SQLiteStore,
-        table: CachedTable,
-        looked_up: Callable[[Mapping, bytes], Cell],
-        item: Callable[[bytes, Row], Item],
-        cas: Iterator[int],
-        rules: Rules,
-    ) -> None:
+    def __init__(self, store: SQLiteStore, table: CachedTable, verbs: PlainVerbs) -> None:
         self.table = table
         self._store = store
-        self._looked_up = looked_up
-        self._item = item
-        self._cas = cas
+        self._verbs = verbs
         self._mapping = mapping = table.mapping
-        self._longest_key = LARGEST_VALUE if mapping.key.width is None else mapping.key.width
         self._form = mapping.key.form
         value = mapping.values[0]
-        self._is_text = value.kind is Kind.TEXT
         declared = store.ask(_DECLARED, [mapping.source, value.name]).fetchone()
-        self._may_change = self._is_text and not (declared and _TEXT.match(declared[0]))
-        width = value.width
-        self.longest_value = min(LARGEST_VALUE if width is None else width, LARGEST_VALUE)
-        self._has_flags, self._has_cas, self._has_expiry = (
-            column is not None for column in (mapping.flags, mapping.cas, mapping.expiry)
-        )
+        self._may_change = value.kind is Kind.TEXT and not (declared and _TEXT.match(declared[0]))
+        self._mapped = tuple(column is not None for column in (mapping.flags, mapping.cas, mapping.expiry))
         sql = store.statements(mapping)
+        rules = verbs.shared.rules
         clear_unmapped = rules.clears_unmapped
         self._insert = sql.insert_cleared if clear_unmapped else sql.insert
         self._present = sql.present
@@ -89,17 +69,16 @@ class PlainRows:
         if table.unsure or table.unsure_syncing:
             return None
         try:
-            cell = self._looked_up(self._mapping, word)
+            cell = self._verbs.looked_up(word)
             row = None if cell is None else store.lookup(self._mapping, cell)
             if row is None:
                 # It may be deleted by what is not durable yet.
                 return None if table.changed or table.syncing else NOTHING
             key = to_bytes(row.key)
             if row.expiry or key in table.changed or key in table.syncing:
-                return None
+                return None  # what expires is not kept
             spelled = row.key == cell and key == word
-            item = self._item(word, row)
-            kept = shown(word, item.flags, item.data), self._rowid_of(row.key) if spelled and self.writable else 0
+            kept = self._verbs.reply(word, row, 0), self._rowid_of(row.key) if spelled and self.writable else 0
         except (KvrefError, RefusedError):
             return None  # the verb says why
         if spelled:
@@ -111,22 +90,22 @@ class PlainRows:
 
         Args:
             word: a client's key.
-            flags: 0 to LARGEST_FLAGS.
-            data: up to `longest_value` bytes.
+            flags: 0 to MAX_FLAGS.
+            data: up to MAX_VALUE bytes.
         """
         table = self.table
         kept = table.items.get(word) or table.changed.get(word) or table.syncing.get(word)
         try:
-            cells: list[Cell] = [data.decode("ascii") if self._is_text else data]
+            cells = [self._verbs.value(data)]
             row = self._put(word, flags, cells) if kept is None else self._overwrite(kept[1], word, flags, cells)
-        except (KvrefError, RefusedError, UnicodeDecodeError):
+        except (KvrefError, RefusedError):
             return False  # the verb says why, or can do it
         if row is None:
             return False
         stored, rowid = row
         item = None
         if stored == word and not (self._may_change and data and data[0] in _LIKE_NUMBERS):
-            item = shown(word, flags if self._has_flags else 0, data), rowid
+            item = self._verbs.written(word, cells[0], flags), rowid
         self._store.cache.change(self._mapping, stored, item)
         return True
 
@@ -135,7 +114,7 @@ class PlainRows:
         parameter: Cell = rowid or self._key(word)
         if parameter is None:
             return None
-        self._add_options(cells, flags)  # a cas number with them, which no other way may take again
+        self._add_options(cells, flags)
         text = self._by_rowid if rowid else self._by_key
         return (word, rowid) if self._store.ask(text, [*cells, parameter]).rowcount == 1 else None
 
@@ -161,24 +140,16 @@ class PlainRows:
         return to_bytes(stored if self._form is None else self._form.from_sql(stored))
 
     def _add_options(self, cells: list[Cell], flags: int) -> None:
-        if self._has_flags:
-            cells.append(flags)
-        cas = next(self._cas)
-        if self._has_cas:
-            cells.append(cas)
-        if self._has_expiry:
-            cells.append(0)
+        cells += [cell for cell, mapped in zip(self._verbs.options(flags), self._mapped, strict=True) if mapped]
 
     def _key(self, word: bytes) -> str | None:
-        """Return a key as the file has it; None where it is another one there, or none."""
-        if len(word) > self._longest_key:
-            return None
+        """Return a key as the file has it; None where it is another one there, is not ASCII, or may not be compared."""
+        cell = self._verbs.key(word)
         form = self._form
         if form is None:
-            return word.decode("ascii")
+            return cell if isinstance(cell, str) and len(cell) == len(word) else None
         key: str = form.to_sql(word)
-        same = self._looked_up(self._mapping, word) == word and form.from_sql(key) == word
-        return key if same else None
+        return key if cell == word and form.from_sql(key) == word else None
 
     def _rowid_of(self, key: Cell) -> int:
         if not self._rowid:

@@ -1,0 +1,76 @@
+"""Plain lines mean to the parser what stands in them, whatever the profile."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvref import profiles
+from kvref.engine.keys import split_word
+from kvref.engine.rules import rules
+from kvref.engine.verbs.ranges import parse
+from kvref.protocol import commands as c
+from kvref.protocol.fast_path import PlainLines
+from kvref.protocol.rules import WireRules, wire_rules
+from kvref.protocol.text import TextParser
+
+PROFILES = [profiles.load(name) for name in profiles.names()]
+RULES = [wire_rules(profile, 1 << 20, key_limit=limit) for profile in PROFILES for limit in (250, 7)]
+# Nearly plain ones too, most of which the patterns leave.
+_BYTES = st.sampled_from([bytes([each]) for each in b"ab0:.-+@ \r\n\0\t\x80\xff"])
+WORDS = st.lists(_BYTES, min_size=1, max_size=9).map(b"".join)
+NUMBERS = st.one_of(
+    st.integers(0, 10**10).map(lambda number: b"%d" % number),
+    st.from_regex(rb"0{0,3}[0-9]{1,10}", fullmatch=True),
+    st.sampled_from([b"-1", b"+1", b" 1", b"1\t", b"", b"x"]),
+)
+
+
+def only_command(data: bytes, in_force: WireRules) -> c.Command | None:
+    parser = TextParser(in_force)
+    parser.feed(data)
+    command = parser.next_command()
+    assert parser.next_command() is None
+    return command
+
+
+@pytest.mark.parametrize("in_force", RULES)
+@given(word=WORDS)
+def test_a_plain_get_is_a_get_of_its_word(in_force: WireRules, word: bytes) -> None:
+    line = b"get %b\r\n" % word
+    found = PlainLines(in_force).get.fullmatch(line)
+    if found is not None:
+        assert only_command(line, in_force) == c.Get([found[1]], with_cas=False)
+
+
+@pytest.mark.parametrize("in_force", RULES)
+@given(word=WORDS, flags=NUMBERS, length=st.integers(0, 12), spelled=NUMBERS)
+def test_a_plain_set_is_a_set_of_what_stands_in_it(
+    in_force: WireRules, word: bytes, flags: bytes, length: int, spelled: bytes
+) -> None:
+    lines, data = PlainLines(in_force), b"v" * length
+    for size in (b"%d" % length, spelled):
+        line = b"set %b %b 0 %b\r\n" % (word, flags, size)
+        found = lines.set.fullmatch(line)
+        if found is None or int(found[3]) > 1 << 16 or not lines.takes(found[1], int(found[3])):
+            continue
+        data = b"v" * int(found[3])
+        assert only_command(line + data + b"\r\n", in_force) == c.Store("set", found[1], int(found[2]), 0, data)
+
+
+def test_what_a_plain_set_takes_ends_where_values_are_too_large() -> None:
+    for in_force in RULES:
+        lines = PlainLines(in_force)
+        for length in ((1 << 20) - 300, 1 << 20, (1 << 20) + 1):
+            line = b"set k 0 0 %d\r\n" % length
+            command = only_command(line + b"v" * length + b"\r\n", in_force)
+            assert isinstance(command, c.Store) == lines.takes(b"k", length), (in_force, length)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@given(word=WORDS, delimiter=st.sampled_from([b".", b":", b"ab", b"0"]))
+def test_a_plain_word_neither_switches_nor_is_a_range(profile: profiles.Profile, word: bytes, delimiter: bytes) -> None:
+    if PlainLines(RULES[0]).word.fullmatch(word):
+        assert split_word(word, delimiter, rules(profile)) is None
+        assert parse(word) is None
