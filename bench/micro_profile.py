@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EVERY: Final = 0.001  # CPU seconds between samples, if the kernel counts so finely (often 0.004)
 SHOWN: Final = 25  # functions
-ROOMS: Final = ("kvref/wire", "kvref/semantics", "kvref/server", "kvref/storage", "kvref/collations", "bench/micro")
+ROOMS: Final = ("kvref/protocol", "kvref/engine", "kvref/server", "kvref/storage", "kvref/collations", "bench/micro")
 
 Place = tuple[str, int, str]  # file, first line, function
 

@@ -7,19 +7,28 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from kvref.engine.dispatch import execute
+from kvref.engine.session import Session, Shared
 from kvref.protocol import commands as c
-from kvref.protocol.codec import encode, parser
+from kvref.protocol.codec import Parser, encode, parser
 from kvref.protocol.replies import Closed, Reply, ServerError
+from kvref.protocol.rules import WireRules
+from kvref.protocol.text import TextParser
+from kvref.server.access.attempts import Attempts
+from kvref.server.access.foreign import ForeignProtocols
 from kvref.server.access.gate import Gate
 from kvref.server.access.listener import Listener
-from kvref.server.connection_state import ConnectionState
-from kvref.server.host import Host
+from kvref.server.drivers import Driver
+from kvref.server.operations.tally import ProcessTally
 from kvref.server.outbox import Outbox
 from kvref.server.own_commit import OwnCommit
 from kvref.server.shortcut import Shortcut
+from kvref.server.turns import Turns
+
+if TYPE_CHECKING:
+    from kvref.server.plain_ways import PlainWays
 
 _log = logging.getLogger("kvref.server")
 
@@ -33,7 +42,30 @@ _PLAIN: Final = c.Get([], with_cas=False)  # stands for what the shortcut answer
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
 
-class Connection(ConnectionState):
+class Host(Protocol):
+    """What a connection needs of its server."""
+
+    shared: Shared
+    driver: Driver
+    wire_rules: WireRules
+    connections: set[Connection]
+    attempts: Attempts
+    foreign: ForeignProtocols
+    settings: dict[str, int]
+    tally: ProcessTally
+    turns: Turns
+
+    def publish(self) -> None:
+        """Show other processes of the port what was counted."""
+
+    def welcome(self, connection: Connection, transport: asyncio.Transport) -> bool:
+        """Take note of a connection, or turn it away; tells whether it stays."""
+
+    def forget(self, connection: Connection) -> None:
+        """Take note that a connection is gone."""
+
+
+class Connection:
     """Speak one of the two protocols on one socket: the first byte decides (switch-001).
 
     Args:
@@ -41,12 +73,59 @@ class Connection(ConnectionState):
         listener: where it was accepted.
     """
 
-    __slots__ = ()
+    # An idle connection is a few cache lines.
+    __slots__ = (
+        "_command", "_commit", "_dropped", "_ending", "_eof", "_gate", "_generation", "_half_open", "_heard", "_host",
+        "_last", "_loop", "_out", "_parser", "_paused", "_reading", "_scheduled", "_session", "_shortcut",
+        "_transaction", "_transport", "_ways", "active", "greedy",
+    )  # fmt: skip
 
     def __init__(self, host: Host, listener: Listener) -> None:
-        super().__init__(host, listener)
+        self._host = host
+        self._half_open = listener.tls is None  # TLS has no half that could stay open
+        users = listener.users
+        self._gate = None if users is None else Gate(users, host.shared.rules.release, host.attempts, host.wire_rules)
+        self._parser: Parser = TextParser(host.wire_rules)
+        self._heard = False  # the client has said something
+        self.active = True  # and that since this was last taken back
+        self._session = Session(host.shared, listener.access)
+        self._transaction = host.driver.begin()
+        self._loop = asyncio.get_running_loop()
+        self._generation = host.shared.directory.generation
+        self._transport: asyncio.Transport | None = None
+        self._command: c.Command | None = None  # what waits for another writer
+        self._scheduled = False  # the rest of the input waits for its turn
+        self.greedy = False  # it has sent more at once than one turn takes
+        self._eof = False  # the client sends no more
+        self._last = False  # what has arrived is answered, and nothing more is taken
+        self._dropped = False  # something came all the same
+        self._ending = False  # nothing more is carried out
+        self._reading = True
+        self._paused = False  # the client does not read
+        # None also while anything waits in front of what arrives.
+        self._shortcut: Shortcut | None = None
+        self._ways: PlainWays | None = None
         self._out = Outbox(host.driver, self._send, self._settled)
-        self._commit = OwnCommit(host, self._session, self._transaction, self._committed)
+        self._commit = OwnCommit(host.driver, self._session, self._transaction, self._committed)
+
+    def waited_for(self) -> tuple[asyncio.Transport, Parser | Gate, bool] | None:
+        """Return its transport, who reads it and whether there is work for the server; None: the client is gone."""
+        transport = self._transport
+        return None if transport is None else (transport, self._gate or self._parser, self._behind or self._ending)
+
+    @property
+    def _behind(self) -> bool:
+        return self._scheduled or self._out.waits or self._commit.running or self._command is not None
+
+    @property
+    def quiet_since(self) -> float:
+        """Tell since when it was not answered (loop time)."""
+        return self._commit.quiet_since
+
+    @property
+    def batch_since(self) -> float | None:
+        """Tell since when its batch is open (loop time); None where it has none."""
+        return self._commit.batch_since
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start a session, unless there are too many."""

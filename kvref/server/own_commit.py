@@ -9,7 +9,7 @@ from typing import Any
 
 from kvref.engine.session import Session
 from kvref.protocol.replies import Reply, ServerError
-from kvref.server.host import Host
+from kvref.server.drivers import Driver
 
 _log = logging.getLogger("kvref.server")
 
@@ -18,14 +18,14 @@ class OwnCommit:
     """The open batch of one connection, and its commit in the background.
 
     Args:
-        host: the server.
+        driver: of the server.
         session: the connection's.
         transaction: the driver's, of the same connection.
         done: called when such a commit is through, or could not be done.
     """
 
-    def __init__(self, host: Host, session: Session, transaction: Any, done: Callable[[], None]) -> None:
-        self._host = host
+    def __init__(self, driver: Driver, session: Session, transaction: Any, done: Callable[[], None]) -> None:
+        self._driver = driver
         self._session = session
         self._transaction = transaction
         self._done = done
@@ -52,7 +52,7 @@ class OwnCommit:
     def start(self) -> None:
         """Commit; `running` until it is through."""
         self.running = True
-        reply = self._host.driver.run(self._transaction, self._session.end_batch, self._committed)
+        reply = self._driver.run(self._transaction, self._session.end_batch, self._committed)
         if reply is not None:
             self._committed(reply)
 
@@ -63,8 +63,8 @@ class OwnCommit:
             _log.error("background commit of a batch failed: %s", reply.text)
             if not self._session.batch.open:
                 self.lost = reply
-        elif (number := self._host.driver.unsettled) is not None:
-            self._host.driver.when_settled(number, self._settled)
+        elif (number := self._driver.unsettled) is not None:
+            self._driver.when_settled(number, self._settled)
         self._done()
 
     def _settled(self, lost: str) -> None:
