@@ -14,9 +14,9 @@ from kvref.engine.dispatch import execute
 from kvref.engine.session import Session
 from kvref.errors import KvrefError
 from kvref.protocol.codec import encode, parser
-from kvref.server.access.listener import Listener
 from kvref.server.connection import Connection
 from kvref.server.drivers import driver_for
+from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import parse
 from kvref.storage.sqlite.pending import Transaction

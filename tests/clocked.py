@@ -18,9 +18,9 @@ from pathlib import Path
 from kvref import profiles
 from kvref.addresses import Address
 from kvref.profiles import Profile
-from kvref.server.access.handshakes import accept
-from kvref.server.access.listener import Listener
 from kvref.server.connection import speaks
+from kvref.server.listeners.listener import Listener
+from kvref.server.listeners.tls_handshakes import accept
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import parse
 from kvref.storage.sqlite.store import SQLiteStore

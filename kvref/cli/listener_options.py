@@ -11,9 +11,9 @@ from typing import Any, Final
 import click
 
 from kvref.errors import ConfigError
-from kvref.server.access.configured import listener
-from kvref.server.access.listener import Listener
-from kvref.server.config_file import read_file
+from kvref.server.listeners.configuration import listener
+from kvref.server.listeners.listener import Listener
+from kvref.server.settings import read_file
 
 DEFAULT: Final = "127.0.0.1:11211"
 MOST: Final = 256  # a worker is told the number of a connection's listener in a byte

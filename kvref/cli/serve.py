@@ -20,15 +20,16 @@ from kvref.addresses import parse_address
 from kvref.cli.listener_options import listener_options, listeners
 from kvref.errors import KvrefError, StoreError
 from kvref.profiles import Profile
-from kvref.server.access.listener import Listener
-from kvref.server.operations import activation, logs
-from kvref.server.operations.activation import METRICS
-from kvref.server.operations.exporter import Exporter
-from kvref.server.operations.sources import OneProcess
+from kvref.server.listeners import socket_activation
+from kvref.server.listeners.listener import Listener
+from kvref.server.listeners.socket_activation import METRICS
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import SETTINGS, parse
-from kvref.server.workers.outside import Outside
+from kvref.server.telemetry import logs
+from kvref.server.telemetry.exporter import Exporter
+from kvref.server.telemetry.sources import OneProcess
 from kvref.server.workers.parent import Parent
+from kvref.server.workers.parent_telemetry import Outside
 from kvref.server.workers.plan import Plan
 from kvref.server.workers.refusals import refuse_settings
 from kvref.storage.sqlite.file import SCHEME, path_of
@@ -127,7 +128,7 @@ def command(  # noqa: PLR0913 - one for each option
     """Start the server; options are checked before anything is opened."""
     logs.set_up(log_format, log_level)
     try:
-        passed = activation.take()
+        passed = socket_activation.take()
         where = listeners(listen, config, passed.clients)
         exporter = _exporter(metrics, passed.metrics, metrics_hosts)
         _serve(where, dsn, profile, partial(parse, list(pairs), config), workers, exporter)

@@ -16,15 +16,15 @@ from kvref.protocol.codec import Parser, encode, parser
 from kvref.protocol.replies import Closed, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
-from kvref.server.access.attempts import Attempts
-from kvref.server.access.foreign import ForeignProtocols
-from kvref.server.access.gate import Gate
-from kvref.server.access.listener import Listener
+from kvref.server.background_commit import BackgroundCommit
 from kvref.server.drivers import Driver
-from kvref.server.operations.tally import ProcessTally
-from kvref.server.outbox import Outbox
-from kvref.server.own_commit import OwnCommit
+from kvref.server.listeners.attempts import Attempts
+from kvref.server.listeners.authentication import Authenticator
+from kvref.server.listeners.foreign import ForeignProtocols
+from kvref.server.listeners.listener import Listener
+from kvref.server.reply_queue import ReplyQueue
 from kvref.server.shortcut import Shortcut
+from kvref.server.telemetry.event_counters import ProcessEventCounters
 from kvref.server.turns import Turns
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Host(Protocol):
     attempts: Attempts
     foreign: ForeignProtocols
     settings: dict[str, int]
-    tally: ProcessTally
+    tally: ProcessEventCounters
     turns: Turns
 
     def publish(self) -> None:
@@ -75,8 +75,8 @@ class Connection:
 
     # An idle connection is a few cache lines.
     __slots__ = (
-        "_command", "_commit", "_dropped", "_ending", "_eof", "_gate", "_generation", "_half_open", "_heard", "_host",
-        "_last", "_loop", "_out", "_parser", "_paused", "_reading", "_scheduled", "_session", "_shortcut",
+        "_authenticator", "_command", "_commit", "_dropped", "_ending", "_eof", "_generation", "_half_open", "_heard",
+        "_host", "_last", "_loop", "_out", "_parser", "_paused", "_reading", "_scheduled", "_session", "_shortcut",
         "_transaction", "_transport", "_ways", "active", "greedy",
     )  # fmt: skip
 
@@ -84,7 +84,9 @@ class Connection:
         self._host = host
         self._half_open = listener.tls is None  # TLS has no half that could stay open
         users = listener.users
-        self._gate = None if users is None else Gate(users, host.shared.rules.release, host.attempts, host.wire_rules)
+        self._authenticator = (
+            None if users is None else Authenticator(users, host.shared.rules.release, host.attempts, host.wire_rules)
+        )
         self._parser: Parser = TextParser(host.wire_rules)
         self._heard = False  # the client has said something
         self.active = True  # and that since this was last taken back
@@ -105,13 +107,17 @@ class Connection:
         # None also while anything waits in front of what arrives.
         self._shortcut: Shortcut | None = None
         self._ways: PlainWays | None = None
-        self._out = Outbox(host.driver, self._send, self._settled)
-        self._commit = OwnCommit(host.driver, self._session, self._transaction, self._committed)
+        self._out = ReplyQueue(host.driver, self._send, self._settled)
+        self._commit = BackgroundCommit(host.driver, self._session, self._transaction, self._committed)
 
-    def waited_for(self) -> tuple[asyncio.Transport, Parser | Gate, bool] | None:
+    def waited_for(self) -> tuple[asyncio.Transport, Parser | Authenticator, bool] | None:
         """Return its transport, who reads it and whether there is work for the server; None: the client is gone."""
         transport = self._transport
-        return None if transport is None else (transport, self._gate or self._parser, self._behind or self._ending)
+        return (
+            None
+            if transport is None
+            else (transport, self._authenticator or self._parser, self._behind or self._ending)
+        )
 
     @property
     def _behind(self) -> bool:
@@ -131,8 +137,8 @@ class Connection:
         """Start a session, unless there are too many."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
         self._ending = not self._host.welcome(self, self._transport)
-        if self._gate is not None:
-            self._gate.peer = transport.get_extra_info("peername")
+        if self._authenticator is not None:
+            self._authenticator.peer = transport.get_extra_info("peername")
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
@@ -170,8 +176,8 @@ class Connection:
             return
         if shared.rules.reload_silences and self._generation != shared.directory.generation:
             return
-        if self._gate is not None:
-            data = self._pass(self._gate, data)
+        if self._authenticator is not None:
+            data = self._pass(self._authenticator, data)
             if not data:
                 return
         if not self._heard:
@@ -181,12 +187,12 @@ class Connection:
         self._run()
         self._throttle()
 
-    def _pass(self, gate: Gate, data: bytes) -> bytes:
+    def _pass(self, gate: Authenticator, data: bytes) -> bytes:
         """Answer a client that is not known yet; returns what it said after it was."""
         reply, rest = gate.hear(data)
         self._write(reply)
         if gate.passed:
-            self._gate, self._heard = None, True
+            self._authenticator, self._heard = None, True
             self._parser = parser(gate.first, self._host.wire_rules)
         elif gate.closes:
             if gate.foreign:
@@ -282,7 +288,7 @@ class Connection:
     def _plain_next(self) -> bool:
         """Return whether nothing is in front of a plain command that comes next."""
         waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
-        waits = waits or self._command is not None or self._commit.lost is not None or self._gate is not None
+        waits = waits or self._command is not None or self._commit.lost is not None or self._authenticator is not None
         return not waits and self._host.wire_rules.plain_ways
 
     def _carry_out(self, *, own_turn: bool) -> None:

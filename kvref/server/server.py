@@ -22,23 +22,22 @@ from kvref.engine.stats import EVICTS
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.protocol.rules import WireRules, wire_rules
-from kvref.server.access.attempts import Attempts
-from kvref.server.access.configured import refuse_shared_cache, unknown_mappings
-from kvref.server.access.foreign import ForeignProtocols
-from kvref.server.access.handshakes import Entrance, Handshakes, accept
-from kvref.server.access.listener import Listener, Loaded
-from kvref.server.access.sockets import BACKLOG
 from kvref.server.connection import Connection, speaks
-from kvref.server.descriptors import Descriptors
+from kvref.server.connection_limit import Descriptors, held, refused, say_held
 from kvref.server.drivers import Driver, driver_for
-from kvref.server.idle import IdleCommit, Rule
-from kvref.server.limits import held, refused, say_held
-from kvref.server.operations.pulse import Pulse
-from kvref.server.operations.served import Served, shown, tell_reload
-from kvref.server.operations.stages import Stages
-from kvref.server.overstay import Overstay
-from kvref.server.scope import Alone, Scope
+from kvref.server.idle_commit import IdleCommit, Rule
+from kvref.server.listeners.attempts import Attempts
+from kvref.server.listeners.configuration import refuse_shared_cache, unknown_mappings
+from kvref.server.listeners.foreign import ForeignProtocols
+from kvref.server.listeners.listener import Listener, Loaded
+from kvref.server.listeners.sockets import BACKLOG
+from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
+from kvref.server.process_scope import Scope, SingleProcess
 from kvref.server.settings import changed, warn_of_waiting
+from kvref.server.telemetry.lifecycle import Lifecycle
+from kvref.server.telemetry.loop_monitor import LoopMonitor
+from kvref.server.telemetry.start_report import Served, shown, tell_reload
+from kvref.server.timeouts import Timeouts
 from kvref.server.turns import Turns
 from kvref.storage.isolation import isolation
 from kvref.storage.sqlite.store import SQLiteStore
@@ -90,9 +89,9 @@ class Server:
         directory: Directory | None = None,
     ) -> None:
         self.store = store
-        self.scope = scope = scope or Alone()
+        self.scope = scope = scope or SingleProcess()
         self.tally = scope.own
-        self.stages = Stages(scope.tally)
+        self.lifecycle = Lifecycle(scope.tally)
         self.served = Served(profile, shown(store))
         self.profile = profile
         self.listeners = listeners
@@ -137,15 +136,15 @@ class Server:
         loop.add_signal_handler(signal.SIGHUP, self.reload)
         places = [(listener, each) for listener in self.listeners for each in listener.listen()]
         self.served.tell(self.shared.directory, self._problems(), self.settings)
-        servers: list[asyncio.Server | Entrance] = []
+        servers: list[asyncio.Server | TLSAcceptor] = []
         for listener, place in places:
             make = speaks(self, listener)
             servers.append(await accept(place, listener, self, make))
             listener.tell(place)
         say_held(self.settings["maxconns"])
-        self.stages.ready()
+        self.lifecycle.ready()
         await self.until(stop)
-        self.stages.stopping()
+        self.lifecycle.stopping()
         for each in servers:
             each.close()
         for listener in self.listeners:
@@ -171,12 +170,12 @@ class Server:
     async def until(self, stop: asyncio.Event) -> None:
         """Commit idle batches until it is time to stop."""
         rule = Rule(str(self.profile["idle.commits"]))
-        sweeps: list[IdleCommit | Overstay | Pulse] = [
+        sweeps: list[IdleCommit | Timeouts | LoopMonitor] = [
             IdleCommit(rule, lambda: list(self.connections), lambda: self.settings["innodb_api_bk_commit_interval"]),
-            Overstay(lambda: list(self.connections), lambda: self.settings, self.shared.counters),
+            Timeouts(lambda: list(self.connections), lambda: self.settings, self.shared.counters),
         ]
         if self.scope.tally.watched:
-            sweeps.append(Pulse(self.tally, lambda: self.connections, self.driver.check))
+            sweeps.append(LoopMonitor(self.tally, lambda: self.connections, self.driver.check))
         await stop.wait()
         for each in sweeps:
             each.stop()
@@ -216,7 +215,7 @@ class Server:
 
     def reload(self) -> None:
         """Read the configuration tables again; where they cannot be used the old mappings stay in force."""
-        self.stages.reloading()
+        self.lifecycle.reloading()
         self._reloading = asyncio.get_running_loop().create_task(self._reload())
 
     async def _reload(self) -> None:
@@ -227,12 +226,12 @@ class Server:
             refuse_shared_cache(self.listeners, directory)
             self.take(settings, directory, loaded)
         except (ConfigError, StoreError) as error:
-            self.stages.reloaded(taken=False)
+            self.lifecycle.reloaded(taken=False)
             tell_reload(error)
             return
         warn_of_waiting(self.settings, settings)
         self.served.tell(self.shared.directory, self._problems(), self.settings)
-        self.stages.reloaded(taken=True)
+        self.lifecycle.reloaded(taken=True)
         tell_reload(None)
 
     def _problems(self) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref.engine.session import MAX_REPLY
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.protocol.rules import MAX_KEY, MAX_LINE
-from kvref.server.config_file import read_file
 
 _log = logging.getLogger("kvref.server")
 
@@ -189,3 +190,46 @@ def _number(setting: Setting, text: str, out_of_range: str) -> int:
     raise ConfigError(
         f"setting {setting.name}={text}: write a number from {setting.low} to {setting.high} ({setting.help})"
     )
+
+
+class Typed(NamedTuple):
+    """A setting as TOML has it.
+
+    Args:
+        text: as `--set` has it.
+        switch: it is true or false.
+    """
+
+    text: str
+    switch: bool
+
+
+def read_file(file: Path | None) -> tuple[dict[str, Typed], list[dict[str, Any]]]:
+    """Read a configuration file.
+
+    Args:
+        file: its path; None: there is none.
+
+    Returns:
+        Settings by name, and each `[[listener]]`.
+
+    Raises:
+        ConfigError: it cannot be read, is no TOML, has something else in it, or a setting is neither an integer nor a
+            boolean.
+    """
+    if file is None:
+        return {}, []
+    try:
+        found = documents.read_toml(file)
+    except (OSError, DocumentError) as error:
+        raise ConfigError(f"configuration file {file}: {error}") from error
+    settings, listeners = found.pop("settings", {}), found.pop("listener", [])
+    tables = isinstance(listeners, list) and all(isinstance(each, dict) for each in listeners)
+    if found or not isinstance(settings, dict) or not tables:
+        form = "write a table [settings] with NAME = VALUE, and a table [[listener]] for each listener"
+        raise ConfigError(f"configuration file {file}: {form}")
+    for name, value in settings.items():
+        if not isinstance(value, int):
+            raise ConfigError(f"configuration file {file}: setting {name} = {value!r}: write an integer, true or false")
+    typed = {name: Typed(str(int(value)), isinstance(value, bool)) for name, value in settings.items()}
+    return typed, listeners

@@ -12,7 +12,7 @@ import pytest
 from access.talk import ENDED, answers, authority, held, trusting
 from serving import Served, serving
 
-from kvref.server.access.handshakes import SECONDS
+from kvref.server.listeners.tls_handshakes import SECONDS
 
 pytestmark = pytest.mark.live
 

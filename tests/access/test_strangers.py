@@ -15,18 +15,18 @@ from serving import serving
 from kvref import profiles
 from kvref.engine.stats import Counters
 from kvref.protocol.rules import wire_rules
-from kvref.server.access.attempts import Attempts
-from kvref.server.access.gate import MOST, Gate
-from kvref.server.access.users import Users
+from kvref.server.listeners.attempts import Attempts
+from kvref.server.listeners.authentication import MOST, Authenticator
+from kvref.server.listeners.users import Users
 
 USER = b"set x 0 0 12\r\nalice secret\r\n"
 LIST = frame(0x20)
 SET = frame(0x01, b"AA", b"taken", bytes(8))
 
 
-def _gate() -> Gate:
+def _gate() -> Authenticator:
     rules = wire_rules(profiles.load("kvref"), 1 << 20)
-    return Gate(Users({b"alice": b"secret"}), "1.6.0", Attempts(Counters()), rules)
+    return Authenticator(Users({b"alice": b"secret"}), "1.6.0", Attempts(Counters()), rules)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,9 @@ RIGHT = b"\0alice\0secret"
 )
 def test_sasl(frames: list[tuple[int, bytes, bytes]], statuses: list[int], counted: tuple[int, int]) -> None:
     counters = Counters()
-    gate = Gate(Users({b"alice": b"secret"}), "1.6.0", Attempts(counters), wire_rules(profiles.load("kvref"), 1 << 20))
+    gate = Authenticator(
+        Users({b"alice": b"secret"}), "1.6.0", Attempts(counters), wire_rules(profiles.load("kvref"), 1 << 20)
+    )
     found = [int.from_bytes(gate.hear(frame(*each))[0][6:8], "big") for each in frames]
     assert found == statuses
     assert gate.passed == (statuses[-1] == 0)

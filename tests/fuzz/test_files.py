@@ -22,10 +22,9 @@ from kvref import profiles
 from kvref.cli import main
 from kvref.errors import KvrefError
 from kvref.printable import printable
-from kvref.server.access.configured import listener
-from kvref.server.access.users import read_users
-from kvref.server.config_file import read_file
-from kvref.server.settings import parse
+from kvref.server.listeners.configuration import listener
+from kvref.server.listeners.users import read_users
+from kvref.server.settings import parse, read_file
 from kvref_bench import scenario
 from kvref_bench.analysis import matrix as analysed
 from kvref_bench.pairs import document as pairs

@@ -15,9 +15,9 @@ import pytest
 from kvref import profiles
 from kvref.addresses import Address
 from kvref.errors import StoreError
-from kvref.server.access.listener import Listener
 from kvref.server.connection import Connection
 from kvref.server.drivers import driver_for
+from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server
 from kvref.server.settings import parse
 from kvref.storage.sqlite.store import SQLiteStore

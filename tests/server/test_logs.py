@@ -21,7 +21,7 @@ from live import MYSQL_8
 from serving import Served, ask, command, serving
 
 from kvref.printable import printable
-from kvref.server.operations.logs import MOST, PERIOD, Bound
+from kvref.server.telemetry.logs import MOST, PERIOD, Bound
 from kvref.targets.ports import free_port
 
 SECRET = "hidden-from-all"  # of nobody, and never shown
@@ -128,7 +128,7 @@ def test_what_clients_cause_makes_no_lines_and_does_not_fill_the_log(tmp_path: P
 
 def test_warnings_of_one_kind_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("kvref.server.operations.logs.time.monotonic", lambda: now)
+    monkeypatch.setattr("kvref.server.telemetry.logs.time.monotonic", lambda: now)
     bound = Bound()
 
     def passed(message: str, level: int = logging.ERROR, name: str = "kvref.server") -> logging.LogRecord | None:

@@ -18,8 +18,8 @@ from http_client import AT, fetch, metrics, port_of, wait_for_health
 from live import MYSQL_8
 from serving import Served, ask, serving
 
-from kvref.server.operations.http import is_known_host
-from kvref.server.operations.metrics import ROWS
+from kvref.server.telemetry.http import is_known_host
+from kvref.server.telemetry.metrics import ROWS
 
 README = Path(__file__).parent.parent.parent / "README.md"
 BEGIN, END = "<!-- metrics: as exposed -->", "<!-- end of metrics -->"

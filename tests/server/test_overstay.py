@@ -17,7 +17,7 @@ from live import MYSQL_8, nightly
 from serving import Served, ask, serving
 
 from kvref.protocol.fast_path import END
-from kvref.server.overstay import AT_ONCE
+from kvref.server.timeouts import AT_ONCE
 from kvref.targets import SQLServer
 
 NOT_WHOLE = b"CLIENT_ERROR no whole command within 1 s (command_timeout)"

@@ -7,10 +7,10 @@ from typing import Final
 
 from kvref.engine.prefixes import MOST, Prefixes, Uses, prefix_of
 from kvref.engine.stats import COUNTED, Counters
-from kvref.server.workers.memory import COUNTING, FORGOTTEN, MASK, Memory, Seat, anonymous
+from kvref.server.workers.shared_memory import COUNTING, FORGOTTEN, MASK, Memory, WorkerSlot, anonymous
 
 _VALUES: Final = attrgetter(*COUNTED)
-_AT: Final = len(Seat)
+_AT: Final = len(WorkerSlot)
 # An entry of a prefix: a byte for its length, its bytes, and from the cell behind them its four counters.
 _LONGEST: Final = 255
 _NUMBERS: Final = (1 + _LONGEST) // 8
@@ -138,20 +138,20 @@ class WorkerCounters(Counters):
         worker: whose.
     """
 
-    __slots__ = ("_memory", "_seat", "_shown")
+    __slots__ = ("_memory", "_shown", "_slot")
 
     def __init__(self, memory: Memory, prefixes: WorkerPrefixes, worker: int) -> None:
         self._memory = memory
-        self._seat = memory.seat(worker)
+        self._slot = memory.slot(worker)
         super().__init__(prefixes=prefixes)
-        for name, count in zip(COUNTED, self._seat[_AT:], strict=True):
+        for name, count in zip(COUNTED, self._slot[_AT:], strict=True):
             setattr(self, name, count)
         self._shown = prefixes
 
     def publish(self) -> None:
         """Show the others what was counted."""
         for cell, count in enumerate(_VALUES(self), _AT):
-            self._seat[cell] = count & MASK
+            self._slot[cell] = count & MASK
         self._shown.publish()
 
     def totals(self) -> dict[str, int]:
@@ -175,5 +175,5 @@ def totals(memory: Memory) -> dict[str, int]:
 
 
 def _sums(memory: Memory) -> list[int]:
-    seats = [memory.seat(worker)[_AT:] for worker in range(memory.workers + 1)]
-    return [sum(numbers) & MASK for numbers in zip(*seats, strict=True)]
+    slots = [memory.slot(worker)[_AT:] for worker in range(memory.workers + 1)]
+    return [sum(numbers) & MASK for numbers in zip(*slots, strict=True)]

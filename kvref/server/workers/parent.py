@@ -14,20 +14,44 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from kvref.errors import ConfigError, StoreError
-from kvref.server.access.sockets import PAUSE, arrivals
-from kvref.server.limits import held, say_held, turn_away
+from kvref.server.connection_limit import held, say_held, turn_away
+from kvref.server.listeners.sockets import PAUSE, arrivals
 from kvref.server.server import tell_stop
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.workers.channel import Channel, pair
-from kvref.server.workers.child import Child
-from kvref.server.workers.memory import Seat
-from kvref.server.workers.outside import Forking, Outside
+from kvref.server.workers.parent_telemetry import Forking, Outside
 from kvref.server.workers.plan import Plan, print_of
+from kvref.server.workers.shared_memory import WorkerSlot
 from kvref.server.workers.signals import Signals, ignore
 from kvref.server.workers.worker import work
+
+
+@dataclass(eq=False)
+class Child:
+    """A process that serves connections.
+
+    Args:
+        number: its slot.
+        pid: of its process.
+        channel: to it.
+        since: monotonic time of its start.
+        given: counts connections handed to any worker, as of the last one for this.
+        said: its latest message, None since a question.
+        ready: it takes connections.
+    """
+
+    number: int
+    pid: int
+    channel: Channel
+    since: float
+    given: int = 0
+    said: tuple[str, str] | None = None
+    ready: bool = False
+
 
 _log = logging.getLogger("kvref.server")
 
@@ -81,7 +105,7 @@ class Parent:
                     self._do_due()
                     if self._reloads:
                         self._reloads = False
-                        self._outside.stages.reloading()
+                        self._outside.lifecycle.reloading()
                         self._reload()
             finally:
                 self._stop()
@@ -166,9 +190,9 @@ class Parent:
         child.channel.close()
         _, status = os.waitpid(child.pid, 0)
         del self._children[child.number]
-        seat = self._plan.memory.seat(child.number)
-        for cell in Seat:
-            seat[cell] = 0
+        slot = self._plan.memory.slot(child.number)
+        for cell in WorkerSlot:
+            slot[cell] = 0
         if self._stopping:
             return
         self._outside.ended(child.number, child.pid, os.waitstatus_to_exitcode(status))
@@ -212,8 +236,8 @@ class Parent:
             memory.count_refused()
             turn_away(connection)
             return
-        seats = {child: memory.seat(child.number) for child in self._children.values() if child.ready}
-        loads = {child: seat[Seat.GIVEN] - seat[Seat.CLOSED] for child, seat in seats.items()}
+        slots = {child: memory.slot(child.number) for child in self._children.values() if child.ready}
+        loads = {child: slot[WorkerSlot.GIVEN] - slot[WorkerSlot.CLOSED] for child, slot in slots.items()}
         for child in sorted(loads, key=lambda child: (loads[child], child.given)):
             try:
                 child.channel.hand_on(connection, listener)
@@ -221,7 +245,7 @@ class Parent:
                 continue  # it is gone, of which its channel will tell, or it is far behind
             self._given += 1
             child.given = self._given
-            seats[child][Seat.GIVEN] += 1
+            slots[child][WorkerSlot.GIVEN] += 1
             return
         _log.warning("connection rejected: no worker is available")
 
@@ -281,7 +305,7 @@ class Parent:
 
     def _stop(self) -> None:
         self._stopping = True
-        self._outside.stages.stopping()
+        self._outside.lifecycle.stopping()
         self._accept_no_more()
         for each in self._listeners:
             each.close()

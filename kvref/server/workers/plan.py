@@ -11,15 +11,15 @@ from kvref.engine.mapping import Directory
 from kvref.engine.vbuckets import VBuckets
 from kvref.errors import StoreError
 from kvref.profiles import Profile
-from kvref.server.access.configured import refuse_shared_cache, unknown_mappings
-from kvref.server.access.listener import Listener
-from kvref.server.operations.tally import Tally
+from kvref.server.listeners.configuration import refuse_shared_cache, unknown_mappings
+from kvref.server.listeners.listener import Listener
 from kvref.server.server import lock_wait
+from kvref.server.telemetry.event_counters import EventCounters
 from kvref.server.workers.counters import SharedPrefixes
-from kvref.server.workers.kept_mappings import KeptMappings
-from kvref.server.workers.marks import MarkTables
-from kvref.server.workers.memory import Memory
 from kvref.server.workers.refusals import refuse_policies
+from kvref.server.workers.shared_mappings import KeptMappings
+from kvref.server.workers.shared_marks import MarkTables
+from kvref.server.workers.shared_memory import Memory
 from kvref.storage.config.containers import Container
 from kvref.storage.sqlite.file import SCHEME, identity, path_of
 from kvref.storage.sqlite.store import SQLiteStore
@@ -62,7 +62,7 @@ class Plan:
         self.kept = KeptMappings(self.memory)
         self.prefixes = SharedPrefixes(self.workers)
         self.marks = MarkTables()
-        self.tally = Tally(self.workers)
+        self.tally = EventCounters(self.workers)
 
     def open(self) -> SQLiteStore | MySQLStore:
         """Open the store; no connection of it may live across a fork.

@@ -23,13 +23,13 @@ from kvref.server.connection import speaks
 from kvref.server.server import Server
 from kvref.server.workers.channel import LOST, Channel, Handed
 from kvref.server.workers.counters import WorkerCounters, WorkerPrefixes
-from kvref.server.workers.marks import WorkerMarks
-from kvref.server.workers.memory import Seat
 from kvref.server.workers.plan import Plan, print_of
+from kvref.server.workers.shared_marks import WorkerMarks
+from kvref.server.workers.shared_memory import WorkerSlot
 from kvref.storage.sqlite.store import SQLiteStore
 
 if TYPE_CHECKING:
-    from kvref.server.access.listener import Loaded
+    from kvref.server.listeners.listener import Loaded
     from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
@@ -52,8 +52,8 @@ class OneOfSeveral:
     def __init__(self, plan: Plan, number: int) -> None:
         self._plan = plan
         self._memory = memory = plan.memory
-        self._seat = memory.seat(number)
-        self._seat[Seat.PID] = os.getpid()
+        self._slot = memory.slot(number)
+        self._slot[WorkerSlot.PID] = os.getpid()
         prefixes = WorkerPrefixes(memory, plan.prefixes, number)
         self.counters = WorkerCounters(memory, prefixes, number)
         self.vbuckets = VBuckets(memory.vbuckets)
@@ -68,14 +68,14 @@ class OneOfSeveral:
 
     def publish(self, connections: int, most: int) -> None:
         """Show the other workers what was counted, and how many connections there are and were at once."""
-        self._seat[Seat.CLOSED] = self.taken - connections
-        self._seat[Seat.MOST] = most
+        self._slot[WorkerSlot.CLOSED] = self.taken - connections
+        self._slot[WorkerSlot.MOST] = most
         self.counters.publish()
 
     def rows(self) -> dict[str, str]:
         """Return the rows of `stats` that are about all workers; the process is the parent."""
-        seats = [self._memory.seat(number) for number in range(self._plan.workers)]
-        times = [_times(pid) for pid in (self._plan.pid, *(seat[Seat.PID] for seat in seats))]
+        slots = [self._memory.slot(number) for number in range(self._plan.workers)]
+        times = [_times(pid) for pid in (self._plan.pid, *(slot[WorkerSlot.PID] for slot in slots))]
         user, system = (sum(each) for each in zip(*times, strict=True))
         threads = ("threads", "num_threads") if self._plan.profile.flag("verbs.beyond_plugin") else ()
         return {
@@ -85,7 +85,7 @@ class OneOfSeveral:
             "rusage_user": f"{user:.6f}",
             "rusage_system": f"{system:.6f}",
             "curr_connections": str(self._memory.connections() + 1),
-            "connection_structures": str(sum(seat[Seat.MOST] for seat in seats) + 1),
+            "connection_structures": str(sum(slot[WorkerSlot.MOST] for slot in slots) + 1),
         }
 
 

@@ -1,18 +1,22 @@
-"""How many connections a server takes at once, and what it tells those beyond.
+"""Limit the connections of a server: `maxconns`, and a process without a free descriptor.
 
-How long one may take over what: `overstay.py`. What of the settings bounds input and replies: `settings.py`.
+How long one may take over what: `timeouts.py`. What of the settings bounds input and replies: `settings.py`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import resource
 import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
+from kvref.log_throttle import LogThrottle
+
 if TYPE_CHECKING:
     from kvref.engine.session import Shared
+
 
 _log = logging.getLogger("kvref.server")
 
@@ -82,3 +86,35 @@ def turn_away(connection: socket.socket) -> None:
     connection.settimeout(0)
     with suppress(OSError):  # it is gone again
         connection.send(TOO_MANY)
+
+
+TELL_EVERY: Final = 10.0  # seconds between two lines of the log
+
+
+class Descriptors:
+    """Where the descriptors of new connections stand beside the limit of the process."""
+
+    def __init__(self) -> None:
+        self._throttle = LogThrottle(TELL_EVERY)
+
+    def taken(self, transport: asyncio.BaseTransport, connections: int) -> None:
+        """Take note of a new connection.
+
+        Args:
+            transport: its own.
+            connections: how many there are.
+        """
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if 2 * connections < limit:
+            return  # uvloop keeps what it is asked for here as long as the connection lasts
+        connection = transport.get_extra_info("socket")
+        # The system gives the lowest one that is free, so that the last one comes when all are used.
+        if connection is not None and connection.fileno() + 1 >= limit:
+            self.none_left()
+
+    def none_left(self) -> None:
+        """Tell that further connections are turned away."""
+        if self._throttle.suppressed() is not None:
+            _log.error(
+                "new connections are closed immediately: the process has no free file descriptor: raise `ulimit -n`"
+            )

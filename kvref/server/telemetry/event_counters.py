@@ -12,7 +12,7 @@ from bisect import bisect_left
 from enum import IntEnum
 from typing import Final
 
-from kvref.server.workers.memory import CELL, anonymous
+from kvref.server.workers.shared_memory import CELL, anonymous
 
 MICROSECOND: Final = 1e-6
 # Upper bounds of the classes of commits, in seconds; one more class has the rest.
@@ -59,7 +59,7 @@ def _now() -> int:
     return int(time.monotonic() / MICROSECOND)
 
 
-class ProcessTally:
+class ProcessEventCounters:
     """The numbers of one process that serves."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class ProcessTally:
             self._cells[_Cell.SUM] += int(seconds / MICROSECOND)
 
 
-class Tally:
+class EventCounters:
     """The numbers of a server.
 
     Args:
@@ -165,7 +165,7 @@ class Tally:
 
     def __init__(self, processes: int) -> None:
         self._cells = anonymous(len(_Common) * CELL).cast("Q")
-        self.processes = [ProcessTally() for _ in range(processes)]
+        self.processes = [ProcessEventCounters() for _ in range(processes)]
         self.watched = False  # somebody may ask: set before anything is forked
 
     @property

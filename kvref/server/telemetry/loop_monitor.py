@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from kvref.errors import KvrefError
-from kvref.server.idle import Client
-from kvref.server.operations.tally import ProcessTally
+from kvref.server.idle_commit import Client
+from kvref.server.telemetry.event_counters import ProcessEventCounters
 
 EVERY: Final = 1.0  # seconds
 
 
-class Pulse:
+class LoopMonitor:
     """Beat until `stop`, in the running loop.
 
     Args:
@@ -26,7 +26,7 @@ class Pulse:
     """
 
     def __init__(
-        self, tally: ProcessTally, clients: Callable[[], Iterable[Client]], check: Callable[[], Awaitable[None]]
+        self, tally: ProcessEventCounters, clients: Callable[[], Iterable[Client]], check: Callable[[], Awaitable[None]]
     ) -> None:
         self._tally = tally
         self._clients = clients

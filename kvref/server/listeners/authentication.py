@@ -14,8 +14,8 @@ from kvref.protocol import foreign
 from kvref.protocol.binary import reply_frame
 from kvref.protocol.opcodes import HEADER_SIZE, REQUEST, Header, header_at
 from kvref.protocol.rules import WireRules
-from kvref.server.access.attempts import Attempts
-from kvref.server.access.users import LONGEST, Users
+from kvref.server.listeners.attempts import Attempts
+from kvref.server.listeners.users import LONGEST, Users
 
 # Answers to a client that is not known, which are up to thirty times as long as what asks for them; then it must go.
 MOST: Final = 100
@@ -35,7 +35,7 @@ _CONTINUE: Final = 0x21
 _LONGEST_MECHANISM: Final = 32  # bytes of a name (MAX_SASL_MECH_LEN of memcached)
 
 
-class Gate:
+class Authenticator:
     """Hear one client until it is known.
 
     Args:

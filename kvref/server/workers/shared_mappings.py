@@ -13,7 +13,7 @@ from threading import Lock as ThreadLock
 from typing import Any, Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.server.workers.memory import Lock, Memory
+from kvref.server.workers.shared_memory import Lock, Memory
 from kvref.storage.config.containers import Container
 
 _OPTIONAL: Final = ("flags", "cas", "expiry")

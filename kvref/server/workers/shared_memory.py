@@ -29,7 +29,7 @@ class Lock(IntEnum):
     MAPPINGS = 2
 
 
-class Seat(IntEnum):
+class WorkerSlot(IntEnum):
     """Cells of one worker, in front of its counters."""
 
     PID = 0
@@ -44,7 +44,7 @@ COUNTING: Final = 1
 FORGOTTEN: Final = 2
 _RESET: Final = 3  # sums at the last `stats reset`
 _SEATS: Final = _RESET + len(COUNTED)
-_SEAT: Final = len(Seat) + len(COUNTED)
+_SLOT: Final = len(WorkerSlot) + len(COUNTED)
 
 
 class Memory:
@@ -58,7 +58,7 @@ class Memory:
     def __init__(self, workers: int, first_cas: int) -> None:
         self.workers = workers
         # Behind those of the workers stands one for what the parent counts.
-        self._cells = anonymous((_SEATS + (workers + 1) * _SEAT) * CELL).cast("Q")
+        self._cells = anonymous((_SEATS + (workers + 1) * _SLOT) * CELL).cast("Q")
         self._cells[NEXT_CAS] = first_cas
         self.vbuckets = anonymous(VBUCKETS)
         self._locks = os.memfd_create("kvref-locks")
@@ -71,10 +71,10 @@ class Memory:
         """Set a cell of all workers."""
         self._cells[cell] = number & MASK
 
-    def seat(self, worker: int) -> memoryview:
+    def slot(self, worker: int) -> memoryview:
         """Return the cells of one worker: those of Seat, then its counters."""
-        at = _SEATS + worker * _SEAT
-        return self._cells[at : at + _SEAT]
+        at = _SEATS + worker * _SLOT
+        return self._cells[at : at + _SLOT]
 
     @property
     def reset(self) -> memoryview:
@@ -83,13 +83,13 @@ class Memory:
 
     def connections(self) -> int:
         """Return how many connections there are."""
-        seats = [self.seat(worker) for worker in range(self.workers)]
-        return sum(seat[Seat.GIVEN] - seat[Seat.CLOSED] for seat in seats)
+        slots = [self.slot(worker) for worker in range(self.workers)]
+        return sum(slot[WorkerSlot.GIVEN] - slot[WorkerSlot.CLOSED] for slot in slots)
 
     def count_refused(self) -> None:
         """Count a connection that the parent turned away."""
-        seat = self.seat(self.workers)
-        seat[len(Seat) + COUNTED.index("rejected_conns")] += 1
+        slot = self.slot(self.workers)
+        slot[len(WorkerSlot) + COUNTED.index("rejected_conns")] += 1
 
     def cas_numbers(self) -> Iterator[int]:
         """Yield numbers that no worker has had."""

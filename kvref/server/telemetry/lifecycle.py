@@ -8,21 +8,21 @@ import socket
 import time
 from typing import Final
 
-from kvref.server.operations.tally import State, Tally
+from kvref.server.telemetry.event_counters import EventCounters, State
 
 _log = logging.getLogger("kvref.server")
 
 VARIABLE: Final = "NOTIFY_SOCKET"
 
 
-class Stages:
+class Lifecycle:
     """Tell of one server.
 
     Args:
         tally: its numbers.
     """
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: EventCounters) -> None:
         self._tally = tally
 
     def ready(self) -> None:

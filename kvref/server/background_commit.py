@@ -14,7 +14,7 @@ from kvref.server.drivers import Driver
 _log = logging.getLogger("kvref.server")
 
 
-class OwnCommit:
+class BackgroundCommit:
     """The open batch of one connection, and its commit in the background.
 
     Args:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvref.server.operations.tally import State, Tally
+from kvref.server.telemetry.event_counters import EventCounters, State
 
 SILENT: Final = 5.0  # seconds without a beat
 OWED: Final = 2.0  # seconds that the store may take for an answer
 
 
-def trouble(tally: Tally) -> str:
+def trouble(tally: EventCounters) -> str:
     """Return why the server cannot serve, empty where it can.
 
     Each process that runs must be well; a worker that is being replaced is none.

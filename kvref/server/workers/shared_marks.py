@@ -12,7 +12,7 @@ from typing import Final
 
 from kvref.engine.cache.memory import Entry, Key
 from kvref.engine.marks import LIMIT, Mark, Marks, content_of
-from kvref.server.workers.memory import CELL, MASK, Lock, Memory, anonymous
+from kvref.server.workers.shared_memory import CELL, MASK, Lock, Memory, anonymous
 
 _WAYS: Final = 8  # entries of a bucket
 _ENTRY: Final = 4  # cells: the item, its content, what is kept, when it was written

@@ -10,7 +10,7 @@ from kvref.protocol.replies import ServerError
 from kvref.server.drivers import Driver
 
 
-class Outbox:
+class ReplyQueue:
     """What one connection is owed.
 
     Args:

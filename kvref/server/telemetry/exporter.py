@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError
-from kvref.server.access.sockets import listen, on_loopback
-from kvref.server.operations import health
-from kvref.server.operations.activation import where
+from kvref.server.listeners.socket_activation import where
+from kvref.server.listeners.sockets import listen, on_loopback
+from kvref.server.telemetry import health
 from kvref.server.workers.channel import Channel, pair
 from kvref.server.workers.signals import ignore
 
 if TYPE_CHECKING:
-    from kvref.server.operations.metrics import Source
+    from kvref.server.telemetry.metrics import Source
 
 _log = logging.getLogger("kvref.server")
 
@@ -63,7 +63,7 @@ class Exporter:
 
     def serve(self, source: Source) -> None:
         """Answer from now on, in threads of this process."""
-        from kvref.server.operations import http, metrics  # noqa: PLC0415 - need an extra
+        from kvref.server.telemetry import http, metrics  # noqa: PLC0415 - need an extra
 
         http.serve(self._sockets, metrics.registry(source), partial(health.trouble, source.tally), self._hosts)
 

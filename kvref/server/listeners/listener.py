@@ -12,11 +12,11 @@ from typing import NamedTuple
 from kvref.addresses import Address
 from kvref.engine.access import UNLIMITED, Access
 from kvref.errors import ConfigError
-from kvref.server.access.sockets import DEFAULT, is_local, listen
-from kvref.server.access.tls import Certificates
-from kvref.server.access.unix_sockets import Permissions, SocketFile, file_of
-from kvref.server.access.users import Users, read_users
-from kvref.server.operations.activation import where
+from kvref.server.listeners.socket_activation import where
+from kvref.server.listeners.sockets import DEFAULT, is_local, listen
+from kvref.server.listeners.tls import Certificates
+from kvref.server.listeners.unix_sockets import Permissions, SocketFile, file_of
+from kvref.server.listeners.users import Users, read_users
 
 _log = logging.getLogger("kvref.server")
 

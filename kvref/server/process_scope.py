@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from kvref.engine.marks import Marks
 from kvref.engine.stats import Counters
 from kvref.engine.vbuckets import VBuckets
-from kvref.server.operations.tally import ProcessTally, Tally
+from kvref.server.telemetry.event_counters import EventCounters, ProcessEventCounters
 from kvref.storage.sqlite.store import SQLiteStore
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ class Scope(Protocol):
         """Return what meta commands remember of rows."""
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> EventCounters:
         """Return what is counted for metrics and health, of all processes."""
 
     @property
-    def own(self) -> ProcessTally:
+    def own(self) -> ProcessEventCounters:
         """Return the part of it that is this process's."""
 
     def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:
@@ -50,7 +50,7 @@ class Scope(Protocol):
         """Return the rows of `stats` that are about more than this process."""
 
 
-class Alone:
+class SingleProcess:
     """One process serves: nobody else is to be shown anything."""
 
     alone = True
@@ -59,7 +59,7 @@ class Alone:
         self.counters = Counters()
         self.vbuckets = VBuckets()
         self.marks = Marks()
-        self.tally = Tally(1)
+        self.tally = EventCounters(1)
         (self.own,) = self.tally.processes
 
     def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:

@@ -89,7 +89,7 @@ class _Watch:
     since: float
 
 
-class Overstay:
+class Timeouts:
     """Look at all connections for as long as the server runs.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError
-from kvref.server.access.unix_sockets import Permissions, listen_at
+from kvref.server.listeners.unix_sockets import Permissions, listen_at
 
 BACKLOG: Final = 1024
 PAUSE: Final = 1.0  # seconds without new connections where the system has no descriptor for them

@@ -15,8 +15,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from kvref.server.operations.pulse import EVERY
-from kvref.server.operations.tally import BOUNDS, State, Tally
+from kvref.server.telemetry.event_counters import BOUNDS, EventCounters, State
+from kvref.server.telemetry.loop_monitor import EVERY
 
 # Commands and what they are made of: names of counters of `stats`.
 _ASKED: Final = {
@@ -37,7 +37,7 @@ _OF_THE_FIRST: Final = ("process_start_time_seconds", "process_max_fds")
 class Source(Protocol):
     """Where the numbers are; all of it may be read in any thread or process."""
 
-    tally: Tally
+    tally: EventCounters
     started: float  # UNIX time
     info: dict[str, str]  # what serves: version, profile, store, workers
 
@@ -188,7 +188,7 @@ def _commands(totals: dict[str, int]) -> Iterator[Metric]:
     yield _labelled("kvref_authentications_total", {"known": totals["auth_cmds"] - failed, "failed": failed})
 
 
-def _shared(tally: Tally) -> Iterator[Metric]:
+def _shared(tally: EventCounters) -> Iterator[Metric]:
     processes = tally.processes
     yield _counter("kvref_server_errors_total", value=sum(process.errors for process in processes))
     yield _gauge("kvref_batches_open", value=sum(process.batches for process in processes))

@@ -12,10 +12,10 @@ from kvref.engine.access import Access
 from kvref.engine.cache.policies import Policy
 from kvref.engine.mapping import Directory
 from kvref.errors import ConfigError
-from kvref.server.access.listener import Listener
-from kvref.server.access.tls import Certificates
-from kvref.server.access.unix_sockets import Permissions, permissions
-from kvref.server.operations.activation import where
+from kvref.server.listeners.listener import Listener
+from kvref.server.listeners.socket_activation import where
+from kvref.server.listeners.tls import Certificates
+from kvref.server.listeners.unix_sockets import Permissions, permissions
 
 # What each name takes, as TOML calls it.
 NAMES: Final[dict[str, tuple[type, str]]] = {

@@ -11,15 +11,15 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kvref.server.access.sockets import BACKLOG, PAUSE, arrivals
-from kvref.server.limits import turn_away
+from kvref.server.connection_limit import turn_away
+from kvref.server.listeners.sockets import BACKLOG, PAUSE, arrivals
 
 if TYPE_CHECKING:
     import ssl
 
     from kvref.engine.session import Shared
-    from kvref.server.access.listener import Listener
-    from kvref.server.descriptors import Descriptors
+    from kvref.server.connection_limit import Descriptors
+    from kvref.server.listeners.listener import Listener
 
 _log = logging.getLogger("kvref.server")
 
@@ -77,7 +77,7 @@ class Host(Protocol):
 
 async def accept(
     place: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
-) -> asyncio.Server | Entrance:
+) -> asyncio.Server | TLSAcceptor:
     """Take connections from a socket until what is returned is closed.
 
     Args:
@@ -88,10 +88,10 @@ async def accept(
     """
     if listener.tls is None:
         return await asyncio.get_running_loop().create_server(make, sock=place, backlog=BACKLOG)
-    return Entrance(place, listener, host, make)
+    return TLSAcceptor(place, listener, host, make)
 
 
-class Entrance:
+class TLSAcceptor:
     """Take connections with TLS from a socket that is listened on.
 
     Args:

@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref.server.operations.exporter import Exporter
-from kvref.server.operations.served import Served, tell_reload
-from kvref.server.operations.sources import Workers
-from kvref.server.operations.stages import Stages
+from kvref.server.telemetry.exporter import Exporter
+from kvref.server.telemetry.lifecycle import Lifecycle
+from kvref.server.telemetry.sources import Workers
+from kvref.server.telemetry.start_report import Served, tell_reload
 from kvref.storage.dsn import without_password
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Outside:
     def __init__(self, plan: Plan, exporter: Exporter | None) -> None:
         self._plan = plan
         self._exporter = exporter
-        self.stages = Stages(plan.tally)
+        self.lifecycle = Lifecycle(plan.tally)
         self.served = Served(plan.profile, without_password(plan.dsn), plan.workers)
 
     def ready(self, places: Mapping[socket.socket, int]) -> None:
@@ -61,13 +61,13 @@ class Outside:
         self._tell()
         for place, number in places.items():
             self._plan.listeners[number].tell(place, self._plan.workers)
-        self.stages.ready()
+        self.lifecycle.ready()
 
     def ended(self, number: int, pid: int, code: int) -> None:
         """Say that a worker is gone; it is to be replaced.
 
         Args:
-            number: its seat.
+            number: its slot.
             pid: its process.
             code: its exit code, or less than 0: the signal.
         """
@@ -79,7 +79,7 @@ class Outside:
 
     def reloaded(self, error: Exception | None) -> None:
         """Say that a configuration is in force, or why it is not."""
-        self.stages.reloaded(taken=error is None)
+        self.lifecycle.reloaded(taken=error is None)
         if error is not None:
             tell_reload(error)
             return
