@@ -59,7 +59,7 @@ REFUSAL: Final = "ERROR\r\n"
 WORDS: Final[Mapping[str, str]] = {
     "gets": "cas", "cas": "cas", "touch": "touch", "gat": "gat", "gats": "gat", "flush_all": "flush_all",
     "stats": "stats", "verbosity": "verbosity", "bind": "bind",
-    **dict.fromkeys(("cache_memlimit", "refresh_certs"), "administration"),
+    **dict.fromkeys(("cache_memlimit", "refresh_certs", "lru_crawler"), "administration"),
     **dict.fromkeys(("mg", "ms", "md", "ma", "mn", "me"), "meta"),
 }  # fmt: skip
 STORES: Final = frozenset({"set", "add", "replace", "append", "prepend", "cas", "ms"})

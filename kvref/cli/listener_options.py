@@ -55,11 +55,17 @@ _OPTIONS: Final = (
     click.option("--mapping", "mappings", multiple=True, metavar="NAME", help="Serve only this mapping. Repeatable."),
     click.option("--read-only", is_flag=True, help="Reject every command that writes."),
     click.option("--no-flush", is_flag=True, help="Reject flush_all."),
+    click.option(
+        "--metadump/--no-metadump",
+        default=None,
+        help="Allow or reject `lru_crawler metadump`, which lists all keys.  [default: rejected with --mapping,"
+        " --read-only or --no-flush]",
+    ),
     click.option("--open", is_flag=True, help="Allow listening on non-loopback addresses without authentication."),
 )
 _NAMES: Final = (
     "address", "socket_mode", "socket_owner",
-    "auth_file", "tls_cert", "tls_key", "tls_client_ca", "mappings", "read_only", "no_flush", "open",
+    "auth_file", "tls_cert", "tls_key", "tls_client_ca", "mappings", "read_only", "no_flush", "metadump", "open",
 )  # fmt: skip
 
 
@@ -68,7 +74,8 @@ def listener_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def wrapper(**options: Any) -> None:
-        table = {name: value for name in _NAMES if (value := options.pop(name))}
+        given = {name: options.pop(name) for name in _NAMES}
+        table = {name: value for name, value in given.items() if value or (name == "metadump" and value is not None)}
         if "mappings" in table:
             table["mappings"] = list(table["mappings"])
         if table.pop("no_flush", False):

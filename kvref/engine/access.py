@@ -7,10 +7,12 @@ from typing import Final
 
 from kvref.engine.mapping import Mapping, Naming
 from kvref.protocol import commands as c
-from kvref.protocol.replies import ClientError
+from kvref.protocol.replies import ClientError, Line
 
 # The words of memcached started with -F.
 NO_FLUSH: Final = ClientError("flush_all not allowed")
+# Those of memcached started with -X.
+NO_DUMP: Final = Line(b"ERROR metadump not allowed")
 READ_ONLY: Final = ClientError("this listener is read-only")
 NO_DETAIL: Final = ClientError("stats detail not allowed: it tells keys of mappings that this listener does not have")
 ONE_MAPPING: Final = ClientError("not allowed on a listener that is limited to mappings")
@@ -25,31 +27,39 @@ class Access:
             mapping belong to the default mapping where it is among them, else to the first.
         read_only: no row is written, and nothing that other connections see is set.
         flush: flush_all is carried out.
+        list_keys: all keys of a table may be listed; None: unless anything else is withheld.
     """
 
     mappings: tuple[str, ...] = ()
     read_only: bool = False
     flush: bool = True
+    list_keys: bool | None = None
 
     def shows(self, mapping: Mapping, naming: Naming) -> bool:
         """Tell whether there is this mapping for them."""
         return not self.mappings or naming.fold(mapping.name) in map(naming.fold, self.mappings)
 
-    def refusal(self, command: c.Command) -> ClientError | None:
+    def refusal(self, command: c.Command) -> ClientError | Line | None:
         """Return the reply to a command that they may not give, None to any other one."""
         withheld = command.needs & ~self._rights
         if c.Right.FLUSH in withheld:
             return NO_FLUSH
         if c.Right.ALL_MAPPINGS in withheld:
             return NO_DETAIL if isinstance(command, c.Stats) else ONE_MAPPING
-        return READ_ONLY if withheld else None
+        if c.Right.WRITE in withheld:
+            return READ_ONLY
+        return NO_DUMP if withheld else None
 
     @property
     def _rights(self) -> c.Right:
         rights = c.NO_RIGHT if self.read_only else c.Right.WRITE
         if self.flush:
             rights |= c.Right.FLUSH
-        return rights if self.mappings else rights | c.Right.ALL_MAPPINGS
+        if not self.mappings:
+            rights |= c.Right.ALL_MAPPINGS
+        whole = rights == c.EVERY_RIGHT & ~c.Right.LIST_KEYS
+        lists = whole if self.list_keys is None else self.list_keys
+        return rights | c.Right.LIST_KEYS if lists else rights
 
     def cleared(self, command: c.Command) -> c.Command:
         """Return a command without what it would write beside its answer."""

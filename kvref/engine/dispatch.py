@@ -11,7 +11,7 @@ from kvref.engine.operations import LockWaitError, OperationGen, RollBack, Trans
 from kvref.engine.session import LOCK_WAIT, Session, UnfitError, conflict
 from kvref.engine.statistics import stats
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs import arithmetic, meta, retrieve, store, touch
+from kvref.engine.verbs import arithmetic, listing, meta, retrieve, store, touch
 from kvref.engine.verbs import delete as change
 from kvref.errors import StoreError
 from kvref.protocol import commands as c
@@ -30,6 +30,7 @@ _VERBS: Final[dict[type, Verb]] = {
     c.Bind: change.bind,
     c.Refused: change.refused,
     c.Stats: stats,
+    c.KeyDump: listing.dump,
     **meta.VERBS,
 }
 
@@ -141,10 +142,14 @@ def _without_rows(session: Session, command: c.Command) -> r.Reply:
     match command:
         case c.Version():
             return r.Release(session.rules.release)
-        case c.Verbosity() | c.CacheMemlimit() | c.Noop():
+        case c.Verbosity() | c.CacheMemlimit() | c.TuneCrawler() | c.Noop():
             return r.Status.OK
         case c.MetaNoop():
             return r.Status.NOOP
+        case c.SwitchCrawler():
+            return listing.switch(session, command)
+        case c.Crawl():
+            return listing.crawl(session, command)
         case c.VBucket():
             return session.shared.vbuckets.answer(command)
         case c.Quit() | c.Foreign():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from kvref.engine.mapping import Naming
 from kvref.engine.rules import Rules
+from kvref.protocol.rules import MAX_KEY
 
 MARK: Final = b"@@"
+_UNSENDABLE: Final = re.compile(rb"[\0\r\n ]")
 
 
 class Switch(NamedTuple):
@@ -16,6 +19,11 @@ class Switch(NamedTuple):
     name: bytes
     key: bytes
     delimited: bool
+
+
+def is_sendable(key: bytes) -> bool:
+    """Return whether a client can send a key: SQL may have written a row under one that no line can have."""
+    return 0 < len(key) <= MAX_KEY and not _UNSENDABLE.search(key)
 
 
 def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:

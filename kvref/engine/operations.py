@@ -96,6 +96,40 @@ class Scan:
 
 
 @dataclass(slots=True)
+class ListedRow:
+    """What a listing of keys reads of a row.
+
+    Args:
+        key: as of `Row`.
+        expiry, cas: as of `Row`.
+        size: bytes of the value, as SQL has them.
+    """
+
+    key: Cell
+    expiry: int | None
+    cas: int | None
+    size: int
+
+
+@dataclass(slots=True)
+class ListRows:
+    """Read keys in ascending order, without the values and outside the connection's transaction.
+
+    Answered with a list of ListedRow: at least one if there are any behind `after`, up to `limit`. Rows without a key
+    are left out.
+
+    Args:
+        mapping: whose rows.
+        after: the last key of the page before; None: the first page.
+        limit: rows at most.
+    """
+
+    mapping: Mapping
+    after: Cell
+    limit: int
+
+
+@dataclass(slots=True)
 class CountRows:
     """Estimate how many committed rows a table has, outside the connection's transaction.
 
@@ -168,6 +202,7 @@ Operation = (
     | Lookup
     | ReadAlong
     | Scan
+    | ListRows
     | CountRows
     | Insert
     | Update

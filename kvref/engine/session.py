@@ -13,6 +13,7 @@ from typing import Any, Final
 from kvref.engine.access import UNLIMITED, Access
 from kvref.engine.batch import Batch, Limits
 from kvref.engine.cache.memory import Cache, Pending
+from kvref.engine.crawler import Crawler
 from kvref.engine.keys import Switch, is_whole_name, mapping_name, split_word
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.marks import Marks
@@ -65,6 +66,7 @@ class Shared:
         vbuckets: their states.
         marks: what meta commands remember of rows.
         reply_size_max: bytes of items that one get may answer.
+        crawler: whether `lru_crawler` is enabled.
         oversized_set_removes: a set whose value is refused removes the row that it was to replace, where the profile
             does so.
     """
@@ -81,6 +83,7 @@ class Shared:
     marks: Marks = field(default_factory=Marks)
     reply_size_max: int = MAX_REPLY
     oversized_set_removes: bool = True
+    crawler: Crawler = field(default_factory=Crawler)
 
 
 class Session:

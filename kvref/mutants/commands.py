@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from kvref.engine import dispatch, stats
+from kvref.engine.crawler import Crawler
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Update
 from kvref.engine.session import Session
-from kvref.engine.verbs import arithmetic, delete, ranges, retrieve, store
+from kvref.engine.verbs import arithmetic, delete, listing, ranges, retrieve, store
 from kvref.mutants.mutant import OperationGen, breaks, put, put_fact
-from kvref.protocol import codec, commands, foreign, grammar, lines, replies, text
+from kvref.protocol import codec, commands, crawler, foreign, grammar, lines, replies, text
 from kvref.server import connection, server
 from kvref.server.shortcut import Shortcut
 from kvref.storage.sqlite import rows as sqlite_rows
@@ -298,6 +299,81 @@ def counts_a_full_page() -> None:
 def counts_no_stored_items() -> None:
     """total_items stays 0."""
     put(stats.Counters, "total_items", property(lambda self: 0, lambda self, number: None))
+
+
+@breaks("KV-CRAWL-001")
+def lists_only_the_first_key() -> None:
+    """`lru_crawler metadump all` lists one key."""
+    encode = crawler.encode
+    put(crawler, "encode", lambda reply: encode(replies.Keys(reply.keys[:1], reply.more)))
+
+
+@breaks("KV-CRAWL-002")
+def lists_keys_as_they_are() -> None:
+    """`lru_crawler metadump` does not encode keys."""
+    put(crawler, "quote", lambda key, safe: key.decode())
+
+
+@breaks("KV-CRAWL-003")
+def lists_expired_items() -> None:
+    """`lru_crawler metadump` lists expired items too."""
+    put(listing, "_is_listed", lambda session, row, now: True)
+
+
+@breaks("KV-CRAWL-004")
+def lists_all_keys_for_every_class() -> None:
+    """`lru_crawler metadump` of slab classes lists all keys."""
+    items = crawler._items
+
+    def all_items(word: bytes) -> commands.Crawled:
+        asked = items(word)
+        return commands.Crawled.ALL if asked is commands.Crawled.CLASSES else asked
+
+    put(crawler, "_items", all_items)
+
+
+@breaks("KV-CRAWL-005")
+def knows_every_class() -> None:
+    """`lru_crawler` takes any number for a slab class."""
+    put(crawler, "CLASSES", range(1 << 32))
+
+
+@breaks("KV-CRAWL-006")
+def ignores_further_words_of_lru_crawler() -> None:
+    """`lru_crawler` ignores words behind the third."""
+    parse = crawler.parse
+    put(crawler, "parse", lambda words: parse(words[:3]))
+
+
+@breaks("KV-CRAWL-007")
+def sleeps_for_an_hour() -> None:
+    """`lru_crawler sleep` takes up to an hour."""
+    put(crawler, "MAX_SLEEP", 3_600_000_000)
+
+
+@breaks("KV-CRAWL-008")
+def never_disables_the_crawler() -> None:
+    """`lru_crawler disable` has no effect."""
+    put(Crawler, "enabled", property(lambda self: True, lambda self, on: None))
+
+
+@breaks("KV-CRAWL-009")
+def has_nothing_to_crawl() -> None:
+    """`lru_crawler crawl` answers that there are no items."""
+    put(listing, "crawl", lambda session, command: listing.NOTHING)
+
+
+@breaks("KV-CRAWL-010")
+def refuses_pipelined_listings() -> None:
+    """`lru_crawler metadump` behind pipelined commands is refused, as by memcached."""
+    answer = connection.Connection._answer
+    refused = replies.Line(b"ERROR cannot pipeline other commands before metadump")
+
+    def strict(self: connection.Connection, command: commands.Command, reply: replies.Reply) -> None:
+        first = isinstance(command, commands.KeyDump) and command.cursor is None
+        answer(self, command, refused if first and self._out else reply)
+
+    put(connection.Connection, "_answer", strict)
 
 
 @breaks("KV-RANGE-001")

@@ -236,7 +236,7 @@ def encode(command: c.Command, frame: c.Frame, reply: r.Reply, cas: int) -> byte
             return b"" if frame.quiet else reply_frame(frame)
         case r.ClientError() | r.ServerError():
             return _failed(command, frame, reply, cas)
-        case r.Meta() | r.MetaDebug():
+        case r.Meta() | r.MetaDebug() | r.Keys():
             raise TypeError(f"{reply!r} answers no binary request")
         case _:
             assert_never(reply)

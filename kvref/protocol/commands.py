@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Flag, auto
+from enum import Enum, Flag, auto
 from typing import ClassVar, Final
 
 
@@ -13,10 +13,11 @@ class Right(Flag):
     WRITE = auto()  # change rows, or what other connections see
     FLUSH = auto()  # empty a table
     ALL_MAPPINGS = auto()  # learn of rows of every mapping
+    LIST_KEYS = auto()  # learn all keys of a table
 
 
 NO_RIGHT: Final = Right(0)
-EVERY_RIGHT: Final = Right.WRITE | Right.FLUSH | Right.ALL_MAPPINGS
+EVERY_RIGHT: Final = Right.WRITE | Right.FLUSH | Right.ALL_MAPPINGS | Right.LIST_KEYS
 
 
 @dataclass(slots=True)
@@ -320,6 +321,55 @@ class CacheMemlimit(_Request):
     noreply: bool = False
 
 
+class Crawled(Enum):
+    """Which items `lru_crawler` is asked to go through."""
+
+    ALL = auto()
+    CLASSES = auto()  # those of slab classes
+    NOTHING = auto()  # an empty list of classes
+    UNKNOWN = auto()  # there is no such class
+
+
+@dataclass(slots=True)
+class KeyDump(_Request):
+    """List the keys of all items (`lru_crawler metadump`).
+
+    Args:
+        items: which.
+        cursor: where the listing goes on, as the part before it says; None: at the beginning.
+    """
+
+    NEEDS: ClassVar[Right] = Right.LIST_KEYS
+
+    items: Crawled
+    cursor: object = None
+
+
+@dataclass(slots=True)
+class Crawl(_Request):
+    """Look for expired items."""
+
+    NEEDS: ClassVar[Right] = NO_RIGHT
+
+    items: Crawled
+
+
+@dataclass(slots=True)
+class SwitchCrawler(_Request):
+    """Enable or disable `lru_crawler`, for all connections."""
+
+    NEEDS: ClassVar[Right] = Right.WRITE | Right.LIST_KEYS
+
+    enabled: bool
+
+
+@dataclass(slots=True)
+class TuneCrawler(_Request):
+    """Accept a pace of `lru_crawler`, which has no effect."""
+
+    NEEDS: ClassVar[Right] = NO_RIGHT
+
+
 @dataclass(slots=True)
 class VBucket(_Request):
     """Set, get or delete the state of a vbucket, by `verb`; `state` is what it is set to."""
@@ -394,6 +444,10 @@ Command = (
     | Version
     | Verbosity
     | CacheMemlimit
+    | KeyDump
+    | Crawl
+    | SwitchCrawler
+    | TuneCrawler
     | VBucket
     | Noop
     | Quit

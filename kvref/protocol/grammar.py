@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvref.protocol import commands as c
-from kvref.protocol import foreign, meta, numbers
+from kvref.protocol import crawler, foreign, meta, numbers
 from kvref.protocol.lines import BAD_FORMAT, Parsed, length_read, refused, sized, time_read
 from kvref.protocol.rules import WireRules
 
@@ -219,4 +219,5 @@ _BEYOND: Final = {
     b"ma": _Verb(2, _MANY, meta.arithmetic),
     b"cache_memlimit": _Verb(2, 3, _cache_memlimit),
     b"refresh_certs": _Verb(1, _MANY, _refresh_certs),
+    b"lru_crawler": _Verb(1, _MANY, lambda words, _rules: crawler.parse(words)),
 }

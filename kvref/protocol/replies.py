@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kvref.protocol.commands import KeyDump
 
 
 class Status(Enum):
@@ -166,8 +170,37 @@ class MetaDebug:
 
 
 @dataclass(slots=True)
+class ListedKey:
+    """An item in a listing of keys.
+
+    Args:
+        key: as clients send it.
+        expiry: UNIX second from which it is expired; 0: never.
+        cas: its cas number.
+        size: bytes of key and value.
+        accessed: UNIX second of the last access.
+    """
+
+    key: bytes
+    expiry: int
+    cas: int
+    size: int
+    accessed: int
+
+
+@dataclass(slots=True)
+class Keys:
+    """A part of a listing of keys; `more` is the command that lists the rest, None: there is no more."""
+
+    keys: list[ListedKey]
+    more: KeyDump | None = None
+
+
+@dataclass(slots=True)
 class Closed:
     """No answer: the connection ends."""
 
 
-Reply = Status | Items | Number | ClientError | ServerError | StatRows | Release | Line | Meta | MetaDebug | Closed
+Reply = (
+    Status | Items | Number | ClientError | ServerError | StatRows | Release | Line | Meta | MetaDebug | Keys | Closed
+)

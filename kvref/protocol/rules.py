@@ -33,8 +33,8 @@ class WireRules:
         value_limit: largest value in bytes, None without limit.
         limit_counts_key: the key's length counts towards it.
         too_large_set_removes: a set beyond it removes the row (`text.too_large_set`).
-        beyond_plugin: touch, gat, gats, the meta commands, cache_memlimit and refresh_certs are there
-            (`verbs.beyond_plugin`).
+        beyond_plugin: touch, gat, gats, the meta commands, cache_memlimit, refresh_certs and lru_crawler
+            are there (`verbs.beyond_plugin`).
         names_unknown_opcode: the reply to one has a text (`binary.unknown_opcode`).
         short_body_is_unknown: a body shorter than key and extras is answered as an unknown opcode is
             (`binary.short_body`).

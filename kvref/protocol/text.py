@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from kvref.protocol import commands as c
-from kvref.protocol import foreign, meta
+from kvref.protocol import crawler, foreign, meta
 from kvref.protocol import replies as r
 from kvref.protocol.fast_path import END, shown
 from kvref.protocol.grammar import parse_line
@@ -168,12 +168,13 @@ def encode(command: c.Command, reply: r.Reply) -> bytes:
             return b"%d\r\n" % reply.value
         case r.Line():
             return reply.line + b"\r\n"
-        case r.ClientError():
-            return f"CLIENT_ERROR {_one_line(reply.text)}\r\n".encode()
-        case r.ServerError():
-            return f"SERVER_ERROR {_one_line(reply.text)}\r\n".encode()
+        case r.ClientError() | r.ServerError():
+            kind = "CLIENT" if isinstance(reply, r.ClientError) else "SERVER"
+            return f"{kind}_ERROR {_one_line(reply.text)}\r\n".encode()
         case r.StatRows():
             return "".join(f"STAT {name} {value}\r\n" for name, value in reply.rows).encode() + END
+        case r.Keys():
+            return crawler.encode(reply)
         case r.Release():
             return f"VERSION {reply.text}\r\n".encode()
         case r.Closed():

@@ -13,7 +13,7 @@ from kvref.engine.dispatch import execute
 from kvref.engine.session import Session, Shared
 from kvref.protocol import commands as c
 from kvref.protocol.codec import Parser, encode, parser
-from kvref.protocol.replies import Closed, Reply, ServerError
+from kvref.protocol.replies import Closed, Keys, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
@@ -37,7 +37,7 @@ TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.002
 GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
-_SELDOM: Final = (Closed, ServerError)
+_SELDOM: Final = (Closed, ServerError, Keys)
 _PLAIN: Final = c.Get([], with_cas=False)  # stands for what the shortcut answered
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
@@ -76,8 +76,8 @@ class Connection:
     # An idle connection is a few cache lines.
     __slots__ = (
         "_authenticator", "_command", "_commit", "_dropped", "_ending", "_eof", "_generation", "_half_open", "_heard",
-        "_host", "_last", "_loop", "_out", "_parser", "_paused", "_reading", "_scheduled", "_session", "_shortcut",
-        "_transaction", "_transport", "_ways", "active", "greedy",
+        "_host", "_last", "_loop", "_out", "_parser", "_paused", "_reading", "_rest", "_scheduled", "_session",
+        "_shortcut", "_transaction", "_transport", "_ways", "active", "greedy",
     )  # fmt: skip
 
     def __init__(self, host: Host, listener: Listener) -> None:
@@ -96,6 +96,7 @@ class Connection:
         self._generation = host.shared.directory.generation
         self._transport: asyncio.Transport | None = None
         self._command: c.Command | None = None  # what waits for another writer
+        self._rest: c.KeyDump | None = None  # lists what a listing of keys has not listed yet
         self._scheduled = False  # the rest of the input waits for its turn
         self.greedy = False  # it has sent more at once than one turn takes
         self._eof = False  # the client sends no more
@@ -289,6 +290,7 @@ class Connection:
         """Return whether nothing is in front of a plain command that comes next."""
         waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
         waits = waits or self._command is not None or self._commit.lost is not None or self._authenticator is not None
+        waits = waits or self._rest is not None
         return not waits and self._host.wire_rules.plain_ways
 
     def _carry_out(self, *, own_turn: bool) -> None:
@@ -304,7 +306,7 @@ class Connection:
                 self._out.flush()
                 self._await_turn()
                 return
-            command = self._parser.next_command()
+            command, self._rest = self._rest or self._parser.next_command(), None
             if command is None:
                 self._ending = self._parser.closed or self._eof or self._last
                 break
@@ -366,6 +368,8 @@ class Connection:
         if isinstance(reply, _SELDOM):
             if isinstance(reply, ServerError):
                 self._host.tally.refused()
+            elif isinstance(reply, Keys):
+                self._rest = reply.more
             else:
                 self._ending = True
                 if isinstance(command, c.Foreign):

@@ -278,6 +278,9 @@ class PooledDriver:
                 return await transaction.finish(self._pool, operation)
             case operations.CountRows():
                 return await self._counts.of(operation, self._start)
+            case operations.ListRows():
+                async with self._pool.outside() as outside:
+                    return await self._pool.in_thread(outside.execute, operation)
             case operations.LoadMapping() | operations.Recheck() if transaction.open:
                 # Not from the transaction's snapshot, and no table that is only looked at stays locked against DDL.
                 async with self._pool.outside() as outside:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from kvref.engine.crawler import Crawler
 from kvref.engine.marks import Marks
 from kvref.engine.stats import Counters
 from kvref.engine.vbuckets import VBuckets
@@ -33,6 +34,10 @@ class Scope(Protocol):
         """Return what meta commands remember of rows."""
 
     @property
+    def crawler(self) -> Crawler:
+        """Return whether `lru_crawler` is enabled."""
+
+    @property
     def tally(self) -> EventCounters:
         """Return what is counted for metrics and health, of all processes."""
 
@@ -59,6 +64,7 @@ class SingleProcess:
         self.counters = Counters()
         self.vbuckets = VBuckets()
         self.marks = Marks()
+        self.crawler = Crawler()
         self.tally = EventCounters(1)
         (self.own,) = self.tally.processes
 

@@ -113,7 +113,7 @@ class Server:
             rules(profile), directory or store.read_directory(), numbers, scope.counters, self.process_rows,
             settings["item_size_max"],
             Limits(settings["daemon_memcached_r_batch_size"], settings["daemon_memcached_w_batch_size"]),
-            cache, scope.vbuckets, scope.marks,
+            cache, scope.vbuckets, scope.marks, crawler=scope.crawler,
         )  # fmt: skip
         refuse_shared_cache(listeners, self.shared.directory)
         self.wire_rules = self._grammar()

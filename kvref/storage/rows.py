@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from kvref.engine.mapping import Column, Mapping
-from kvref.engine.operations import Cell, Row
+from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.engine.values import to_number
 
 REFERENCED: Final = "other tables refer to it"
@@ -60,3 +60,22 @@ def row_of(mapping: Mapping, cells: tuple[Cell, ...]) -> Row:
 
 def _number(cell: Cell) -> int | None:
     return None if cell is None else to_number(cell)
+
+
+def listed_columns(mapping: Mapping) -> tuple[Column, ...]:
+    """Return the columns of which a listing of keys reads the cells: key, expiry and cas, those that are mapped."""
+    return tuple(column for column in (mapping.key, mapping.expiry, mapping.cas) if column is not None)
+
+
+def listed_row(mapping: Mapping, cells: tuple[Cell, ...], size: int) -> ListedRow:
+    """Return a row of a listing of keys.
+
+    Args:
+        mapping: whose row.
+        cells: of `listed_columns`, as SQL has them.
+        size: bytes of the value, without separators.
+    """
+    key, *numbers = from_sql(listed_columns(mapping), cells)
+    options = iter(numbers)
+    expiry, cas = (None if column is None else _number(next(options)) for column in (mapping.expiry, mapping.cas))
+    return ListedRow(key, expiry, cas, size)

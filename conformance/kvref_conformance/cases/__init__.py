@@ -34,6 +34,7 @@ CHAPTERS: Final = (
     "ranges",
     "bind",
     "stats",
+    "crawler",
     "behind_sql",
     "expiry",
     "cas",

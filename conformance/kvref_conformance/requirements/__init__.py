@@ -37,6 +37,7 @@ CHAPTERS: Final = (
     "between",
     "limits",
     "stats",
+    "crawler",
     "touch",
     "meta_get",
     "meta_set",

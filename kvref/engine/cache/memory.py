@@ -76,11 +76,28 @@ class Cache:
         entry = self._entries.get(key)
         if entry is None:
             return None
-        if 0 < entry.expiry <= now or (0 < self._over_at <= now and entry.since <= self._over_at):
+        if self._is_over(entry, now):
             self.remove(key)
             return None
         self._entries.move_to_end(key)
         return entry
+
+    def all_keys(self) -> list[Key]:
+        """Return where its items stand, expired ones included, those first that were not used for the longest time."""
+        return list(self._entries)
+
+    def peek(self, key: Key, now: int) -> Entry | None:
+        """Return an item that is not over; that counts as no use.
+
+        Args:
+            key: where it stands.
+            now: UNIX time in whole seconds.
+        """
+        entry = self._entries.get(key)
+        return None if entry is None or self._is_over(entry, now) else entry
+
+    def _is_over(self, entry: Entry, now: int) -> bool:
+        return 0 < entry.expiry <= now or (0 < self._over_at <= now and entry.since <= self._over_at)
 
     def put(self, key: Key, entry: Entry) -> bool:
         """Keep an item instead of any other under this key; tell whether there is room for it at all."""

@@ -6,16 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from kvref.engine.keys import is_sendable
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, OperationGen, Row, Scan
 from kvref.engine.session import Session
 from kvref.engine.values import RefusedError, decoded, key_cell, stored_integer, to_bytes, to_number
 from kvref.protocol.numbers import signed
 from kvref.protocol.replies import Item, Status
-from kvref.protocol.rules import MAX_KEY
 
 PAGE: Final = 500  # rows read at once, so that a long range never holds up the other connections
-_UNSENDABLE: Final = re.compile(rb"[\0\r\n ]")
 _BOUND: Final = re.compile(rb"@([<>])(=?)")
 
 
@@ -114,6 +113,5 @@ def _shown(session: Session, column: Column, row: Row) -> bytes | None:
     if column.kind is Kind.INTEGER and session.rules.lossy_ranges:
         return stored_integer(column, to_number(row.key))
     key = to_bytes(row.key)
-    # A key that SQL wrote and no client could send would break the reply's lines; the plugin shows it.
-    sendable = 0 < len(key) <= MAX_KEY and not _UNSENDABLE.search(key)
-    return key if sendable or session.rules.lossy_ranges else None
+    # A key that no client can send would break the reply's lines; the plugin shows it.
+    return key if is_sendable(key) or session.rules.lossy_ranges else None

@@ -29,6 +29,7 @@ NAMES: Final[dict[str, tuple[type, str]]] = {
     "mappings": (list, 'names of containers, ["a", "b"]'),
     "read_only": (bool, "true or false"),
     "flush_all": (bool, "true or false"),
+    "metadump": (bool, "true or false"),
     "open": (bool, "true or false"),
 }
 _SHOWN: Final = 10  # names in a message
@@ -58,7 +59,12 @@ def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> L
     address = parse_address(table["address"]) if passed is None else _address(passed)
     return Listener(
         address,
-        Access(tuple(mappings), read_only=table.get("read_only", False), flush=table.get("flush_all", True)),
+        Access(
+            tuple(mappings),
+            read_only=table.get("read_only", False),
+            flush=table.get("flush_all", True),
+            list_keys=table.get("metadump"),
+        ),
         _path(table, "auth_file"),
         _certificates(table),
         open=table.get("open", False),

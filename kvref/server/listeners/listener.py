@@ -112,6 +112,7 @@ class Listener:
             f"mappings {', '.join(self.access.mappings)}" if self.access.mappings else "",
             "read-only" if self.access.read_only else "",
             "" if self.access.flush else "no flush_all",
+            {True: "metadump", False: "no metadump", None: ""}[self.access.list_keys],
         ]
         words = "; ".join(filter(None, said))
         return f" ({words})" if words else ""

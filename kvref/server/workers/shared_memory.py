@@ -38,11 +38,13 @@ class WorkerSlot(IntEnum):
     MOST = 3  # connections at once
 
 
-# Cells of all workers: the next cas number, whether prefixes are counted, how often they were forgotten.
+# Cells of all workers: the next cas number, whether prefixes are counted, how often they were forgotten, whether
+# `lru_crawler` is disabled.
 NEXT_CAS: Final = 0
 COUNTING: Final = 1
 FORGOTTEN: Final = 2
-_RESET: Final = 3  # sums at the last `stats reset`
+CRAWLER_DISABLED: Final = 3
+_RESET: Final = 4  # sums at the last `stats reset`
 _SEATS: Final = _RESET + len(COUNTED)
 _SLOT: Final = len(WorkerSlot) + len(COUNTED)
 

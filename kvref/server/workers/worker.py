@@ -23,6 +23,7 @@ from kvref.server.connection import speaks
 from kvref.server.server import Server
 from kvref.server.workers.channel import LOST, Channel, Handed
 from kvref.server.workers.counters import WorkerCounters, WorkerPrefixes
+from kvref.server.workers.crawler import WorkerCrawler
 from kvref.server.workers.plan import Plan, print_of
 from kvref.server.workers.shared_marks import WorkerMarks
 from kvref.server.workers.shared_memory import WorkerSlot
@@ -58,6 +59,7 @@ class OneOfSeveral:
         self.counters = WorkerCounters(memory, prefixes, number)
         self.vbuckets = VBuckets(memory.vbuckets)
         self.marks = WorkerMarks(memory, plan.marks)
+        self.crawler = WorkerCrawler(memory)
         self.tally = plan.tally
         self.own = plan.tally.processes[number]
         self.taken = 0  # connections handed to this process

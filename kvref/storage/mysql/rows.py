@@ -29,6 +29,7 @@ RowOperation = (
     operations.Lookup
     | operations.ReadAlong
     | operations.Scan
+    | operations.ListRows
     | operations.CountRows
     | operations.Insert
     | operations.Update
@@ -83,6 +84,8 @@ class Rows:
                 return self._write(sql.remove(key))
             case operations.Clear():
                 return self._clear(operation)
+            case operations.ListRows(_, after, limit):
+                return [sql.listed(tuple(cells), size) for *cells, size in self._say(sql.listing(after, limit))]
             case operations.CountRows():
                 return self._count(sql)
             case operations.ReadAlong(_, key, columns):

@@ -11,11 +11,11 @@ from typing import Final
 from pymysql.constants import ER
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.operations import Cell, Row
+from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.storage.config.containers import Container
 from kvref.storage.estimates import EXACT
 from kvref.storage.mysql.schema import quote
-from kvref.storage.rows import from_sql, row_of
+from kvref.storage.rows import from_sql, listed_columns, listed_row, row_of
 
 NULL: Final = "NULL"
 # What a SELECT locks, until its transaction ends. For SHARED, as MySQL 5.6 and MariaDB spell it, SELECT is enough.
@@ -78,6 +78,17 @@ class Statements:
         where = " AND ".join(f"{self.key} {sign} {literal(self.mapping.key, cell)}" for sign, cell in bounds)
         order = f"{self.key} DESC" if descending else self.key
         return f"{self.select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
+
+    def listing(self, after: Cell, limit: int) -> str:
+        """Return the SELECT of a page of keys with what `listed` takes; `after`: the key before, None for none."""
+        names = self._names(listed_columns(self.mapping))
+        sizes = " + ".join(f"COALESCE(OCTET_LENGTH({quote(column.name)}), 0)" for column in self.mapping.values)
+        where = "IS NOT NULL" if after is None else f"> {literal(self.mapping.key, after)}"
+        return f"SELECT {names}, {sizes} FROM {self.indexed} WHERE {self.key} {where} ORDER BY {self.key} LIMIT {limit}"  # noqa: S608
+
+    def listed(self, cells: tuple[Cell, ...], size: int) -> ListedRow:
+        """Return a row that `listing` selects."""
+        return listed_row(self.mapping, cells, size)
 
     def present(self, keys: Iterable[Cell]) -> str:
         """Return the SELECT of those of some keys, at least one, that have a row."""

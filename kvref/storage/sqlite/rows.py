@@ -14,6 +14,7 @@ from kvref.storage.rows import REFERENCED, PerMapping, from_sql
 from kvref.storage.sqlite.estimate import estimate
 from kvref.storage.sqlite.statements import Statements
 
+MAX_READ: Final = 1 << 20  # bytes of values behind a page of a listing of keys
 IGNORED: Final = "the table ignored the write (a trigger or ON CONFLICT IGNORE)"
 
 
@@ -50,6 +51,21 @@ class Rows:
         asked = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
         parameters = [*(sql.key(cell) for _, cell in bounds), operation.limit]
         return [sql.row(cells) for cells in self.connection.execute(asked, parameters)]
+
+    def listed(self, operation: operations.ListRows) -> list[operations.ListedRow]:
+        """Read keys without values; of large values the fewer at once, which SQLite reads to know their length."""
+        sql = self._sql(operation.mapping)
+        after = [] if operation.after is None else [sql.key(operation.after)]
+        cursor = self.connection.execute(sql.listing(goes_on=bool(after)), [*after, operation.limit])
+        rows: list[operations.ListedRow] = []
+        size = 0
+        for *cells, length in cursor:
+            rows.append(sql.listed(tuple(cells), length))
+            size += length
+            if size > MAX_READ:
+                break
+        cursor.close()  # a SELECT that is not finished would keep the file as it is
+        return rows
 
     def count(self, mapping: Mapping) -> int:
         """Return about how many rows a table has."""

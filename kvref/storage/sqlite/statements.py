@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Final
 
 from kvref.engine.mapping import Column, Mapping
-from kvref.engine.operations import Cell, Row
+from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.storage.config.codecs import READS_ZERO, UNSIGNED
-from kvref.storage.rows import row_of
+from kvref.storage.rows import listed_columns, listed_row, row_of
 from kvref.storage.sqlite.key_order import KeyOrder
 from kvref.storage.sqlite.schema import quote
 
@@ -89,6 +89,19 @@ class Statements:
         where = " AND ".join(f"{self._key} {sign} ?" for sign in signs)
         order = f"{self._key} DESC" if descending else self._key
         return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT ?"
+
+    def listing(self, *, goes_on: bool) -> str:
+        """Return the SELECT of a page of keys, as `listed` takes them; parameters: the key before it, if any, limit."""
+        table = quote(self.mapping.source)
+        columns = listed_columns(self.mapping)
+        names = ", ".join(f"{table}.{quote(column.name)}" for column in columns)
+        sizes = " + ".join(f"COALESCE(length(CAST({table}.{quote(name)} AS BLOB)), 0)" for name in self._values)
+        where = f"{self._key} > ?" if goes_on else f"{self._key} IS NOT NULL"
+        return f"SELECT {names}, {sizes} FROM {table} WHERE {where} ORDER BY {self._key} LIMIT ?"  # noqa: S608
+
+    def listed(self, cells: tuple[Cell, ...], size: int) -> ListedRow:
+        """Return a row that `listing` selects."""
+        return listed_row(self.mapping, cells, size)
 
     def overwrite(self, *, clear_unmapped: bool, by_rowid: bool = False) -> str:
         """Return the UPDATE of a row that keeps its key; parameters: values, flags, cas, expiry, then key or rowid."""

@@ -174,6 +174,8 @@ class SQLiteStore:
                 return self._rows.scan(operation)
             case operations.Insert() | operations.Update() | operations.Remove() | operations.Clear():
                 return self._note(operation, self._write(operation))
+            case operations.ListRows():
+                return self._rows.listed(operation)
             case operations.CountRows(mapping):
                 return self._rows.count(mapping)
             case operations.ReadAlong():
