@@ -7,7 +7,7 @@
     python bench/pairs.py                                              # all rows
     python bench/pairs.py --rows get-64,set-16 --pairs 5 --seconds 10 --json pairs.json
     python bench/pairs.py show pairs.json                              # the table again
-    python bench/pairs.py show pairs.json --into README.md             # between <!-- pairs: begin --> and end there
+    python bench/pairs.py show pairs.json --into docs/explanation/speed.md   # between its two markers
 
 Servers have one processor, the generator another. What each row compares: `kvref_bench/pairs/rows.py`.
 """

@@ -1,6 +1,6 @@
 """kvref: memcached over SQL tables, as MySQL's InnoDB memcached plugin had it.
 
-Start reading in README.md ("Reading path"); the rooms of this package are described there.
+docs/reference/source-code.md describes the packages and a reading path.
 """
 
 from __future__ import annotations

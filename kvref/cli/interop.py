@@ -50,7 +50,7 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 @click.option(
     "--write",
     "page",
-    metavar="README.md",
+    metavar="FILE.md",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="Save a full run as the record, and update the table in this page.",
 )

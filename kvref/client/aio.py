@@ -23,7 +23,7 @@ class AsyncMappedClient(AsyncMappedView):
     Each mapping in use has one connection, opened by its first call, bound then and after every loss. Any number of
     calls may be in flight on it. A call that is cancelled or late is not carried out again and may have been carried
     out; the calls beside it do not notice. When the connection is lost, every call in flight raises LinkError, and the
-    next call connects anew. One client belongs to one event loop.
+    next call connects anew. One client belongs to one event loop::
 
         async with AsyncMappedClient("127.0.0.1:11211") as client:
             await asyncio.gather(*[client.set(f"k{n}", n) for n in range(1000)])

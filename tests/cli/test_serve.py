@@ -73,11 +73,12 @@ def test_a_defect_ends_with_1_and_its_trace(tmp_path: Path, workers: str) -> Non
     assert (ended.returncode, "ZeroDivisionError" in ended.stderr) == (1, True)
 
 
-def test_the_readme_and_the_help_explain_every_exit_code() -> None:
+def test_the_reference_and_the_help_explain_every_exit_code() -> None:
     told = dict(re.findall(r"^ +(\d)  (.+)$", kvref("serve", "--help").stdout, re.MULTILINE))
     assert list(told) == ["0", "1", "2", "3"]
-    readme = (Path(__file__).parent.parent.parent / "README.md").read_text().partition("## Operate")[2]
-    explained = dict(re.findall(r"^\| (\d) \| (.+) \|$", readme, re.MULTILINE))
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "errors.md").read_text()
+    section = page.partition("## Exit codes of kvref serve\n")[2].partition("\n## ")[0]
+    explained = dict(re.findall(r"^\| (\d) \| (.+) \|$", section, re.MULTILINE))
     assert all(explained[code].startswith(text) for code, text in told.items())
 
 

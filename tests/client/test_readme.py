@@ -1,4 +1,4 @@
-"""README's section "From Python", run as it stands there against a server of its own."""
+"""Python examples of the guide to the clients and of the README, run as they are against a server of their own."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from serving import serving
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-SECTION = README.partition("\n## From Python\n")[2].partition("\n## ")[0]
+ROOT = Path(__file__).parents[2]
 WRITTEN = "127.0.0.1:11211"
 
 
-def test_the_examples(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("page", "statements"), [("docs/how-to/use-from-python.md", 2), ("README.md", 0)])
+def test_the_examples(tmp_path: Path, page: str, statements: int) -> None:
+    written = (ROOT / page).read_text()
     store = tmp_path / "shop.sqlite"
     with serving(store) as served:
-        lines = re.findall(r"^sqlite3 shop\.sqlite .*$", SECTION, re.MULTILINE)
+        lines = re.findall(r"^sqlite3 shop\.sqlite .*$", written, re.MULTILINE)
         with closing(sqlite3.connect(store, isolation_level=None)) as file:
             for line in lines:
                 file.execute(shlex.split(line)[2])
-        text = SECTION.replace(WRITTEN, f"127.0.0.1:{served.port}")
-        examples = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
+        text = written.replace(WRITTEN, f"127.0.0.1:{served.port}")
+        examples = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
         said: list[str] = []
         results = doctest.DocTestRunner().run(examples, out=said.append)
-    assert (len(lines), results.attempted, results.failed) == (2, SECTION.count("\n>>> "), 0), "".join(said)
+    assert (len(lines), results.attempted, results.failed) == (statements, written.count("\n>>> "), 0), "".join(said)

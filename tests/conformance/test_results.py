@@ -1,4 +1,4 @@
-"""The table of results in README.md: made of reports as they are, and the same as the record beside the code."""
+"""The table of results in the documentation: made of reports as they are, and the same as the record beside the code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kvref_conformance import results
 from kvref_conformance.errors import SuiteError
 from kvref_conformance.transcripts import listing
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance-results.md"
 
 
 def conversation(version: str, outcome: str, cause: str = "") -> dict[str, Any]:
@@ -72,7 +72,7 @@ def test_a_page_is_filled_again_and_again() -> None:
 def test_readme_says_what_is_recorded() -> None:
     """Run `.ci/results` when this fails; the table and its record are written by nothing else."""
     record = json.loads(results.PATH.read_text(encoding="utf-8"))
-    page = README.read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     assert results.filled(page, record) == page
     assert set(record) == set(listing.INNODB_TARGETS)
     assert all(

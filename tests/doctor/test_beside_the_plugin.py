@@ -1,4 +1,4 @@
-"""kvref over a server that still has the plugin: what MIGRATION.md says of the time in which both serve the same tables."""
+"""kvref over a server that still has the plugin: what the migration guide says of the time in which both serve the same tables."""
 
 from __future__ import annotations
 

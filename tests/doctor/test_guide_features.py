@@ -1,4 +1,4 @@
-"""MIGRATION.md says which options of the embedded memcached kvref has in another form, and which it lacks."""
+"""The migration guide says which options of the embedded memcached kvref has in another form, and which it lacks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import pytest
 from access.talk import frame
 from serving import serving
 
-import kvref
-
 pytestmark = pytest.mark.programs
-GUIDE = (Path(kvref.__file__).parent / "doctor" / "MIGRATION.md").read_text()
+GUIDE = (Path(__file__).parents[2] / "docs" / "how-to" / "migrate-from-the-plugin.md").read_text()
 GET, SASL_AUTH, REFUSED = 0x00, 0x21, 0x20
 
 

@@ -1,4 +1,4 @@
-"""MIGRATION.md: what its tables say of kvref is what kvref does. A changed cell needs a changed test, and the reverse."""
+"""The migration guide: what its tables say of kvref is what kvref does. A changed cell needs a changed test, and the reverse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvref.server.settings import SETTINGS
 from kvref_conformance import requirements
 from kvref_conformance.spec.entry import cases_of
 
-GUIDE = (Path(kvref.__file__).parent / "doctor" / "MIGRATION.md").read_text()
+GUIDE = (Path(__file__).parents[2] / "docs" / "how-to" / "migrate-from-the-plugin.md").read_text()
 # A row whose key differs from the demo row only in letter case, a column that is not mapped, a short value column, a trigger.
 SHOP = (
     "CREATE TABLE shop (k VARCHAR(32) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(8), f INT, c BIGINT UNSIGNED,"

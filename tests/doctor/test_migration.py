@@ -1,4 +1,4 @@
-"""MIGRATION.md: its commands are run in their order, from both plugins to a current MySQL, and what it shows is compared."""
+"""The migration guide: its commands are run in their order, from both plugins to a current MySQL, and what it shows is compared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from doctor.guide import Shell, blocks, fits
 from live import MYSQL_8, missing_skips, sql_server_or_skip, target_or_skip
 
-import kvref
 from kvref.errors import TargetError
 from kvref.targets import sql_server
 from kvref.targets.artifacts import Artifact, zip_file
@@ -22,7 +21,7 @@ from kvref.targets.ports import free_port
 from kvref.targets.progress import QUIET
 from kvref.targets.unpack import extract
 
-PATH = Path(kvref.__file__).parent / "doctor" / "MIGRATION.md"
+PATH = Path(__file__).parents[2] / "docs" / "how-to" / "migrate-from-the-plugin.md"
 GUIDE = PATH.read_text()
 BLOCKS = blocks(GUIDE)
 # kvref over a 5.6 server is not what the guide is for; and two blocks show what only 8.0 answers.

@@ -1,6 +1,6 @@
-"""What runs of faults found: the record `survived.json`, and README's table made of it.
+"""What runs of faults found: the record `survived.json`, and the table of the documentation made of it.
 
-    python tests/faults/survived.py build/faults.jsonl --into README.md
+    python tests/faults/survived.py build/faults.jsonl --into docs/reference/faults.md
 
 puts the lines of a run, one JSON object each, in the place of what the record has of the same faults, and writes the table.
 Numbers are taken over as they are; further ones become words by their names, see `figures`.

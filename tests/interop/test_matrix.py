@@ -1,4 +1,4 @@
-"""The table of clients in README.md: the same as the record beside the code, and every wrong cell has its reason."""
+"""The table of client libraries in the documentation: the same as the record beside the code, and every wrong cell has its reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kvref_conformance.interop.play import CANNOT, NOT_RUN, WORKS, WRONG, Cell, 
 from kvref_conformance.interop.rows import Client, clients, features
 
 ROOT = Path(__file__).parents[2]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "reference" / "client-libraries.md"
 RECORD = matrix.recorded()
 
 
@@ -34,8 +34,8 @@ def but(one: Matrix, client: str, endpoint: str, feature: str, cell: Cell) -> Ma
 
 
 def test_readme_says_what_is_recorded() -> None:
-    """Run `kvref interop --write README.md` when this fails; the table and its record are written by nothing else."""
-    page = README.read_text(encoding="utf-8")
+    """Run `kvref interop --write docs/reference/client-libraries.md` when this fails; the table and its record are written by nothing else."""
+    page = PAGE.read_text(encoding="utf-8")
     assert matrix.filled(page, RECORD, matrix.notes()) == page
 
 

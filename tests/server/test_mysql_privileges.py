@@ -1,4 +1,4 @@
-"""The account of the README: its privileges are enough for every verb, and each one that is missing is named."""
+"""The account of the documentation: its privileges are enough for every verb, and each one that is missing is named."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kvref.cli import main
 from kvref.targets import SQLServer
 
 pytestmark = pytest.mark.live
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "data-sources.md"
 USER = "'kvref'@'127.0.0.1'"
 PASSWORD = "s3cret-ü"
 VERBS = (
@@ -27,8 +27,8 @@ VERBS = (
 
 
 def statements() -> list[str]:
-    """Return what the README tells to run for the account."""
-    found = re.findall(r"^((?:CREATE USER|GRANT) .*?);", README.read_text(encoding="utf-8"), re.MULTILINE)
+    """Return the statements of the documentation that create the account."""
+    found = re.findall(r"^((?:CREATE USER|GRANT) .*?);", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(found) == 3, found
     return [each.replace("'...'", f"'{PASSWORD}'") for each in found]
 
@@ -41,7 +41,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 @pytest.fixture
 def dsn(database: SQLServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Give the DSN of the account of the README."""
+    """Give the DSN of the account of the documentation."""
     sql(database, *statements())
     monkeypatch.setenv("KVREF_MYSQL_PASSWORD", PASSWORD)
     yield f"mysql://kvref@{database.host}:{database.port}/"

@@ -118,9 +118,3 @@ def test_every_mutant_names_the_requirement_that_must_fail_it() -> None:
 def test_the_coverage_is_the_one_in_the_repository() -> None:
     text = "\n".join(coverage.lines()) + "\n"
     assert SNAPSHOT.read_text() == text, "coverage changed: kvref spec --coverage > tests/spec/coverage.txt"
-
-
-def test_the_readme_counts_requirements_and_cases() -> None:
-    found = re.search(r"(\d+) requirements, (\d+) cases", (ROOT / "README.md").read_text())
-    assert found is not None
-    assert (int(found[1]), int(found[2])) == (len(CATALOGUE), len(all_cases()))

@@ -59,12 +59,6 @@ def test_the_page_is_the_one_in_the_repository(capsys: pytest.CaptureFixture[str
     )
 
 
-def test_the_readme_counts_the_mutants() -> None:
-    readme = (FOLDER.parents[1] / "README.md").read_text()
-    assert f"[{len(MUTANTS)} of them](kvref/mutants/README.md)" in readme
-    assert f"one rule broken, {len(MUTANTS)} times" in readme
-
-
 def test_a_name_that_no_mutant_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["no-such", "serve"])

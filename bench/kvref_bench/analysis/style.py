@@ -121,6 +121,10 @@ class Slide(Figure):
         """Write the picture to a file that ends in .png."""
         path.write_bytes(self.png())
 
+    def __repr__(self) -> str:
+        """Return the finding, which is the title: the text in place of the picture."""
+        return " ".join(self.texts[0].get_text().split()) if self.texts else "an empty chart"
+
     def _repr_png_(self) -> bytes:
         return self.png()
 

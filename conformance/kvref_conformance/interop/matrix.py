@@ -1,4 +1,4 @@
-"""The table of a whole run: kept as JSON, compared with another run, and shown in README with its notes."""
+"""The table of a whole run: kept as JSON, compared with another run, and shown in the documentation with its notes."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _number(cell: tuple[str, str, str], known: Sequence[Note]) -> int | None:
 
 
 def table(matrix: Matrix, known: Sequence[Note]) -> str:
-    """Return README's table, its legend and its notes."""
+    """Return the table of the documentation, its legend and its notes."""
     columns = features()
     names = " / ".join(f"{head} {matrix.endpoints[name]}" for name, head in ENDPOINTS.items())
     lines = [

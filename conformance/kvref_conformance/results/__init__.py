@@ -1,9 +1,9 @@
-"""What `kvref conform` and `kvref replay` said of kvref over each database: a record, and README's table made of it.
+"""Results of `kvref conform` and `kvref replay` over each database: a record, and a table of the documentation.
 
-    python -m kvref_conformance.results DIR README.md
+    python -m kvref_conformance.results DIR docs/reference/conformance-results.md
 
 reads DIR/TARGET/PROFILE/report.jsonl and DIR/TARGET/replay.json as `.ci/results` makes them, writes `over_sql.json`
-beside this file and fills README between MARKS. Numbers are taken over as they are: nothing is judged here.
+beside this file and fills that page between MARKS. Numbers are taken over as they are: nothing is judged here.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _replay(outcomes: list[dict[str, Any]]) -> Counts:
 
 
 def table(record: Record) -> str:
-    """Return the table of README: `as wanted / documented / otherwise` in each cell."""
+    """Return the table of the documentation: `as wanted / documented / otherwise` in each cell."""
     lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
     for row in record.values():
         runs = [counts for name, counts in row.items() if name != "database"]

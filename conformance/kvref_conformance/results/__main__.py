@@ -1,4 +1,7 @@
-"""`python -m kvref_conformance.results DIR README.md`: write over_sql.json and README's table from fresh reports."""
+"""Write over_sql.json and the table of the documentation from fresh reports.
+
+python -m kvref_conformance.results DIR docs/reference/conformance-results.md
+"""
 
 from __future__ import annotations
 

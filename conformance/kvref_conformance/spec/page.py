@@ -40,7 +40,7 @@ def markdown(sections: Sequence[Section]) -> str:
     environment = Environment(  # noqa: S701
         loader=PackageLoader("kvref_conformance", "spec"), undefined=StrictUndefined, keep_trailing_newline=True
     )
-    return environment.get_template("page.md.j2").render(**_context(sections), introduction=_text())
+    return environment.get_template("page.md.j2").render(**_context(sections), introduction=introduction())
 
 
 def _context(sections: Sequence[Section]) -> dict[str, Any]:
@@ -82,10 +82,11 @@ def _lines(shown: str) -> str:
     return shown.replace(r"\r\n", "\\r\\n\n").removesuffix("\n")
 
 
-def _text() -> str:
+def introduction() -> str:
+    """Return the introduction of the specification as plain paragraphs; indented ones are examples."""
     return files(__package__).joinpath("introduction.txt").read_text(encoding="utf-8")
 
 
 def _introduction() -> list[dict[str, Any]]:
-    blocks = _text().strip("\n").split("\n\n")
+    blocks = introduction().strip("\n").split("\n\n")
     return [{"text": dedent(block), "example": block.startswith("    ")} for block in blocks]

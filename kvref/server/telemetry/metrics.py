@@ -53,7 +53,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric, as the README lists it.
+    """One metric, as the documentation lists it.
 
     Args:
         name: as it is exposed.

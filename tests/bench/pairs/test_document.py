@@ -1,4 +1,4 @@
-"""The document of pairs and its table; the table in a README is that of the committed document."""
+"""The document of pairs and its table; a table in the documentation is that of the committed document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.programs
 ROOT = Path(__file__).parents[3]
 RESULTS = sorted((ROOT / "bench" / "results").glob("pairs*.json"))
 BEGIN, END = document.markers("pairs")
-READMES = [ROOT / "README.md", *(path for folder in ("kvref", "bench") for path in (ROOT / folder).rglob("README.md"))]
+PAGES = [ROOT / "docs" / "explanation" / "speed.md", *(ROOT / "bench").rglob("README.md")]
 SETTINGS = Settings(Split(frozenset({0}), frozenset({1})), pairs=3, seconds=2)
 MULTIGET = next(row for row in rows() if row.name == "multiget")
 
@@ -89,8 +89,10 @@ def test_a_table_is_put_between_its_markers() -> None:
 
 @pytest.mark.parametrize("results", RESULTS, ids=lambda path: path.stem)
 def test_the_table_of_a_readme_is_that_of_the_committed_document(results: Path) -> None:
-    problems = stale(READMES, results)
-    assert not problems, f"{problems}: python bench/pairs.py show bench/results/{results.name} --into README.md"
+    problems = stale(PAGES, results)
+    assert not problems, (
+        f"{problems}: python bench/pairs.py show bench/results/{results.name} --into docs/explanation/speed.md"
+    )
 
 
 def stale(readmes: list[Path], results: Path) -> list[str]:
@@ -100,7 +102,7 @@ def stale(readmes: list[Path], results: Path) -> list[str]:
     if not results.exists():
         return [f"{path} has a table and {results} is missing" for path in marked]
     if not marked:
-        return [f"{results} is in no README"]
+        return [f"{results} is on no page"]
     kept = document.read(results)
     return [
         f"{path} has another table"
@@ -115,7 +117,7 @@ def test_a_stale_table_is_found(tmp_path: Path) -> None:
     assert not stale([readme], results)
     first = made((done(200, 4), done(100, 8)))
     document.write(first, results)
-    assert stale([readme], results) == [f"{results} is in no README"]
+    assert stale([readme], results) == [f"{results} is on no page"]
     readme.write_text(document.insert(f"{BEGIN}{END}", first, "pairs"))
     assert not stale([readme], results)
     document.write(made((done(300, 4), done(100, 8))), results)

@@ -1,0 +1,91 @@
+"""Known deviations and defects of every endpoint."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from generators.markup import REQUIREMENT, code, link, page, prose, table
+from kvref_conformance import deviations
+from kvref_conformance.deviations import defects
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDER: Final = "reference/deviations"
+
+
+def pages() -> Mapping[str, str]:
+    """Return a page for each list of deviations, the page of defects, and their index."""
+    names = sorted(
+        each.name.removesuffix(".toml")
+        for each in files(deviations).iterdir()
+        if each.name.endswith(".toml") and each.name != "defects.toml"
+    )
+    loaded = {name: deviations.parse(name, _text) for name in names}
+    made = {f"{FOLDER}/{name}.md": _page(name, found) for name, found in loaded.items()}
+    rows = [(f"[`{name}`]({name}.md)", _subject(name), str(len(found.rows))) for name, found in loaded.items()]
+    made[f"{FOLDER}/defects.md"] = _defects()
+    made[f"{FOLDER}/index.md"] = page(
+        "Known deviations",
+        "A *deviation* is a documented failure: the endpoint breaks a requirement exactly as recorded. A deviation "
+        "that no longer fails, or fails in another way, fails the run. kvref over SQLite has no deviations in its "
+        "default profile. [Defects of the plugin](defects.md) lists crashes, garbage and lost writes.",
+        table(("list", "endpoint", "deviations"), rows),
+        "```{toctree}\n:hidden:\n\ndefects\n" + "\n".join(names) + "\n```",
+        anchor="deviations",
+    )
+    return made
+
+
+def _text(name: str) -> str:
+    path = files(deviations).joinpath(f"{name}.toml")
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _subject(name: str) -> str:
+    profile, _, database = name.partition("-over-")
+    if not database:
+        return f"the plugin, and kvref over SQLite with `--profile {profile}`"
+    return f"kvref with `--profile {profile}` over {_DATABASES[database]}"
+
+
+_DATABASES: Final = {"mysql": "MySQL", "mariadb": "MariaDB", "galera": "a Galera cluster"}
+
+
+def _page(name: str, found: deviations.Deviations) -> str:
+    rows = [
+        (
+            link(row.subject) if REQUIREMENT.fullmatch(row.subject) else code(row.subject),
+            prose(row.reason),
+            "; ".join(f"{code(_short(sent))} → {code(_short(got))}" for sent, got in row.conversation[:2]),
+            ", ".join(row.evidence),
+        )
+        for row in found.rows.values()
+    ]
+    head = ("case or requirement", "behavior", "recorded exchange", "evidence")
+    return page(f"Deviations of {name}", f"{len(rows)} deviations of {_subject(name)}.", table(head, rows))
+
+
+def _short(text: str) -> str:
+    shown = text.replace("\r\n", r"\r\n").replace("\n", r"\n")
+    return shown if len(shown) <= 160 else f"{shown[:160]}…"
+
+
+def _defects() -> str:
+    parts: list[str] = []
+    for kind, meaning in defects.KINDS.items():
+        rows = [
+            (link(each.requirement), ", ".join(each.profiles), prose(each.reason), ", ".join(each.evidence))
+            for each in defects.load()
+            if each.kind == kind
+        ]
+        parts += [f"## {kind.capitalize()}", f"{meaning.capitalize()}.", table(_DEFECT_HEAD, rows)]
+    return page(
+        "Defects of the plugin",
+        "What the plugin does to its users beyond an unusual reply. The suite never sends what ends a server.",
+        *parts,
+    )
+
+
+_DEFECT_HEAD: Final = ("requirement", "profiles", "what happens", "evidence")

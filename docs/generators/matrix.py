@@ -1,0 +1,89 @@
+"""The matrix of endpoints: counts by verdict and by chapter, from the committed page of `.ci/standing`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from generators.markup import code, page, prose, table
+from kvref_conformance import requirements
+from kvref_conformance.matrix import standing
+from kvref_conformance.verdict import ABOUT, DISABLED, KEPT, NOT_RUN, UNSUPPORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+MATRIX: Final = Path(__file__).parents[2] / "conformance" / "standing" / "matrix.html"
+NOTHING: Final = frozenset({UNSUPPORTED, DISABLED})
+ABOUT_PAGE: Final = (
+    "The suite judged these endpoints of the target manager at level quirk. `bash .ci/standing` repeats the runs and "
+    "writes the data of this page. The <a href='../../matrix.html'>whole matrix</a> has every conversation."
+)
+Verdicts = dict[str, list[str]]
+
+
+def pages() -> Mapping[str, str]:
+    """Return the page."""
+    found = json.loads(standing.DATA.findall(MATRIX.read_text(encoding="utf-8"))[0])
+    names = [name for name, _ in found["columns"]]
+    verdicts = _by_requirement(found)
+    made = page(
+        "Matrix of endpoints",
+        ABOUT_PAGE,
+        f"{len(verdicts)} requirements, {len(names)} endpoints. {_age(verdicts)}",
+        "## Endpoints",
+        table(("endpoint", "version, profile, database, date"), [(code(a), prose(b)) for a, b in found["columns"]]),
+        "## Requirements by verdict",
+        "The verdict on a requirement is the worst verdict on its cases.",
+        table(("verdict", "meaning", *map(code, names)), _totals(verdicts, len(names))),
+        "## Kept requirements by chapter",
+        "A requirement is kept if its verdict is *holds* or *quirk*. Each cell shows the kept requirements and those "
+        "that apply to the endpoint; a cell is empty if none applies.",
+        table(("chapter", *map(code, names)), _chapters(verdicts, len(names))),
+        anchor="matrix",
+    )
+    return {"reference/generated/matrix.md": made}
+
+
+def _by_requirement(found: Mapping[str, Any]) -> Verdicts:
+    """Return the verdicts on each requirement, one for each endpoint: the worst, which is the first, of its cases."""
+    words: Sequence[str] = found["verdicts"]
+    columns = range(len(found["columns"]))
+    return {
+        name: [_worst(words, [found["cases"][case][column] for case in cases]) for column in columns]
+        for name, cases in found["requirements"].items()
+    }
+
+
+def _worst(words: Sequence[str], judged: Sequence[Any]) -> str:
+    """Return the first verdict in the order of words; a case without a verdict was not run."""
+    return words[min(words.index(NOT_RUN) if each is None else each[0] for each in judged)]
+
+
+def _age(verdicts: Verdicts) -> str:
+    catalogue = requirements.load()
+    others = len(catalogue.keys() - verdicts.keys())
+    counts = f"The specification has {len(catalogue)} requirements"
+    return f"{counts}; {others} of them have no case, or are newer than the runs."
+
+
+def _totals(verdicts: Verdicts, columns: int) -> Iterator[tuple[str, ...]]:
+    counts = [Counter(each[column] for each in verdicts.values()) for column in range(columns)]
+    for verdict, meaning in ABOUT.items():
+        if any(count[verdict] for count in counts):
+            yield f"*{verdict}*", prose(meaning), *(str(count[verdict] or "") for count in counts)
+
+
+def _chapters(verdicts: Verdicts, columns: int) -> Iterator[tuple[str, ...]]:
+    for chapter in requirements.chapters():
+        rows = [verdicts[each.id] for each in chapter.requirements if each.id in verdicts]
+        if rows:
+            link = f"[{prose(chapter.title)}](../specification/{chapter.name}.md)"
+            yield link, *(_cell([row[column] for row in rows]) for column in range(columns))
+
+
+def _cell(verdicts: Sequence[str]) -> str:
+    applying = [verdict for verdict in verdicts if verdict not in NOTHING]
+    return f"{sum(verdict in KEPT for verdict in applying)} of {len(applying)}" if applying else ""

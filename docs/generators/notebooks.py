@@ -1,0 +1,105 @@
+"""The notebooks, executed on the committed runs: one page each, charts as pictures with alternative text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import nbformat
+
+from generators.markup import page, prose, table
+from kvref_bench.analysis import execution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from nbformat import NotebookNode
+
+ROOT: Final = Path(__file__).parents[2]
+SOURCES: Final = ROOT / "notebooks"
+RUNS: Final = SOURCES / "data" / "laptop"
+CACHE: Final = ROOT / "build" / "docs" / "notebooks"
+FOLDER: Final = "explanation/notebooks"
+
+
+def pages() -> Mapping[str, str | bytes]:
+    """Return the page of each notebook with its charts, and their index.
+
+    Executed notebooks are kept in `build/docs/notebooks` until a notebook, a run or the analysis changes.
+    """
+    made: dict[str, str | bytes] = {}
+    titles = {}
+    for name, notebook in _executed().items():
+        text, charts = _page(name, notebook)
+        titles[name] = text.partition("\n")[0].removeprefix("# ")
+        made[f"{FOLDER}/{name}.md"] = text
+        made |= {f"{FOLDER}/{file}": picture for file, picture in charts.items()}
+    rows = [(f"[{prose(title)}]({name}.md)",) for name, title in titles.items()]
+    made[f"{FOLDER}/index.md"] = page(
+        "Notebooks",
+        "Each notebook asks a question, draws what committed runs of `kvref bench run` show, and ends with an answer. "
+        "Server and load generator share two cores in these runs: compare ratios, not absolute rates. "
+        "The sources are in {src}`notebooks`.",
+        table(("notebook",), rows),
+        "```{toctree}\n:hidden:\n\n" + "\n".join(titles) + "\n```",
+        anchor="notebooks",
+    )
+    return made
+
+
+def _executed() -> dict[str, NotebookNode]:
+    sources = sorted(SOURCES.glob("*.ipynb"))
+    kept = CACHE / f"{_digest(sources)}.json"
+    if not kept.exists():
+        os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+        found = {path.stem: nbformat.writes(notebook) for path, notebook in execution.execute(sources, RUNS)}  # type: ignore[no-untyped-call]
+        CACHE.mkdir(parents=True, exist_ok=True)
+        for old in CACHE.glob("*.json"):
+            old.unlink()
+        kept.write_text(json.dumps(found), encoding="utf-8")
+    read = json.loads(kept.read_text(encoding="utf-8"))
+    return {name: nbformat.reads(text, as_version=4) for name, text in read.items()}  # type: ignore[no-untyped-call]
+
+
+def _digest(sources: list[Path]) -> str:
+    analysis = (ROOT / "bench" / "kvref_bench" / "analysis").rglob("*.py")
+    files = [*sources, *sorted(RUNS.rglob("*")), *sorted(analysis)]
+    whole = hashlib.sha256()
+    for path in files:
+        if path.is_file():
+            whole.update(path.name.encode() + path.read_bytes())
+    return whole.hexdigest()[:20]
+
+
+def _page(name: str, notebook: NotebookNode) -> tuple[str, dict[str, bytes]]:
+    parts: list[str] = []
+    charts: dict[str, bytes] = {}
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+            continue
+        parts.append(f"```python\n{cell.source}\n```")
+        for output in cell.get("outputs", ()):
+            parts += _output(name, output, charts)
+    first = re.sub(r"^# \d+ ", "# ", parts[0])
+    return "\n\n".join([first, *parts[1:]]) + "\n", charts
+
+
+def _output(name: str, output: NotebookNode, charts: dict[str, bytes]) -> Iterator[str]:
+    data: Mapping[str, Any] = output.get("data", {})
+    if "image/png" in data:
+        file = f"{name}-{len(charts) + 1}.png"
+        charts[file] = base64.b64decode(data["image/png"])
+        # The text of a chart is its title: the finding in a sentence.
+        yield f"```{{figure}} {file}\n:alt: {data['text/plain']}\n```"
+    elif "text/markdown" in data:
+        yield data["text/markdown"]
+    elif "text/html" in data:
+        yield re.sub(r"\n\s*\n", "\n", re.sub(r"<style.*?</style>", "", data["text/html"], flags=re.DOTALL))
+    else:
+        yield f"```text\n{output.get('text') or data.get('text/plain', '')}\n```"

@@ -1,0 +1,153 @@
+"""The specification: one page a chapter, an index by ID, and the register of contradictions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+from textwrap import dedent
+from typing import TYPE_CHECKING, Final
+
+from generators.markup import code, folded, link, page, pre, prose, table
+from kvref_conformance import requirements
+from kvref_conformance.requirements import LEVELS
+from kvref_conformance.spec.entry import DEVIATES, OTHERWISE, sections
+from kvref_conformance.spec.page import held, introduction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kvref_conformance.spec.entry import Entry, Section, View
+    from kvref_conformance.spec.example import Example
+
+FOLDER: Final = "reference/specification"
+STATES: Final = {DEVIATES: "deviates", OTHERWISE: "does not apply"}
+
+
+def pages() -> Mapping[str, str]:
+    """Return the pages of all chapters and what leads to them."""
+    chapters = sections(requirements.load())
+    made = {f"{FOLDER}/{chapter.name}.md": _chapter(chapter) for chapter in chapters}
+    made[f"{FOLDER}/index.md"] = _index(chapters)
+    made[f"{FOLDER}/by-id.md"] = _by_id(chapters)
+    made[f"{FOLDER}/contradictions.md"] = _contradictions(chapters)
+    return made
+
+
+def _index(chapters: tuple[Section, ...]) -> str:
+    entries = [entry for chapter in chapters for entry in chapter.entries]
+    levels = Counter(entry.requirement.level for entry in entries)
+    counts = ", ".join(f"{levels[level]} {level}" for level in LEVELS if levels[level])
+    rows = [(f"[{prose(each.title)}]({each.name}.md)", prose(each.about), str(len(each.entries))) for each in chapters]
+    names = "\n".join(["by-id", "contradictions", *(each.name for each in chapters)])
+    return page(
+        "The specification",
+        f"{len(entries)} requirements: {counts}. Every requirement is one obligation with a stable ID, the profiles it "
+        "applies to, the cases that judge it, and recorded conversations as evidence.",
+        "To find a requirement by its ID, see [all requirements by ID](by-id.md) or use the search. "
+        "[What contradicts the texts](contradictions.md) lists where the plugin differs from its manual.",
+        "## Introduction",
+        *_introduction(),
+        "## Chapters",
+        table(("chapter", "subject", "requirements"), rows),
+        f"```{{toctree}}\n:hidden:\n\n{names}\n```",
+        anchor="specification",
+    )
+
+
+def _introduction() -> Iterator[str]:
+    for block in introduction().strip("\n").split("\n\n"):
+        yield f"```text\n{dedent(block)}\n```" if block.startswith("    ") else prose(block)
+
+
+def _by_id(chapters: tuple[Section, ...]) -> str:
+    entries = sorted(
+        ((entry.requirement, chapter.name) for chapter in chapters for entry in chapter.entries),
+        key=lambda pair: pair[0].id,
+    )
+    cells = [(link(each.id), each.level, prose(each.title), f"[{chapter}]({chapter}.md)") for each, chapter in entries]
+    return page(
+        "All requirements by ID",
+        "A requirement keeps its ID; the number of a removed requirement is not used again.",
+        table(("ID", "level", "title", "chapter"), cells),
+    )
+
+
+def _contradictions(chapters: tuple[Section, ...]) -> str:
+    entries = [entry for chapter in chapters for entry in chapter.entries if entry.requirement.contradicts]
+    rows = [
+        (
+            link(entry.requirement.id),
+            prose(entry.requirement.statement),
+            "; ".join(map(prose, entry.requirement.contradicts)),
+        )
+        for entry in entries
+    ]
+    return page(
+        "What contradicts the texts",
+        f"{len(rows)} requirements state observed behavior that a text contradicts: the MySQL manual, an article, "
+        "memcached's `protocol.txt`, the plugin's own source, or a promise of SQL. The observed behavior counts.",
+        table(("requirement", "observed", "text that says otherwise"), rows),
+    )
+
+
+def _chapter(chapter: Section) -> str:
+    parts = [part for entry in chapter.entries for part in _entry(entry)]
+    return page(prose(chapter.title), prose(chapter.about), *parts, anchor=f"chapter-{chapter.name}")
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    """Yield the text of a requirement, then who keeps it, then its evidence, folded."""
+    requirement = entry.requirement
+    yield f'<a id="{requirement.id}"></a>'
+    yield f"({requirement.id.lower()})=\n## {requirement.id}: {prose(requirement.title)}"
+    yield f"**{requirement.level}.** {prose(requirement.statement)}"
+    yield _applies(entry)
+    yield folded("Profiles, evidence and cases", "\n".join(_evidence(entry)))
+
+
+def _applies(entry: Entry) -> str:
+    names = [view.profile for view in entry.views if view.state != OTHERWISE]
+    broken = [view.profile for view in entry.views if view.state == DEVIATES]
+    text = f"Applies to: {', '.join(map(code, names)) or 'no profile'}."
+    return f"{text} Known deviation: {', '.join(map(code, broken))}." if broken else text
+
+
+def _evidence(entry: Entry) -> Iterator[str]:
+    rows = "".join(map(_view, entry.views))
+    yield f"<table><thead><tr><th>profile</th><th>state</th><th>exchange</th></tr></thead><tbody>{rows}</tbody></table>"
+    yield "<ul>"
+    for name, words in _notes(entry):
+        yield f"<li><strong>{name}:</strong> {escape(words)}</li>"
+    yield "</ul>"
+    if entry.example is not None:
+        yield f"<p>Recording {escape(entry.example.citation)}: {escape(entry.example.title)}</p>"
+        yield pre("\n".join(_lines(entry.example)))
+
+
+def _view(view: View) -> str:
+    exchanges = "<br>".join(
+        f"<code>{escape(sent)}</code> → <code>{escape(got)}</code>" for sent, got in view.answers[:2]
+    ).replace("\n", "<br>")
+    reason = f"{escape(view.reason)}<br>" if view.reason else ""
+    state = STATES.get(view.state, "applies")
+    return f"<tr><td>{view.profile}</td><td>{state}</td><td>{reason}{exchanges}</td></tr>"
+
+
+def _notes(entry: Entry) -> Iterator[tuple[str, str]]:
+    requirement = entry.requirement
+    for defect in entry.defects:
+        yield defect.kind, f"{', '.join(defect.profiles)}: {defect.reason}"
+    if requirement.contradicts:
+        yield "Contradicts", "; ".join(requirement.contradicts)
+    yield "Sources", "; ".join(requirement.sources)
+    yield "Evidence", ", ".join(requirement.evidence)
+    yield "Judged by", held(entry)
+
+
+def _lines(example: Example) -> Iterator[str]:
+    for line in example.given:
+        yield f"{'given':>12}   {line}"
+    for exchange in example.exchanges:
+        yield f"{exchange.on:>12} > {exchange.sent}"
+        for answer in exchange.answers:
+            yield f"{' '.join(answer.versions):>12} < {answer.text}"
