@@ -5,6 +5,8 @@ KvrefError                 every error below: its text names the value and the f
 │   └── RowError           a containers row, with the rule that it breaks
 ├── StoreError             the database refused or failed; the text is the database's cause
 └── TargetError            a real endpoint could not be fetched, started, reached or stopped
+
+SuiteError                 the specification or the suite itself is wrong: a fault of the project, not of its use
 """
 
 from __future__ import annotations
@@ -37,3 +39,7 @@ class StoreError(KvrefError):
 
 class TargetError(KvrefError):
     """A real endpoint could not be fetched, started, reached or stopped."""
+
+
+class SuiteError(Exception):
+    """The suite itself is wrong: a malformed requirement, deviation row or case."""

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -24,6 +25,8 @@ VIOLATIONS = [
     ),
     ("kvref/storage/mysql/rows.py", "import kvref.storage.sqlite.rows", "the stores know nothing of each other"),
     ("kvref/server/server.py", "import kvref_conformance", "the judged never reads the judge"),
+    ("kvref/doctor/show.py", "import kvref_conformance", "the judged never reads the judge"),
+    ("kvref/cli/doctor.py", "import kvref_conformance", "the judged never reads the judge"),
 ]
 
 
@@ -48,6 +51,50 @@ def test_contracts_break_when_violated(tmp_path: Path, file: str, line: str, con
     broken = [row for row in result.stdout.splitlines() if row.endswith("BROKEN")]
     assert len(broken) == 1
     assert broken[0].startswith(contract)
+
+
+# The parts of one executor that is being rebuilt.
+BEING_REBUILT = [["kvref.server.coalescing_driver", "kvref.server.plain_groups", "kvref.server.write_group"]]
+
+
+def _cycles(graph: grimp.ImportGraph) -> list[list[str]]:
+    """Return the strongly connected components of more than one module (Tarjan)."""
+    found: list[list[str]] = []
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+
+    def visit(module: str) -> None:
+        order[module] = low[module] = len(order)
+        stack.append(module)
+        for imported in graph.find_modules_directly_imported_by(module):
+            if imported not in order:
+                visit(imported)
+            if imported in stack:
+                low[module] = min(low[module], low[imported])
+        if low[module] == order[module]:
+            members = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(members) > 1:
+                found.append(sorted(members))
+
+    for module in graph.modules:
+        if module not in order:
+            visit(module)
+    return found
+
+
+def test_no_import_cycle_type_checking_imports_included() -> None:
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
+    graph = grimp.build_graph(*packages, cache_dir=None)
+    assert _cycles(graph) == BEING_REBUILT
+
+
+def test_a_cycle_is_found() -> None:
+    graph = grimp.ImportGraph()
+    for importer, imported in (("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")):
+        graph.add_import(importer=importer, imported=imported)
+    assert _cycles(graph) == [["b", "c"]]
 
 
 def test_code_asks_facts_and_never_profile_names() -> None:

@@ -5,7 +5,14 @@
     case("bin-set-new", "KV-BINSTORE-001", ask("set key={k} value=one", "set ok cas=<cas>"))
 
 Texts are templates (`template.py`), one character a byte, or frames of the binary protocol in words (`frames.py`).
-Where endpoints may differ, `by` asks a fact of the profile.
+Where endpoints may differ, `by` asks a fact of the profile. Time passes in requests and statements that wait, and in
+what is seen no later than a deadline:
+
+    asks("set {k} 0 0 1\r\nb\r\n", on="b"),      # waits for the row that another connection holds
+    sql("COMMIT", on="s"),
+    answers("STORED\r\n", on="b"),
+
+    eventually(sql(ROW, ("x",))),                  # is seen within so many seconds
 """
 
 from __future__ import annotations
@@ -15,13 +22,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref_conformance.template import names_in
-from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, Mark, Starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kvref.profiles import Profile
 
+
+# What no answer may come in, where the endpoint has to wait: long for one that does not wait, short for a run.
+SILENT_SECONDS: Final = 0.3
+PATIENCE: Final = 15.0
 CLOSED: Final = "(connection closed)"
 MAPPING_NAMES: Final = frozenset(
     "m t m1 m1b m2 m2up m2cut q t1 t2 t3 w0 w1 w2 w3 w249 containers options policies".split()
@@ -110,6 +120,125 @@ class Pause:
 @dataclass(frozen=True, slots=True)
 class Tick:
     """Wait until a second of the clock begins, so that the steps behind it fall into one second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """Send a request that is not answered yet.
+
+    Args:
+        request: template.
+        on: name of the connection.
+        silent: seconds in which no answer may come; 0 where one may.
+        binary: the request is in the words of `frames.py`.
+    """
+
+    request: str
+    on: str
+    silent: float = SILENT_SECONDS
+    binary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Read and judge the answer to what `Asks` sent on that connection.
+
+    Args:
+        allow: answers that are allowed.
+        on: name of the connection.
+        patience: seconds to wait for it.
+    """
+
+    allow: tuple[str, ...] | By
+    on: str
+    patience: float = PATIENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Start a statement on a named SQL connection and let it run.
+
+    Args:
+        statement: template.
+        on: name of the connection.
+    """
+
+    statement: str
+    on: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Wait for the statement that runs on a named SQL connection.
+
+    Args:
+        on: name of the connection.
+        fails: the database must refuse it.
+        patience: seconds to wait.
+    """
+
+    on: str
+    fails: bool = False
+    patience: float = PATIENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Eventually:
+    """Repeat a step until what it gets is allowed.
+
+    Args:
+        step: a request or a SELECT that leaves everything as it is.
+        within: seconds; what it gets then is judged.
+    """
+
+    step: Say | Sql
+    within: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Remember where the binary log ends; the case is not-run without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """Judge what has come into the binary log since the mark, in the words of `sql/binlog.py`.
+
+    Args:
+        allow: what is allowed.
+    """
+
+    allow: tuple[str, ...]
+
+
+def logged(*allow: str) -> Logged:
+    """Want the binary log to have got one of these since the mark."""
+    return Logged(allow)
+
+
+def asks(request: str, on: str, *, silent: float = SILENT_SECONDS, binary: bool = False) -> Asks:
+    """Send a request that has to wait."""
+    return Asks(request, on, silent, binary)
+
+
+def answers(allow: str | tuple[str, ...] | By, on: str, *, patience: float = PATIENCE) -> Answers:
+    """Allow one answer (several: any of them, or by a fact) to what waits on that connection."""
+    return Answers((allow,) if isinstance(allow, str) else allow, on, patience)
+
+
+def starts(statement: str, on: str) -> Starts:
+    """Start a statement that may have to wait."""
+    return Starts(statement, on)
+
+
+def ends(on: str, *, fails: bool = False, patience: float = PATIENCE) -> Ends:
+    """Wait for a statement that was started."""
+    return Ends(on, fails, patience)
+
+
+def eventually(step: Say | Sql, within: float = PATIENCE) -> Eventually:
+    """Want a step to be answered so no later than in `within` seconds."""
+    return Eventually(step, within)
 
 
 Step = Say | Hangup | Sql | Reload | Pause | Tick | Asks | Answers | Starts | Ends | Eventually | Mark | Logged
@@ -269,3 +398,6 @@ def sql(statement: str, *rows: tuple[object, ...], on: str = "") -> Sql:
 def refused(statement: str, on: str = "") -> Sql:
     """Run a statement that the database must refuse."""
     return Sql(statement, None, fails=True, on=on)
+
+
+# Holds on a busy machine; what comes is seen at once.

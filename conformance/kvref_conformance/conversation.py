@@ -6,13 +6,27 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql
-from kvref_conformance.errors import CaseFailed, NotRun, SuiteError
+from kvref.errors import SuiteError
+from kvref_conformance.case import (
+    Answers,
+    Asks,
+    By,
+    Ends,
+    Eventually,
+    Hangup,
+    Logged,
+    Mark,
+    Pause,
+    Reload,
+    Say,
+    Sql,
+    Starts,
+)
+from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.frames import decode, encode
 from kvref_conformance.link import beyond
 from kvref_conformance.observers import DONE, REFUSED, Observers
 from kvref_conformance.repeat import slowed
-from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, Mark, Starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,10 +7,6 @@ class CannotJudge(Exception):  # noqa: N818 - named for the exit code it causes
     """The run cannot start: endpoint, DSN, profile or option unusable. The text names the value and the fix."""
 
 
-class SuiteError(Exception):
-    """The suite itself is wrong: a malformed requirement, deviation row or case."""
-
-
 class NotRun(Exception):  # noqa: N818 - a verdict, not a fault
     """A case cannot be tried in this run; the text is the reason, with the option that would change it."""
 

@@ -20,7 +20,7 @@ import re
 import struct
 from typing import Final
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 
 HEADER: Final = struct.Struct(">BBHBBHIIQ")
 REQUEST: Final = 0x80

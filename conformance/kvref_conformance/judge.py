@@ -6,10 +6,11 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from kvref_conformance import requirements
+from kvref.errors import SuiteError
+from kvref.specification import requirements
 from kvref_conformance.budget import Budget
 from kvref_conformance.conversation import Conversation, render
-from kvref_conformance.errors import CaseFailed, NotRun, SuiteError
+from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.exercised import Exercised
 from kvref_conformance.probe import needed
 from kvref_conformance.pulse import Pulse
@@ -17,9 +18,9 @@ from kvref_conformance.template import Names
 from kvref_conformance.verdict import DEVIATES, DISABLED, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
 
 if TYPE_CHECKING:
+    from kvref.specification.deviations import Deviation, Deviations
     from kvref_conformance.case import Case
     from kvref_conformance.conversation import Exchange
-    from kvref_conformance.deviations import Deviation, Deviations
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.sql.settings import Settings
     from kvref_conformance.sql.world import World

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 
 
 def between(page: str, marks: tuple[str, str], text: str) -> str:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Final, cast
 
-from kvref_conformance.errors import CannotJudge, CaseFailed, SuiteError
+from kvref.errors import SuiteError
+from kvref_conformance.errors import CannotJudge, CaseFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

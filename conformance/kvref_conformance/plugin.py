@@ -20,17 +20,19 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
+from kvref.errors import SuiteError
 from kvref.printable import printable
 from kvref_conformance import hooks, options, selection, verdict
 from kvref_conformance.case import Case
 from kvref_conformance.cases import CHAPTERS
-from kvref_conformance.errors import CannotJudge, CaseFailed, SuiteError
+from kvref_conformance.ending import end_test
+from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.parallel import Parallel, batches_of
 from kvref_conformance.report.progress import Watch
 from kvref_conformance.report.table import chapter_table, rendered
 from kvref_conformance.run import Run
 from kvref_conformance.script import Script
-from kvref_conformance.verdict import BROKEN, DEVIATES, KEPT, NON_STRICT, SUITE_ERROR
+from kvref_conformance.verdict import SUITE_ERROR
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -219,18 +221,6 @@ def chapter_of(node: pytest.Item) -> str:
 def is_judged(item: pytest.Item) -> bool:
     """Return whether a test judges: one of a case, or of a replay file."""
     return selection.case_of(item) is not None or selection.is_replay(item)
-
-
-def end_test(run: Run, *records: verdict.Verdict) -> None:
-    """Keep the verdicts on a case, several where it found several things, and end the test accordingly."""
-    __tracebackhide__ = True
-    kept = [run.keep(record) for record in records]
-    if broken := [record.text for record in kept if record.verdict in BROKEN]:
-        raise CaseFailed("\n\n".join(broken))
-    if any(record.verdict in {DEVIATES, NON_STRICT} for record in kept):
-        pytest.xfail(kept[0].reason)
-    if kept[0].verdict not in KEPT:
-        pytest.skip(f"{kept[0].verdict}: {kept[0].reason}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -15,11 +15,10 @@ import tomlkit
 
 from kvref import documents
 from kvref.printable import printable
-from kvref_conformance.case import By, Say, innermost
+from kvref_conformance.case import Asks, By, Say, innermost
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode
 from kvref_conformance.link import BINARY_ANSWER, Link
-from kvref_conformance.waiting import Asks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

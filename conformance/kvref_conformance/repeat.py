@@ -6,8 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Say
-from kvref_conformance.waiting import Answers, Asks, Ends, Eventually
+from kvref_conformance.case import Answers, Asks, Ends, Eventually, Say
 
 if TYPE_CHECKING:
     from collections.abc import Callable

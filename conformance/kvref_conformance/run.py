@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from kvref_conformance import deviations, endpoint, requirements, sql
+from kvref.specification import deviations, requirements
+from kvref_conformance import endpoint, own_deviations, sql
 from kvref_conformance.aftermath import Aftermath
 from kvref_conformance.budget import Budget
 from kvref_conformance.cases import all_cases
-from kvref_conformance.deviations import own
 from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
 from kvref_conformance.exercised import told
 from kvref_conformance.judge import Judge, new_tag
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kvref_conformance.case import Case
-    from kvref_conformance.deviations.own import OwnDeviations
     from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.own_deviations import OwnDeviations
     from kvref_conformance.report.progress import Watch
     from kvref_conformance.sql.settings import Restart
 
@@ -110,7 +110,7 @@ class Run:
         known = None
         if options.deviations:
             path, update = Path(options.deviations), options.update_deviations
-            known = own.load(path, target.profile.name, target.version, update=update)
+            known = own_deviations.load(path, target.profile.name, target.version, update=update)
         tag = new_tag()
         again = by_command(options.restart) if options.restart else restart
         pulse = Pulse(target)

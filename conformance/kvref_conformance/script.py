@@ -13,11 +13,29 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from kvref import documents, profiles
 from kvref.documents import DocumentError
-from kvref_conformance import __version__, requirements
-from kvref_conformance.case import By, Case, Hangup, Pause, Reload, Say, Setup, Shape, Sql, Tick
+from kvref.specification import requirements
+from kvref_conformance import __version__
+from kvref_conformance.case import (
+    Answers,
+    Asks,
+    By,
+    Case,
+    Ends,
+    Eventually,
+    Hangup,
+    Logged,
+    Mark,
+    Pause,
+    Reload,
+    Say,
+    Setup,
+    Shape,
+    Sql,
+    Starts,
+    Tick,
+)
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.typed import faults_of
-from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, Mark, Starts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kvref.errors import SuiteError
 from kvref_conformance import script
 from kvref_conformance.case import Case
 from kvref_conformance.cases import test_replay
-from kvref_conformance.errors import CannotJudge, SuiteError
+from kvref_conformance.errors import CannotJudge
 from kvref_conformance.matrix.column import read
 from kvref_conformance.script import Script
 from kvref_conformance.verdict import BROKEN

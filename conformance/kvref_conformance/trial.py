@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis import Phase, settings
 
+from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint, sql
 from kvref_conformance.cases import by_chapter
-from kvref_conformance.deviations import Deviations
 from kvref_conformance.histories import judge_histories
 from kvref_conformance.judge import Judge, new_tag
 from kvref_conformance.machine import judge_machine

@@ -6,12 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.budget import TIME_LIMIT
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kvref.specification.requirements import Requirement
     from kvref_conformance.case import Case
     from kvref_conformance.conversation import Exchange
-    from kvref_conformance.requirements import Requirement
 
 HOLDS: Final = "holds"
 QUIRK: Final = "quirk"
@@ -51,7 +53,6 @@ DEMANDS: Final = {"must": ("MUST",), "should": ("MUST", "SHOULD", "MAY"), "quirk
 EVERYTHING: Final = "quirk"
 
 # How the reason begins of what was not tried for it; a run that reaches it judges an endpoint in part only.
-TIME_LIMIT: Final = "the time limit of the run"
 
 CONFORMS: Final = 0
 DOES_NOT_CONFORM: Final = 1

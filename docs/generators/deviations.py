@@ -6,8 +6,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from generators.markup import REQUIREMENT, code, link, page, prose, table
-from kvref_conformance import deviations
-from kvref_conformance.deviations import defects
+from kvref.specification import deviations
+from kvref.specification.deviations import defects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

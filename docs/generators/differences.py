@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from generators.markup import code, link, page, prose, table
 from kvref import profiles
 from kvref.profiles.schema import vocabulary
-from kvref_conformance import requirements
+from kvref.specification import requirements
 from kvref_conformance.spec.entry import DEVIATES, OTHERWISE, sections
 
 if TYPE_CHECKING:

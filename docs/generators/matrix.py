@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from generators.markup import code, page, prose, table
-from kvref_conformance import requirements
+from kvref.specification import requirements
 from kvref_conformance.matrix import standing
 from kvref_conformance.verdict import ABOUT, DISABLED, KEPT, NOT_RUN, UNSUPPORTED
 

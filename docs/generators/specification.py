@@ -8,8 +8,8 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
 from generators.markup import code, folded, link, page, pre, prose, table
-from kvref_conformance import requirements
-from kvref_conformance.requirements import LEVELS
+from kvref.specification import requirements
+from kvref.specification.requirements import LEVELS
 from kvref_conformance.spec.entry import DEVIATES, OTHERWISE, sections
 from kvref_conformance.spec.page import held, introduction
 

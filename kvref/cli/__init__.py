@@ -18,16 +18,16 @@ from kvref.printable import printable
 COMMANDS = {
     "serve": "kvref.cli.serve",
     "init": "kvref.cli.init",
-    "conform": "kvref.cli.conform",
+    "conform": "kvref.cli.judge.conform",
     "probe": "kvref.cli.probe",
     "doctor": "kvref.cli.doctor",
-    "spec": "kvref.cli.spec",
+    "spec": "kvref.cli.judge.spec",
     "target": "kvref.cli.target",
-    "record": "kvref.cli.record",
-    "replay": "kvref.cli.replay",
-    "duel": "kvref.cli.duel",
-    "interop": "kvref.cli.interop",
-    "matrix": "kvref.cli.matrix",
+    "record": "kvref.cli.judge.record",
+    "replay": "kvref.cli.judge.replay",
+    "duel": "kvref.cli.judge.duel",
+    "interop": "kvref.cli.judge.interop",
+    "matrix": "kvref.cli.judge.matrix",
     "bench": "kvref.cli.bench",
 }
 # What has the packages of a command; `serve`, `init` and `probe` need none that the core has not.
@@ -40,8 +40,12 @@ class _CouldNotError(click.ClickException):
     exit_code = 2
 
 
+def _fix(name: str, package: str) -> str:
+    return f"needs the package {package!r}: pip install 'kvref[{EXTRAS.get(name, 'conformance')}]'"
+
+
 def _without_package(name: str, package: str) -> click.Command:
-    fix = f"needs the package {package!r}: pip install 'kvref[{EXTRAS.get(name, 'conformance')}]'"
+    fix = _fix(name, package)
 
     def refuse() -> None:
         raise KvrefError(f"`kvref {name}` {fix}")
@@ -75,6 +79,12 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except KvrefError as error:
             raise _CouldNotError(printable(str(error), keep="\n")) from error
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.startswith("kvref") or ctx.invoked_subcommand is None:
+                raise
+            # A part of a command needs it: a dump, a page.
+            fix = _fix(ctx.invoked_subcommand, error.name)
+            raise _CouldNotError(f"`kvref {ctx.invoked_subcommand}` {fix}") from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

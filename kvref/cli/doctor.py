@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,15 +11,14 @@ import click
 from rich.console import Console
 
 from kvref import profiles
-from kvref.doctor.dump import open_dump
 from kvref.doctor.examine import examine
 from kvref.doctor.record import as_record
 from kvref.doctor.show import report_view
 from kvref.doctor.source import open_source
-from kvref.errors import KvrefError
-from kvref_conformance.errors import SuiteError
+from kvref.errors import KvrefError, SuiteError
 
 if TYPE_CHECKING:
+    from kvref.doctor.dump import DumpSource
     from kvref.doctor.examine import Report
     from kvref.profiles import Profile
 
@@ -56,12 +55,18 @@ def command(context: click.Context, dump: Path | None, dsn: str | None, profile:
     facts = _facts(profile)
     try:
         with ExitStack() as stack:
-            source = stack.enter_context(open_dump(dump) if dump is not None else open_source(dsn or ""))
+            source = stack.enter_context(_dump(dump) if dump is not None else open_source(dsn or ""))
             report = examine(source, facts)
     except SuiteError as error:
         raise KvrefError(str(error)) from error
     _tell(report, record)
     context.exit(report.exit_code)
+
+
+def _dump(path: Path) -> AbstractContextManager[DumpSource]:
+    from kvref.doctor.dump import open_dump  # noqa: PLC0415 - needs the extra
+
+    return open_dump(path)
 
 
 def _facts(profile: str) -> Profile:

@@ -26,8 +26,8 @@ from kvref.doctor.dump_text import (
 )
 from kvref.doctor.source import SQLiteSource, read_file
 from kvref.errors import ConfigError, RowError, StoreError
-from kvref_conformance.sql.session import connect
-from kvref_conformance.sql.translate import Translator, Untranslatable
+from kvref.translation.session import connect
+from kvref.translation.translate import Translator, Untranslatable
 
 if TYPE_CHECKING:
     from kvref.engine.mapping import Naming

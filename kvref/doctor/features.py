@@ -15,15 +15,14 @@ from kvref.doctor.key_features import KEYS
 from kvref.doctor.table_features import TABLES
 from kvref.doctor.value_features import VALUES
 from kvref.errors import ConfigError
-from kvref_conformance import deviations, requirements
-from kvref_conformance.deviations import defects
-from kvref_conformance.spec.entry import cases_of
+from kvref.specification import deviations, requirements
+from kvref.specification.deviations import defects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvref.doctor.subject import Subject
-    from kvref_conformance.requirements import Requirement
+    from kvref.specification.requirements import Requirement
 
 SCOPES: Final = ("mapping", "configuration", "refusal")
 OWN: Final = "kvref"
@@ -140,7 +139,7 @@ def finding(feature: Feature, where: tuple[str, ...], profile: str) -> Finding:
 @cache
 def _deviations(requirement: str, profile: str) -> tuple[str, ...]:
     known = deviations.load(profile).rows
-    subjects = (requirement, *cases_of(requirement))
+    subjects = (requirement, *deviations.cases_of(requirement))
     return tuple(dict.fromkeys(known[each].reason for each in subjects if each in known))
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kvref.doctor.examine import KVREF, UNUSABLE, USABLE
 from kvref.printable import printable
-from kvref_conformance.spec.terminal import STYLES
+from kvref.specification.requirements import STYLES
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 # What the extra `conformance` has beyond `doctor`, and what only `doctor` has, as modules.
 OF_JUDGE = ("pytest", "_pytest", "pluggy", "hypothesis", "platformdirs", "tomlkit")
-OF_DOCTOR = ("jinja2", "markupsafe", "jsonschema", "pymysql", "sqlglot")
+OF_PAGES = ("jinja2", "markupsafe", "jsonschema")
+OF_DOCTOR = (*OF_PAGES, "sqlglot")
 RUN = """
 import sys
 
@@ -36,8 +38,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     return dsn
 
 
-def test_doctor_needs_nothing_of_the_judge(store: str) -> None:
-    done = kvref(OF_JUDGE, "doctor", "--store", store, "--profile", "kvref")
+def test_doctor_of_a_store_needs_no_package_of_the_judge_and_none_for_dumps_and_pages(store: str) -> None:
+    done = kvref((*OF_JUDGE, *OF_DOCTOR), "doctor", "--store", store, "--profile", "kvref")
     assert (done.returncode, done.stderr) == (0, "")
     assert "rows of containers: 1 usable" in done.stdout
 
@@ -49,20 +51,26 @@ def test_doctor_needs_nothing_of_the_judge(store: str) -> None:
         (["KV-SEQ-002"], "any-table"),
         (["--contradictions"], "KV-"),
         (["--coverage"], "KV-SEQ-005 MUST cases=1"),
-        (["--markdown", "--chapter", "mapping"], "KV-MAP-001"),
-        (["--html", "-", "--chapter", "mapping"], "KV-MAP-001"),
         (["--cases", "-", "--chapter", "mapping"], '"KV-MAP-001"'),
     ],
 )
-def test_spec_needs_nothing_of_the_judge(arguments: list[str], text: str) -> None:
-    done = kvref(OF_JUDGE, "spec", *arguments)
+def test_spec_needs_no_package_of_the_judge_and_none_for_pages(arguments: list[str], text: str) -> None:
+    done = kvref((*OF_JUDGE, *OF_DOCTOR), "spec", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert text in done.stdout
 
 
-@pytest.mark.parametrize("command", ["doctor", "spec"])
-def test_the_missing_extra_is_named(command: str) -> None:
-    done = kvref((*OF_JUDGE, *OF_DOCTOR), command)
+@pytest.mark.parametrize("form", [["--markdown"], ["--html", "-"]])
+def test_pages_need_nothing_of_the_judge(form: list[str]) -> None:
+    done = kvref(OF_JUDGE, "spec", *form, "--chapter", "mapping")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "KV-MAP-001" in done.stdout
+
+
+@pytest.mark.parametrize(("arguments"), [["doctor", "dump.sql"], ["spec", "--html", "-"], ["spec", "--markdown"]])
+def test_the_missing_extra_is_named(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "dump.sql").write_text("")
+    done = kvref((*OF_JUDGE, *OF_DOCTOR), *(str(tmp_path / each) if each == "dump.sql" else each for each in arguments))
     assert done.returncode == 2
     assert done.stderr.endswith(": pip install 'kvref[doctor]'\n")
 

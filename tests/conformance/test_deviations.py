@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from kvref import profiles
-from kvref_conformance import deviations, requirements
+from kvref.errors import SuiteError
+from kvref.specification import deviations, requirements
+from kvref.specification.deviations import defects
 from kvref_conformance.cases import all_cases
-from kvref_conformance.deviations import defects
-from kvref_conformance.errors import SuiteError
 
 ROW = """
 [[deviation]]

@@ -20,7 +20,7 @@ from reports import HEADER
 from kvref import profiles, targets
 from kvref_conformance import endpoint
 from kvref_conformance import sql as sql_of
-from kvref_conformance.case import Hangup, Reload, Setup, ask, case, quiet, say, sql
+from kvref_conformance.case import Hangup, Reload, Setup, answers, ask, asks, case, quiet, say, sql
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.exercised import Exercised, told
 from kvref_conformance.exercised.configuration import PARAMETERS
@@ -33,7 +33,6 @@ from kvref_conformance.matrix import column
 from kvref_conformance.report import html, jsonl
 from kvref_conformance.sql.world import World
 from kvref_conformance.verdict import Tally
-from kvref_conformance.waiting import answers, asks
 
 W, R = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size"
 NAMES = {"m1": "one", "m2": "two", "t1": "table"}

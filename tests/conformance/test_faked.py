@@ -9,7 +9,8 @@ import pytest
 from faking import faking
 from live import target_or_skip
 
-from kvref_conformance import deviations, endpoint
+from kvref.specification import deviations
+from kvref_conformance import endpoint
 from kvref_conformance.cases import all_cases
 from kvref_conformance.judge import Judge, new_tag
 from kvref_conformance.probe import WORDS, probe

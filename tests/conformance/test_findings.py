@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from kvref_conformance import findings
-from kvref_conformance.budget import Budget
+from kvref_conformance.budget import TIME_LIMIT, Budget
 from kvref_conformance.case import case
 from kvref_conformance.findings import Enough, Finding, Patience, collect, signature
-from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, TIME_LIMIT
+from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN
 
 if TYPE_CHECKING:
     from kvref_conformance.judge import Judge

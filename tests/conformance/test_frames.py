@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 from kvref_conformance.frames import decode, encode, told
 
 SET = "80 01 0001 08 00 0000 0000000c 00000007 0000000000000009 00000004 00000002 6b 6f6e65"

@@ -16,7 +16,7 @@ from live import target_or_skip
 
 from kvref import profiles
 from kvref.cli import main
-from kvref_conformance import requirements
+from kvref.specification import requirements
 from kvref_conformance.cases import all_cases
 from kvref_conformance.literal import export
 

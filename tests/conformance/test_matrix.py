@@ -21,9 +21,9 @@ from live import target_or_skip
 from reports import HEADER
 
 from kvref.cli import main
+from kvref.errors import SuiteError
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import Exchange
-from kvref_conformance.errors import SuiteError
 from kvref_conformance.matrix import column, forms, found, markdown, page, standing
 from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid
 from kvref_conformance.report import jsonl

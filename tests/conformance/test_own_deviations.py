@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from live import target_or_skip
 
-from kvref_conformance.deviations import own
-from kvref_conformance.deviations.own import OwnDeviations, OwnRow
+from kvref_conformance import own_deviations
 from kvref_conformance.errors import CannotJudge
+from kvref_conformance.own_deviations import OwnDeviations, OwnRow
 from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, SUITE_ERROR, UNSUPPORTED, Verdict
 
 TODAY = datetime.date(2026, 11, 22)
@@ -125,15 +125,15 @@ def test_a_malformed_list_is_refused(tmp_path: Path, text: str, said: str) -> No
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(CannotJudge) as refused:
-        own.load(file, "kvref", "1", update=False)
+        own_deviations.load(file, "kvref", "1", update=False)
     assert said in str(refused.value)
     assert str(file) in str(refused.value)
 
 
 def test_a_missing_list_is_refused_unless_it_is_to_be_written(tmp_path: Path) -> None:
     with pytest.raises(CannotJudge, match=r"mine\.toml: No such file.*: --update-deviations makes the file"):
-        own.load(tmp_path / "mine.toml", "kvref", "1", update=False)
-    assert not own.load(tmp_path / "mine.toml", "kvref", "1", update=True).complaints()
+        own_deviations.load(tmp_path / "mine.toml", "kvref", "1", update=False)
+    assert not own_deviations.load(tmp_path / "mine.toml", "kvref", "1", update=True).complaints()
 
 
 LIST = """# What our server cannot do.
@@ -175,7 +175,7 @@ reason = "renamed"
 def test_an_update_keeps_what_holds_true(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(LIST)
-    rows = own.load(file, "kvref", "1", update=True)
+    rows = own_deviations.load(file, "kvref", "1", update=True)
     for case, word in (
         ("set-new", FAILS), ("set-again", FAILS), ("get-missing", FAILS), ("get-hit", HOLDS), ("touch-hit", HOLDS),
         ("bind-unknown", FAILS), ("incr-missing", HOLDS), ("decr-missing", FAILS), ("delete-hit", HOLDS),
@@ -186,7 +186,7 @@ def test_an_update_keeps_what_holds_true(tmp_path: Path) -> None:
     assert text.startswith('# What our server cannot do.\n[[deviation]]\ncase = "set-*"  # all of them\n')
     assert "touch-*" not in text
     assert 'case = "get-missing"\nreason = "gets some"\nuntil = 2099-01-01\n' in text
-    again = own.load(file, "kvref", "1", update=False)
+    again = own_deviations.load(file, "kvref", "1", update=False)
     assert not again.complaints()
     for case in ("set-new", "get-missing", "bind-unknown", "incr-missing", "decr-missing"):
         assert again.judged(verdict(case, FAILS)).verdict == DEVIATES, case

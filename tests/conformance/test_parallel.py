@@ -12,7 +12,8 @@ from typing import Any, cast
 import pytest
 from faulty import Kvref, judged, serving
 
-from kvref_conformance.errors import CannotJudge, SuiteError
+from kvref.errors import SuiteError
+from kvref_conformance.errors import CannotJudge
 from kvref_conformance.parallel import Instance, Parallel, batches_of
 from kvref_conformance.run import Run
 from kvref_conformance.verdict import HOLDS, Tally, Verdict

@@ -6,7 +6,8 @@ import pytest
 from live import nightly, target_or_skip
 
 from kvref import profiles
-from kvref_conformance import endpoint, requirements
+from kvref.specification import requirements
+from kvref_conformance import endpoint
 from kvref_conformance.case import ask, case, say
 from kvref_conformance.cases import all_cases
 from kvref_conformance.probe import REQUESTS, as_toml, needed, probe

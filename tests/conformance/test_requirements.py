@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kvref_conformance import deviations, requirements
+from kvref.errors import SuiteError
+from kvref.specification import deviations, requirements
+from kvref.specification.requirements import Requirement
 from kvref_conformance.cases import CHAPTERS, all_cases
-from kvref_conformance.errors import SuiteError
-from kvref_conformance.requirements import Requirement
 
 GOOD = {
     "title": '"get"',

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kvref.errors import SuiteError
 from kvref_conformance import results
-from kvref_conformance.errors import SuiteError
 from kvref_conformance.transcripts import listing
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance-results.md"

@@ -8,7 +8,7 @@ import pytest
 from faulty import Kvref, judged, serving, stop_restarted, words
 from live import target_or_skip
 
-from kvref_conformance import requirements
+from kvref.specification import requirements
 from kvref_conformance.verdict import ABOUT, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, at_level
 
 

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint
-from kvref_conformance.case import Hangup, case, say
-from kvref_conformance.deviations import Deviations
+from kvref_conformance.case import Hangup, answers, asks, case, eventually, say
 from kvref_conformance.judge import Judge
 from kvref_conformance.verdict import FAILS, HOLDS, Verdict
-from kvref_conformance.waiting import answers, asks, eventually
 
 VERSION = b"VERSION 9.9.9\r\n"
 # How a connection ended, as its server sees it.

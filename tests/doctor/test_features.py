@@ -11,8 +11,8 @@ import pytest
 
 from kvref import profiles
 from kvref.doctor import configuration, features
-from kvref_conformance import requirements
-from kvref_conformance.deviations import defects
+from kvref.specification import requirements
+from kvref.specification.deviations import defects
 
 ROOT = Path(__file__).parents[2]
 TABLE = features.load()

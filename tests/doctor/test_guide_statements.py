@@ -14,7 +14,7 @@ from desk import Desk
 import kvref
 from kvref.cli import main
 from kvref.server.settings import SETTINGS
-from kvref_conformance import requirements
+from kvref.specification import requirements
 from kvref_conformance.spec.entry import cases_of
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "how-to" / "migrate-from-the-plugin.md").read_text()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kvref.errors import SuiteError
 from kvref_conformance.duel import known
 from kvref_conformance.duel.compare import Counted, differing_rows, explained, same
 from kvref_conformance.duel.world import Column, Container, Table, World
-from kvref_conformance.errors import SuiteError
 
 TABLE = Table("t", (Column("k", "VARCHAR", 8), Column("v", "INT"), Column("c", "BIGINT"), Column("e", "INT")), "k")
 WORLD = World(0, (TABLE,), (Container(("m", "test", "t", "k", "v", "0", "c", "e", "PRIMARY"), TABLE),))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvref.translation.translate import Translator
 from kvref_conformance.duel import care
 from kvref_conformance.duel.generate import IN_ONE_WORLD, Script, script_of, world_of
 from kvref_conformance.duel.shapes import Ground
-from kvref_conformance.sql.translate import Translator
 from kvref_conformance.transcripts.conversation import Query, Talk
 
 GROUNDS = {

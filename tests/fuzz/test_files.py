@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from fuzz.record import FULL
 from kvref import profiles
 from kvref.cli import main
-from kvref.errors import KvrefError
+from kvref.errors import KvrefError, SuiteError
 from kvref.printable import printable
 from kvref.server.listeners.configuration import listener
 from kvref.server.listeners.users import read_users
@@ -30,13 +30,11 @@ from kvref_bench.analysis import matrix as analysed
 from kvref_bench.pairs import document as pairs
 from kvref_bench.runs import folder, verdict
 from kvref_bench.workload.keys import read_file as read_keys
-from kvref_conformance import probe, script, transcripts
-from kvref_conformance.case import Pause, Setup, Shape, case, quiet, say, sql
-from kvref_conformance.deviations import own
-from kvref_conformance.errors import CannotJudge, SuiteError
+from kvref_conformance import own_deviations, probe, script, transcripts
+from kvref_conformance.case import Pause, Setup, Shape, case, eventually, quiet, say, sql
+from kvref_conformance.errors import CannotJudge
 from kvref_conformance.matrix import column
 from kvref_conformance.verdict import Verdict
-from kvref_conformance.waiting import eventually
 
 REPLACED: Final = 400 if FULL else 60
 BROKEN: Final = 200 if FULL else 40
@@ -172,7 +170,9 @@ KINDS: Final = {
     "transcript": Kind("t.jsonl", TRANSCRIPT, transcripts.read, "lines"),
     "configuration": Kind("kvref.toml", CONFIGURATION, read_configuration, "toml"),
     "users": Kind("users", b"ann:secret\n", read_users, ""),
-    "deviations": Kind("own.toml", DEVIATIONS, lambda path: own.load(path, "kvref", "1", update=True), "toml"),
+    "deviations": Kind(
+        "own.toml", DEVIATIONS, lambda path: own_deviations.load(path, "kvref", "1", update=True), "toml"
+    ),
     "profile": Kind("profile.toml", PROFILE, probe.read, "toml"),
     "pairs": Kind("pairs.json", PAIRS, pairs.read, "json"),
     "scenario": Kind("s.toml", scenario_file(), lambda path: scenario.load(str(path), "small"), "toml"),

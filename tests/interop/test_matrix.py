@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 from kvref_conformance.interop import kits, matrix
 from kvref_conformance.interop.matrix import ENDPOINTS, Matrix, Note
 from kvref_conformance.interop.play import CANNOT, NOT_RUN, WORKS, WRONG, Cell, Played

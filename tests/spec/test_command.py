@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kvref.cli import main
-from kvref_conformance import requirements
+from kvref.specification import requirements
 
 
 def spec(*arguments: str) -> Result:

@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 from kvref import profiles
+from kvref.errors import SuiteError
 from kvref.mutants import MUTANTS
-from kvref_conformance import deviations, requirements, transcripts
+from kvref.specification import deviations, requirements
+from kvref.specification.requirements import Requirement
+from kvref_conformance import transcripts
 from kvref_conformance.cases import all_cases
-from kvref_conformance.errors import SuiteError
-from kvref_conformance.requirements import Requirement
 from kvref_conformance.spec import coverage
 from kvref_conformance.spec.entry import VERSIONS, cases_of, recorded_versions
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import browser
 import pytest
 
-from kvref_conformance import requirements
+from kvref.specification import requirements
 from kvref_conformance.spec import page
 from kvref_conformance.spec.entry import Section, sections
 

@@ -8,7 +8,7 @@ import pytest
 from live import nightly
 
 import kvref.mutants
-from kvref.cli.self_test import complaints, judged
+from kvref.cli.judge.self_test import complaints, judged
 from kvref.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, SLOW_PATH_ONLY, trials_of
 from kvref.mutants.__main__ import main
 from kvref_conformance.verdict import FAILS

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kvref.cli import main, self_test
+from kvref.cli import main
+from kvref.cli.judge import self_test
 from kvref.errors import KvrefError
 from kvref.mutants import MUTANTS, Mutant
 from kvref_conformance.verdict import FAILS, HOLDS, Verdict

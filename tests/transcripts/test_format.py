@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from jsonschema import Draft202012Validator
 
+from kvref.errors import SuiteError
 from kvref_conformance import transcripts
-from kvref_conformance.errors import SuiteError
 from kvref_conformance.transcripts.conversation import Crowd, Query, Server, Sleep, Talk, from_json, to_json
 from kvref_conformance.transcripts.detect import unexplained
 

@@ -7,8 +7,8 @@ from importlib.resources import files
 
 import pytest
 
+from kvref.errors import SuiteError
 from kvref_conformance import transcripts
-from kvref_conformance.errors import SuiteError
 from kvref_conformance.transcripts import listing
 
 ROW = '[[row]]\nconversations = ["core:map-0?1", "tx:*"]\nversions = ["8.0.33"]\nclass = "crash"\nreason = "it ends"\n'

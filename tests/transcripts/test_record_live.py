@@ -17,9 +17,8 @@ import pytest
 from live import missing_skips
 
 from kvref import targets
-from kvref.errors import TargetError
+from kvref.errors import SuiteError, TargetError
 from kvref_conformance import transcripts
-from kvref_conformance.errors import SuiteError
 from kvref_conformance.transcripts.conversation import from_json, to_json
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 from kvref_conformance.transcripts.play import play

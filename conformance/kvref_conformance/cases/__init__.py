@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case

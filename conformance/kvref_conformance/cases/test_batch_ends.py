@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, case, quiet, say, sql
+from kvref_conformance.case import Hangup, Shape, case, eventually, quiet, say, sql
 from kvref_conformance.cases.batches import (
     COUNT,
     SNAPSHOT,
@@ -22,7 +22,6 @@ from kvref_conformance.cases.batches import (
     row,
 )
 from kvref_conformance.cases.phrases import OPTIONS, row_added, row_removed
-from kvref_conformance.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Reload, case, say, sql
+from kvref_conformance.case import Reload, answers, asks, case, say, sql
 from kvref_conformance.cases.phrases import row_added, row_removed, shows, stored
-from kvref_conformance.waiting import answers, asks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

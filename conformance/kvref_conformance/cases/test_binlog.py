@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, case, refused, say
+from kvref_conformance.case import Hangup, Mark, Shape, case, eventually, logged, refused, say
 from kvref_conformance.cases.batches import LOGGED, SOON, WRITES, committed, nothing, put, puts, reads, row
 from kvref_conformance.cases.phrases import OPTIONS
-from kvref_conformance.waiting import Mark, eventually, logged
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, case, say
+from kvref_conformance.case import Hangup, case, eventually, say
 from kvref_conformance.cases.batches import WRITES, committed, nothing, put, puts, reads, row
-from kvref_conformance.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -62,8 +62,8 @@ CASES = (
 
 
 def test_history(case: Case, run: Run) -> None:
+    from kvref_conformance.ending import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
     from kvref_conformance.histories import judge_histories  # noqa: PLC0415 - the catalogue of cases is read without it
-    from kvref_conformance.plugin import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
 
     if case in HISTORIES:
         end_test(run, *judge_histories(run.judge, case, "histories", run.histories, run.seed))

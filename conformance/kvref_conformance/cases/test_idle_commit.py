@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Pause, case, say, sql
+from kvref_conformance.case import Pause, case, ends, eventually, say, sql, starts
 from kvref_conformance.cases.batches import COUNT, IDLE, WRITES, becomes, committed, holds, put, puts, reads, row
-from kvref_conformance.waiting import ends, eventually, starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

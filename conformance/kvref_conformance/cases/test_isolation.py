@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say, sql
+from kvref_conformance.case import case, eventually, say, sql
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMITTED,
@@ -20,7 +20,6 @@ from kvref_conformance.cases.batches import (
     row,
     vanishes,
 )
-from kvref_conformance.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

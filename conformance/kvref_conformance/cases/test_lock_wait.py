@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, ask, by, case, say, sql
+from kvref_conformance.case import PATIENCE, Hangup, Shape, answers, ask, asks, by, case, eventually, say, sql
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
@@ -24,7 +24,6 @@ from kvref_conformance.cases.batches import (
     vanishes,
 )
 from kvref_conformance.cases.phrases import OPTIONS
-from kvref_conformance.waiting import PATIENCE, answers, asks, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, by, case, say, sql
+from kvref_conformance.case import Hangup, answers, asks, by, case, ends, eventually, say, sql, starts
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
@@ -26,7 +26,6 @@ from kvref_conformance.cases.batches import (
     row,
     vanishes,
 )
-from kvref_conformance.waiting import answers, asks, ends, eventually, starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -19,7 +19,7 @@ CASES = (
 
 
 def test_shapes(case: Case, run: Run) -> None:
-    from kvref_conformance.plugin import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.ending import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
     from kvref_conformance.shapes import judge_shapes  # noqa: PLC0415 - the catalogue of cases is read without it
 
     end_test(run, *judge_shapes(run.judge, case, "shapes", run.examples, run.seed))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, case, say, sql
+from kvref_conformance.case import Hangup, Shape, answers, asks, case, ends, eventually, say, sql, starts
 from kvref_conformance.cases.batches import SOON, TABLE_LOCKS, WRITES, committed, put, puts, reads, row
 from kvref_conformance.cases.phrases import OPTIONS
-from kvref_conformance.waiting import answers, asks, ends, eventually, starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Hangup, Shape, ask, case, say, sql
+from kvref_conformance.case import Hangup, Shape, ask, case, eventually, say, sql
 from kvref_conformance.cases.batches import SNAPSHOT, WRITES, committed, put, puts
 from kvref_conformance.cases.binary_phrases import NOT_FOUND, NOT_STORED
 from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored
-from kvref_conformance.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ CASES = (case("any-arguments", "KV-SEQ-005"),)
 
 
 def test_wild(case: Case, run: Run) -> None:
-    from kvref_conformance.plugin import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.ending import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
     from kvref_conformance.wild import judge_wild  # noqa: PLC0415 - the catalogue of cases is read without it
 
     end_test(run, *judge_wild(run.judge, case, "wild", run.examples, run.seed))

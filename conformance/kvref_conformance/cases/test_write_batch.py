@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, ask, case, say, sql
+from kvref_conformance.case import Hangup, ask, case, eventually, say, sql
 from kvref_conformance.cases.batches import (
     COUNT,
     UNCOMMITTED,
@@ -22,7 +22,6 @@ from kvref_conformance.cases.batches import (
     reads,
     row,
 )
-from kvref_conformance.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable

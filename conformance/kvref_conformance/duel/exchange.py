@@ -14,9 +14,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from kvref.errors import SuiteError
 from kvref_conformance.duel.compare_frames import cut
 from kvref_conformance.duel.frames import CAS, OPCODES, Request
-from kvref_conformance.errors import SuiteError
 from kvref_conformance.link import KEPT_BYTES, MAX_ANSWER_BYTES, beyond, drain
 from kvref_conformance.transcripts.conversation import Conversation, Query, Sleep, Talk
 from kvref_conformance.transcripts.holes import cas_number, cas_spans

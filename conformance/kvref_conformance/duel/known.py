@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref.errors import SuiteError
 from kvref_conformance.duel.frames import Frame
-from kvref_conformance.errors import SuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Pause, Reload, Say, Tick, innermost
+from kvref_conformance.case import Asks, Hangup, Mark, Pause, Reload, Say, Starts, Tick, innermost
 from kvref_conformance.frames import encode
-from kvref_conformance.waiting import Asks, Mark, Starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

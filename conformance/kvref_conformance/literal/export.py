@@ -8,7 +8,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref import profiles
-from kvref_conformance import __version__, deviations, requirements
+from kvref.specification import deviations, requirements
+from kvref_conformance import __version__
 from kvref_conformance.cases import all_cases
 from kvref_conformance.literal.steps import Writer
 from kvref_conformance.sql.base import DEMO_COLUMNS
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kvref.profiles import Profile
+    from kvref.specification.requirements import Requirement
     from kvref_conformance.case import Case
-    from kvref_conformance.requirements import Requirement
 
 FORMAT: Final = 1
 TABLES: Final = {"t1": "kvc_one", "t2": "kvc_two", "t3": "kvc_three"}

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref_conformance.case import By, Hangup, Pause, Reload, Say, Sql, Tick
+from kvref_conformance.case import (
+    Answers,
+    Asks,
+    By,
+    Ends,
+    Eventually,
+    Hangup,
+    Logged,
+    Mark,
+    Pause,
+    Reload,
+    Say,
+    Sql,
+    Starts,
+    Tick,
+)
 from kvref_conformance.frames import encode
 from kvref_conformance.template import FRESH, HOLE, NAME
-from kvref_conformance.waiting import Answers, Asks, Ends, Eventually, Logged, Mark, Starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

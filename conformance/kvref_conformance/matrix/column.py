@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from kvref import documents
 from kvref.documents import DocumentError
+from kvref.errors import SuiteError
 from kvref.printable import printable
-from kvref_conformance.errors import SuiteError
 from kvref_conformance.report.header import FORMAT
 from kvref_conformance.typed import mismatch
 from kvref_conformance.verdict import NOT_RUN, SUITE_ERROR

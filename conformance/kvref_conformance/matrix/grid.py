@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance import requirements
+from kvref.specification import requirements
 from kvref_conformance.verdict import (
     CRASH,
     DEVIATES,
@@ -27,8 +27,8 @@ from kvref_conformance.verdict import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from kvref.specification.requirements import Requirement
     from kvref_conformance.matrix.column import Column, Outcome
-    from kvref_conformance.requirements import Requirement
 
 # The word that counts most first: a requirement is on an endpoint what the worst of its cases is.
 WORST: Final = (

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
+from kvref.specification.requirements import LEVELS
 from kvref_conformance import pages
 from kvref_conformance.conversation import shown
 from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, WORST, parting
-from kvref_conformance.requirements import LEVELS
 from kvref_conformance.spec.page import prose
 from kvref_conformance.verdict import (
     ABOUT,

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance import requirements
+from kvref.errors import SuiteError
+from kvref.specification import requirements
 from kvref_conformance.cases import all_cases
-from kvref_conformance.errors import SuiteError
 from kvref_conformance.verdict import base
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from kvref_conformance import __version__, requirements
+from kvref.specification import requirements
+from kvref_conformance import __version__
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref_conformance import pages, requirements
-from kvref_conformance.deviations import defects
+from kvref.specification import requirements
+from kvref.specification.deviations import defects
+from kvref_conformance import pages
 from kvref_conformance.verdict import ABOUT, BROKEN, CONFORMS, COULD_NOT_JUDGE, SUITE_ERROR, VERDICTS, counted
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref_conformance.deviations import defects
+from kvref.specification.deviations import defects
 from kvref_conformance.verdict import HOLDS, VERDICTS
 
 if TYPE_CHECKING:

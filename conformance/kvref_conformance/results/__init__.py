@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 from kvref_conformance.marks import between
 from kvref_conformance.transcripts import listing
 from kvref_conformance.transcripts.replay import LISTED, SAME

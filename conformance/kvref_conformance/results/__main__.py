@@ -9,8 +9,8 @@ import json
 import sys
 from pathlib import Path
 
+from kvref.errors import SuiteError
 from kvref_conformance import results
-from kvref_conformance.errors import SuiteError
 
 
 def main(reports: str, readme: str) -> None:

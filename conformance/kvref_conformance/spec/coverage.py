@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kvref_conformance import requirements, transcripts
-from kvref_conformance.requirements import LEVELS
+from kvref.specification import requirements
+from kvref.specification.requirements import LEVELS
+from kvref_conformance import transcripts
 from kvref_conformance.spec.entry import VERSIONS, cases_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref_conformance.requirements import Requirement
+    from kvref.specification.requirements import Requirement
 
 
 def lines() -> Iterator[str]:

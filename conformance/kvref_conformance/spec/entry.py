@@ -8,20 +8,21 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from kvref import profiles
-from kvref_conformance import deviations, requirements, transcripts
+from kvref.specification import deviations, requirements
+from kvref.specification.deviations import defects
+from kvref_conformance import transcripts
 from kvref_conformance.case import By, Say
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import shown
-from kvref_conformance.deviations import defects
 from kvref_conformance.spec.example import Example, example
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kvref.specification.deviations import Deviation, Deviations
+    from kvref.specification.deviations.defects import Defect
+    from kvref.specification.requirements import Requirement
     from kvref_conformance.case import Case
-    from kvref_conformance.deviations import Deviation, Deviations
-    from kvref_conformance.deviations.defects import Defect
-    from kvref_conformance.requirements import Requirement
 
 # In the order of the columns; the version whose recordings show the profile, where there are any.
 VERSIONS: Final = {"kvref": "", "mysql-8.0": "8.0.33", "mysql-5.6": "5.6.14", "memcached": "memcached-1.6.18"}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from kvref.specification.requirements import LEVELS
 from kvref_conformance import __version__, pages
-from kvref_conformance.requirements import LEVELS
 from kvref_conformance.spec.entry import VERSIONS, Section
 
 if TYPE_CHECKING:

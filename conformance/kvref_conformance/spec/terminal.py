@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kvref_conformance import requirements
-from kvref_conformance.requirements import LEVELS
+from kvref.specification import requirements
+from kvref.specification.requirements import LEVELS, STYLES
 from kvref_conformance.spec.entry import DEVIATES, OTHERWISE
 
 if TYPE_CHECKING:
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from kvref_conformance.requirements import Requirement
+    from kvref.specification.requirements import Requirement
     from kvref_conformance.spec.entry import Entry, View
     from kvref_conformance.spec.example import Example
-
-STYLES: Final = {"MUST": "bold green", "SHOULD": "green", "MAY": "cyan", "QUIRK": "bold yellow"}
 
 
 def entry_view(entry: Entry) -> RenderableType:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.sql.mysql import MySql
-from kvref_conformance.sql.sqlite import Sqlite
 
 if TYPE_CHECKING:
     from kvref_conformance.sql.base import Database
@@ -21,7 +19,7 @@ FORMS: Final = "mysql://user[:password]@host:port/, mysql://user@localhost/?unix
 
 
 def connect(dsn: str, version: str) -> Database:
-    """Connect to the database behind the endpoint.
+    """Connect to the database behind the endpoint; the packages that this needs are imported by it.
 
     Args:
         dsn: one of FORMS.
@@ -36,10 +34,14 @@ def connect(dsn: str, version: str) -> Database:
     except ValueError as error:
         raise CannotJudge(f"--sql {dsn!r}: {error}; use {FORMS}") from error
     if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1:
+        from kvref_conformance.sql.sqlite import Sqlite  # noqa: PLC0415
+
         return Sqlite(_sqlite_path(unquote(parts.path)), version)
     if parts.scheme == "mysql" and parts.hostname:
         options = parse_qs(parts.query, strict_parsing=True) if parts.query else {}
         if not options.keys() - {"unix_socket"}:
+            from kvref_conformance.sql.mysql import MySql  # noqa: PLC0415
+
             return MySql(
                 host=parts.hostname,
                 port=port or 3306,

@@ -19,12 +19,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
-
 from kvref import documents
 from kvref.documents import DocumentError
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 from kvref_conformance.transcripts.conversation import from_json, to_json
 
 if TYPE_CHECKING:
@@ -99,6 +96,9 @@ def read(path: Path) -> dict[str, Conversation]:
     except (OSError, DocumentError) as error:
         raise SuiteError(f"{path} cannot be read: {error}") from error
     conversations = parse(text, str(path))
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - the suite's own recordings are read without it
+    from jsonschema.exceptions import best_match  # noqa: PLC0415
+
     validator = Draft202012Validator(json.loads(files(__package__).joinpath("schema.json").read_text(encoding="utf-8")))
     for conversation in conversations.values():
         fault = best_match(validator.iter_errors(to_json(conversation)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 from kvref_conformance.transcripts.kvref_process import KvrefProcess, settings_of
 from kvref_conformance.transcripts.mysql_database import MySQLDatabase
 from kvref_conformance.transcripts.sqlite_stage import plugin_schema

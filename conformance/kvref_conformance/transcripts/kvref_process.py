@@ -7,7 +7,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 from kvref_conformance.link import MAX_ANSWER_BYTES
 from kvref_conformance.transcripts.conversation import Talk
 

@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref.errors import SuiteError
 from kvref_conformance import transcripts
-from kvref_conformance.errors import SuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -9,7 +9,7 @@ import socket
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 from kvref_conformance.link import drain
 from kvref_conformance.transcripts.conversation import Query, Server
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import pymysql
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import pymysql
 
 from kvref.addresses import connect
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 from kvref_conformance.link import drain
 from kvref_conformance.transcripts.conversation import Query
 from kvref_conformance.transcripts.mysql_database import MySQLDatabase

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 from kvref_conformance.transcripts.conversation import Crowd, Query, Server, Sleep, Talk
 from kvref_conformance.transcripts.talk import NORMAL, Lines, Pace
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 from kvref_conformance.transcripts import listing
 from kvref_conformance.transcripts.compare import Asked, Difference, differences
 from kvref_conformance.transcripts.conversation import Sleep, Talk

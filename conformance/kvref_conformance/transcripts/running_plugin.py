@@ -7,7 +7,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pymysql
 
-from kvref_conformance.errors import CannotJudge, SuiteError
+from kvref.errors import SuiteError
+from kvref_conformance.errors import CannotJudge
 from kvref_conformance.transcripts.sqlite_stage import plugin_schema
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from contextlib import closing
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kvref_conformance.errors import SuiteError
-from kvref_conformance.sql.session import Session, connect
-from kvref_conformance.sql.tables import quote
-from kvref_conformance.sql.translate import Translator
+from kvref.errors import SuiteError
+from kvref.translation.session import Session, connect
+from kvref.translation.tables import quote
+from kvref.translation.translate import Translator
 from kvref_conformance.transcripts import kvref_process
 from kvref_conformance.transcripts.compare import NOT_TO_SEE
 from kvref_conformance.transcripts.kvref_process import KvrefProcess

@@ -104,7 +104,7 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_requirement_of_the_specification_has_an_area() -> None:
-    folder = files("kvref_conformance") / "requirements"
+    folder = files("kvref.specification") / "requirements"
     names = [
         name
         for path in folder.iterdir()

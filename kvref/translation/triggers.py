@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import sqlglot
 from sqlglot import exp
 
-from kvref_conformance.sql.schema import key_of, named
-from kvref_conformance.sql.tables import quote
+from kvref.translation.schema import key_of, named
+from kvref.translation.tables import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvref_conformance.sql.schema import Schema
-    from kvref_conformance.sql.tables import Table
+    from kvref.translation.schema import Schema
+    from kvref.translation.tables import Table
 
 CREATE_TRIGGER = re.compile(
     r"\s*CREATE\s+TRIGGER\s+(?P<name>\S+)\s+(?P<when>BEFORE|AFTER)\s+(?P<event>INSERT|UPDATE|DELETE)\s+ON"

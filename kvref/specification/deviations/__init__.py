@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from kvref_conformance.errors import SuiteError
-from kvref_conformance.requirements import EVIDENCE
+from kvref.errors import SuiteError
+from kvref.specification.requirements import EVIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -113,6 +114,19 @@ def parse(profile: str, text_of: Callable[[str], str]) -> Deviations:
             raise SuiteError(f"deviations/{profile}.toml: two rows for {row.subject}")
         rows[row.subject] = row
     return Deviations(rows.values())
+
+
+@cache
+def cases_of(requirement: str) -> tuple[str, ...]:
+    """Return the ids of the cases that judge a requirement, as far as a row of some profile names them."""
+    text = files("kvref.specification").joinpath("deviation_cases.toml").read_text(encoding="utf-8")
+    return tuple(case for case, requirements in tomllib.loads(text).items() if requirement in requirements)
+
+
+def subjects() -> frozenset[str]:
+    """Return what the rows of all files name: ids of cases and of requirements."""
+    names = (path.name.removesuffix(".toml") for path in files(__package__).iterdir() if path.name.endswith(".toml"))
+    return frozenset().union(*(parse(name, _text).rows for name in names if name != "defects"))
 
 
 def _row(where: str, entry: Mapping[str, Any]) -> Deviation:

@@ -23,9 +23,10 @@ from rich.table import Table
 from kvref import targets
 from kvref.errors import KvrefError
 from kvref.mutants import CONTROL, DEFAULT_PATH, MUTANTS, Mutant, trials_of
+from kvref.specification import requirements
 from kvref.targets.kvref_serve import KvrefSQLite
 from kvref.targets.run import tail
-from kvref_conformance import requirements, trial
+from kvref_conformance import trial
 from kvref_conformance.verdict import FAILS, HOLDS
 
 if TYPE_CHECKING:

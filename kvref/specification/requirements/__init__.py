@@ -1,7 +1,7 @@
 """The catalogue of requirements: one TOML file a chapter, strict to load, numbers never reused.
 
 A requirement is one sentence with one obligation. What it applies to is a list of profiles; how an endpoint is known to
-break it stands in `kvref_conformance.deviations`, never here. `kvref_conformance.spec` shows the catalogue to people.
+break it stands in `kvref.specification.deviations`, never here. `kvref_conformance.spec` shows the catalogue to people.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref import profiles
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LEVELS: Final = ("MUST", "SHOULD", "MAY", "QUIRK")
+# How a terminal shows a level (rich).
+STYLES: Final = {"MUST": "bold green", "SHOULD": "green", "MAY": "cyan", "QUIRK": "bold yellow"}
 ID: Final = re.compile(r"KV-[A-Z]+-\d{3}")
 # Where a recording lies: transcripts/<set>.jsonl, or a conversation held with that release.
 EVIDENCE: Final = re.compile(r"((core|columns|tx|more):[a-z]+|binary:bin-[a-z]+)-\d{3}|live:[a-z]+-[\d.]+")

@@ -1,11 +1,12 @@
 """`kvref spec`: the requirements, one with everything that is known of it, or all as a page.
 
-Shows what stands in `kvref_conformance.requirements`; adds nothing.
+Shows what stands in `kvref.specification.requirements`; adds nothing.
 """
 
 from __future__ import annotations
 
 import difflib
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
@@ -13,11 +14,10 @@ from rich.console import Console
 
 from kvref import profiles
 from kvref.cli import output
-from kvref.errors import KvrefError
-from kvref_conformance import requirements
-from kvref_conformance.errors import SuiteError
+from kvref.errors import KvrefError, SuiteError
+from kvref.specification import requirements
 from kvref_conformance.literal import export
-from kvref_conformance.spec import coverage, page, terminal
+from kvref_conformance.spec import coverage, terminal
 from kvref_conformance.spec.entry import entry, sections
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from kvref_conformance.requirements import Requirement
+    from kvref.specification.requirements import Requirement
 
 
 @click.command("spec")
@@ -83,9 +83,9 @@ def command(  # noqa: PLR0913 - one option a way of showing
         if cases is not None:
             output.write(cases, export.as_json(wanted, profile or "kvref"))
         elif html is not None:
-            output.write(html, page.html(sections(wanted)))
+            output.write(html, _page().html(sections(wanted)))
         elif markdown:
-            click.echo(page.markdown(sections(wanted)), nl=False)
+            click.echo(_page().markdown(sections(wanted)), nl=False)
         elif as_list:
             click.echo("\n".join(terminal.listing(wanted.values())))
         else:
@@ -94,6 +94,12 @@ def command(  # noqa: PLR0913 - one option a way of showing
                 console.print(part)
     except SuiteError as error:
         raise KvrefError(str(error)) from error
+
+
+def _page() -> ModuleType:
+    from kvref_conformance.spec import page  # noqa: PLC0415 - needs the extra
+
+    return page
 
 
 def _shown(wanted: Mapping[str, Requirement], *, contradictions: bool) -> Iterator[RenderableType]:

@@ -20,16 +20,16 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kvref_conformance.errors import SuiteError
-from kvref_conformance.sql import definitions, rows
-from kvref_conformance.sql.expressions import to_sqlite
-from kvref_conformance.sql.schema import DEFAULT_SCHEMA, Schema, key_of, named, string
-from kvref_conformance.sql.triggers import CREATE_TRIGGER, create_trigger
+from kvref.errors import SuiteError
+from kvref.translation import definitions, rows
+from kvref.translation.expressions import to_sqlite
+from kvref.translation.schema import DEFAULT_SCHEMA, Schema, key_of, named, string
+from kvref.translation.triggers import CREATE_TRIGGER, create_trigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref_conformance.sql.tables import Table
+    from kvref.translation.tables import Table
 
 # Statements without an effect that the plugin's clients or SQL's rows would show (columns page, section 14: table
 # locks and read_only do not hold the plugin back).

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 from sqlglot.dialects.mysql import MySQL
 
-from kvref_conformance.sql.ddl import Defaults, TableBuilder
-from kvref_conformance.sql.expressions import to_sqlite
-from kvref_conformance.sql.schema import INNODB, key_of, source_of, string
-from kvref_conformance.sql.tables import Table, quote
-from kvref_conformance.sql.triggers import checks
+from kvref.translation.ddl import Defaults, TableBuilder
+from kvref.translation.expressions import to_sqlite
+from kvref.translation.schema import INNODB, key_of, source_of, string
+from kvref.translation.tables import Table, quote
+from kvref.translation.triggers import checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kvref_conformance.sql.schema import Schema
+    from kvref.translation.schema import Schema
 
 
 class TableOptions:

@@ -138,7 +138,7 @@ def command(
     """
     if self_test:
         # It loads the server, of which a run of the suite in this process knows nothing.
-        from kvref.cli.self_test import run_self_test  # noqa: PLC0415
+        from kvref.cli.judge.self_test import run_self_test  # noqa: PLC0415
 
         context.exit(run_self_test(context))
     context.exit(judge(address, target, options))

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from kvref import profiles, targets
-from kvref.cli.kvref_stage import EMBEDDED, open_kvref
+from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.errors import KvrefError
 from kvref_conformance.duel import known, report
 from kvref_conformance.duel.care import INNODB, care_for

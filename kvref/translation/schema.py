@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from kvref_conformance.sql.tables import Table
+    from kvref.translation.tables import Table
 
 CONFIGURATION: Final = "innodb_memcache"
 DEFAULT_SCHEMA: Final = "test"

@@ -18,13 +18,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kvref import profiles, targets
 from kvref.addresses import is_address, parse_address
-from kvref.cli.conform import judge
-from kvref.cli.kvref_stage import EMBEDDED, open_kvref
-from kvref.errors import KvrefError
+from kvref.cli.judge.conform import judge
+from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
+from kvref.errors import KvrefError, SuiteError
 from kvref.storage.dsn import without_password
 from kvref.targets import catalogue
 from kvref_conformance import script, transcripts
-from kvref_conformance.errors import CannotJudge, SuiteError
+from kvref_conformance.errors import CannotJudge
 from kvref_conformance.transcripts import listing, show
 from kvref_conformance.transcripts.compare import Asked
 from kvref_conformance.transcripts.crew import Job, hold

@@ -7,9 +7,9 @@ import sqlite3
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from kvref_conformance.sql import functions
-from kvref_conformance.sql.expressions import LARGEST
-from kvref_conformance.sql.translate import Translator, Untranslatable
+from kvref.translation import functions
+from kvref.translation.expressions import LARGEST
+from kvref.translation.translate import Translator, Untranslatable
 
 if TYPE_CHECKING:
     from pathlib import Path

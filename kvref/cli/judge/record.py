@@ -20,9 +20,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from kvref import targets
-from kvref.errors import KvrefError
+from kvref.errors import KvrefError, SuiteError
 from kvref_conformance import transcripts
-from kvref_conformance.errors import SuiteError
 from kvref_conformance.transcripts.memcached_stage import MemcachedStage
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 from kvref_conformance.transcripts.record import asked, record

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import sqlglot
 from sqlglot import exp
 
-from kvref_conformance.sql.expressions import selected, stored, to_sqlite
-from kvref_conformance.sql.tables import quote
+from kvref.translation.expressions import selected, stored, to_sqlite
+from kvref.translation.tables import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref_conformance.sql.schema import Schema
-    from kvref_conformance.sql.tables import Column, Table
+    from kvref.translation.schema import Schema
+    from kvref.translation.tables import Column, Table
 
 
 def insert(schema: Schema, tree: exp.Insert, *, replacing: bool) -> str:

@@ -14,7 +14,7 @@ from kvref.collations.charsets import CHARSETS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_conformance.sql.tables import Column, Table
+    from kvref.translation.tables import Column, Table
 
 LARGEST: Final = (1 << 63) - 1  # of SQLite's integers
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kvref import targets
-from kvref.errors import KvrefError
+from kvref.errors import KvrefError, SuiteError
 from kvref.targets.folders import build_once, cache_root
 from kvref_conformance import sql
-from kvref_conformance.errors import CannotJudge, SuiteError
+from kvref_conformance.errors import CannotJudge
 from kvref_conformance.interop import kits, matrix, proxy, world
 from kvref_conformance.interop.matrix import ENDPOINTS, Matrix
 from kvref_conformance.interop.play import NOT_RUN, WRONG, Played, not_run, play

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from kvref.collations import charset_of
-from kvref_conformance.sql.charsets import collation_of, server_charset
-from kvref_conformance.sql.expressions import to_sqlite
-from kvref_conformance.sql.tables import TEXT_TYPES, Column, Index, Table, quote
+from kvref.translation.charsets import collation_of, server_charset
+from kvref.translation.expressions import to_sqlite
+from kvref.translation.tables import TEXT_TYPES, Column, Index, Table, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -13,8 +13,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref import profiles
-from kvref_conformance import requirements
-from kvref_conformance.errors import SuiteError
+from kvref.errors import SuiteError
+from kvref.specification import requirements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kvref.cli import output
-from kvref.errors import KvrefError
-from kvref_conformance.errors import SuiteError
+from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.matrix import column, forms, found, markdown, page
 from kvref_conformance.matrix.grid import ANSWERS, VERDICTS_DIFFER, grid
 

@@ -1,0 +1,1 @@
+"""The commands that start the judge, `kvref_conformance`; no other command needs it."""
