@@ -66,7 +66,7 @@ MEANING: Final = {
 UNDER: Final = "Each line is a requirement, with the worst verdict of its cases; below, how many there are"
 # Requirements by what they are about, from their prefixes, in the order of the chart.
 AREAS: Final = {
-    "memcached text": "ARITH CAS CONN CORE EXP FLUSH LIMIT MGET PARSE POLICY SEQ STATS TOUCH",
+    "memcached text": "ARITH CAS CONN CORE CRAWL EXP FLUSH LIMIT MGET PARSE POLICY SEQ STATS TOUCH",
     "mapping": "BIND CONF CONT DEF DELIM LIFE MAP RANGE SEP",
     "columns": "COL FLAG KEY NULL TABLE TYPE",
     "transactions": "BATCH BETWEEN BINLOG HIST IDLE ISO LOCK RBATCH SET SQL",
