@@ -16,7 +16,7 @@ from kvref.server.listeners.listener import Listener
 from kvref.server.settings import read_file
 
 DEFAULT: Final = "127.0.0.1:11211"
-MOST: Final = 256  # a worker is told the number of a connection's listener in a byte
+MAX_LISTENERS: Final = 256  # a worker is told the number of a connection's listener in a byte
 _PATH: Final = click.Path(path_type=str)
 _OPTIONS: Final = (
     click.option(
@@ -100,8 +100,8 @@ def listeners(listen: dict[str, Any], config: Path | None, passed: list[socket.s
         ConfigError: both name some, or one is of no use.
     """
     _, tables = read_file(config)
-    if max(len(tables), len(passed)) > MOST:
-        raise ConfigError(f"{max(len(tables), len(passed))} listeners: one server supports at most {MOST}")
+    if max(len(tables), len(passed)) > MAX_LISTENERS:
+        raise ConfigError(f"{max(len(tables), len(passed))} listeners: one server supports at most {MAX_LISTENERS}")
     if tables and listen:
         raise ConfigError(
             f"configuration file {config} has [[listener]]: configure listeners either there or by options"

@@ -40,7 +40,7 @@ from kvref.storage.stores import open_store
 if TYPE_CHECKING:
     from kvref.storage.mysql.store import MySQLStore
 
-MOST_WORKERS = 64
+MAX_WORKERS = 64
 _SETTINGS_HELP = "\n".join(
     f"{'*' if s.dynamic else ' '} {s.name}={s.default}  ({s.unit}) {s.help}" for s in SETTINGS.values()
 )
@@ -92,7 +92,7 @@ Settings for --set, with their defaults:
 )
 @click.option(
     "--workers",
-    type=click.IntRange(1, MOST_WORKERS),
+    type=click.IntRange(1, MAX_WORKERS),
     default=1,
     show_default=True,
     metavar="N",

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from kvref.client.errors import CallError
 
-_LONGEST: Final = 2048  # bytes of both, as servers take them
+_MAX_CREDENTIALS: Final = 2048  # bytes of both, as servers take them
 AUTHENTICATE: Final = "authenticate"
 
 
@@ -55,6 +55,8 @@ def greeting(mapping: str | None, credentials: tuple[str, str] | None) -> Greeti
         return Greeting(mapping)
     user, password = credentials
     whole = f"{user} {password}".encode("utf-8", "surrogateescape")
-    if not (user and password) or " " in user or "\n" in user or len(whole) > _LONGEST:
-        raise CallError(f"credentials of {user!r}: a user without blanks and a password, {_LONGEST} bytes at most")
+    if not (user and password) or " " in user or "\n" in user or len(whole) > _MAX_CREDENTIALS:
+        raise CallError(
+            f"credentials of {user!r}: a user without blanks and a password, {_MAX_CREDENTIALS} bytes at most"
+        )
     return Greeting(mapping, user, password)

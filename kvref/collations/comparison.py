@@ -10,7 +10,7 @@ from kvref.collations import weights
 from kvref.collations.names import Collation
 
 # Longer texts are weighed anew each time: they are values in an ORDER BY, hardly keys.
-LONGEST_KEPT: Final = 250
+MAX_KEPT: Final = 250
 
 
 class Order:
@@ -57,7 +57,7 @@ class Order:
     def _key(self, text: str) -> str:
         if not self._read:
             self._read_table()
-        return self._kept(text) if len(text) <= LONGEST_KEPT else self._weigh(text)
+        return self._kept(text) if len(text) <= MAX_KEPT else self._weigh(text)
 
     def _read_table(self) -> None:
         if self._collation.family != "code-point":  # there a text is its own key

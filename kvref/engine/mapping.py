@@ -25,7 +25,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ColumnCodec:
     """How a store keeps content that SQL shows otherwise than the wire; only stores call it, never for NULL."""
 
     to_sql: Callable[[Any], Any]
@@ -47,7 +47,7 @@ class Column:
         low: smallest integer it holds.
         high: largest integer it holds.
         charset: of its text. Cells are str where that is UTF-8, else the bytes in this character set.
-        form: how the store keeps it, None where as it is.
+        codec: between the wire and SQL; None if both have the same bytes.
         nullable: it may hold NULL.
         collation: how it compares, by the name that its store has for that; empty for what is no text.
     """
@@ -62,7 +62,7 @@ class Column:
     low: int = 0
     high: int = 0
     charset: Charset = UTF8MB4
-    form: Form | None = None
+    codec: ColumnCodec | None = None
     nullable: bool = False
     collation: str = ""
 

@@ -9,7 +9,7 @@ from kvref.engine.jenkins import jenkins
 
 COLON: Final = b":"
 BUCKETS: Final = 256  # of memcached's table of prefixes
-MOST: Final = 10_000  # prefixes kept: a client must not be able to fill the memory with them
+MAX_PREFIXES: Final = 10_000  # prefixes kept: a client must not be able to fill the memory with them
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class Prefixes:
 
     def _of(self, word: bytes) -> Uses | None:
         prefix = prefix_of(word) if self.counting else None
-        if prefix is None or (prefix not in self._uses and len(self._uses) >= MOST):
+        if prefix is None or (prefix not in self._uses and len(self._uses) >= MAX_PREFIXES):
             return None
         return self._uses.setdefault(prefix, Uses())
 

@@ -12,8 +12,8 @@ from kvref.protocol import commands as c
 from kvref.protocol.replies import ClientError, Line, Reply, Status
 
 # Bytes of a number, and of a state.
-_LONGEST_NUMBER: Final = {"set": 31, "get": 7, "delete": 7}
-_LONGEST_STATE: Final = 31
+_MAX_NUMBER_LENGTH: Final = {"set": 31, "get": 7, "delete": 7}
+_MAX_STATE_LENGTH: Final = 31
 # As they are kept: a number each, and 0 for what nobody has set.
 _STATES: Final = (b"dead", b"active", b"replica", b"pending")
 _NUMBER: Final = re.compile(rb"[ \t\n\v\f\r]*(?P<sign>[+-]?)(?P<digits>[0-9]+)(?:[ \t\n\v\f\r].*)?", re.DOTALL)
@@ -42,9 +42,9 @@ class VBuckets:
 
     def answer(self, command: c.VBucket) -> Reply:
         """Set a state, tell it or take it back."""
-        if len(command.word) > _LONGEST_NUMBER[command.verb]:
+        if len(command.word) > _MAX_NUMBER_LENGTH[command.verb]:
             return ClientError("Key is too large.")
-        if command.verb == "set" and len(command.state) > _LONGEST_STATE:
+        if command.verb == "set" and len(command.state) > _MAX_STATE_LENGTH:
             return ClientError("Value is too large.")
         state = command.state.split(b"\0")[0]
         if command.verb == "set" and state not in _STATES:

@@ -68,7 +68,7 @@ _NOT_STORED: Final = {"add": EXISTS, "replace": NOT_FOUND}
 # Opcodes of the daemon's own engine, which answers them beside the tables (op-009, op-010, more:bin-211).
 _SCRUB: Final = 0xF0
 _VBUCKET: Final = {0x83: "set", 0x84: "get", 0x85: "delete"}
-_LONGEST_ENGINE_BODY: Final = 64 << 10  # beyond it a key or a value is too large
+_MAX_ENGINE_BODY: Final = 64 << 10  # beyond it a key or a value is too large
 
 
 class BinaryParser(Input):
@@ -128,7 +128,7 @@ class BinaryParser(Input):
         if header.opcode in UNSUPPORTED:
             self._skip(header)
             return _refused(header, NOT_SUPPORTED)
-        if header.opcode in _VBUCKET and header.body_length <= _LONGEST_ENGINE_BODY:
+        if header.opcode in _VBUCKET and header.body_length <= _MAX_ENGINE_BODY:
             return self._vbucket(header)
         if opcode is None:
             self._skip(header)

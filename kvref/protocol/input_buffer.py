@@ -6,7 +6,7 @@ from typing import Final
 
 from kvref.protocol.rules import WireRules
 
-MOST_OF_A_VALUE: Final = 64 << 20  # bytes
+MAX_VALUE_AHEAD: Final = 64 << 20  # bytes
 
 
 class Input:
@@ -60,7 +60,7 @@ class Input:
         Args:
             start: where the value begins.
         """
-        return self._rules.value_limit is None and len(self._buffer) - start > MOST_OF_A_VALUE
+        return self._rules.value_limit is None and len(self._buffer) - start > MAX_VALUE_AHEAD
 
     def feed_first(self, data: bytes) -> None:
         """Put bytes in front of what waits; only between commands."""

@@ -17,8 +17,8 @@ from kvref.protocol import replies as r
 from kvref.protocol.lines import BAD_EXPTIME, BAD_FORMAT, Parsed, length_read, refused, sized, time_read
 from kvref.protocol.rules import WireRules
 
-MOST_WORDS: Final = 19  # of a line with flags, its verb included
-MOST_OPAQUE: Final = 32  # bytes, its letter included
+MAX_WORDS: Final = 19  # of a line with flags, its verb included
+MAX_OPAQUE: Final = 32  # bytes, its letter included
 DUPLICATE: Final = b"CLIENT_ERROR duplicate flag"
 UNKNOWN: Final = b"CLIENT_ERROR invalid flag"
 EITHER: Final = b"CLIENT_ERROR invalid or duplicate flag"
@@ -139,7 +139,7 @@ def _head(words: list[bytes], start: int, rules: WireRules) -> _Flags:
     flags = _Flags(words[1], words[start:])
     if len(words[1]) > rules.key_limit:
         flags.refusal = BAD_FORMAT
-    elif len(words) > MOST_WORDS:
+    elif len(words) > MAX_WORDS:
         flags.refusal = TOO_MANY
     else:
         seen = set()
@@ -153,7 +153,7 @@ def _head(words: list[bytes], start: int, rules: WireRules) -> _Flags:
             flags.refusal = refusal or flags.refusal
             if refusal == UNKNOWN:
                 return flags
-        if not flags.refusal and any(option[:1] == b"O" and len(option) > MOST_OPAQUE for option in flags.options):
+        if not flags.refusal and any(option[:1] == b"O" and len(option) > MAX_OPAQUE for option in flags.options):
             flags.refusal = BAD_OPAQUE  # memcached notices that later, when a time may have been set already
     return flags
 

@@ -14,7 +14,7 @@ from kvref.server.pool import Pool
 _log = logging.getLogger("kvref.server")
 
 WAIT: Final = 0.25  # seconds until the number that was found last is shown: monitoring reads `stats` of a slow database
-MOST: Final = 1000  # tables; a profile may read a mapping anew again and again
+MAX_TABLES: Final = 1000  # tables; a profile may read a mapping anew again and again
 
 
 class Counts:
@@ -50,7 +50,7 @@ class Counts:
         try:
             async with self._pool.outside() as link:
                 number = await self._pool.in_thread(link.execute, operation)
-            if len(self._known) >= MOST:
+            if len(self._known) >= MAX_TABLES:
                 self._known.clear()
             self._known[source] = number
         except (KvrefError, LockWaitError) as error:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 LOOK_EVERY: Final = 1.0  # seconds, where the profile looks for idle connections
 OLD: Final = 5.0  # seconds (CONN_IDLE_TIME_TO_BK_COMMIT of 5.6)
-MOST: Final = 6  # connections that 5.6 commits at once (BK_MAX_PROCESS_COMMIT is passed by one)
+MAX_COMMITS: Final = 6  # connections that 5.6 commits at once (BK_MAX_PROCESS_COMMIT is passed by one)
 
 
 class Client(Protocol):
@@ -50,7 +50,7 @@ class Rule:
         batches = [(since, client) for client in clients if (since := client.batch_since) is not None]
         batches.sort(key=lambda batch: batch[0])
         if self.commits == "older-than-5s":
-            return [client for since, client in batches if now - since > OLD][:MOST]
+            return [client for since, client in batches if now - since > OLD][:MAX_COMMITS]
         every = self.commits == "every-open"
         return [client for _, client in batches if every or now - client.quiet_since >= interval]
 

@@ -40,14 +40,14 @@ class Setting:
     dynamic: bool = False
 
 
-MOST_SECONDS: Final = 1 << 30
+MAX_TIMEOUT: Final = 1 << 30
 SETTINGS: Final = {
     setting.name: setting
     for setting in (
         Setting("daemon_memcached_r_batch_size", 1, 1, 1 << 30, "reads", "reads per transaction"),
         Setting("daemon_memcached_w_batch_size", 1, 1, 1 << 20, "writes", "writes per transaction"),
         Setting(
-            "innodb_api_bk_commit_interval", 5, 1, MOST_SECONDS, "s", "idle time after which a batch is committed",
+            "innodb_api_bk_commit_interval", 5, 1, MAX_TIMEOUT, "s", "idle time after which a batch is committed",
             dynamic=True,
         ),
         Setting(
@@ -68,7 +68,7 @@ SETTINGS: Final = {
             "accepted for compatibility; a mysql:// server with a binary log logs each batch as one transaction,"
             " also at 0",
         ),
-        Setting("innodb_lock_wait_timeout", 50, 1, MOST_SECONDS, "s", "maximum time a write waits for a row lock"),
+        Setting("innodb_lock_wait_timeout", 50, 1, MAX_TIMEOUT, "s", "maximum time a write waits for a row lock"),
         Setting("item_size_max", 1 << 20, 1 << 10, 1 << 30, "bytes", "maximum value size of a storage command"),
         Setting(
             "oversized_set_removes", 1, 0, 1, "switch",
@@ -81,16 +81,16 @@ SETTINGS: Final = {
             dynamic=True,
         ),
         Setting(
-            "idle_timeout", 0, 0, MOST_SECONDS, "s", "time after which an idle connection is closed; 0 disables",
+            "idle_timeout", 0, 0, MAX_TIMEOUT, "s", "time after which an idle connection is closed; 0 disables",
             dynamic=True,
         ),
         Setting(
-            "command_timeout", 300, 0, MOST_SECONDS, "s",
+            "command_timeout", 300, 0, MAX_TIMEOUT, "s",
             "maximum time from the first to the last byte of a command, data block included; 0 disables",
             dynamic=True,
         ),
         Setting(
-            "send_timeout", 300, 0, MOST_SECONDS, "s",
+            "send_timeout", 300, 0, MAX_TIMEOUT, "s",
             "maximum time a reply may stay unread before the client is disconnected; 0 disables", dynamic=True,
         ),
         Setting("key_size_max", MAX_KEY, 1, MAX_KEY, "bytes", "maximum key length, for new connections", dynamic=True),

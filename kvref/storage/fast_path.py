@@ -26,7 +26,7 @@ def take_sets(mapping: Mapping, keeps: Callable[[Column], bool]) -> bool:
         len(mapping.values) == 1
         and len(set(names)) == len(names)
         and key.kind is Kind.TEXT
-        and (keeps(key) or (key.charset.unit == 1 and key.form is not None))
+        and (keeps(key) or (key.charset.unit == 1 and key.codec is not None))
         and keeps(value)
         and not (value.exact or value.fixed or mapping.hidden)
         and all(_holds(each, 0) for each in options)
@@ -36,4 +36,4 @@ def take_sets(mapping: Mapping, keeps: Callable[[Column], bool]) -> bool:
 
 
 def _holds(column: Column, number: int) -> bool:
-    return column.kind is Kind.INTEGER and column.low <= number <= column.high and column.form in (None, UNSIGNED)
+    return column.kind is Kind.INTEGER and column.low <= number <= column.high and column.codec in (None, UNSIGNED)

@@ -10,7 +10,7 @@ from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.engine.values import to_number
 
 REFERENCED: Final = "other tables refer to it"
-MOST_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
+MAX_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
 
 S = TypeVar("S")
 
@@ -30,7 +30,7 @@ class PerMapping(Generic[S]):
         """Return what was made of a mapping, or make it."""
         found = self._made.get(mapping)
         if found is None:
-            if len(self._made) >= MOST_STATEMENTS:
+            if len(self._made) >= MAX_STATEMENTS:
                 self._made.clear()
             found = self._made[mapping] = self._make(mapping)
         return found
@@ -43,7 +43,7 @@ class PerMapping(Generic[S]):
 def from_sql(columns: tuple[Column, ...], cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
     """Return cells of SQL as the wire has them."""
     return tuple(
-        cell if cell is None or column.form is None else column.form.from_sql(cell)
+        cell if cell is None or column.codec is None else column.codec.from_sql(cell)
         for column, cell in zip(columns, cells, strict=True)
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from kvref import profiles
 from kvref.addresses import Address
-from kvref.cli.listener_options import MOST, listeners
+from kvref.cli.listener_options import MAX_LISTENERS, listeners
 from kvref.client.greeting import greeting
 from kvref.engine.stats import Counters
 from kvref.errors import ConfigError
@@ -41,8 +41,8 @@ def test_nothing_shows_a_password(
 
 def test_more_listeners_than_can_be_told_apart(tmp_path: Path) -> None:
     file = tmp_path / "kvref.toml"
-    file.write_text('[[listener]]\naddress = "127.0.0.1:0"\n' * (MOST + 1))
+    file.write_text('[[listener]]\naddress = "127.0.0.1:0"\n' * (MAX_LISTENERS + 1))
     with pytest.raises(ConfigError, match="257 listeners: one server supports at most 256"):
         listeners({}, file, [])
-    file.write_text('[[listener]]\naddress = "127.0.0.1:0"\n' * MOST)
-    assert len(listeners({}, file, [])) == MOST
+    file.write_text('[[listener]]\naddress = "127.0.0.1:0"\n' * MAX_LISTENERS)
+    assert len(listeners({}, file, [])) == MAX_LISTENERS

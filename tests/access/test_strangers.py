@@ -16,7 +16,7 @@ from kvref import profiles
 from kvref.engine.stats import Counters
 from kvref.protocol.rules import wire_rules
 from kvref.server.listeners.attempts import Attempts
-from kvref.server.listeners.authentication import MOST, Authenticator
+from kvref.server.listeners.authentication import MAX_ANSWERS, Authenticator
 from kvref.server.listeners.users import Users
 
 USER = b"set x 0 0 12\r\nalice secret\r\n"
@@ -38,12 +38,12 @@ def test_nothing_goes_on_of_who_is_sent_away(said: bytes) -> None:
     assert gate.closes
     assert not gate.passed
     assert rest == b""
-    assert len(answer) < 64 * MOST
+    assert len(answer) < 64 * MAX_ANSWERS
 
 
 def test_the_last_try_may_be_the_right_one() -> None:
     gate = _gate()
-    gate.hear(b"\r\n" * (MOST - 1))
+    gate.hear(b"\r\n" * (MAX_ANSWERS - 1))
     assert gate.hear(USER + b"get AA\r\n") == (b"STORED\r\n", b"get AA\r\n")
     assert gate.passed
     assert not gate.closes
@@ -130,8 +130,8 @@ def test_a_stranger_who_does_not_read(tmp_path: Path, workers: str) -> None:
     options = ["--auth-file", str(tmp_path / "auth"), "--workers", workers]
     with serving(tmp_path / "x.sqlite", *options) as served:
         for asked in (LIST * 100000 + SET, b"\n" * 1000000 + b"set AA 0 0 5\r\ntaken\r\n"):
-            assert len(_read_late(served.port, asked)) < 64 * MOST
-        assert held(served.port, [b"\n" * 1000]) == [b"CLIENT_ERROR unauthenticated\r\n" * MOST + ENDED]
+            assert len(_read_late(served.port, asked)) < 64 * MAX_ANSWERS
+        assert held(served.port, [b"\n" * 1000]) == [b"CLIENT_ERROR unauthenticated\r\n" * MAX_ANSWERS + ENDED]
         assert answers(served.port, [USER, b"get AA\r\n"])[1] == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
 
 

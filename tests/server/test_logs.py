@@ -21,7 +21,7 @@ from live import MYSQL_8
 from serving import Served, ask, command, serving
 
 from kvref.printable import printable
-from kvref.server.telemetry.logs import MOST, PERIOD, Bound
+from kvref.server.telemetry.logs import MAX_WARNINGS, PERIOD, Bound
 from kvref.targets.ports import free_port
 
 SECRET = "hidden-from-all"  # of nobody, and never shown
@@ -109,7 +109,7 @@ def test_names_of_the_configuration_make_no_lines(tmp_path: Path) -> None:
 def test_what_clients_cause_makes_no_lines_and_does_not_fill_the_log(tmp_path: Path) -> None:
     refusal = EVIL.encode().decode("unicode_escape")
     with serving(tmp_path / "s.sqlite", *BATCHES) as served, ExitStack() as stack:
-        clients = [stack.enter_context(served.connect()) for _ in range(3 * MOST)]
+        clients = [stack.enter_context(served.connect()) for _ in range(3 * MAX_WARNINGS)]
         for number, client in enumerate(clients):
             ask(client, b"get @@x\x1b[31m.k\r\nbind y\x1b\r\nset k\x1b[%d 0 0 1\r\n\x1b\r\n\x00\x1b\x9b\r\n" % number)
             assert ask(client, b"set k%d 0 0 1\r\n1\r\n" % number) == b"STORED\r\n"
@@ -121,8 +121,8 @@ def test_what_clients_cause_makes_no_lines_and_does_not_fill_the_log(tmp_path: P
             while int(re.findall(rb"curr_connections (\d+)", ask(client, b"stats\r\n"))[0]) > 2:
                 time.sleep(0.01)
         lines = served.log[before:]
-    assert sum(line.startswith("kvref: background commit of a batch failed: ") for line in lines) == MOST
-    assert len(lines) == 2 * MOST  # the store says so too
+    assert sum(line.startswith("kvref: background commit of a batch failed: ") for line in lines) == MAX_WARNINGS
+    assert len(lines) == 2 * MAX_WARNINGS  # the store says so too
     assert all(r"x\nkvref: forged\r\x1b[31m\u2028" in line for line in lines)
 
 
@@ -135,14 +135,14 @@ def test_warnings_of_one_kind_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         record = logging.LogRecord(name, level, "", 0, message, (), None)
         return record if bound.filter(record) else None
 
-    assert sum(passed("store %s: full") is not None for _ in range(500)) == MOST
+    assert sum(passed("store %s: full") is not None for _ in range(500)) == MAX_WARNINGS
     assert passed("store %s: another thing") is not None
     assert sum(passed("%s", name="kvref.served") is not None for _ in range(500)) == 500
     assert sum(passed("reloaded", logging.INFO) is not None for _ in range(500)) == 500
     now += PERIOD + 1
     after = passed("store %s: full")
     assert after is not None
-    assert vars(after)["left_out"] == 500 - MOST
+    assert vars(after)["left_out"] == 500 - MAX_WARNINGS
 
 
 @pytest.mark.parametrize(

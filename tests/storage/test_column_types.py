@@ -97,8 +97,8 @@ def test_no_type(declared: str) -> None:
 def test_members_may_hold_any_character() -> None:
     column = column_of("c", "ENUM('a','it''s','(b), c')", "BINARY", PLUGIN)
     assert column is not None
-    assert column.form is not None
-    assert [column.form.to_sql(number) for number in (1, 2, 3)] == ["a", "it's", "(b), c"]
+    assert column.codec is not None
+    assert [column.codec.to_sql(number) for number in (1, 2, 3)] == ["a", "it's", "(b), c"]
 
 
 @pytest.mark.parametrize("declared", ["ENUM('a')", "SET('a')", "DATE"])

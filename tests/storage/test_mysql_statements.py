@@ -94,7 +94,7 @@ def test_null_is_not_written_where_sql_would_put_something_else() -> None:
 
 def test_sql_gets_no_padding() -> None:
     charset = CHARSETS["utf8mb4"]
-    column = Column("k", Kind.TEXT, 4, cuts=True, charset=charset, form=codecs.text(charset, 16))
+    column = Column("k", Kind.TEXT, 4, cuts=True, charset=charset, codec=codecs.text(charset, 16))
     assert literal(column, "ab" + " " * 14) == "_utf8mb4 X'6162'"
 
 
@@ -119,4 +119,4 @@ def test_what_an_expression_could_turn_into_something_else_goes_alone() -> None:
     assert statements().takes_together("a", row)
     assert statements().takes_together(b"a", row)
     assert not statements().takes_together("A", row)  # the key is given another spelling
-    assert not statements(flags=Column("f", Kind.INTEGER, form=codecs.YEAR)).takes_together("a", row)
+    assert not statements(flags=Column("f", Kind.INTEGER, codec=codecs.YEAR)).takes_together("a", row)

@@ -8,7 +8,7 @@ from typing import Final
 
 from kvref.engine.cache.memory import Cache, Entry, Key
 from kvref.engine.rules import Rules
-from kvref.engine.verbs.arithmetic import LONGEST_NUMBER, NON_NUMERIC
+from kvref.engine.verbs.arithmetic import MAX_NUMBER_LENGTH, NON_NUMERIC
 from kvref.engine.verbs.store import APPENDING, OVER
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Fault, Number, Reply, ServerError, Status
@@ -131,7 +131,7 @@ def _number(rules: Rules, text: bytes) -> int | None:
     """
     if not rules.counts_leading_number:
         digits = text.strip()
-        return int(digits) if digits.isdigit() and len(digits) <= LONGEST_NUMBER and int(digits) < _TOP else None
+        return int(digits) if digits.isdigit() and len(digits) <= MAX_NUMBER_LENGTH and int(digits) < _TOP else None
     match = _NUMBER.match(text)
     if match is None:
         return 0 if text[:1].isspace() else None

@@ -30,7 +30,7 @@ from kvref.protocol.replies import ClientError, Fault, Number, ServerError, Stat
 NOT_COUNTED: Final = ServerError("failed to store item", Fault.NOT_STORED)
 NON_NUMERIC: Final = ClientError("cannot increment or decrement non-numeric value", Fault.NOT_A_NUMBER)
 # A stored text of this many bytes or more is no number to the plugin, whatever it holds (arith-042, arith-050).
-LONGEST_NUMBER: Final = 126
+MAX_NUMBER_LENGTH: Final = 126
 _TOP: Final = 1 << 64
 # A text that is read to its end: what follows it in memory is read on.
 _OPEN_ENDED: Final = re.compile(rb"[ \t\n\v\f\r]*[+-]?[0-9]*")
@@ -101,7 +101,7 @@ def _number(session: Session, mapping: Mapping, row: Row, index: int) -> Operati
     if session.rules.counts_leading_number:
         return (yield from _leading(session, mapping, row, index))
     text = join_value(row.values, session.shared.directory.separator).strip(b" \t\n\v\f\r")
-    if len(text) <= LONGEST_NUMBER and text.isdigit() and text.isascii() and int(text) < _TOP:
+    if len(text) <= MAX_NUMBER_LENGTH and text.isdigit() and text.isascii() and int(text) < _TOP:
         return int(text)
     raise RefusedError(NON_NUMERIC)
 
@@ -113,7 +113,7 @@ def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> Operat
     if cell is None:
         return 0
     text = to_bytes(cell)
-    if len(text) > LONGEST_NUMBER:
+    if len(text) > MAX_NUMBER_LENGTH:
         raise RefusedError(NON_NUMERIC)
     behind = mapping.behind[index]
     if behind and _OPEN_ENDED.fullmatch(text):

@@ -15,10 +15,10 @@ from kvref.protocol.binary import reply_frame
 from kvref.protocol.opcodes import HEADER_SIZE, REQUEST, Header, header_at
 from kvref.protocol.rules import WireRules
 from kvref.server.listeners.attempts import Attempts
-from kvref.server.listeners.users import LONGEST, Users
+from kvref.server.listeners.users import MAX_LINE, Users
 
 # Answers to a client that is not known, which are up to thirty times as long as what asks for them; then it must go.
-MOST: Final = 100
+MAX_ANSWERS: Final = 100
 _LINE: Final = 2048  # bytes of a line, as memcached reads before it hangs up
 _SET: Final = re.compile(rb"set +[^ ]+ +[^ ]+ +[^ ]+ +([0-9]{1,9})(?: +noreply)? *", re.DOTALL)
 _UNKNOWN: Final = b"CLIENT_ERROR unauthenticated\r\n"
@@ -32,7 +32,7 @@ _STEP: Final = 0x22
 _BAD: Final = 0x04
 _REFUSED: Final = 0x20
 _CONTINUE: Final = 0x21
-_LONGEST_MECHANISM: Final = 32  # bytes of a name (MAX_SASL_MECH_LEN of memcached)
+_MAX_MECHANISM: Final = 32  # bytes of a name (MAX_SASL_MECH_LEN of memcached)
 
 
 class Authenticator:
@@ -90,7 +90,7 @@ class Authenticator:
                 return b"".join(answers), b""
             answers.append(answer)
             self._answers += 1
-            self.closes = self.closes or (self._answers == MOST and not self.passed)
+            self.closes = self.closes or (self._answers == MAX_ANSWERS and not self.passed)
         rest, self._kept = bytes(self._kept), bytearray()
         return b"".join(answers), rest if self.passed else b""
 
@@ -114,7 +114,7 @@ class Authenticator:
             self._take(end + 1)
             return _UNKNOWN
         length = int(asked[1])
-        if length > LONGEST:
+        if length > MAX_LINE:
             self._take(end + 1)
             self._skips = length + 2
             return b""
@@ -138,7 +138,7 @@ class Authenticator:
         if header.magic != REQUEST:
             self.closes = True
             return b""
-        if header.opcode not in (_VERSION, _LIST, _AUTH, _STEP) or header.body_length > LONGEST:
+        if header.opcode not in (_VERSION, _LIST, _AUTH, _STEP) or header.body_length > MAX_LINE:
             return self._refuses(header, _REFUSED, b"Auth failure.")
         if len(self._kept) < HEADER_SIZE + header.body_length:
             return None
@@ -157,7 +157,7 @@ class Authenticator:
         As memcached 1.6.18 does: a name longer than any mechanism's is refused as a request and counts as no attempt,
         every other failure counts; SASL_STEP needs the SASL_AUTH, whose mechanism is the one that counts.
         """
-        if len(mechanism) > _LONGEST_MECHANISM:
+        if len(mechanism) > _MAX_MECHANISM:
             return _reply(header, _BAD, b"Invalid arguments")
         acceptable = self._started
         if header.opcode == _AUTH:

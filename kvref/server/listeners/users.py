@@ -14,7 +14,7 @@ from kvref.errors import ConfigError
 
 _log = logging.getLogger("kvref.server")
 
-LONGEST: Final = 2048  # bytes of `user password`
+MAX_LINE: Final = 2048  # bytes of `user password`
 MAX_BYTES: Final = 64 << 20
 _NOBODY: Final = b"\0"
 
@@ -58,8 +58,8 @@ def read_users(path: Path) -> Users:
         if not line:
             continue
         user, _, password = line.partition(b":")
-        if not (user and password) or b" " in user or b"\0" in line or len(line) > LONGEST:
-            form = f"write user:password, no blank in the user, no NUL, at most {LONGEST} bytes"
+        if not (user and password) or b" " in user or b"\0" in line or len(line) > MAX_LINE:
+            form = f"write user:password, no blank in the user, no NUL, at most {MAX_LINE} bytes"
             raise ConfigError(f"auth_file {path}, line {number}: {form}")
         if user in passwords:
             raise ConfigError(f"auth_file {path}, line {number}: duplicate user: keep one line per user")

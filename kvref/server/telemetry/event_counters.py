@@ -17,7 +17,7 @@ from kvref.server.workers.shared_memory import CELL, anonymous
 MICROSECOND: Final = 1e-6
 # Upper bounds of the classes of commits, in seconds; one more class has the rest.
 BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-_LONGEST: Final = 400  # bytes of a reason
+_MAX_REASON: Final = 400  # bytes of a reason
 
 
 class State(IntEnum):
@@ -64,7 +64,7 @@ class ProcessEventCounters:
 
     def __init__(self) -> None:
         self._cells = anonymous(_CELLS * CELL).cast("Q")
-        self._reason = anonymous(_LONGEST)
+        self._reason = anonymous(_MAX_REASON)
         self._lock = threading.Lock()  # commits of several threads
 
     @property
@@ -138,7 +138,7 @@ class ProcessEventCounters:
 
     def answered(self, reason: str = "") -> None:
         """Take note that the store can answer, or why it cannot."""
-        text = reason.encode(errors="replace")[:_LONGEST]
+        text = reason.encode(errors="replace")[:_MAX_REASON]
         self._cells[_Cell.REASON] = 0
         self._reason[: len(text)] = text
         self._cells[_Cell.REASON] = len(text)

@@ -21,7 +21,7 @@ from kvref.printable import printable
 _log = logging.getLogger("kvref.metrics")
 
 SECONDS: Final = 5.0  # for a whole exchange
-MOST: Final = 32  # clients at once; who comes beyond is closed
+MAX_CLIENTS: Final = 32  # clients at once; who comes beyond is closed
 _TEXT: Final = "text/plain; charset=utf-8"
 _HOST: Final = re.compile(r"(?:\[(?P<address>[^\]]*)\]|(?P<name>[^:\[\]]+))(?::[0-9]*)?")
 
@@ -128,7 +128,7 @@ class _Server(ThreadingHTTPServer):
         self.registry = registry
         self.hosts = hosts
         self.trouble = trouble
-        self._free = threading.BoundedSemaphore(MOST)
+        self._free = threading.BoundedSemaphore(MAX_CLIENTS)
         super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener

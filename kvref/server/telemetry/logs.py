@@ -17,7 +17,7 @@ from kvref.printable import printable
 FORMATS: Final = ("text", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
 # Warnings of one kind in one period; what is served, and reports of it, are the operator's own doing.
-MOST: Final = 20
+MAX_WARNINGS: Final = 20
 PERIOD: Final = 60.0  # seconds
 UNBOUNDED: Final = "kvref.served"
 _OWN: Final = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) | {"message", "asctime", "taskName"}
@@ -52,11 +52,11 @@ class Bound(logging.Filter):
         kind = record.name, str(record.msg)
         since, count = self._kinds.get(kind, (now, 0))
         if now - since >= PERIOD:
-            if count > MOST:
-                record.left_out = count - MOST
+            if count > MAX_WARNINGS:
+                record.left_out = count - MAX_WARNINGS
             since, count = now, 0
         self._kinds[kind] = since, count + 1
-        return count < MOST
+        return count < MAX_WARNINGS
 
 
 class _Text(logging.Formatter):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.served")
 
 Line = tuple[str, dict[str, object]]
-MOST: Final = 1000  # mappings that are named one by one
+MAX_MAPPINGS: Final = 1000  # mappings that are named one by one
 
 
 @dataclass
@@ -61,9 +61,9 @@ class Served:
         processes = f"{self.workers} workers" if self.workers > 1 else "one process"
         yield f"store {self.store}, {processes}", {"store": self.store, "workers": self.workers}
         usable = directory.usable or (default,)
-        yield from (_mapping(each) for each in usable[:MOST])
-        if len(usable) > MOST:
-            yield f"and {len(usable) - MOST} mappings more", {"count": len(usable)}
+        yield from (_mapping(each) for each in usable[:MAX_MAPPINGS])
+        if len(usable) > MAX_MAPPINGS:
+            yield f"and {len(usable) - MAX_MAPPINGS} mappings more", {"count": len(usable)}
         other = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
         if other:
             yield "settings " + ", ".join(f"{name}={value}" for name, value in other.items()), {"settings": other}

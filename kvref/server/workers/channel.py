@@ -7,8 +7,8 @@ import socket
 from dataclasses import dataclass
 from typing import Any, Final
 
-_LONGEST: Final = 1 << 17  # bytes of a message; the text of an error is cut
-_LONGEST_TEXT: Final = 1 << 14
+_MAX_MESSAGE: Final = 1 << 17  # bytes of a message; the text of an error is cut
+_MAX_TEXT: Final = 1 << 14
 _CONNECTION: Final = b"c"
 SEND_SECONDS: Final = 5.0
 LOST: Final = "lost"  # what is heard of a connection for which this process has no descriptor
@@ -49,7 +49,7 @@ class Channel:
         """
         self._end.settimeout(SEND_SECONDS)
         try:
-            self._end.send(json.dumps([what, text[:_LONGEST_TEXT], settings or {}]).encode())
+            self._end.send(json.dumps([what, text[:_MAX_TEXT], settings or {}]).encode())
         finally:
             self._end.settimeout(0)
 
@@ -72,7 +72,7 @@ class Channel:
             EOFError: the other end is gone.
         """
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._end, _LONGEST, 1)
+            data, descriptors, _, _ = socket.recv_fds(self._end, _MAX_MESSAGE, 1)
         except BlockingIOError:
             return None
         except ConnectionResetError as error:  # it ended with something unread

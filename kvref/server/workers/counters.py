@@ -5,15 +5,15 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Final
 
-from kvref.engine.prefixes import MOST, Prefixes, Uses, prefix_of
+from kvref.engine.prefixes import MAX_PREFIXES, Prefixes, Uses, prefix_of
 from kvref.engine.stats import COUNTED, Counters
 from kvref.server.workers.shared_memory import COUNTING, FORGOTTEN, MASK, Memory, WorkerSlot, anonymous
 
 _VALUES: Final = attrgetter(*COUNTED)
 _AT: Final = len(WorkerSlot)
 # An entry of a prefix: a byte for its length, its bytes, and from the cell behind them its four counters.
-_LONGEST: Final = 255
-_NUMBERS: Final = (1 + _LONGEST) // 8
+_MAX_PREFIX: Final = 255
+_NUMBERS: Final = (1 + _MAX_PREFIX) // 8
 _ENTRY: Final = _NUMBERS + 4  # cells
 
 
@@ -25,7 +25,7 @@ class SharedPrefixes:
     """
 
     def __init__(self, workers: int) -> None:
-        size = (2 + MOST * _ENTRY) * 8
+        size = (2 + MAX_PREFIXES * _ENTRY) * 8
         self.bytes = [anonymous(size) for _ in range(workers)]
         self.cells = [each.cast("Q") for each in self.bytes]
 

@@ -35,7 +35,7 @@ class WorkerSlot(IntEnum):
     PID = 0
     GIVEN = 1  # connections that it was handed
     CLOSED = 2  # those of them that are gone
-    MOST = 3  # connections at once
+    PEAK = 3  # connections at once
 
 
 # Cells of all workers: the next cas number, whether prefixes are counted, how often they were forgotten, whether

@@ -71,7 +71,7 @@ class OneOfSeveral:
     def publish(self, connections: int, most: int) -> None:
         """Show the other workers what was counted, and how many connections there are and were at once."""
         self._slot[WorkerSlot.CLOSED] = self.taken - connections
-        self._slot[WorkerSlot.MOST] = most
+        self._slot[WorkerSlot.PEAK] = most
         self.counters.publish()
 
     def rows(self) -> dict[str, str]:
@@ -87,7 +87,7 @@ class OneOfSeveral:
             "rusage_user": f"{user:.6f}",
             "rusage_system": f"{system:.6f}",
             "curr_connections": str(self._memory.connections() + 1),
-            "connection_structures": str(sum(slot[WorkerSlot.MOST] for slot in slots) + 1),
+            "connection_structures": str(sum(slot[WorkerSlot.PEAK] for slot in slots) + 1),
         }
 
 

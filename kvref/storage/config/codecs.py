@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from kvref.collations.charsets import Charset
-from kvref.engine.mapping import Form
+from kvref.engine.mapping import ColumnCodec
 from kvref.engine.operations import Cell
 
 LARGEST_INTEGER: Final = (1 << 63) - 1
@@ -28,7 +28,7 @@ def _same(cell: Cell) -> Cell:
     return cell
 
 
-def text(charset: Charset, padding: int) -> Form | None:
+def text(charset: Charset, padding: int) -> ColumnCodec | None:
     """Return the form of a text column, None where cells are what SQL shows.
 
     Args:
@@ -55,12 +55,12 @@ def text(charset: Charset, padding: int) -> Form | None:
         padded = data + space * ((padding - len(data)) // len(space))
         return padded if charset.unit or isinstance(cell, bytes) else padded.decode("utf-8", "surrogateescape")
 
-    return Form(to_sql, from_sql) if charset.unit or padding else None
+    return ColumnCodec(to_sql, from_sql) if charset.unit or padding else None
 
 
-def fixed_bytes(width: int) -> Form:
+def fixed_bytes(width: int) -> ColumnCodec:
     """Return the form of BINARY(n): shorter content, as SQLite lets SQL write it, is padded with NUL."""
-    return Form(_same, lambda cell: _raw(cell, str.encode, width))
+    return ColumnCodec(_same, lambda cell: _raw(cell, str.encode, width))
 
 
 def _digits(number: int) -> bytes:
@@ -82,24 +82,26 @@ def _from_unsigned(cell: Cell) -> Cell:
     return min(int(cell), (1 << 64) - 1) if isinstance(cell, float) else cell
 
 
-UNSIGNED: Final = Form(_to_unsigned, _from_unsigned)
+UNSIGNED: Final = ColumnCodec(_to_unsigned, _from_unsigned)
 # InnoDB keeps a year as one byte: 0, or years from 1900 (type-047, type-137).
-YEAR: Final = Form(lambda n: n + 1900 if n else 0, lambda cell: cell - 1900 if isinstance(cell, int) and cell else 0)
+YEAR: Final = ColumnCodec(
+    lambda n: n + 1900 if n else 0, lambda cell: cell - 1900 if isinstance(cell, int) and cell else 0
+)
 # 8.0 cannot read integers of three bytes (type-116, type-133).
-READS_ZERO: Final = Form(_same, lambda _: 0)
+READS_ZERO: Final = ColumnCodec(_same, lambda _: 0)
 
 
-def enum(members: Sequence[str]) -> Form:
+def enum(members: Sequence[str]) -> ColumnCodec:
     """Return the form of ENUM: the wire has the number of the member, from 1; 0 is the empty text (type-140)."""
     labels = ("", *members)
     numbers = {member: number for number, member in enumerate(labels)}
-    return Form(
+    return ColumnCodec(
         lambda number: labels[number] if number <= len(members) else _digits(number),
         lambda cell: _number(cell) if isinstance(cell, bytes) else numbers.get(str(cell), 0),
     )
 
 
-def bit_set(members: Sequence[str]) -> Form:
+def bit_set(members: Sequence[str]) -> ColumnCodec:
     """Return the form of SET: the wire has the sum of the members' bits (type-141)."""
     bits = {member: 1 << number for number, member in enumerate(members)}
 
@@ -110,17 +112,17 @@ def bit_set(members: Sequence[str]) -> Form:
     def from_sql(cell: Cell) -> Cell:
         return _number(cell) if isinstance(cell, bytes) else sum(bits.get(member, 0) for member in str(cell).split(","))
 
-    return Form(to_sql, from_sql)
+    return ColumnCodec(to_sql, from_sql)
 
 
-def raw(stored: Callable[[str], bytes], width: int) -> Form:
+def raw(stored: Callable[[str], bytes], width: int) -> ColumnCodec:
     """Return the form of a type that the plugin does not convert: InnoDB's bytes.
 
     Args:
         stored: from SQL's text to these bytes.
         width: their number.
     """
-    return Form(_same, lambda cell: _raw(cell, stored, width))
+    return ColumnCodec(_same, lambda cell: _raw(cell, stored, width))
 
 
 def _raw(cell: Any, stored: Callable[[str], bytes], width: int) -> bytes:

@@ -96,21 +96,21 @@ _BITS: Final = {
 
 def _integer(declared: Declared) -> Column:
     bits = _BITS[declared.word]
-    form = codecs.UNSIGNED if bits == 64 and declared.unsigned else None
+    codec = codecs.UNSIGNED if bits == 64 and declared.unsigned else None
     if bits == 24 and declared.raw:
-        form = codecs.READS_ZERO
+        codec = codecs.READS_ZERO
     low, high = (0, (1 << bits) - 1) if declared.unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
-    return Column(declared.name, Kind.INTEGER, low=low, high=high, form=form)
+    return Column(declared.name, Kind.INTEGER, low=low, high=high, codec=codec)
 
 
 def _date(declared: Declared) -> Column | None:
     # To InnoDB an integer of three bytes (type-133).
-    return Column(declared.name, Kind.INTEGER, high=(1 << 24) - 1, form=codecs.READS_ZERO) if declared.raw else None
+    return Column(declared.name, Kind.INTEGER, high=(1 << 24) - 1, codec=codecs.READS_ZERO) if declared.raw else None
 
 
 def _year(declared: Declared) -> Column:
     if declared.raw:
-        return Column(declared.name, Kind.INTEGER, high=255, form=codecs.YEAR)
+        return Column(declared.name, Kind.INTEGER, high=255, codec=codecs.YEAR)
     return Column(declared.name, Kind.INTEGER, low=1901, high=2155)
 
 
@@ -119,23 +119,23 @@ def _enum(declared: Declared) -> Column | None:
         return None
     # The wire has the member's number; the plugin takes any number of the same byte or two (type-020, type-140).
     high = 0xFF if len(declared.members) <= 0xFF else 0xFFFF
-    return Column(declared.name, Kind.INTEGER, high=high, form=codecs.enum(declared.members))
+    return Column(declared.name, Kind.INTEGER, high=high, codec=codecs.enum(declared.members))
 
 
 def _set(declared: Declared) -> Column | None:
     if not declared.raw:
         return None
     size = next(size for size in (1, 2, 3, 4, 8) if len(declared.members) <= 8 * size)
-    return Column(declared.name, Kind.INTEGER, high=(1 << 8 * size) - 1, form=codecs.bit_set(declared.members))
+    return Column(declared.name, Kind.INTEGER, high=(1 << 8 * size) - 1, codec=codecs.bit_set(declared.members))
 
 
 def _characters(declared: Declared) -> Column:
     fixed = "VAR" not in declared.word
     characters, charset = declared.number(0, 1 if fixed else 0), declared.charset
-    form = codecs.text(charset, characters * charset.room if fixed and declared.pads else 0)
+    codec = codecs.text(charset, characters * charset.room if fixed and declared.pads else 0)
     bounded = fixed or bool(declared.arguments)  # SQLite takes VARCHAR without a width
     width = characters * (1 if charset.varies else charset.unit or 1) if bounded else None
-    return Column(declared.name, Kind.TEXT, width, cuts=True, charset=declared.charset, form=form)
+    return Column(declared.name, Kind.TEXT, width, cuts=True, charset=declared.charset, codec=codec)
 
 
 # Longest content in bytes of MySQL's types without a declared width.
@@ -144,8 +144,8 @@ _LIMITS: Final = {"TINY": 255, "": 65535, "MEDIUM": (1 << 24) - 1, "LONG": (1 <<
 
 def _text(declared: Declared) -> Column:
     width = declared.number(0, _LIMITS[declared.word.removesuffix("TEXT")])
-    form = codecs.text(declared.charset, 0)
-    return Column(declared.name, Kind.TEXT, width, counts_bytes=True, charset=declared.charset, form=form)
+    codec = codecs.text(declared.charset, 0)
+    return Column(declared.name, Kind.TEXT, width, counts_bytes=True, charset=declared.charset, codec=codec)
 
 
 def _blob(declared: Declared) -> Column:
@@ -157,8 +157,8 @@ def _binary(declared: Declared) -> Column:
     fixed = declared.word == "BINARY"
     width = declared.number(0, 1 if fixed else 0) or None
     padded = bool(width) and fixed and declared.pads
-    form = codecs.fixed_bytes(width or 0) if padded else None
-    return Column(declared.name, Kind.BYTES, width, counts_bytes=True, cuts=True, fixed=padded, form=form)
+    codec = codecs.fixed_bytes(width or 0) if padded else None
+    return Column(declared.name, Kind.BYTES, width, counts_bytes=True, cuts=True, fixed=padded, codec=codec)
 
 
 def _stored(width: Callable[[Declared], int], stored: Callable[[Declared], Callable[[str], bytes]]) -> _Maker:
@@ -168,8 +168,8 @@ def _stored(width: Callable[[Declared], int], stored: Callable[[Declared], Calla
         if not declared.raw:
             return None
         size = width(declared)
-        form = codecs.raw(stored(declared), size)
-        return Column(declared.name, Kind.BYTES, size, counts_bytes=True, cuts=True, fixed=True, form=form)
+        codec = codecs.raw(stored(declared), size)
+        return Column(declared.name, Kind.BYTES, size, counts_bytes=True, cuts=True, fixed=True, codec=codec)
 
     return make
 
@@ -180,8 +180,8 @@ def _floating(declared: Declared) -> Column | None:
     # FLOAT(p) with more than 24 bits is a DOUBLE; FLOAT(m,d) is not.
     single = declared.word == "FLOAT" and ("," in declared.arguments or declared.number(0, 0) <= 24)
     size, code = (4, "f") if single else (8, "d")
-    form = codecs.raw(codecs.floating(code), size)
-    return Column(declared.name, Kind.BYTES, size, counts_bytes=True, exact=True, form=form)
+    codec = codecs.raw(codecs.floating(code), size)
+    return Column(declared.name, Kind.BYTES, size, counts_bytes=True, exact=True, codec=codec)
 
 
 def _opaque(declared: Declared) -> Column | None:

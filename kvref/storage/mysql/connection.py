@@ -158,7 +158,7 @@ class Link:
         Args:
             mapping: whose.
             sql: always of the same columns.
-            part: what these are to `MySQLStore.has_shape`.
+            part: what these are to `Database.record_and_compare_columns`.
             begins: in a transaction, which it begins if need be.
         """
         with self._errors():

@@ -39,7 +39,7 @@ class Database:
         self.statements = PerMapping(partial(Statements, refuses_hidden=refuses))
         self._shapes: WeakKeyDictionary[Mapping, dict[str, object]] = WeakKeyDictionary()
 
-    def has_shape(self, mapping: Mapping, part: str, shape: object) -> bool:
+    def record_and_compare_columns(self, mapping: Mapping, part: str, shape: object) -> bool:
         """Record how a part of a table is described, and return whether it was so before; a new width cuts values."""
         shapes = self._shapes.setdefault(mapping, {})
         before = shapes.get(part)

@@ -151,14 +151,14 @@ class PlainTable:
 def _shows_ascii(column: Column) -> bool:
     """Tell whether SQL shows a cell's bytes as the wire has them, and ASCII is the same in them."""
     if column.kind is Kind.BYTES:
-        return column.form is None
+        return column.codec is None
     # CHAR is filled up with spaces on the wire.
-    unpadded = column.form is None or column.form.from_sql(b"a") == b"a"
+    unpadded = column.codec is None or column.codec.from_sql(b"a") == b"a"
     return column.kind is Kind.TEXT and column.charset.unit in (0, 1) and unpadded
 
 
 def _is_number(column: Column) -> bool:
-    return column.kind is Kind.INTEGER and column.form is None
+    return column.kind is Kind.INTEGER and column.codec is None
 
 
 def _opening(column: Column) -> str:

@@ -26,18 +26,18 @@ _log = logging.getLogger("kvref.storage")
 PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
 SECRET: Final = "KVREF_HANDLERSOCKET_SECRET"  # noqa: S105 - the variable's name
 PORT: Final = 3306
-MOST_CONNECTIONS: Final = 16
-MOST_WITH_BATCHES: Final = 64  # an open batch holds one
+MAX_CONNECTIONS: Final = 16
+MAX_WITH_BATCHES: Final = 64  # an open batch holds one
 ANSWER_SECONDS: Final = 10
-MOST_TOGETHER: Final = 128
+MAX_TOGETHER: Final = 128
 _NAMES: Final = (
     "unix_socket", "password_file", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity", "connections", "timeout",
     "coalesce", "handlersocket", "handlersocket_level", "handlersocket_secret_file", "wsrep_sync_wait",
 )  # fmt: skip
 _LEVELS: Final = ("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE")
 _FORM: Final = f"write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
-_LONGEST_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
-_LONGEST_PATIENCE: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
+_MAX_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
+_MAX_PATIENCE: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
 _INTEGERS: Final = (
     FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG, FIELD_TYPE.LONGLONG, FIELD_TYPE.YEAR,
 )  # fmt: skip
@@ -88,7 +88,7 @@ class Login:
     connections: int | None
     timeout: int
     text: str
-    together: int = MOST_TOGETHER
+    together: int = MAX_TOGETHER
     handlersocket: int = 0
     handlersocket_level: str = ""
     secret: str = field(default="", repr=False)
@@ -106,11 +106,11 @@ class Login:
 
     def patience(self, lock_wait: float) -> float:
         """Return after how many seconds without an answer the server counts as hanging."""
-        return min(max(1.0, lock_wait) + self.timeout, _LONGEST_PATIENCE)
+        return min(max(1.0, lock_wait) + self.timeout, _MAX_PATIENCE)
 
     def most(self, *, batches: bool) -> int:
         """Return how many connections there may be at once."""
-        return self.connections or (MOST_WITH_BATCHES if batches else MOST_CONNECTIONS)
+        return self.connections or (MAX_WITH_BATCHES if batches else MAX_CONNECTIONS)
 
     def connect(self, lock_wait: float, *, hurry: bool = False) -> Connection[Cursor]:
         """Open a connection in the state that every statement of the store expects.
@@ -133,7 +133,7 @@ class Login:
                 user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
                 client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=wait,
                 write_timeout=patience, ssl=self.tls, ssl_disabled=self.tls is None,
-                init_command=_SESSION.format(locks=locks, tables=min(locks, _LONGEST_TABLE_WAIT), sync=sync),
+                init_command=_SESSION.format(locks=locks, tables=min(locks, _MAX_TABLE_WAIT), sync=sync),
                 **where,
             )  # fmt: skip
         except pymysql.err.MySQLError as error:
@@ -190,7 +190,7 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
     if others and (alone := [name for name in ("unix_socket", "handlersocket") if name in given]):
         raise ConfigError(f"store {shown!r}: {', '.join(alone)} is one server's, and {len(nodes)} are named")
     handlersocket = _handlersocket(dsn, given, environment)
-    together = _number(dsn, given, "coalesce", 1000, least=0) if "coalesce" in given else MOST_TOGETHER
+    together = _number(dsn, given, "coalesce", 1000, least=0) if "coalesce" in given else MAX_TOGETHER
     return Login(
         host, port, unquote(parts.username),
         _secret(dsn, given, environment, "password_file", PASSWORD), socket,

@@ -20,7 +20,7 @@ _CHUNK: Final = 1 << 16
 _LARGEST_PACKET: Final = (1 << 24) - 1  # more follows in another one
 _SHORT, _NULL = 0xFB, 0xFB  # lengths below stand for themselves
 _WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
-_END, _LONGEST_END, _ERROR = 0xFE, 8, 0xFF
+_END, _MAX_END, _ERROR = 0xFE, 8, 0xFF
 
 
 def ask(connection: Connection[Cursor], sql: str) -> tuple[list[bytes], list[Cells]]:
@@ -79,7 +79,7 @@ class _Stream:
         while True:
             data = self.packet()
             kind = data[0]
-            if kind == _END and len(data) <= _LONGEST_END:
+            if kind == _END and len(data) <= _MAX_END:
                 self._raw.server_status = int.from_bytes(data[3:5], "little")
                 return rows
             if kind == _ERROR:

@@ -39,8 +39,8 @@ class Places:
         if mapping.key.kind is Kind.TEXT and not collation.startswith(_ONLY_NEAR):
             known = known_collation(collation.replace("utf8mb3_", "utf8_"))
             self._fold = None if known is None else collations.order(known).folded
-        self._simple = mapping.key.form is None and mapping.key.charset.unit == 0
-        numbers = mapping.key.kind is Kind.INTEGER and mapping.key.form is None
+        self._simple = mapping.key.codec is None and mapping.key.charset.unit == 0
+        numbers = mapping.key.kind is Kind.INTEGER and mapping.key.codec is None
         self.known = (self._fold is not None or numbers) and not (mapping.blind or mapping.beginning)
 
     def spelled(self, cell: Cell) -> Spelling | None:

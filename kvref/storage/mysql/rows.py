@@ -100,7 +100,7 @@ class Rows:
     def _lookup(self, mapping: Mapping, sql: Statements, key: operations.Cell, lock: str) -> operations.Row | None:
         with self._connection.cursor() as cursor:
             cursor.execute(sql.lookup(key, lock))
-            if not self._database.has_shape(mapping, "mapped", cursor.description):
+            if not self._database.record_and_compare_columns(mapping, "mapped", cursor.description):
                 raise AgainError(f"the columns of {mapping.source} changed")
             row = cursor.fetchone()
         return None if row is None else sql.row(row)
@@ -120,7 +120,7 @@ class Rows:
         sql = self._database.statements(mapping)
         with self._connection.cursor() as cursor:
             cursor.execute(sql.lookup_all(keys, lock))
-            if not self._database.has_shape(mapping, "mapped", cursor.description):
+            if not self._database.record_and_compare_columns(mapping, "mapped", cursor.description):
                 raise AgainError(f"the columns of {mapping.source} changed")
             return [sql.row(cells) for cells in cursor.fetchall()]
 
@@ -140,7 +140,7 @@ class Rows:
         seen = self._columns.setdefault(mapping, {})
         if columns != seen.get(part):
             described = result_set.description(columns, self._connection.encoding)
-            if not self._database.has_shape(mapping, part, described):
+            if not self._database.record_and_compare_columns(mapping, part, described):
                 raise AgainError(f"the columns of {mapping.source} changed")
             seen[part] = columns
         return rows
@@ -194,7 +194,9 @@ class Rows:
         with self._connection.cursor() as cursor:
             cursor.execute(sql.beside)
             names = [each[0] for each in cursor.description or ()]
-        if not self._database.has_shape(mapping, "beside", names) or not mapping.columns.issuperset(names):
+        if not self._database.record_and_compare_columns(mapping, "beside", names) or not mapping.columns.issuperset(
+            names
+        ):
             raise AgainError(f"the columns of {mapping.source} changed")
 
     def _write(self, sql: str) -> str | None:

@@ -294,7 +294,7 @@ class MySQLCatalog:
             return None
         column = column_of(name, declared, "", self._profile, known)
         # MySQL holds the numbers that SQLite does not.
-        return replace(column, form=None) if column is not None and column.form is codecs.UNSIGNED else column
+        return replace(column, codec=None) if column is not None and column.codec is codecs.UNSIGNED else column
 
     def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
         rows = self._rows(

@@ -46,9 +46,9 @@ class Statements:
         self.columns = (mapping.key, *mapping.values, *options)
         self._columns = {column.name: column for column in self.columns}
         self._plain = mapping.key not in mapping.values and all(
-            column.form is None or column.kind is Kind.TEXT for column in self.columns
+            column.codec is None or column.kind is Kind.TEXT for column in self.columns
         )
-        self._formed = any(column.form is not None for column in self.columns)
+        self._formed = any(column.codec is not None for column in self.columns)
         self._nulls = [quote(name) for name in mapping.unmapped]
         self.key = quote(mapping.key.name)
         self.key_as_bytes = f"CAST({self.key} AS BINARY)" if mapping.key.kind is Kind.TEXT else self.key
@@ -206,7 +206,7 @@ def literal(column: Column, cell: Cell) -> str:
     if column.kind is Kind.TEXT:
         charset = "utf8mb3" if column.charset.name == "utf8" else column.charset.name
         return f"_{charset} X'{written(column, cell).hex()}'"
-    shown = cell if column.form is None else column.form.to_sql(cell)
+    shown = cell if column.codec is None else column.codec.to_sql(cell)
     if isinstance(shown, bytes):
         return f"X'{shown.hex()}'"
     return f"_utf8mb4 X'{shown.encode().hex()}'" if isinstance(shown, str) else repr(shown)
@@ -215,5 +215,5 @@ def literal(column: Column, cell: Cell) -> str:
 def written(column: Column, cell: Cell) -> bytes:
     """Return the bytes that SQL has of a text."""
     # SQL knows no padding: in a collation without PAD SPACE a padded key is another one (columns:coll-011).
-    shown = cell if column.form is None else column.form.to_sql(cell)
+    shown = cell if column.codec is None else column.codec.to_sql(cell)
     return column.charset.encode(shown) if isinstance(shown, str) else bytes(shown)  # type: ignore[arg-type]

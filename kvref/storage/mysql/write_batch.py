@@ -21,7 +21,7 @@ Write = ports.Insert | ports.Update
 RowOperation = ports.Lookup | ports.ReadAlong | Write | ports.Remove
 
 # An UPDATE of n rows compares up to n * n keys.
-MOST_ROWS: Final = 64
+MAX_ROWS: Final = 64
 MOST_BYTES: Final = 4 << 20  # of one statement
 # What a row adds besides its values: four times the longest key in hexadecimal digits, names and numbers.
 _BYTES_OF_ROW: Final = 4096
@@ -113,7 +113,7 @@ def _alike(link: Link, operations: Sequence[RowOperation]) -> Iterator[list[int]
         for number in numbers:
             write: Any = operations[number]
             bytes_of_row = _BYTES_OF_ROW + sum(map(_bytes_of, write.row.values))
-            if size + bytes_of_row > room or (kind is ports.Update and len(chunk) >= MOST_ROWS):
+            if size + bytes_of_row > room or (kind is ports.Update and len(chunk) >= MAX_ROWS):
                 if len(chunk) > 1:
                     yield chunk
                 chunk, size = [], 0

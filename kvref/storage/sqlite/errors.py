@@ -66,7 +66,7 @@ _OF_DISK: Final = {
 _NEAR: Final = 1 << 20  # bytes: what one commit may add to a file
 
 
-class Trouble:
+class DiskErrors:
     """The disk's errors of one file.
 
     Args:

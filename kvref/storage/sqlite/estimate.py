@@ -10,7 +10,7 @@ from kvref.storage.sqlite.statements import Statements
 
 WINDOWS: Final = 16  # places of the table that are looked at
 WIDTH: Final = 64  # numbers of rows in each
-MOST: Final = 100_000  # rows that are counted in a table without such numbers; some milliseconds
+MAX_ROWS: Final = 100_000  # rows that are counted in a table without such numbers; some milliseconds
 
 
 def estimate(connection: sqlite3.Connection, sql: Statements) -> int:
@@ -42,4 +42,4 @@ def estimate(connection: sqlite3.Connection, sql: Statements) -> int:
 
 
 def _at_least(connection: sqlite3.Connection, sql: Statements) -> int:
-    return int(connection.execute(sql.count, (MOST,)).fetchone()[0])
+    return int(connection.execute(sql.count, (MAX_ROWS,)).fetchone()[0])

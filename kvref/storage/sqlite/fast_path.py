@@ -42,7 +42,7 @@ class PlainRows:
         self._store = store
         self._verbs = verbs
         self._mapping = mapping = table.mapping
-        self._form = mapping.key.form
+        self._form = mapping.key.codec
         value = mapping.values[0]
         declared = store.ask(_DECLARED, [mapping.source, value.name]).fetchone()
         self._may_change = value.kind is Kind.TEXT and not (declared and _TEXT.match(declared[0]))
@@ -145,11 +145,11 @@ class PlainRows:
     def _key(self, word: bytes) -> str | None:
         """Return a key as the file has it; None where it is another one there, is not ASCII, or may not be compared."""
         cell = self._verbs.key(word)
-        form = self._form
-        if form is None:
+        codec = self._form
+        if codec is None:
             return cell if isinstance(cell, str) and len(cell) == len(word) else None
-        key: str = form.to_sql(word)
-        return key if cell == word and form.from_sql(key) == word else None
+        key: str = codec.to_sql(word)
+        return key if cell == word and codec.from_sql(key) == word else None
 
     def _rowid_of(self, key: Cell) -> int:
         if not self._rowid:
@@ -170,6 +170,6 @@ class PlainRows:
 
 def _as_it_is(column: Column) -> bool:
     """Tell whether ASCII in the protocol is the same in the file."""
-    return column.form is None and (
+    return column.codec is None and (
         column.kind is Kind.BYTES or (column.kind is Kind.TEXT and column.charset.unit == 0)
     )

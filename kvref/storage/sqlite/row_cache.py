@@ -15,7 +15,7 @@ from kvref.engine.values import to_bytes
 Kept = tuple[bytes, int]  # what a get shows of a row, without END, and its rowid, 0 where that is not known
 # Beside key and item: heads of two bytes objects, a pair, a number, and a place in a dict that is two thirds full.
 OVERHEAD: Final = 2 * 33 + 56 + 32 + 100
-MOST_TABLES: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
+MAX_TABLES: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
 
 
 class CachedTable:
@@ -56,7 +56,7 @@ class RowCache:
         """
         found = self._tables.get(mapping)
         if found is None:
-            if len(self._tables) >= MOST_TABLES:
+            if len(self._tables) >= MAX_TABLES:
                 self.retire()
             found = self._tables[mapping] = CachedTable(mapping)
             found.unsure = dirty

@@ -15,7 +15,7 @@ from kvref.storage.sqlite.pending import LockedError, Pending, Place, Transactio
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.store import SQLiteStore
 
-MOST_IDLE: Final = 16  # connections kept for the next snapshots
+MAX_IDLE: Final = 16  # connections kept for the next snapshots
 
 
 class View:
@@ -106,7 +106,7 @@ class View:
         snapshot, transaction.snapshot = transaction.snapshot, None
         if snapshot is not None:
             snapshot.connection.rollback()
-            if len(self._idle) < MOST_IDLE:
+            if len(self._idle) < MAX_IDLE:
                 self._idle.append(snapshot)
             else:
                 snapshot.connection.close()

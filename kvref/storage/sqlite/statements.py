@@ -63,15 +63,15 @@ class Statements:
         self.window = f"SELECT COUNT(*) FROM {table} WHERE {number} >= ? AND {number} < ?"  # noqa: S608
         self.any_row = f"SELECT 1 FROM {table} LIMIT 1"  # noqa: S608
         mapped = (mapping.key, *mapping.values, *self._options)
-        self._to_sql = [(columns.index(quote(c.name)), c.form.to_sql) for c in mapped if c.form is not None]
+        self._to_sql = [(columns.index(quote(c.name)), c.codec.to_sql) for c in mapped if c.codec is not None]
         count = 1 + len(mapping.values)
         self._from_sql = [
-            (at, c.form.from_sql)
+            (at, c.codec.from_sql)
             for at, c in enumerate(mapped)
             # The key, which the row is found by again, never reads as another number; options read digits anyway.
-            if c.form is not None
-            and not (at == 0 and c.form is READS_ZERO)
-            and not (at >= count and c.form is UNSIGNED)
+            if c.codec is not None
+            and not (at == 0 and c.codec is READS_ZERO)
+            and not (at >= count and c.codec is UNSIGNED)
         ]
 
     @cached_property
@@ -123,14 +123,14 @@ class Statements:
 
     def key(self, cell: Cell) -> Cell:
         """Return a key as SQL has it: the parameter of every WHERE."""
-        form = self.mapping.key.form
-        return cell if form is None or cell is None else form.to_sql(cell)
+        codec = self.mapping.key.codec
+        return cell if codec is None or cell is None else codec.to_sql(cell)
 
     def renewed(self, row: Row) -> list[Cell]:
         """Return the parameters of `renew` in front of the key."""
         cells = ((self.mapping.cas, row.cas), (self.mapping.expiry, row.expiry))
         return [
-            number if column.form is None or number is None else column.form.to_sql(number)
+            number if column.codec is None or number is None else column.codec.to_sql(number)
             for column, number in cells
             if column is not None
         ]

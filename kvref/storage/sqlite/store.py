@@ -23,13 +23,13 @@ from kvref.storage.config import catalog
 from kvref.storage.config.containers import check_again
 from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite.counter import ReservedNumbers
-from kvref.storage.sqlite.errors import BusyError, StatementError, Trouble, translating
+from kvref.storage.sqlite.errors import BusyError, DiskErrors, StatementError, translating
 from kvref.storage.sqlite.file import OPEN_WAIT, opened
 from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.schema import SQLiteCatalog, create
 from kvref.storage.sqlite.statements import Statements
-from kvref.storage.sqlite.wal import Log, Watch
+from kvref.storage.sqlite.wal import Watch, WriteAheadLog
 
 _log = logging.getLogger("kvref.storage")
 
@@ -62,10 +62,10 @@ class SQLiteStore:
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
         self._holds_writes = False  # the open transaction
         self._batch_alone = False  # the open transaction holds nothing but the batch that is written
-        self._trouble = Trouble(path)
+        self._disk_errors = DiskErrors(path)
         try:
             self._connection = opened(self.path, self.profile)
-            self._log = Log(self._connection)
+            self._log = WriteAheadLog(self._connection)
             self.watch = Watch(path, self._connection)
         except sqlite3.Error as error:
             raise StoreError(f"store {path}: {error}") from error
@@ -101,9 +101,9 @@ class SQLiteStore:
         try:
             self._log.sync()
         except StoreError as error:
-            self._trouble.met(str(error))
+            self._disk_errors.met(str(error))
             raise
-        self._trouble.over()
+        self._disk_errors.over()
         if self.when_committed is not None:
             self.when_committed(time.monotonic() - started)
 
@@ -331,7 +331,7 @@ class SQLiteStore:
             try:
                 self._connection.execute("COMMIT")
             except sqlite3.Error as error:
-                cause = self._trouble.explained(error)
+                cause = self._disk_errors.explained(error)
                 self._roll_back()
         self.cache.committed(lost=bool(cause))
         if cause:
@@ -367,7 +367,7 @@ class SQLiteStore:
         """Return what an error of SQLite means to a command."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return BusyError(str(error))
-        text = self._trouble.explained(error)
+        text = self._disk_errors.explained(error)
         if self._writing and not self._connection.in_transaction:
             self._lost = text
         code = getattr(error, "sqlite_errorcode", 0)

@@ -98,7 +98,7 @@ class Watch:
         os.close(self._file)
 
 
-class Log:
+class WriteAheadLog:
     """The write-ahead log of an open file.
 
     Args:

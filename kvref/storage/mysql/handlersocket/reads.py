@@ -172,7 +172,7 @@ class HandlerReads:
             # PAD_CHAR_TO_FULL_LENGTH shows CHAR otherwise, and nothing here says which text is CHAR.
             return not self._threads.pads
         # What has a form is of a type that SQL shows as text of its own; without width it may be GEOMETRY.
-        return column.form is None and (column.kind is Kind.INTEGER or column.width is not None)
+        return column.codec is None and (column.kind is Kind.INTEGER or column.width is not None)
 
 
 def _rows(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kvref.collations.charsets import CHARSETS
-from kvref.engine.mapping import Form
+from kvref.engine.mapping import ColumnCodec
 from kvref.storage.config import codecs
 
 # Read by `get` from rows that SQL wrote, the same in 5.6.14 and 8.0.33 (type-130 to 136 and further widths).
@@ -43,9 +43,9 @@ def test_width_of_a_decimal(precision: int, scale: int, width: int) -> None:
 
 
 def test_raw_bytes_of_a_client_stay_and_are_filled_up() -> None:
-    form = codecs.raw(codecs.date_time(0), 5)
-    assert form.to_sql(b"abcde") == b"abcde" == form.from_sql(b"abcde")
-    assert form.from_sql(b"a") == b"a\0\0\0\0"
+    codec = codecs.raw(codecs.date_time(0), 5)
+    assert codec.to_sql(b"abcde") == b"abcde" == codec.from_sql(b"abcde")
+    assert codec.from_sql(b"a") == b"a\0\0\0\0"
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_year(number: int, year: int) -> None:  # [type-047] [type-137]
     ("number", "cell"), [(1, "x"), (3, "7"), (0, ""), (7, b"00000000000000000007"), (255, b"00000000000000000255")]
 )
 def test_enum(number: int, cell: str | bytes) -> None:  # [type-140]
-    form = codecs.enum(["x", "y", "7"])
-    assert form.to_sql(number) == cell
-    assert form.from_sql(cell) == number
+    codec = codecs.enum(["x", "y", "7"])
+    assert codec.to_sql(number) == cell
+    assert codec.from_sql(cell) == number
 
 
 def test_enum_reads_what_sqlite_made_a_number() -> None:
@@ -83,9 +83,9 @@ def test_enum_reads_what_sqlite_made_a_number() -> None:
 
 @pytest.mark.parametrize(("number", "cell"), [(1, "a"), (5, "a,c"), (0, ""), (9, b"00000000000000000009")])
 def test_set(number: int, cell: str | bytes) -> None:  # [type-141]
-    form = codecs.bit_set(["a", "b", "c"])
-    assert form.to_sql(number) == cell
-    assert form.from_sql(cell) == number
+    codec = codecs.bit_set(["a", "b", "c"])
+    assert codec.to_sql(number) == cell
+    assert codec.from_sql(cell) == number
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_set(number: int, cell: str | bytes) -> None:  # [type-141]
     ],
 )  # fmt: skip
 def test_text(charset: str, padding: int, wire: str | bytes, sql: str | bytes) -> None:
-    form = codecs.text(CHARSETS[charset], padding)
-    assert form is not None
-    assert form.to_sql(wire) == sql
-    assert form.from_sql(sql) == wire
+    codec = codecs.text(CHARSETS[charset], padding)
+    assert codec is not None
+    assert codec.to_sql(wire) == sql
+    assert codec.from_sql(sql) == wire
 
 
 def test_utf8_text_without_padding_is_as_it_is() -> None:
@@ -109,13 +109,13 @@ def test_utf8_text_without_padding_is_as_it_is() -> None:
 
 
 def test_binary_is_filled_up_with_nul() -> None:  # [type-107]
-    form = codecs.fixed_bytes(4)
-    assert form.from_sql(b"ab") == b"ab\0\0" == form.from_sql("ab")
-    assert form.to_sql(b"ab\0\0") == b"ab\0\0"
+    codec = codecs.fixed_bytes(4)
+    assert codec.from_sql(b"ab") == b"ab\0\0" == codec.from_sql("ab")
+    assert codec.to_sql(b"ab\0\0") == b"ab\0\0"
 
 
 @pytest.mark.parametrize(
-    ("form", "cell", "shown"),
+    ("codec", "cell", "shown"),
     [
         (codecs.raw(codecs.date_time(0), 5), "yesterday", b"yeste"), (codecs.raw(codecs.decimal(5, 2), 3), "much", b"muc"),
         (codecs.raw(codecs.bits(1), 1), 256, b"2"), (codecs.raw(codecs.floating("f"), 4), 1e300, b"1e+3"),
@@ -123,5 +123,5 @@ def test_binary_is_filled_up_with_nul() -> None:  # [type-107]
         (codecs.enum(["a"]), b"\xff", 0), (codecs.bit_set(["a"]), b"", 0), (codecs.YEAR, "soon", 0),
     ],
 )  # fmt: skip
-def test_what_sqlite_let_sql_write_is_read_all_the_same(form: Form, cell: object, shown: object) -> None:
-    assert form.from_sql(cell) == shown
+def test_what_sqlite_let_sql_write_is_read_all_the_same(codec: ColumnCodec, cell: object, shown: object) -> None:
+    assert codec.from_sql(cell) == shown
