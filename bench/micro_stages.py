@@ -170,7 +170,7 @@ class Bench:
                 committing, start = committing + (time.process_time() - start) * 1e6, time.process_time()
             await asyncio.sleep(0)  # the driver's tick is over
         if any(reply is None for several in replies for reply in several):
-            raise KvrefError("a command waits: its stages cannot be told apart")
+            raise KvrefError("a command waits: its stages cannot be separated")
         return running, committing, replies
 
     def _storage(self, commands: Sequence[Sequence[Any]]) -> float:
@@ -211,7 +211,7 @@ class Bench:
 
 
 def _late(reply: Any) -> None:
-    raise KvrefError(f"a command had to wait and was answered with {reply!r}: its stages cannot be told apart")
+    raise KvrefError(f"a command had to wait and was answered with {reply!r}: its stages cannot be separated")
 
 
 def _cpu(work: Callable[[], object], *, collect: bool = True) -> float:

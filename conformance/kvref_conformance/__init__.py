@@ -9,4 +9,6 @@ conversations and the model that judges them), `sql/` (the view behind the proto
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from kvref import __version__
+
+__all__ = ["__version__"]

@@ -98,7 +98,7 @@ def find(address: str, profile: str) -> Endpoint:
     if frozen is not None:
         return Endpoint(place, sentinel, profiles.load(chosen), f"as {profile} says", frozen.features)
     if profile != "auto":
-        return Endpoint(place, sentinel, profiles.load(profile), "as asked for")
+        return Endpoint(place, sentinel, profiles.load(profile), "as requested")
     name, reason = _recognise(place, sentinel)
     return Endpoint(place, sentinel, profiles.load(name), reason)
 

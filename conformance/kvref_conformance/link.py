@@ -202,7 +202,7 @@ def version_line(address: SocketAddress) -> bytes:
     except OSError as error:
         raise CannotJudge(f"cannot reach {where}: {error.strerror or error}") from error
     if not line.startswith(b"VERSION ") or not line.endswith(b"\r\n"):
-        raise CannotJudge(f"{where} does not speak memcached: it answered `version` with {line!r}")
+        raise CannotJudge(f"{where} is no memcached endpoint: it answered `version` with {line!r}")
     return line
 
 

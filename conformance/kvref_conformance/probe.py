@@ -124,8 +124,11 @@ def probe(address: SocketAddress, sentinel: bytes, *, flushes: bool) -> Features
         try:
             asked[name] = _refusal(Link(address, ending, paced=bool(asked.get("pipelining"))), request)
         except OSError as error:
-            said = "it ended while the probe asked for it, or before: freeze a profile file without what ends it"
-            raise CannotJudge(f"cannot connect to ask for {name}: {error.strerror or error}: {said}") from error
+            said = (
+                "the endpoint ended during the probe of this feature, or before: use a profile file without the"
+                " feature that ends it"
+            )
+            raise CannotJudge(f"cannot connect to probe {name}: {error.strerror or error}: {said}") from error
     if asked.get("flush_all") == "":
         time.sleep(FLUSH_SECONDS)
     return Features({name: not said for name, said in asked.items()}, asked)
@@ -150,7 +153,7 @@ def as_toml(profile: str, version: str, features: Features) -> str:
     document = tomlkit.document()
     document.add(tomlkit.comment("What an endpoint is judged as: kvref conform HOST:PORT --profile THIS-FILE"))
     document.add("profile", profile)
-    document.add(tomlkit.comment(f"asked of VERSION {printable(version)}; false: cases that need it are not run"))
+    document.add(tomlkit.comment(f"detected from VERSION {printable(version)}; false: cases that need it are not run"))
     table = tomlkit.table()
     for name, there in features.there.items():
         item = tomlkit.item(there)

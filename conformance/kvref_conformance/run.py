@@ -296,6 +296,8 @@ def _flush_reason(target: Endpoint, options: Namespace) -> str:
     if b"STAT curr_items 0\r\n" in stats:
         return ""
     holds = (
-        "the endpoint holds items" if b"STAT curr_items " in stats else "`stats` does not tell that it holds no items"
+        "the endpoint holds items"
+        if b"STAT curr_items " in stats
+        else "`stats` does not show that the endpoint has no items"
     )
     return f"{holds}, and flush_all would delete them: aim the suite at an empty one, or give --allow-destructive"

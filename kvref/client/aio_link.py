@@ -109,7 +109,7 @@ class Link(asyncio.Protocol):
         except GarbledError as error:
             self.end(ServerError(f"{self._name}: the answer cannot be read: {error}"))
         if not self._asked and self._replies.rest:
-            self.end(ServerError(f"{self._name}: {self._replies.rest[:60]!r} answers nothing that was asked"))
+            self.end(ServerError(f"{self._name}: {self._replies.rest[:60]!r} is a reply without a request"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail whoever waits; called by asyncio."""

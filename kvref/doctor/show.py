@@ -69,7 +69,7 @@ def _row(report: RowReport) -> Iterator[RenderableType]:
 
 def _difference(report: RowReport) -> str:
     theirs = report.kvref
-    assert theirs is not None, "there is a difference to tell"
+    assert theirs is not None, "there is a difference to show"
     if theirs.state == USABLE:
         return "takes this row"
     return f"refuses this row: {_without_name(theirs.fault, report.row.name)}"
@@ -77,7 +77,7 @@ def _difference(report: RowReport) -> str:
 
 def _columns(report: RowReport) -> Iterator[tuple[str, str]]:
     subject = report.subject
-    assert subject is not None, "there is a mapping to tell of"
+    assert subject is not None, "there is a mapping to show"
 
     def shown(column: Column) -> str:
         details = subject.of(column)

@@ -53,7 +53,7 @@ def put(owner: object, name: str, value: object) -> None:
         name: of the attribute.
         value: what stands there from now on.
     """
-    assert hasattr(owner, name), f"{owner} has no {name} any more: mend the mutant"
+    assert hasattr(owner, name), f"{owner} no longer has {name}: fix the mutant"
     setattr(owner, name, value)
 
 

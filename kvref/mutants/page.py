@@ -9,9 +9,9 @@ HEAD = f"""\
 
 Written by `python -m kvref.mutants > kvref/mutants/README.md`.
 
-{len(MUTANTS)} servers with one rule broken each. `kvref conform --self-test` judges one by the cases of the requirement
-that stands beside it, one of which must fail it, and the server that is not broken by all of them, which must hold.
-Each is tried twice: without a row cache, and on the default path, with the row cache and the fast paths.
+{len(MUTANTS)} servers, each with one broken rule. `kvref conform --self-test` judges each mutant by the cases of its
+requirement, of which at least one must fail, and the unbroken server by all of these cases, which must hold.
+Each mutant runs twice: without a row cache, and on the default path, with the row cache and the fast paths.
 `kvref spec ID` shows a requirement, `python -m kvref.mutants NAME serve --store sqlite:///FILE` starts a mutant.
 """
 

@@ -118,6 +118,6 @@ def _check(artifact: Artifact, path: Path, progress: Progress) -> None:
             progress.advance(f"checking {path.name}", done, total)
     if digest.hexdigest() != artifact.sha256:
         raise TargetError(
-            f"{path} is not {artifact.coordinate}: its sha256 is {digest.hexdigest()}, pinned is {artifact.sha256}; "
-            "delete the file and try again, and it is downloaded anew"
+            f"{path} is not {artifact.coordinate}: its sha256 is {digest.hexdigest()}, expected is"
+            f" {artifact.sha256}: delete the file and try again to download it"
         )

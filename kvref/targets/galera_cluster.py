@@ -47,7 +47,7 @@ class GaleraCluster:
         Raises TargetError, also while one of them runs.
         """
         if running := [each.name for each in self.nodes if each.running()]:
-            raise TargetError(f"{', '.join(running)} runs: only a cluster that is gone is begun anew")
+            raise TargetError(f"{', '.join(running)} runs: stop all nodes before you bootstrap the cluster")
         first = max(self.nodes, key=lambda each: each.last_number())
         first.start(new_cluster=True)
         for each in self.nodes:

@@ -53,7 +53,10 @@ def _folder(progress: Progress) -> Path:
     asked = [tool("dpkg-query"), "-W", "-f", "${Version}", "mariadb-server-core"]
     version = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
     if not version:
-        raise MissingError("which version of HandlerSocket fits is not known: apt-get install mariadb-server-core")
+        raise MissingError(
+            "the installed MariaDB version is unknown, so no HandlerSocket version can be chosen: apt-get"
+            " install mariadb-server-core"
+        )
     folder = cache_root() / "servers" / f"mariadb-handlersocket-{version.replace(':', '_')}"
     return build_once(folder, lambda empty: _fetch(version, empty, progress), progress)
 

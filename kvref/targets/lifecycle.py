@@ -45,7 +45,7 @@ def up(name: str, options: Sequence[str] = (), progress: Progress = QUIET) -> Ta
             run = record.run()
             if run.ended() is None:
                 return _running_already(record, tuple(options), progress)
-            progress.step(f"{name} had crashed ({_reason(record)}): cleaning up, starting anew")
+            progress.step(f"{name} had crashed ({_reason(record)}): cleaning up and restarting")
             run.stop(_PATIENCE)
             registry.forget(name)
         run = Run.create()

@@ -69,7 +69,7 @@ def ask_version(port: int, seconds: float = 2.0) -> str:
             with connection.makefile("rb") as lines:
                 line = lines.readline(_MAX_LINE)
     except OSError as error:
-        raise NotYetError(f"version asked at {LOOPBACK}:{port}: {error}") from error
+        raise NotYetError(f"`version` request to {LOOPBACK}:{port}: {error}") from error
     if not line.startswith(b"VERSION ") or not line.endswith(b"\r\n"):
-        raise NotYetError(f"version asked at {LOOPBACK}:{port}: the reply is {line!r}")
+        raise NotYetError(f"`version` request to {LOOPBACK}:{port}: the reply is {line!r}")
     return line[len(b"VERSION ") :].decode("latin-1").strip()

@@ -150,7 +150,7 @@ def stop(process: Process, folder: Path, patience: float) -> None:
 def describe(exit_status: int | None) -> str:
     """Put an exit status into words."""
     if exit_status is None:
-        return "ended, nobody saw how"
+        return "ended with an unknown status"
     if exit_status < 0:
         return f"was killed by {signal.Signals(-exit_status).name}"
     return f"exited with status {exit_status}"

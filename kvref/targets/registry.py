@@ -80,7 +80,7 @@ def read(name: str) -> Record | None:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise TargetError(
-            f"the state file {file} cannot be read ({error}): stop the server it stood for, if any, and delete the file"
+            f"the state file {file} cannot be read ({error}): stop its server, if one runs, and delete the file"
         ) from error
     return Record(target, options, processes)
 

@@ -76,7 +76,7 @@ def test_a_bad_requirement_is_refused(text: str, complaint: str) -> None:
 
 
 def test_an_id_in_two_files_is_refused() -> None:
-    with pytest.raises(SuiteError, match=r"storage.toml and in bind.toml"):
+    with pytest.raises(SuiteError, match=r"storage.toml and bind.toml"):
         requirements.parse({"storage": toml(), "bind": toml()})
 
 

@@ -35,7 +35,7 @@ def test_frames_are_cut_as_their_headers_tell() -> None:
     short = request("getk", b"key", lengths=(250, None, None))
     first, second = frames(sent(whole, short) + b"\x80")
     assert str(first) == r"set extras=0000000000000000 key=k value=v\r\n cas=5 opaque=61626364"
-    assert str(second) == "getk key=key lengths told=250/0/3"
+    assert str(second) == "getk key=key stated lengths=250/0/3"
     assert cut(reply("get") + reply("noop")[:-1]) == ([*frames(reply("get"))], reply("noop")[:-1])
     assert whole.parts() == [sent(whole)]
     assert replace(whole, heard=2).parts() == [sent(whole)[:16], 2, sent(whole)[24:]]

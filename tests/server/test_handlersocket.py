@@ -276,7 +276,7 @@ def test_the_target() -> None:
         assert "secret_file=" in target.store
         with socket.create_connection((target.host, target.port), timeout=10) as client:
             assert ask(client, b"get AA\r\n" * 3) == AA * 3
-        assert "SQL answers" not in target.log.read_text()
+        assert "reads use SQL" not in target.log.read_text()
 
 
 @pytest.mark.nightly

@@ -178,7 +178,7 @@ def test_its_threads_are_gone(database: Base, served: Served) -> None:
         sql(database.server, *(f"KILL {number}" for (number,) in listed))
         for _ in range(20):
             assert ask(client, b"get AA\r\n") == AA
-        assert "SQL answers for" in served.wait_for("HandlerSocket at")
+        assert "reads use SQL for" in served.wait_for("HandlerSocket at")
     database.server.stop()
     database.server.start()
     sql(database.server, handlersocket.AS_USUAL)

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from supply.locked import CI, ROOT
 
+from kvref import __version__
 from kvref.cli import main
 
 pytestmark = pytest.mark.nightly
@@ -39,4 +40,4 @@ def test_a_module_that_is_gone_is_told(recipe: ModuleType) -> None:
 
 
 def test_these_sources_do_not_say_that_they_are_compiled() -> None:
-    assert CliRunner().invoke(main, ["--version"]).output == "kvref, version 0.1.0\n"
+    assert CliRunner().invoke(main, ["--version"]).output == f"kvref, version {__version__}\n"

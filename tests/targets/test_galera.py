@@ -64,7 +64,7 @@ def test_three_nodes_with_the_same_rows(galera: GaleraCluster) -> None:
     assert met(galera) == [0, 1, 2]
     with pytest.raises(TargetError, match=r"node2 runs already, pid \d+: stop or kill it first"):
         galera.nodes[1].start()
-    with pytest.raises(TargetError, match="node1, node2, node3 runs: only a cluster that is gone is begun anew"):
+    with pytest.raises(TargetError, match="node1, node2, node3 runs: stop all nodes before you bootstrap"):
         galera.bootstrap()
     asked(galera.nodes[0], "DELETE FROM test.met")
 

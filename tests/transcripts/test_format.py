@@ -112,7 +112,7 @@ def test_a_line_that_is_wrong_is_named(tmp_path: Path, change: dict, said: str) 
 def test_other_faults_of_a_file_are_named(tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     file.write_text(json.dumps(LINE) + "\n\n" + json.dumps(LINE) + "\n")
-    with pytest.raises(SuiteError, match=r"x.jsonl, line 3: the id x-001 stands there twice"):
+    with pytest.raises(SuiteError, match=r"x.jsonl, line 3: duplicate id x-001"):
         transcripts.read(file)
     file.write_text("{\n")
     with pytest.raises(SuiteError, match=r"x.jsonl, line 1: Expecting"):

@@ -103,7 +103,7 @@ class Clients:
 
     def _generated(self, server: Server, work: Work) -> Done:
         address = server.dsn if work.protocol == "mysql" else server.address
-        assert address is not None, "a server without an address is asked in SQL"
+        assert address is not None, "a server without an address is measured over SQL"
         readings = Readings(server.pids)
         watch = Timed(readings, self.warmup, self.seconds)
         asked, clock = replace(work, keys=self.keys), Clock(self.warmup, self.seconds)
@@ -114,7 +114,7 @@ class Clients:
         return _done("kvref_bench", merged.ops, merged.seconds, cpu, readings)
 
     def _memcaslap(self, server: Server, load: Memcaslap) -> Done:
-        assert server.address is not None, "memcaslap speaks memcached"
+        assert server.address is not None, "memcaslap uses memcached"
         # As many keys as the table has: so many on each connection, of which it sets and gets some.
         window = f"{max(1, self.keys.count // load.connections // WINDOW)}k"
         given = (server.address, load.connections, load.gets, VALUE)
@@ -128,7 +128,7 @@ class Clients:
         return _done("memcaslap", done.operations, done.operations / done.per_second, done.cpu - start, readings)
 
     def _sysbench(self, server: Server, connections: int, statement: str) -> Done:
-        assert server.sql is not None, "sysbench speaks SQL"
+        assert server.sql is not None, "sysbench uses SQL"
         sysbench.select(server.sql, statement, self.keys, connections, self.warmup)
         readings = Readings(server.pids)
         readings.begin()

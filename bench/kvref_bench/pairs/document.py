@@ -94,7 +94,7 @@ def _how(document: Document) -> str:
         f" values of {settings['value_bytes']} bytes; {document['machine']['cpu_model']}, servers on processor"
         f" {_numbers(settings['server_cpus'])}, generator on {_numbers(settings['client_cpus'])}. Ratios are medians of"
         " those within a pair; CPU is that of the servers for each operation. \\*: the generator was busy all the time"
-        " on one side or both: there the ratio of CPU tells more."
+        " on one side or both: there the CPU ratio is more reliable."
     )
 
 

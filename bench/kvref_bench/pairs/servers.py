@@ -127,7 +127,7 @@ class Servers:
     def _plugin(self) -> Server:
         peer = self._filled(PLUGIN, OPTIONS)
         address = _address(peer)
-        assert peer.sql_dsn is not None, "the plugin's server speaks SQL"
+        assert peer.sql_dsn is not None, "the plugin's server has a SQL port"
         sql = login.parse(peer.sql_dsn)
         tables = MySQLTables(sql)
         variables = tables.variables()
@@ -139,7 +139,7 @@ class Servers:
 
     def _mysql(self) -> Server:
         plugin = self.get("plugin")
-        assert plugin.sql is not None, "the plugin's server speaks SQL"
+        assert plugin.sql is not None, "the plugin's server has a SQL port"
         socket = str(MySQLTables(plugin.sql).query("SELECT @@socket")[0][0])
         return replace(plugin, name="mysql", address=None, sql=replace(plugin.sql, socket=socket))
 
@@ -155,7 +155,7 @@ class Servers:
     def _kvref_handlersocket(self) -> Server:
         peer = self._filled("kvref-mariadb-hs", self._options)
         address = _address(peer)
-        assert peer.sql_dsn is not None, "MariaDB speaks SQL"
+        assert peer.sql_dsn is not None, "MariaDB has a SQL port"
         sql = login.parse(peer.sql_dsn)
         variables = MySQLTables(sql).variables()
         facts = {name: variables[name] for name in DURABLE} | _facts(address)
@@ -195,7 +195,7 @@ def require_durable(server: Server) -> None:
 
 
 def _address(peer: OpenPeer) -> str:
-    assert peer.address is not None, "it speaks memcached"
+    assert peer.address is not None, "the peer has a memcached port"
     return peer.address
 
 
@@ -208,6 +208,6 @@ def _listening(**addresses: str) -> dict[str, int]:
     for name, address in addresses.items():
         pid = processes.listener(address)
         if pid is None:
-            raise BenchError(f"nobody is seen to listen at {address}")
+            raise BenchError(f"no process listens at {address}")
         found[name] = cpus.root(pid)
     return found

@@ -64,7 +64,7 @@ class BinaryLog:
                 file, position = cursor.fetchall()[-1][:2]
             except pymysql.MySQLError as error:
                 where = self._login.where
-                raise BenchError(f"the SQL server at {where} could not tell its logs: {logins.cause(error)}") from error
+                raise BenchError(f"the SQL server at {where} could not list its logs: {logins.cause(error)}") from error
         return str(file), int(position)
 
     def groups(self, mark: Mark) -> dict[str, int]:

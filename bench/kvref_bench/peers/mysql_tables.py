@@ -161,7 +161,7 @@ class MySQLTables:
 
     def counters(self) -> dict[str, int]:
         """See `Tables`; `Binlog_bytes` is the size of all binary logs."""
-        with self.cursor("tell its counters") as cursor:
+        with self.cursor("read its counters") as cursor:
             cursor.execute("SHOW GLOBAL STATUS WHERE variable_name RLIKE %s", (f"^({'|'.join(COUNTED)})",))
             counted = {str(name): int(value) for name, value in cursor.fetchall() if str(value).isdigit()}
             cursor.execute("SELECT @@global.log_bin")

@@ -108,7 +108,7 @@ class SQLiteTables:
 
     def variables(self) -> dict[str, str]:
         """See `Tables`: what the file keeps, and the library that reads it here."""
-        with self._open("tell its configuration") as connection:
+        with self._open("read its configuration") as connection:
             asked = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "page_size")}
         return {f"sqlite_{name}": str(value) for name, value in asked.items()} | {"sqlite": sqlite3.sqlite_version}
 

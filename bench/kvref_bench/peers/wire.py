@@ -109,7 +109,7 @@ def flush(address: str) -> None:
     with link(address) as to:
         said = to.ask(b"flush_all")
     if said != b"OK":
-        raise BenchError(f"{address} answers `flush_all` with {said!r}: nothing can be loaded anew")
+        raise BenchError(f"{address} answers `flush_all` with {said!r}: the table cannot be reloaded")
 
 
 def load(address: str, mapping: str | None, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[int]:

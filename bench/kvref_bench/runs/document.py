@@ -152,7 +152,7 @@ def read(folder: Path) -> Document:
 
 def _writer(document: Any) -> str:
     tool = document.get("tool") if isinstance(document, dict) else None
-    return f"version {tool.get('version')}" if isinstance(tool, dict) else "its version is not told"
+    return f"version {tool.get('version')}" if isinstance(tool, dict) else "its version is unknown"
 
 
 def validate(path: Path, document: Document) -> None:

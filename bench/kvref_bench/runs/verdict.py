@@ -14,7 +14,7 @@ REPORT: Final = "report.jsonl"
 FORMAT: Final = 1  # of the report, which its first line tells
 BROKEN: Final = frozenset({"fails", "flaky", "hang", "crash"})
 NONE: Final = "no conformance report: nothing says that this endpoint answers correctly"
-SQL: Final = "SQL alone: it does not speak the protocol that is judged"
+SQL: Final = "SQL only: the endpoint does not use the judged protocol"
 
 Line = dict[str, Any]
 

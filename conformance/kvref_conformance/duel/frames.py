@@ -128,7 +128,7 @@ class Frame:
         told += [f"datatype={self.datatype}"] if self.datatype else []
         true = (len(self.key), len(self.extras), len(self.extras) + len(self.key) + len(self.value))
         if true != self.lengths:
-            told.append(f"lengths told={'/'.join(map(str, self.lengths))}")
+            told.append(f"stated lengths={'/'.join(map(str, self.lengths))}")
         return " ".join(told)
 
 

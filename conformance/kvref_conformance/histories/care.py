@@ -64,7 +64,7 @@ def _refuses_statement(model: Model, step: s.Statement, means: Means) -> str:
     holder = model.rows.holder(place, owner)
     if holder:
         may = means.transactions and not step.within and step.verb != "insert" and holder != s.SQL
-        return "" if may and not model.sql_waits else "it would wait, and nobody would see to it"
+        return "" if may and not model.sql_waits else "it would wait without end"
     there = model.rows.newest(place) is not None
     if there == (step.verb == "insert"):
         return "the row is there" if there else "the row is not there"
@@ -107,7 +107,7 @@ def _refuses_lock(model: Model, step: s.Locking) -> str:
     if len(places) > 1 or any(_waited_for(model, place) for place in places):
         return "who is served first varies"
     if waited_for:
-        return "a deadlock may come of it"
+        return "a deadlock is possible"
     if model.limits.gives_up:
         certain = isinstance(step, s.Store | s.Delete) and not step.silent and not model.timeouts
         return "" if certain else "one wait of a second suffices"

@@ -105,7 +105,7 @@ class Model:
                     self.skipped = skipped
                     self._connected += skipped + 1
                     return (self._connected - 1) % self.threads
-        raise AssertionError("care lets nobody connect while every thread waits")
+        raise AssertionError("a client connects while every thread waits")
 
     def place(self, step: s.Locking, key: str) -> Place:
         """Return where a request looks for a key."""

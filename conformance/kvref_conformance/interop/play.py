@@ -100,7 +100,7 @@ def judge(lines: Sequence[str], ended: str, features: Iterable[Feature]) -> Play
     """
     told = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
     if not told or "client" not in told[0]:
-        return not_run(features, ended or "the script told nothing")
+        return not_run(features, ended or "the script reported nothing")
     by_feature = {line["feature"]: line for line in told[1:]}
     cells = {each.id: _cell(by_feature.get(each.id), each, ended) for each in features}
     return Played(told[0]["version"], told[0]["runtime"], cells)
@@ -108,7 +108,7 @@ def judge(lines: Sequence[str], ended: str, features: Iterable[Feature]) -> Play
 
 def _cell(line: Mapping[str, Any] | None, feature: Feature, ended: str) -> Cell:
     if line is None:
-        return Cell(WRONG, ended or "the script told nothing of it")
+        return Cell(WRONG, ended or "the script did not report it")
     if "cannot" in line:
         return Cell(CANNOT, line["cannot"])
     # As JSON, since in Python true is 1.

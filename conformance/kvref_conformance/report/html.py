@@ -58,7 +58,7 @@ def _about(header: Header) -> list[tuple[str, str]]:
 
 def _features(header: Header) -> str:
     missing = [name for name, there in header.features.items() if not there]
-    return f"the endpoint has no {', '.join(missing)}" if missing else "every feature asked for is there"
+    return f"the endpoint has no {', '.join(missing)}" if missing else "the endpoint has every probed feature"
 
 
 def _chapter(name: str, tally: Tally) -> dict[str, Any]:

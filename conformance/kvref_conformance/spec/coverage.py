@@ -28,7 +28,7 @@ def lines() -> Iterator[str]:
     catalogue = requirements.load().values()
     levels = Counter(each.level for each in catalogue)
     yield f"# {len(catalogue)} requirements: {', '.join(f'{levels[level]} {level}' for level in LEVELS)}"
-    yield "# cases in the suite, tests beside it, recordings by version"
+    yield "# cases in the suite, other tests, recordings by version"
     for each in catalogue:
         yield _line(each)
 

@@ -80,7 +80,7 @@ def parse(text: str, where: str) -> dict[str, Conversation]:
         except (DocumentError, SuiteError) as error:
             raise SuiteError(f"{where}, line {number}: {error}") from error
         if conversation.id in conversations:
-            raise SuiteError(f"{where}, line {number}: the id {conversation.id} stands there twice")
+            raise SuiteError(f"{where}, line {number}: duplicate id {conversation.id}")
         conversations[conversation.id] = conversation
     return conversations
 

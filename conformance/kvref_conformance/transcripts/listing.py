@@ -27,10 +27,10 @@ RACE: Final = "race"
 LATER: Final = "later"
 CLASSES: Final[Mapping[str, str]] = {
     CRASH: "the plugin, or the whole server, ends; kvref goes on. What comes before that end replays",
-    "uninitialised": "the plugin answers memory that nobody wrote",
+    "uninitialised": "the plugin answers uninitialized memory",
     "storage-bytes": "the plugin shows or writes InnoDB's own bytes of a type, which SQL does not store",
-    "own-process": "the answer tells of the plugin's own process or libraries",
-    "no-sqlite-form": "the set-up or what SQL does beside the commands has no form in SQLite",
+    "own-process": "the answer describes the plugin's own process or libraries",
+    "no-sqlite-form": "the setup, or the SQL that runs between the commands, has no equivalent in SQLite",
     "sql-acts": "SQL does with a row what the plugin leaves undone: triggers, CHECK, AUTO_INCREMENT, generated columns",
     "sql-refuses": "the plugin stores what SQL refuses: malformed text, and more than the type holds",
     "sql-locks": "kvref is a client of SQL: it waits for locks on tables, and keeps no table open for itself",

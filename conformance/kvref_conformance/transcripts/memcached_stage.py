@@ -73,7 +73,7 @@ class MemcachedStage:
             SuiteError: the conversation needs more than that.
         """
         if not self.suits(conversation):
-            raise SuiteError(f"{conversation.id} needs a database: it cannot be held with memcached")
+            raise SuiteError(f"{conversation.id} needs a database: it cannot run on memcached")
         running = self._stack.enter_context(self._boot())
         self._address = running.host, running.port
         with self.connect() as line:

@@ -47,11 +47,11 @@ class RunningPlugin:
             SuiteError: options are asked for.
         """
         if options:
-            raise SuiteError(f"needs a server with {' '.join(options)}: this one was started by somebody else")
+            raise SuiteError(f"needs a server with {' '.join(options)}: kvref did not start this one")
 
     def start(self) -> None:
         """Refuse: raises SuiteError."""
-        raise SuiteError("this server was started by somebody else, who alone can start it again")
+        raise SuiteError("kvref did not start this server and cannot restart it")
 
     stop = kill = start
 

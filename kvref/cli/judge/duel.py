@@ -196,7 +196,7 @@ class _Watch:
 
 def _tell(tally: Tally, seed: int, names: tuple[str, str], json_file: Path | None) -> None:
     Console(highlight=False).print(report.table(tally))
-    closed = f", {tally.not_held} not held: nobody listens" if tally.not_held else ""
+    closed = f", {tally.not_held} not run: the server does not listen" if tally.not_held else ""
     click.echo(
         f"{names[0]} against {names[1]}, seed {seed}: {tally.conversations} conversations, {tally.steps} steps,"
         f" {tally.worlds} worlds in {tally.seconds:.0f} s{closed}: {tally.differences} differ,"

@@ -23,11 +23,11 @@ CRASH: Final = "crash"
 # What a row is, and what that means for a reader.
 KINDS: Final = {
     CRASH: "the server ends and every connection with it",
-    "garbage": "bytes or numbers are answered or stored that nobody set",
+    "garbage": "bytes or numbers are answered or stored that no client set",
     "truncation": "a part of a key or value is dropped, and the write is acknowledged",
-    "lost write": "what was stored or asked to be stored is gone, and the write is acknowledged",
-    "wrong row": "another row, key or table than the one asked for",
-    "wrong value": "another value than the one asked for is stored, and the write is acknowledged",
+    "lost write": "a stored or acknowledged value is gone",
+    "wrong row": "another row, key or table than the requested one",
+    "wrong value": "another value than the requested one is stored, and the write is acknowledged",
 }
 FIELDS: Final = {"requirement", "profiles", "reason", "evidence"}
 SHOWN_BY: Final = {"case", "conversation"}

@@ -203,7 +203,7 @@ def parse(texts: Mapping[str, str]) -> tuple[Chapter, ...]:
             raise SuiteError(f"requirements/{name}.toml: begins with `title` and `about`")
         for identifier in table:
             if identifier in home:
-                raise SuiteError(f"{identifier} stands in {home[identifier]}.toml and in {name}.toml")
+                raise SuiteError(f"{identifier} is in both {home[identifier]}.toml and {name}.toml")
             home[identifier] = name
         rows = tuple(_requirement(name, identifier, row) for identifier, row in table.items())
         read.append(Chapter(name, heading["title"], heading["about"], rows))

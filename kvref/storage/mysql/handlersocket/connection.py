@@ -110,5 +110,5 @@ class HandlerLink:
             raise HandlerError(f"{self._where}: {error}") from error
         replies = b"".join(chunks).split(b"\n")
         if missing < 0 or replies.pop():
-            raise HandlerError(f"{self._where} said more than it was asked for")
+            raise HandlerError(f"{self._where} sent more replies than requests")
         return replies

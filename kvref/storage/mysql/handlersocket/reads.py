@@ -103,7 +103,7 @@ class HandlerReads:
         try:
             return self._cells(link, mapping, keys)
         except HandlerError as error:
-            _log.warning("%s: SQL answers for %g s", error, self._pause)
+            _log.warning("%s: reads use SQL for %g s", error, self._pause)
             self.close()
             self._not_before, self._pause = now + self._pause, min(2 * self._pause, PAUSES[1])
             return None
@@ -118,14 +118,15 @@ class HandlerReads:
     def _warn(self, *, uncommitted: bool) -> None:
         if self._threads.uncommitted is None:
             _log.warning(
-                "SQL answers: at which level HandlerSocket reads cannot be told, since SET GLOBAL has changed what it"
-                " was at the server's start: add that to the DSN, handlersocket_level=%s or another",
+                "reads use SQL: the isolation level of HandlerSocket is unknown because SET GLOBAL changed it"
+                " after the server started: add the level at start to the DSN, handlersocket_level=%s or another",
                 DIRTY,
             )
         elif self._threads.uncommitted is not uncommitted:
             _log.warning(
-                "SQL answers: HandlerSocket reads what is %scommitted, innodb_api_trx_level wants otherwise: start the"
-                " server with --transaction-isolation=%s for level 0, with another one for levels 1 and 2",
+                "reads use SQL: HandlerSocket reads %scommitted rows, which innodb_api_trx_level does not allow:"
+                " start the server with --transaction-isolation=%s for level 0, or with another one for levels 1"
+                " and 2",
                 "un" if self._threads.uncommitted else "",
                 DIRTY,
             )

@@ -1,0 +1,80 @@
+"""What a person reads is plain technical English: .ci/prose.py finds words that .ci/prose.toml bans, with a term to write."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def prose() -> ModuleType:
+    """Return `.ci/prose.py`."""
+    spec = importlib.util.spec_from_file_location("prose", ROOT / ".ci" / "prose.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_help_messages_and_documents_are_plain(prose: ModuleType) -> None:
+    assert prose.problems() == []
+
+
+def test_a_phrase_is_reported_with_its_place_and_the_term_to_write(prose: ModuleType) -> None:
+    text = prose.Text(
+        "guide.md", 7, "Run it.\nThe client is Told so, `told` is code, and https://told.example is an address.\n"
+    )
+    (found,) = prose.found([text])
+    assert str(found).startswith("guide.md:8: 'Told': write reported, logged, ")
+
+
+def test_code_blocks_of_documents_are_skipped(
+    prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "PAGE.md").write_text("told\n```sh\ntold\n```\n  ```\n  told\n  ```\nheld\n")
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    assert [(each.line, each.words) for each in prose.found(prose.documents())] == [(1, "told"), (8, "held")]
+
+
+def test_docstrings_and_comments_are_counted_apart_from_texts(
+    prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kvref").mkdir()
+    (tmp_path / "kvref" / "module.py").write_text(
+        '"""It is told."""\nLIMIT = 1  # it is held\n"""Who is asked."""\nERROR = "the client is told so"\n'
+    )
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    assert sorted(each.words for each in prose.found(prose.internal())) == ["asked", "held", "told"]
+    (shown,) = (each for each in prose.found(prose.visible()) if each.where == "kvref/module.py")
+    assert (shown.line, shown.words) == (4, "told")
+
+
+def test_a_count_can_only_fall(prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = {where: count + 1 for where, count in prose.remaining().items()}
+    monkeypatch.setattr(prose, "today", lambda: more)
+    assert {line.partition(":")[0] for line in prose.problems()} >= set(prose.remaining())
+    copy = tmp_path / "prose.toml"
+    copy.write_text(prose.FILE.read_text())
+    monkeypatch.setattr(prose, "FILE", copy)
+    prose.update()
+    assert copy.read_text() == (ROOT / ".ci" / "prose.toml").read_text()
+
+
+def test_every_text_that_is_kept_is_there(prose: ModuleType) -> None:
+    code = "".join(path.read_text() for package in prose.PACKAGES for path in (ROOT / package).rglob("*.py"))
+    assert [row["text"] for row in prose._vocabulary()["kept"] if row["text"] not in code] == []
+
+
+@pytest.mark.nightly
+def test_the_counts_are_those_of_today(prose: ModuleType) -> None:
+    assert prose.remaining() == {where: count for where, count in prose.today().items() if count}, (
+        "run .ci/prose --update"
+    )
