@@ -7,6 +7,7 @@ from typing import Final
 
 from kvref.engine.mapping import Mapping, Naming
 from kvref.protocol import commands as c
+from kvref.protocol.command_table import needs
 from kvref.protocol.replies import ClientError, Line
 
 # The words of memcached started with -F.
@@ -41,7 +42,7 @@ class Access:
 
     def refusal(self, command: c.Command) -> ClientError | Line | None:
         """Return the reply to a command that they may not give, None to any other one."""
-        withheld = command.needs & ~self._rights
+        withheld = needs(command) & ~self._rights
         if c.Right.FLUSH in withheld:
             return NO_FLUSH
         if c.Right.ALL_MAPPINGS in withheld:

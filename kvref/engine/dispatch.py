@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from kvref.engine.access import UNLIMITED
 from kvref.engine.cache.dispatch import Verb, through
@@ -16,10 +17,12 @@ from kvref.engine.verbs import delete as change
 from kvref.errors import StoreError
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
+from kvref.protocol.command_table import ROWS
 
 _TEMPORARY: Final = r.ServerError("temporary failure", r.Fault.UNFIT_TABLE)
 _STOPS: Final = (RefusedError, UnfitError, LockWaitError, TransactionLostError, StoreError)
-_VERBS: Final[dict[type, Verb]] = {
+# Handlers of commands that look for items, read the store or depend on the mapping in force.
+HANDLERS: Final[dict[type, Verb]] = {
     c.Get: retrieve.get,
     c.Store: store.store,
     c.Arithmetic: arithmetic.arithmetic,
@@ -33,6 +36,18 @@ _VERBS: Final[dict[type, Verb]] = {
     c.KeyDump: listing.dump,
     **meta.VERBS,
 }
+# What answers the others at once, whatever the store does.
+ANSWERS: Final[dict[type, Callable[[Session, Any], r.Reply]]] = {
+    c.Version: lambda session, _command: r.Release(session.rules.release),
+    **dict.fromkeys((c.Verbosity, c.CacheMemlimit, c.TuneCrawler, c.Noop), lambda _session, _command: r.Status.OK),
+    c.MetaNoop: lambda _session, _command: r.Status.NOOP,
+    c.SwitchCrawler: listing.switch,
+    c.Crawl: listing.crawl,
+    c.VBucket: lambda session, command: session.shared.vbuckets.answer(command),
+    **dict.fromkeys((c.Quit, c.Foreign), lambda _session, _command: r.Closed()),
+}
+if HANDLERS.keys() & ANSWERS.keys() or ROWS.keys() ^ (HANDLERS.keys() | ANSWERS.keys()):
+    raise TypeError("each command of the table needs exactly one handler")
 
 
 def execute(session: Session, command: c.Command, now: int) -> OperationGen:
@@ -49,9 +64,10 @@ def execute(session: Session, command: c.Command, now: int) -> OperationGen:
         if refusal is not None:
             return refusal
         command = session.access.cleared(command)
-    verb = _VERBS.get(type(command))
-    if verb is None:
-        return _without_rows(session, command)
+    answer = ANSWERS.get(type(command))
+    if answer is not None:
+        return answer(session, command)
+    verb = HANDLERS[type(command)]
     policy = session.shared.directory.policies.of(command)
     if policy is Policy.TABLE:
         reply = yield from _in_table(verb, session, command, now)
@@ -136,23 +152,3 @@ def _failed(session: Session, command: c.Command, delete: r.Reply) -> r.Reply:
             return change.NOT_FLUSHED if session.rules.flush_tells_failure else r.Status.OK
         case _:
             return arithmetic.NOT_COUNTED
-
-
-def _without_rows(session: Session, command: c.Command) -> r.Reply:
-    match command:
-        case c.Version():
-            return r.Release(session.rules.release)
-        case c.Verbosity() | c.CacheMemlimit() | c.TuneCrawler() | c.Noop():
-            return r.Status.OK
-        case c.MetaNoop():
-            return r.Status.NOOP
-        case c.SwitchCrawler():
-            return listing.switch(session, command)
-        case c.Crawl():
-            return listing.crawl(session, command)
-        case c.VBucket():
-            return session.shared.vbuckets.answer(command)
-        case c.Quit() | c.Foreign():
-            return r.Closed()
-        case _:
-            raise TypeError(f"no verb for {command!r}")

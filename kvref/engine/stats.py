@@ -7,9 +7,10 @@ from typing import Final
 
 from kvref.engine.prefixes import Prefixes
 from kvref.protocol import commands as c
+from kvref.protocol.command_table import ROWS
 from kvref.protocol.lines import BAD_FORMAT, TOO_LARGE
 from kvref.protocol.numbers import unsigned
-from kvref.protocol.replies import ClientError, Fault, Line, Number, Reply, ServerError, StatRows, Status
+from kvref.protocol.replies import ClientError, Fault, Line, Reply, ServerError, StatRows
 
 
 @dataclass(slots=True)
@@ -68,9 +69,6 @@ class Counters:
     def touched(self, word: bytes, *, hit: bool) -> None:
         """Count what a word of a gat found."""
         self.prefixes.got(word, hit=hit)
-        self._touched(hit=hit)
-
-    def _touched(self, *, hit: bool) -> None:
         self.cmd_touch += 1
         self.touch_hits += hit
         self.touch_misses += not hit
@@ -88,29 +86,10 @@ class Counters:
             self.prefixes.stored(command.word)
         elif isinstance(command, c.Delete):
             self.prefixes.deleted(command.word)
-        match command:
-            case c.Store(verb="cas"):
-                self.cas_hits += reply is Status.STORED
-                self.cas_badval += reply is Status.EXISTS
-                self.cas_misses += reply is Status.NOT_FOUND
-            case c.Store():
-                self.store_asked()
-            case c.Delete():
-                self.delete_hits += reply is Status.DELETED
-                self.delete_misses += reply is Status.NOT_FOUND
-            case c.Touch():
-                if reply in (Status.TOUCHED, Status.NOT_FOUND):
-                    self._touched(hit=reply is Status.TOUCHED)
-            case c.FlushAll():
-                self.cmd_flush += 1
-            case c.Arithmetic():
-                missed = reply is Status.NOT_FOUND
-                found = isinstance(reply, Number) or (missed and missing_counted)
-                missed = missed and not missing_counted
-                if command.increment:
-                    self.incr_hits, self.incr_misses = self.incr_hits + found, self.incr_misses + missed
-                else:
-                    self.decr_hits, self.decr_misses = self.decr_hits + found, self.decr_misses + missed
+        counters = ROWS[type(command)].counters
+        if counters is not None:
+            for name in counters(command, reply, missing_counted):
+                setattr(self, name, getattr(self, name) + 1)
 
     def totals(self) -> dict[str, int]:
         """Return the counters by name."""

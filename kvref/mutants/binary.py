@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kvref.mutants.mutant import breaks, put, put_fact
-from kvref.protocol import binary, opcodes
+from kvref.protocol import binary, command_table, opcodes
 from kvref.protocol import replies as r
 
 
@@ -65,7 +65,7 @@ def answers_without_cas_numbers() -> None:
 @breaks("KV-BINQUIET-001")
 def answers_quiet_sets() -> None:
     """setq is answered as set is."""
-    opcodes.OPCODES[0x11] = replace(opcodes.OPCODES[0x11], quiet=False)
+    command_table.BINARY[0x11] = replace(command_table.BINARY[0x11], quiet=False)
 
 
 @breaks("KV-BINQUIET-003")
@@ -114,21 +114,21 @@ def always_makes_counters() -> None:
 def adds_the_amount_to_the_initial_value() -> None:
     """A counter that is made begins at the initial value and the amount."""
     for opcode in (0x05, 0x06):
-        build = opcodes.OPCODES[opcode].build
+        build = command_table.BINARY[opcode].build
 
         def adding(header: Any, body: Any, rules: Any, build: Any = build) -> Any:
             command = build(header, body, rules)
             command.initial = None if command.initial is None else command.initial + command.delta
             return command
 
-        opcodes.OPCODES[opcode] = replace(opcodes.OPCODES[opcode], build=adding)
+        command_table.BINARY[opcode] = replace(command_table.BINARY[opcode], build=adding)
 
 
 @breaks("KV-BINLEN-010")
 def takes_appends_with_extras() -> None:
     """append has the extras of set, and they are passed over."""
     for opcode in (0x0E, 0x19):
-        opcodes.OPCODES[opcode] = replace(opcodes.OPCODES[opcode], extras=(0, 8))
+        command_table.BINARY[opcode] = replace(command_table.BINARY[opcode], extras=(0, 8))
 
 
 @breaks("KV-BINFRAME-016")

@@ -12,7 +12,7 @@ from kvref.engine.operations import Clear, Update
 from kvref.engine.session import Session
 from kvref.engine.verbs import arithmetic, delete, listing, ranges, retrieve, store
 from kvref.mutants.mutant import OperationGen, breaks, put, put_fact
-from kvref.protocol import codec, commands, crawler, foreign, grammar, lines, replies, text
+from kvref.protocol import codec, command_table, commands, crawler, foreign, lines, replies, text
 from kvref.server import connection, server
 from kvref.server.shortcut import Shortcut
 from kvref.storage.sqlite import rows as sqlite_rows
@@ -40,7 +40,7 @@ def flushes_every_table() -> None:
             yield Clear(each, session.rules.flush_on_reference)
         return (yield from delete.flush_all(session, command, now))
 
-    dispatch._VERBS[commands.FlushAll] = flush
+    dispatch.HANDLERS[commands.FlushAll] = flush
 
 
 @breaks("KV-CORE-028")
@@ -82,13 +82,13 @@ def flushes_at_once_whatever_the_delay() -> None:
 @breaks("KV-FLUSH-019")
 def refuses_negative_delays() -> None:
     """`flush_all` with a delay below zero is refused."""
-    flush = grammar._VERBS[b"flush_all"]
+    flush = command_table.TEXT[b"flush_all"]
 
     def refused(words: list[bytes], rules: Any) -> Any:
         negative = any(word.startswith(b"-") for word in words)
         return commands.Refused(lines.BAD_FORMAT) if negative else flush.parse(words, rules)
 
-    grammar._VERBS[b"flush_all"] = replace(flush, parse=refused)
+    command_table.TEXT[b"flush_all"] = replace(flush, parse=refused)
 
 
 @breaks("KV-EXP-027")
@@ -161,12 +161,12 @@ def counts_below_zero() -> None:
 @breaks("KV-MGET-003")
 def answers_a_repeated_key_once() -> None:
     """A key asked for twice in one get is answered once."""
-    get = dispatch._VERBS[commands.Get]
+    get = dispatch.HANDLERS[commands.Get]
 
     def once(session: Session, command: commands.Get, now: int) -> OperationGen:
         return (yield from get(session, replace(command, words=list(dict.fromkeys(command.words))), now))
 
-    dispatch._VERBS[commands.Get] = once
+    dispatch.HANDLERS[commands.Get] = once
     plain = Shortcut._get
     put(Shortcut, "_get", lambda self, words: plain(self, b" ".join(dict.fromkeys(words.split(b" ")))))
 
@@ -233,7 +233,7 @@ def takes_bad_levels_for_unknown_commands() -> None:
 @breaks("KV-CONN-034")
 def refuses_cache_memlimit() -> None:
     """`cache_memlimit` is an unknown command."""
-    del grammar._BEYOND[b"cache_memlimit"]
+    del command_table.TEXT_BEYOND_PLUGIN[b"cache_memlimit"]
 
 
 @breaks("KV-STATS-016")
@@ -251,7 +251,7 @@ def shows_evictions_as_a_number() -> None:
 @breaks("KV-CONN-028")
 def closes_on_any_line_that_ends_in_http() -> None:
     """A get of a key that begins with `HTTP/` closes the connection."""
-    parse = grammar.parse_line
+    parse = text.parse_line
 
     def hasty(line: bytes, rules: Any) -> Any:
         return commands.Foreign("HTTP") if foreign.is_http(line.split()) else parse(line, rules)
@@ -341,8 +341,9 @@ def knows_every_class() -> None:
 @breaks("KV-CRAWL-006")
 def ignores_further_words_of_lru_crawler() -> None:
     """`lru_crawler` ignores words behind the third."""
-    parse = crawler.parse
-    put(crawler, "parse", lambda words: parse(words[:3]))
+    form = command_table.TEXT_BEYOND_PLUGIN[b"lru_crawler"]
+    parse = form.parse
+    command_table.TEXT_BEYOND_PLUGIN[b"lru_crawler"] = replace(form, parse=lambda words, rules: parse(words[:3], rules))
 
 
 @breaks("KV-CRAWL-007")

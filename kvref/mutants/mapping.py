@@ -31,7 +31,7 @@ def _unbinding(verb: Callable[..., OperationGen], when: Callable[[Any], bool]) -
 def forgets_the_switch() -> None:
     """`@@mapping.key` reaches its table, and the connection is back where it was afterwards."""
     for kind in (commands.Get, commands.Store):
-        dispatch._VERBS[kind] = _unbinding(dispatch._VERBS[kind], lambda command: True)
+        dispatch.HANDLERS[kind] = _unbinding(dispatch.HANDLERS[kind], lambda command: True)
 
 
 @breaks("KV-MAP-028")
@@ -50,7 +50,7 @@ def shares_the_binding() -> None:
 @breaks("KV-MAP-001")
 def echoes_the_bare_key() -> None:
     """VALUE bears the key without its prefix."""
-    get = dispatch._VERBS[commands.Get]
+    get = dispatch.HANDLERS[commands.Get]
 
     def bare(session: Session, command: commands.Get, now: int) -> OperationGen:
         reply = yield from get(session, command, now)
@@ -59,7 +59,7 @@ def echoes_the_bare_key() -> None:
             item.word = target.key if target and target.key else item.word
         return reply
 
-    dispatch._VERBS[commands.Get] = bare
+    dispatch.HANDLERS[commands.Get] = bare
 
 
 @breaks("KV-MAP-010")
@@ -99,7 +99,7 @@ def unbinds_at_a_failed_bind() -> None:
             session._bound = None
         return reply
 
-    dispatch._VERBS[commands.Bind] = bind
+    dispatch.HANDLERS[commands.Bind] = bind
 
 
 @breaks("KV-MGET-008")
@@ -127,7 +127,7 @@ def takes_default_for_an_alias() -> None:
 def forgets_the_switch_of_a_silent_store() -> None:
     """A storage verb on `@@mapping.key` with noreply does not switch: no literal case asks, the machine finds it."""
     kind = commands.Store
-    dispatch._VERBS[kind] = _unbinding(dispatch._VERBS[kind], lambda command: command.noreply)
+    dispatch.HANDLERS[kind] = _unbinding(dispatch.HANDLERS[kind], lambda command: command.noreply)
 
 
 @breaks("KV-LIFE-003")

@@ -67,8 +67,8 @@ def keeps_marks_over_a_write() -> None:
 @breaks("KV-MD-008")
 def deletes_what_it_should_mark() -> None:
     """The flag I of md is passed over."""
-    delete = dispatch._VERBS[commands.MetaDelete]
-    dispatch._VERBS[commands.MetaDelete] = lambda session, command, now: delete(
+    delete = dispatch.HANDLERS[commands.MetaDelete]
+    dispatch.HANDLERS[commands.MetaDelete] = lambda session, command, now: delete(
         session, replace(command, stale=False), now
     )
 
@@ -87,13 +87,13 @@ def marks_under_the_old_number() -> None:
 @breaks("KV-MS-010")
 def stores_whatever_c_says() -> None:
     """The flag C of ms is passed over."""
-    store = dispatch._VERBS[commands.MetaSet]
+    store = dispatch.HANDLERS[commands.MetaSet]
 
     def any_number(session: Session, command: commands.MetaSet, now: int) -> OperationGen:
         command.verb = command.verb.replace("cas", "set")
         return store(session, command, now)
 
-    dispatch._VERBS[commands.MetaSet] = any_number
+    dispatch.HANDLERS[commands.MetaSet] = any_number
 
 
 @breaks("KV-META-011")
@@ -105,8 +105,8 @@ def takes_base64_for_the_key() -> None:
 @breaks("KV-MA-004")
 def always_makes_numbers() -> None:
     """ma of a missing key stores a first number without N too."""
-    count = dispatch._VERBS[commands.MetaArithmetic]
-    dispatch._VERBS[commands.MetaArithmetic] = lambda session, command, now: count(
+    count = dispatch.HANDLERS[commands.MetaArithmetic]
+    dispatch.HANDLERS[commands.MetaArithmetic] = lambda session, command, now: count(
         session, replace(command, initial=command.initial or 0), now
     )
 

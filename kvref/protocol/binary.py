@@ -7,12 +7,11 @@ from typing import Final, assert_never
 
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
+from kvref.protocol.command_table import binary_form
 from kvref.protocol.input_buffer import Input
 from kvref.protocol.opcodes import (
-    BEYOND,
     HEADER_SIZE,
     NOOP,
-    OPCODES,
     REQUEST,
     SETS,
     TOUCH,
@@ -65,9 +64,7 @@ _STATUSES: Final = {
 }
 # complete_update_bin: what these two are refused for has a status of its own (set-004, set-005).
 _NOT_STORED: Final = {"add": EXISTS, "replace": NOT_FOUND}
-# Opcodes of the daemon's own engine, which answers them beside the tables (op-009, op-010, more:bin-211).
-_SCRUB: Final = 0xF0
-_VBUCKET: Final = {0x83: "set", 0x84: "get", 0x85: "delete"}
+_SCRUB: Final = 0xF0  # answered by the daemon's own engine, and does nothing here (op-009)
 _MAX_ENGINE_BODY: Final = 64 << 10  # beyond it a key or a value is too large
 
 
@@ -118,9 +115,7 @@ class BinaryParser(Input):
 
     def _take(self, header: Header) -> c.Command | None:
         """Return the command of a frame; None where more of it must come, or is thrown away before it is answered."""
-        opcode = OPCODES.get(header.opcode)
-        if opcode is None and self._rules.beyond_plugin:
-            opcode = BEYOND.get(header.opcode)
+        opcode = binary_form(header.opcode, self._rules)
         status = self._refusal(header, opcode)
         if status:
             self.closed = True
@@ -128,13 +123,11 @@ class BinaryParser(Input):
         if header.opcode in UNSUPPORTED:
             self._skip(header)
             return _refused(header, NOT_SUPPORTED)
-        if header.opcode in _VBUCKET and header.body_length <= _MAX_ENGINE_BODY:
-            return self._vbucket(header)
-        if opcode is None:
+        if opcode is None or (opcode.own_engine and header.body_length > _MAX_ENGINE_BODY):
             self._skip(header)
-            self._after = self._unknown(header)
+            self._after = self._unanswered(header, opcode)
             return None
-        return self._whole(header, opcode)
+        return self._of_engine(header, opcode) if opcode.own_engine else self._whole(header, opcode)
 
     def _refusal(self, header: Header, opcode: Opcode | None) -> int:
         """Return the status of a frame whose lengths are wrong, which ends the connection; 0 where they are right."""
@@ -148,23 +141,24 @@ class BinaryParser(Input):
         self._position += HEADER_SIZE
         self._discard = header.body_length
 
-    def _unknown(self, header: Header) -> c.Command:
+    def _unanswered(self, header: Header, opcode: Opcode | None) -> c.Command:
         if header.opcode == _SCRUB:
             return c.Refused(b"", frame=_frame(header))
-        if header.opcode in _VBUCKET:
+        if opcode is not None:
             return c.Refused(b"Value is too large.", status=INVALID, frame=_frame(header))
         text = TEXTS[UNKNOWN] if self._rules.names_unknown_opcode else b""
         return c.Refused(text, status=UNKNOWN, frame=_frame(header))
 
-    def _vbucket(self, header: Header) -> c.Command | None:
+    def _of_engine(self, header: Header, opcode: Opcode) -> c.Command | None:
         start = self._position + HEADER_SIZE
         if len(self._buffer) < start + header.body_length:
             return None
-        # The engine knows no extras: what comes first is the key.
-        body = bytes(self._buffer[start : start + header.body_length])
+        # The engine has no extras: what comes first is the key.
+        data = bytes(self._buffer[start : start + header.body_length])
         self._position = start + header.body_length
-        word, state = body[: header.key_length], body[header.key_length :]
-        return c.VBucket(_VBUCKET[header.opcode], word, state, frame=_frame(header))
+        command = opcode.build(header, Body(b"", data[: header.key_length], data[header.key_length :]), self._rules)
+        command.frame = _frame(header)
+        return command
 
     def _whole(self, header: Header, opcode: Opcode) -> c.Command | None:
         key_at = self._position + HEADER_SIZE + header.extras_length

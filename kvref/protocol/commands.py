@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
-from typing import ClassVar, Final
+from typing import Final
 
 
 class Right(Flag):
@@ -42,12 +42,6 @@ class Frame:
 @dataclass(slots=True)
 class _Request:
     frame: Frame | None = field(default=None, kw_only=True)  # None: asked in text
-    NEEDS: ClassVar[Right] = EVERY_RIGHT  # a command that declares nothing is refused wherever anything is withheld
-
-    @property
-    def needs(self) -> Right:
-        """Return the rights without which a listener must refuse the command."""
-        return self.NEEDS
 
 
 @dataclass(slots=True)
@@ -56,8 +50,6 @@ class Get(_Request):
 
     `more`: it says that words follow, and they do not.
     """
-
-    NEEDS: ClassVar[Right] = NO_RIGHT
 
     words: list[bytes]
     with_cas: bool
@@ -71,8 +63,6 @@ class Store(_Request):
 
     append and prepend have a cas number only in the binary protocol; 0 is none.
     """
-
-    NEEDS: ClassVar[Right] = Right.WRITE
 
     verb: str
     word: bytes
@@ -91,8 +81,6 @@ class Arithmetic(_Request):
     the row must have the number `cas`, unless that is 0.
     """
 
-    NEEDS: ClassVar[Right] = Right.WRITE
-
     increment: bool
     word: bytes
     delta: int
@@ -106,8 +94,6 @@ class Arithmetic(_Request):
 class Delete(_Request):
     """Remove one item; in the binary protocol only one with the number `cas`, unless that is 0."""
 
-    NEEDS: ClassVar[Right] = Right.WRITE
-
     word: bytes
     noreply: bool = False
     cas: int = 0
@@ -117,8 +103,6 @@ class Delete(_Request):
 class Touch(_Request):
     """Give one item another time; `exptime` is the client's number."""
 
-    NEEDS: ClassVar[Right] = Right.WRITE
-
     word: bytes
     exptime: int
     noreply: bool = False
@@ -127,8 +111,6 @@ class Touch(_Request):
 @dataclass(slots=True)
 class GetAndTouch(_Request):
     """Retrieve by words and give what is found another time."""
-
-    NEEDS: ClassVar[Right] = Right.WRITE
 
     words: list[bytes]
     exptime: int
@@ -170,11 +152,6 @@ class MetaGet(MetaRequest):
     vivify: int | None = None
     recache: int | None = None
 
-    @property
-    def needs(self) -> Right:
-        """Return the right to write where a time is given or an item may be stored."""
-        return NO_RIGHT if self.exptime is None and self.vivify is None else Right.WRITE
-
 
 @dataclass(slots=True)
 class MetaSet(MetaRequest):
@@ -187,8 +164,6 @@ class MetaSet(MetaRequest):
         cas: C, 0 where it is not there.
         stale: I: where the number is an older one the item is stored as a stale one.
     """
-
-    NEEDS: ClassVar[Right] = Right.WRITE
 
     verb: str = "set"
     flags: int = 0
@@ -213,8 +188,6 @@ class MetaDelete(MetaRequest):
         stale: I: the item is marked instead, and has another number.
     """
 
-    NEEDS: ClassVar[Right] = Right.WRITE
-
     cas: int | None = None
     exptime: int | None = None
     stale: bool = False
@@ -233,8 +206,6 @@ class MetaArithmetic(MetaRequest):
         exptime: T, another time for the item.
     """
 
-    NEEDS: ClassVar[Right] = Right.WRITE
-
     increment: bool = True
     delta: int = 1
     initial: int | None = None
@@ -247,21 +218,15 @@ class MetaArithmetic(MetaRequest):
 class MetaDebug(MetaRequest):
     """me."""
 
-    NEEDS: ClassVar[Right] = NO_RIGHT
-
 
 @dataclass(slots=True)
 class MetaNoop(_Request):
     """mn."""
 
-    NEEDS: ClassVar[Right] = NO_RIGHT
-
 
 @dataclass(slots=True)
 class FlushAll(_Request):
     """Empty the bound table; `delay` in seconds as the client wrote it."""
-
-    NEEDS: ClassVar[Right] = Right.WRITE | Right.FLUSH
 
     delay: int = 0
     noreply: bool = False
@@ -270,8 +235,6 @@ class FlushAll(_Request):
 @dataclass(slots=True)
 class Bind(_Request):
     """Bind the connection to a mapping by its bare name."""
-
-    NEEDS: ClassVar[Right] = NO_RIGHT
 
     name: bytes
 
@@ -282,32 +245,15 @@ class Stats(_Request):
 
     words: list[bytes]
 
-    @property
-    def needs(self) -> Right:
-        """Return what a sub-command needs: `detail` shows prefixes of all keys, others change what all see."""
-        match self.words:
-            case [b"detail", b"on" | b"off", *_]:
-                return Right.WRITE | Right.ALL_MAPPINGS
-            case [b"detail", *_]:
-                return Right.ALL_MAPPINGS
-            case [b"reset", *_]:
-                return Right.WRITE
-            case _:
-                return NO_RIGHT
-
 
 @dataclass(slots=True)
 class Version(_Request):
     """Report the release."""
 
-    NEEDS: ClassVar[Right] = NO_RIGHT
-
 
 @dataclass(slots=True)
 class Verbosity(_Request):
     """Accept a log level, which has no effect."""
-
-    NEEDS: ClassVar[Right] = NO_RIGHT
 
     noreply: bool = False
 
@@ -315,8 +261,6 @@ class Verbosity(_Request):
 @dataclass(slots=True)
 class CacheMemlimit(_Request):
     """Accept a limit of the memory for items, which has no effect: no item is kept in memory."""
-
-    NEEDS: ClassVar[Right] = Right.WRITE
 
     noreply: bool = False
 
@@ -339,8 +283,6 @@ class KeyDump(_Request):
         cursor: where the listing goes on, as the part before it says; None: at the beginning.
     """
 
-    NEEDS: ClassVar[Right] = Right.LIST_KEYS
-
     items: Crawled
     cursor: object = None
 
@@ -349,8 +291,6 @@ class KeyDump(_Request):
 class Crawl(_Request):
     """Look for expired items."""
 
-    NEEDS: ClassVar[Right] = NO_RIGHT
-
     items: Crawled
 
 
@@ -358,16 +298,12 @@ class Crawl(_Request):
 class SwitchCrawler(_Request):
     """Enable or disable `lru_crawler`, for all connections."""
 
-    NEEDS: ClassVar[Right] = Right.WRITE | Right.LIST_KEYS
-
     enabled: bool
 
 
 @dataclass(slots=True)
 class TuneCrawler(_Request):
     """Accept a pace of `lru_crawler`, which has no effect."""
-
-    NEEDS: ClassVar[Right] = NO_RIGHT
 
 
 @dataclass(slots=True)
@@ -378,31 +314,20 @@ class VBucket(_Request):
     word: bytes
     state: bytes = b""
 
-    @property
-    def needs(self) -> Right:
-        """Return the right to write unless the state is only read."""
-        return NO_RIGHT if self.verb == "get" else Right.WRITE
-
 
 @dataclass(slots=True)
 class Noop(_Request):
     """Answer and do nothing."""
-
-    NEEDS: ClassVar[Right] = NO_RIGHT
 
 
 @dataclass(slots=True)
 class Quit(_Request):
     """Close the connection; only a binary `quit` is answered before."""
 
-    NEEDS: ClassVar[Right] = NO_RIGHT
-
 
 @dataclass(slots=True)
 class Foreign(_Request):
     """A request of another protocol, by its name; the connection is closed, with what `foreign.farewell` returns."""
-
-    NEEDS: ClassVar[Right] = NO_RIGHT
 
     protocol: str
 
@@ -416,8 +341,6 @@ class Refused(_Request):
         removes: a key whose row goes all the same.
         status: of a binary reply.
     """
-
-    NEEDS: ClassVar[Right] = NO_RIGHT
 
     line: bytes
     noreply: bool = False

@@ -10,6 +10,7 @@ from kvref.protocol import numbers
 from kvref.protocol.fast_path import END
 from kvref.protocol.lines import BAD_FORMAT, Parsed
 from kvref.protocol.replies import Keys
+from kvref.protocol.rules import WireRules
 
 ERROR: Final = b"ERROR"
 LONG_SLEEP: Final = b"CLIENT_ERROR sleep must be one second or less"
@@ -17,7 +18,7 @@ MAX_SLEEP: Final = 1_000_000  # microseconds
 CLASSES: Final = range(1, 64)  # numbers of slab classes
 
 
-def parse(words: list[bytes]) -> Parsed:
+def parse(words: list[bytes], _rules: WireRules) -> Parsed:
     """Parse the words of a line that begins with `lru_crawler`."""
     match words[1:]:
         case [b"enable" | b"disable" as switch]:

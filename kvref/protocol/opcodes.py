@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kvref.protocol import commands as c
@@ -71,6 +71,8 @@ class Opcode:
         quiet: its success is not answered.
         with_key: its reply bears the key.
         leaves_value: nobody looks how long the body is: the next frame begins behind the key (stat-006, more:bin-208).
+        own_engine: the daemon's own engine answers it without the tables, and any lengths are right: its body is the
+            key and what follows (op-009, op-010, more:bin-211).
     """
 
     build: Build
@@ -80,9 +82,12 @@ class Opcode:
     quiet: bool = False
     with_key: bool = False
     leaves_value: bool = False
+    own_engine: bool = False
 
     def accepts(self, header: Header) -> bool:
         """Tell whether the lengths of a request are right."""
+        if self.own_engine:
+            return True
         if header.extras_length not in self.extras or (header.value_length < 0 and not self.leaves_value):
             return False
         if self.key is not None and self.key != (header.key_length > 0):
@@ -90,16 +95,20 @@ class Opcode:
         return self.value or self.leaves_value or not header.value_length
 
 
-def _get(header: Header, body: Body, _rules: WireRules) -> c.Command:
+def get(header: Header, body: Body, _rules: WireRules) -> c.Command:
+    """Build a get."""
     # process_bin_get hands the vbucket to an engine that reads there whether more words follow (more:bin-201).
     return c.Get([body.word], with_cas=True, more=header.vbucket != 0)
 
 
-def _get_and_touch(_header: Header, body: Body, rules: WireRules) -> c.Command:
+def get_and_touch(_header: Header, body: Body, rules: WireRules) -> c.Command:
+    """Build a gat; touch is one whose value is not returned."""
     return c.GetAndTouch([body.word], _time(_UINT32.unpack(body.extras)[0], rules), with_cas=True)
 
 
-def _storing(verb: str) -> Build:
+def storing(verb: str) -> Build:
+    """Return what builds set, add or replace."""
+
     def build(header: Header, body: Body, rules: WireRules) -> c.Command:
         flags, time = _FLAGS_AND_TIME.unpack(body.extras)
         # process_bin_update: with a cas number each of the three is a check-and-set (set-009).
@@ -108,14 +117,18 @@ def _storing(verb: str) -> Build:
     return build
 
 
-def _joining(verb: str) -> Build:
+def joining(verb: str) -> Build:
+    """Return what builds append or prepend."""
+
     def build(header: Header, body: Body, _rules: WireRules) -> c.Command:
         return c.Store(verb, body.word, 0, 0, body.data, header.cas)
 
     return build
 
 
-def _summing(*, increment: bool) -> Build:
+def summing(*, increment: bool) -> Build:
+    """Return what builds increment or decrement."""
+
     def build(header: Header, body: Body, rules: WireRules) -> c.Command:
         delta, initial, time = _SUM.unpack(body.extras)
         created = None if time == NEVER_CREATE else initial
@@ -130,11 +143,13 @@ def _time(time: int, rules: WireRules) -> int:
     return low_32_signed(time) if rules.signed_times else time
 
 
-def _delete(header: Header, body: Body, _rules: WireRules) -> c.Command:
+def delete(header: Header, body: Body, _rules: WireRules) -> c.Command:
+    """Build a delete."""
     return c.Delete(body.word, cas=header.cas)
 
 
-def _flush(_header: Header, body: Body, _rules: WireRules) -> c.Command:
+def flush(_header: Header, body: Body, _rules: WireRules) -> c.Command:
+    """Build a flush."""
     return c.FlushAll(_UINT32.unpack(body.extras)[0] if body.extras else 0)
 
 
@@ -142,68 +157,25 @@ def _flush(_header: Header, body: Body, _rules: WireRules) -> c.Command:
 _STATS: Final = (b"reset", b"settings", b"aggregate", b"detail dump", b"detail on", b"detail off")
 
 
-def _stat(_header: Header, body: Body, _rules: WireRules) -> c.Command:
+def stat(_header: Header, body: Body, _rules: WireRules) -> c.Command:
+    """Build a stat."""
     if not body.word:
         return c.Stats([])
     known = next((name for name in _STATS if body.word.startswith(name)), None)
     return c.Stats([body.word] if known is None else known.split())
 
 
-def _noop(_header: Header, _body: Body, _rules: WireRules) -> c.Command:
-    return c.Noop()
+def without_fields(command: Callable[[], c.Command]) -> Build:
+    """Return what builds a command that takes nothing from its frame."""
+    return lambda _header, _body, _rules: command()
 
 
-def _version(_header: Header, _body: Body, _rules: WireRules) -> c.Command:
-    return c.Version()
+def vbucket(verb: str) -> Build:
+    """Return what builds a command about the state of a vbucket: set, get or delete."""
+    return lambda _header, body, _rules: c.VBucket(verb, body.word, body.data)
 
 
-def _verbosity(_header: Header, _body: Body, _rules: WireRules) -> c.Command:
-    return c.Verbosity()
-
-
-def _quit(_header: Header, _body: Body, _rules: WireRules) -> c.Command:
-    return c.Quit()
-
-
-def _pairs() -> dict[int, Opcode]:
-    """Return the opcodes that have a quiet form, with it."""
-    pairs: list[tuple[int, int, Opcode]] = [
-        (0x00, 0x09, Opcode(_get, key=True)),
-        (0x0C, 0x0D, Opcode(_get, key=True, with_key=True)),
-        (0x01, 0x11, Opcode(_storing("set"), (8,), key=True, value=True)),
-        (0x02, 0x12, Opcode(_storing("add"), (8,), key=True, value=True)),
-        (0x03, 0x13, Opcode(_storing("replace"), (8,), key=True, value=True)),
-        (0x0E, 0x19, Opcode(_joining("append"), key=True, value=True)),
-        (0x0F, 0x1A, Opcode(_joining("prepend"), key=True, value=True)),
-        (0x04, 0x14, Opcode(_delete, key=True)),
-        (0x05, 0x15, Opcode(_summing(increment=True), (20,), key=True)),
-        (0x06, 0x16, Opcode(_summing(increment=False), (20,), key=True)),
-        (0x07, 0x17, Opcode(_quit)),
-        (0x08, 0x18, Opcode(_flush, (0, 4))),
-    ]
-    return {
-        opcode: form
-        for loud, quiet, form in pairs
-        for opcode, form in ((loud, form), (quiet, replace(form, quiet=True)))
-    }
-
-
-OPCODES: Final[dict[int, Opcode]] = {
-    **_pairs(),
-    NOOP: Opcode(_noop),
-    0x0B: Opcode(_version),
-    0x10: Opcode(_stat, key=None, leaves_value=True),
-    0x1B: Opcode(_verbosity, (4,)),
-}
 TOUCH: Final = 0x1C
-# What memcached 1.6 has and the plugin never had. Unlike there, a value behind the key is no beginning of a next frame.
-BEYOND: Final[dict[int, Opcode]] = {
-    TOUCH: Opcode(_get_and_touch, (4,), key=True),
-    0x1D: Opcode(_get_and_touch, (4,), key=True),
-    0x1E: Opcode(_get_and_touch, (4,), key=True, quiet=True),
-    0x23: Opcode(_get_and_touch, (4,), key=True, with_key=True),
-    0x24: Opcode(_get_and_touch, (4,), key=True, with_key=True, quiet=True),
-}
 SETS: Final = (0x01, 0x11)
 # TAP: answered before the body has arrived, as get_tap_iterator and tap_notify are missing (tap-001).
 UNSUPPORTED: Final = range(0x40, 0x48)

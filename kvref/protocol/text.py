@@ -1,4 +1,4 @@
-"""The text protocol of one connection: bytes to commands, replies to bytes. Lines are parsed in `grammar.py`.
+"""The text protocol of one connection: bytes to commands, replies to bytes. How each line is parsed: `grammar.py`.
 
 Feed what arrived, then take commands until there is none; incomplete input is kept. Once `closed` is set the connection
 must be closed after the commands taken so far are answered.
@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
+from kvref.protocol import command_table, crawler, foreign, grammar, meta
 from kvref.protocol import commands as c
-from kvref.protocol import crawler, foreign, meta
 from kvref.protocol import replies as r
 from kvref.protocol.fast_path import END, shown
-from kvref.protocol.grammar import parse_line
 from kvref.protocol.input_buffer import Input
-from kvref.protocol.lines import TOO_LARGE, Block, Discard
+from kvref.protocol.lines import BAD_FORMAT, TOO_LARGE, Block, Discard, Parsed, length_read, refused
 from kvref.protocol.rules import WireRules
 
 # memcached.c try_read_command: a line of more than 1024 bytes without an end is only waited for when it is a get.
 MAX_OPEN_LINE: Final = 1024
 MAX_LEADING_BLANKS: Final = 100
 
-_GETS: Final = (b"get ", b"gets ")
-_BEYOND: Final = (b"gat ", b"gats ")  # memcached 1.6 does not wait for these
+# memcached 1.6 does not wait for gat and gats.
+_UNLIMITED: Final = tuple(verb + b" " for verb, form in command_table.TEXT.items() if form.unlimited)
+_UNLIMITED_BEYOND: Final = _UNLIMITED + tuple(
+    verb + b" " for verb, form in command_table.TEXT_BEYOND_PLUGIN.items() if form.unlimited
+)
 
 BAD_CHUNK: Final = b"CLIENT_ERROR bad data chunk"
 LONG_LINE: Final = b"CLIENT_ERROR line of more than %d bytes (line_size_max)"
@@ -144,10 +146,36 @@ class TextParser(Input):
             return
         head = bytes(self._buffer[self._position : self._position + MAX_LEADING_BLANKS + 8])
         words = head.lstrip(b" ")
-        verbs = _GETS + _BEYOND if self._rules.beyond_plugin else _GETS
+        verbs = _UNLIMITED_BEYOND if self._rules.beyond_plugin else _UNLIMITED
         is_get = words.startswith(verbs) and len(head) - len(words) <= MAX_LEADING_BLANKS
         self._too_long = is_get and length > self._rules.line_limit
         self.closed = not is_get
+
+
+def parse_line(line: bytes, rules: WireRules) -> Parsed:
+    """Parse one line without its line end.
+
+    Args:
+        line: the bytes in front of LF, one CR removed.
+        rules: the grammar facts in force.
+    """
+    if b"\0" in line and rules.nul_ends_line:
+        line = line[: line.index(b"\0")]
+    words = [word for word in line.split(b" ") if word]
+    form = command_table.text_form(words[0], rules) if words else None
+    if form is None and rules.closes_on_http and foreign.is_http(words):
+        return c.Foreign(foreign.HTTP)
+    if b"\0" in line:
+        return _refused(BAD_FORMAT, words, form, rules)
+    if form is None or not form.fewest <= len(words) <= form.most:
+        return _refused(grammar.ERROR, words, form, rules)
+    return form.parse(words, rules)
+
+
+def _refused(line: bytes, words: list[bytes], form: command_table.TextForm | None, rules: WireRules) -> Parsed:
+    at = None if form is None else form.length_at
+    length = length_read(words[at], rules) if at is not None and at < len(words) else None
+    return refused(c.Refused(line), length, rules)
 
 
 def encode(command: c.Command, reply: r.Reply) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
 
 import pytest
 
@@ -19,11 +18,6 @@ KEEPING = Access(flush=False)
 @dataclass(slots=True)
 class Undeclared(c._Request):
     """A command that was added and declares no rights."""
-
-
-@pytest.mark.parametrize("kind", get_args(c.Command))
-def test_every_command_declares_what_it_needs(kind: type) -> None:
-    assert {"NEEDS", "needs"} & vars(kind).keys(), f"{kind.__name__}: set NEEDS"
 
 
 @pytest.mark.parametrize(("access", "reply"), [(READING, READ_ONLY), (LIMITED, ONE_MAPPING), (KEEPING, NO_FLUSH)])

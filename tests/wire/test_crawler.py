@@ -7,10 +7,10 @@ import pytest
 from kvref import profiles
 from kvref.protocol import commands as c
 from kvref.protocol.crawler import ERROR, LONG_SLEEP, encode
-from kvref.protocol.grammar import parse_line
 from kvref.protocol.lines import BAD_FORMAT
 from kvref.protocol.replies import Keys, ListedKey
 from kvref.protocol.rules import wire_rules
+from kvref.protocol.text import parse_line
 
 RULES = wire_rules(profiles.load("kvref"), 1 << 20)
 ALL, CLASSES, NOTHING, UNKNOWN = c.Crawled

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from enum import Enum
 
 from kvref.protocol import commands as c
+from kvref.protocol.command_table import PolicyKind, policy_kinds
 
 
 class Policy(Enum):
@@ -38,21 +39,14 @@ class Policies:
         return next(((kind, policy) for kind, policy in kinds if policy in (Policy.CACHE, Policy.BOTH)), None)
 
     def of(self, command: c.Command) -> Policy:
-        """Return the policy of a command; what is no matter of items goes its usual way."""
-        match command:
-            case c.Get():
-                return self.get
-            case c.Store() | c.Arithmetic() | c.Touch():
-                return self.set
-            case c.GetAndTouch():
-                # It writes; where nothing is answered to a get, nothing is to it either.
-                return Policy.OFF if self.get is Policy.OFF else self.set
-            case c.Delete():
-                return self.delete
-            case c.Refused():
-                # A set that is too large removes its key, as delete does (more:policy-167).
-                return self.delete if command.removes else Policy.TABLE
-            case c.FlushAll():
-                return self.flush
-            case _:
-                return Policy.TABLE
+        """Return where a command looks; TABLE for one that looks for no items."""
+        return self.combined(*policy_kinds(command))
+
+    def combined(self, *kinds: PolicyKind) -> Policy:
+        """Return the policy of a command of several kinds: the last one decides, unless any of them is OFF."""
+        policy = Policy.TABLE
+        for kind in kinds:
+            policy = getattr(self, kind.value)
+            if policy is Policy.OFF:
+                break
+        return policy

@@ -27,6 +27,7 @@ from kvref.engine.verbs.store import OVER, is_over, new_cas, time_of
 from kvref.engine.verbs.touch import retimed, time_asked
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
+from kvref.protocol.command_table import PolicyKind
 from kvref.protocol.replies import MetaCode, Status
 
 _CODES: Final = {
@@ -308,9 +309,8 @@ def _coded(reply: r.Reply) -> r.Reply:
 
 
 def _policy_of_get(session: Session, *, writes: bool) -> Policy:
-    # As gat has it: see `Policies.of`.
-    policies = session.shared.directory.policies
-    return policies.set if writes and policies.get is not Policy.OFF else policies.get
+    kinds = (PolicyKind.GET, PolicyKind.SET) if writes else (PolicyKind.GET,)
+    return session.shared.directory.policies.combined(*kinds)
 
 
 VERBS: Final[dict[type, Callable[..., OperationGen]]] = {

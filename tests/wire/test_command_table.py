@@ -1,0 +1,73 @@
+"""The table of commands: what derives from it agrees with it, and a row cannot lack an attribute."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from itertools import product
+from typing import get_args
+
+import pytest
+
+from kvref.engine.cache.policies import Policies
+from kvref.engine.dispatch import ANSWERS, HANDLERS
+from kvref.engine.stats import COUNTED, Counters
+from kvref.protocol import command_table as table
+from kvref.protocol import commands as c
+from kvref.protocol.replies import Number, Status
+
+STORE = c.Store("set", b"k", 0, 0, b"v")
+REPLIES = (*Status, Number(1))
+COUNTED_COMMANDS = (
+    STORE,
+    c.Store("cas", b"k", 0, 0, b"v", 1),
+    c.Delete(b"k"),
+    c.Touch(b"k", 0),
+    c.FlushAll(),
+    c.Arithmetic(increment=True, word=b"k", delta=1),
+    c.Arithmetic(increment=False, word=b"k", delta=1),
+)
+
+
+@pytest.mark.parametrize("attribute", ["beyond_plugin", "needs", "policies", "counters"])
+def test_a_row_without_an_attribute_is_an_error(attribute: str) -> None:
+    whole = {"command": c.Noop, "beyond_plugin": False, "needs": c.NO_RIGHT, "policies": (), "counters": None}
+    assert table.Row(**whole)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=attribute):
+        table.Row(**{name: value for name, value in whole.items() if name != attribute})  # type: ignore[arg-type]
+
+
+def test_each_command_has_one_row_and_one_handler() -> None:
+    assert len(table.TABLE) == len(table.ROWS)
+    assert table.ROWS.keys() == set(get_args(c.Command)) == HANDLERS.keys() | ANSWERS.keys()
+
+
+def test_no_verb_and_no_opcode_has_two_rows() -> None:
+    forms = [verb for row in table.TABLE for verb in row.text]
+    opcodes = [opcode for row in table.TABLE for opcode in row.binary]
+    assert len(forms) == len(set(forms))
+    assert len(opcodes) == len(set(opcodes))
+    assert not table.REFUSED_BEYOND_PLUGIN.keys() & set(forms)
+
+
+def test_every_kind_of_policy_is_a_column_of_cache_policies() -> None:
+    columns = {each.name for each in fields(Policies)}
+    assert {kind.value for kind in table.PolicyKind} == columns
+    assert all(each.default is not MISSING for each in fields(Policies))
+
+
+def test_the_names_that_rows_count_are_counters_of_stats() -> None:
+    counted = {
+        name
+        for command, reply, missing_counted in product(COUNTED_COMMANDS, REPLIES, (False, True))
+        if (counters := table.ROWS[type(command)].counters) is not None
+        for name in counters(command, reply, missing_counted)
+    }
+    assert counted < set(COUNTED)
+    assert {"cmd_set", "cmd_flush", "cas_badval", "touch_misses", "decr_hits", "incr_misses"} < counted
+
+
+def test_the_fast_path_counts_a_store_as_its_row_does() -> None:
+    general, fast = Counters(), Counters()
+    general.count(STORE, Status.STORED, missing_counted=False)
+    fast.store_asked()
+    assert general.totals() == fast.totals()
