@@ -1,7 +1,7 @@
 """A mysqldump as a source: its tables are made in a SQLite file of a temporary folder, without their rows.
 
-The rows of the configuration tables are the only ones that are read. What SQLite cannot hold of a table (its engine,
-FULLTEXT, triggers of several statements) is read from the text of its CREATE TABLE.
+The rows of the configuration tables are the only ones that are read, where they are literals. What SQLite cannot hold
+of a table (its engine, FULLTEXT, triggers of several statements) is read from the text of its CREATE TABLE.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvref.doctor.dump_text import (
+    MAX_HEAD,
     NAME,
     Statement,
+    has_literal_rows,
     quoted,
     split_name,
     statements,
@@ -25,6 +27,7 @@ from kvref.doctor.dump_text import (
     without_expressions,
 )
 from kvref.doctor.source import SQLiteSource, read_file
+from kvref.documents import MAX_BYTES, DocumentError, read_bytes
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.translation.session import connect
 from kvref.translation.translate import Translator, Untranslatable
@@ -56,7 +59,7 @@ _KINDS: Final = {
 _ENGINE: Final = re.compile(r" \((?P<engine>\w+)\)$")
 _FULLTEXT: Final = re.compile(r"\bFULLTEXT\s+(?:KEY|INDEX)\s+`(?P<name>(?:[^`]|``)+)`", re.IGNORECASE)
 _CHECK: Final = re.compile(r"\bCONSTRAINT\s+`(?P<name>(?:[^`]|``)+)`\s+CHECK\b", re.IGNORECASE)
-_INVISIBLE: Final = re.compile(r"\s+INVISIBLE\b(?=\s*[,)])", re.IGNORECASE)
+_INVISIBLE: Final = re.compile(r"(?<!\s)\s++INVISIBLE\b(?=\s*[,)])", re.IGNORECASE)
 
 
 @contextmanager
@@ -67,17 +70,29 @@ def open_dump(path: Path) -> Iterator[DumpSource]:
         path: of SQL as mysqldump writes it, in UTF-8.
 
     Raises:
-        StoreError: the file cannot be read.
+        StoreError: the file cannot be read, or it or a statement exceeds a limit.
     """
-    try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise StoreError(f"dump {path}: {error.strerror or error}") from error
+    text = _text(path)
     with tempfile.TemporaryDirectory(prefix="kvref-") as folder:
         file = Path(folder) / "dump.sqlite"
-        loaded = Loaded(text, file)
+        try:
+            loaded = Loaded(text, file)
+        except DocumentError as error:
+            raise StoreError(f"dump {path}, {error}") from error
         with read_file(file) as source:
             yield DumpSource(path, source, loaded)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            fix = "dump the mapped tables without rows (mysqldump --no-data), and innodb_memcache with its rows"
+            raise StoreError(f"dump {path}: larger than {MAX_BYTES} bytes: {fix}")
+        return read_bytes(path).decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise StoreError(f"dump {path}: {error.strerror or error}") from error
+    except DocumentError as error:
+        raise StoreError(f"dump {path}: {error}") from error
 
 
 class Loaded:
@@ -86,6 +101,9 @@ class Loaded:
     Args:
         text: of the dump.
         file: the SQLite file to make it in.
+
+    Raises:
+        DocumentError: a statement exceeds a limit.
     """
 
     def __init__(self, text: str, file: Path) -> None:
@@ -108,8 +126,9 @@ class Loaded:
     def _take(self, statement: Statement, connection: sqlite3.Connection) -> None:
         self._database = statement.database or self._database
         text = statement.text
+        head = text[:MAX_HEAD]
         kind, found = next(
-            ((kind, match) for kind, pattern in _KINDS.items() if (match := pattern.match(text))), ("", None)
+            ((kind, match) for kind, pattern in _KINDS.items() if (match := pattern.match(head))), ("", None)
         )
         if found is None:
             self.skipped.append(" ".join(text.split())[:60])
@@ -127,9 +146,15 @@ class Loaded:
             self.triggers.setdefault(key, []).append(split_name(found["trigger"], "")[1])
         elif kind == "table" or key[0] == CONFIGURATION:
             self.configured |= kind == "rows"
-            self._run(kind, key, f"{text[: found.start('name')]}{quoted(*key)}{text[found.end('name') :]}", connection)
+            if kind == "rows" and not has_literal_rows(text[found.end("name") :]):
+                self.unread[key] = f"line {statement.line}: its rows are no literals as mysqldump writes them"
+                return
+            text = f"{text[: found.start('name')]}{quoted(*key)}{text[found.end('name') :]}"
+            if reason := self._run(kind, key, text, connection):
+                self.unread[key] = f"line {statement.line}: {reason}"
 
-    def _run(self, kind: str, key: tuple[str, str], text: str, connection: sqlite3.Connection) -> None:
+    def _run(self, kind: str, key: tuple[str, str], text: str, connection: sqlite3.Connection) -> str:
+        """Make a table or its rows; return the reason why that cannot be done, or ""."""
         if kind == "table":
             self.texts[key] = text
             text = _INVISIBLE.sub("", with_full_references(without_expressions(text), key[0]))
@@ -137,7 +162,10 @@ class Loaded:
             for translated in self.translator.translate(text):
                 connection.execute(translated)
         except (Untranslatable, sqlite3.Error) as error:
-            self.unread[key] = str(error).partition("\n")[0][-200:]
+            return str(error).partition("\n")[0][-200:]
+        except UnicodeEncodeError:
+            return "it has bytes that are no UTF-8"
+        return ""
 
 
 class DumpSource:

@@ -125,6 +125,8 @@ class TableBuilder:
 
     def add_index(self, name: str, columns: tuple[str, ...], *, unique: bool) -> None:
         """Add a secondary index; one without a name takes that of its first column, as MySQL names it."""
+        if not columns:
+            raise NotImplementedError("a key without columns")
         name = name or columns[0]
         taken = {each.lower() for each in self.table.indexes}
         number = 2
@@ -161,6 +163,8 @@ class TableBuilder:
 
     def _column(self, definition: exp.ColumnDef) -> Column:
         kind = definition.args["kind"]
+        if kind is None:
+            raise NotImplementedError(f"column {definition.name} without a type")
         declared = kind.sql(dialect="mysql")
         word = declared.partition("(")[0].split(" ")[0].upper()
         column = self._implied(Column(definition.name, word, _declared(kind, declared, word)))
@@ -230,7 +234,9 @@ class TableBuilder:
             self.table = replace(self.table, checks=(*self.table.checks, to_sqlite(constraint.this.copy())))
 
     def _foreign(self, part: exp.ForeignKey) -> str:
-        reference = part.args["reference"]
+        reference = part.args.get("reference")
+        if reference is None:
+            raise NotImplementedError("a foreign key that refers to no table")
         parent = self._source_of(reference.this.this)
         columns = ", ".join(map(quote, _names(part.expressions)))
         theirs = ", ".join(map(quote, _names(reference.this.expressions)))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kvref.translation.tables import Column, Table
 
 LARGEST: Final = (1 << 63) - 1  # of SQLite's integers
+_DIGITS: Final = len(str(LARGEST))
 
 
 def to_sqlite(tree: exp.Expr, scope: Sequence[Table] = ()) -> str:
@@ -122,10 +123,16 @@ def _constant(node: exp.Expr) -> exp.Expr:
             return _text(bytes.fromhex(inner.name), charset) if isinstance(inner, exp.HexString) else inner
         case exp.Neg(this=exp.Literal(name=digits)) if digits == str(LARGEST + 1):
             return node.copy()  # SQLite reads the smallest integer right only with its sign
-        case exp.Literal() if not node.is_string and node.name.isdigit() and int(node.name) > LARGEST:
+        case exp.Literal() if not node.is_string and node.name.isdigit() and _exceeds(node.name):
             return exp.HexString(this=node.name.zfill(20).encode().hex())  # so that they sort as numbers
         case _:
             return node
+
+
+def _exceeds(digits: str) -> bool:
+    """Return whether a number is larger than SQLite's integers; Python reads no integer of any length."""
+    digits = digits.lstrip("0")
+    return len(digits) > _DIGITS or (len(digits) == _DIGITS and int(digits) > LARGEST)
 
 
 def _call(name: str, *arguments: exp.Expr) -> exp.Expr:

@@ -43,6 +43,8 @@ def _fill_in(tree: exp.Insert, table: Table) -> None:
     numbered = next((column for column in table.columns if column.auto_increment), None)
     tuples = []
     for row in tree.expression.expressions:
+        if len(row.expressions) != len(columns):
+            raise NotImplementedError(f"{len(row.expressions)} values for {len(columns)} columns")
         cells = {
             column.name: _cell(value, column, table)
             for column, value in zip(columns, row.expressions, strict=True)

@@ -78,8 +78,10 @@ class Schema:
         return found
 
 
-def key_of(name: exp.Table) -> str:
-    """Return `schema.name` of a table as a statement names it."""
+def key_of(name: exp.Expr) -> str:
+    """Return `schema.name` of a table as a statement names it; raises NotImplementedError for anything else."""
+    if not isinstance(name, exp.Table):
+        raise NotImplementedError(f"no name of a table: {name.sql(dialect='mysql')}")
     return f"{name.db or DEFAULT_SCHEMA}.{name.name}"
 
 

@@ -44,6 +44,8 @@ _RENAME: Final = re.compile(r"\s*RENAME\s+TABLE\s+(.+)", re.IGNORECASE | re.DOTA
 _REPLACE: Final = re.compile(r"\s*REPLACE\b", re.IGNORECASE)
 _CREATE_TABLE: Final = re.compile(r"\s*CREATE\s+(?:TEMPORARY\s+)?TABLE\b", re.IGNORECASE)
 _OPTIMIZE: Final = re.compile(r"\s*OPTIMIZE\s+TABLE\s+(\S+)\s*", re.IGNORECASE)
+# Levels of a parsed statement. The time to translate one grows with the square of its depth.
+MAX_DEPTH: Final = 64
 # What InnoDB says of every table.
 _OPTIMIZED: Final = (
     "(VALUES ('note', 'Table does not support optimize, doing recreate + analyze instead'), ('status', 'OK'))"
@@ -165,7 +167,18 @@ class Translator:
 
 @lru_cache(maxsize=4096)
 def _parsed(statement: str) -> exp.Expr:
-    return sqlglot.parse_one(statement, read="mysql")
+    """Return a statement as a tree; raises SqlglotError, and NotImplementedError beyond MAX_DEPTH."""
+    too_deep = f"nested more than {MAX_DEPTH} levels deep"
+    try:
+        tree = sqlglot.parse_one(statement, read="mysql")
+    except RecursionError:
+        raise NotImplementedError(too_deep) from None
+    level: list[exp.Expr] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [part for each in level for part in each.iter_expressions()]
+        if not level:
+            return tree
+    raise NotImplementedError(too_deep)
 
 
 def _create(statement: str) -> exp.Create:

@@ -50,13 +50,16 @@ def texts(dump: str) -> list[str]:
         ("A 1;\n-- ; no\nB 2 # ;\n;", ["A 1", "B 2"]),
         ("A ';' \"';\" `;``;`; B", ["A ';' \"';\" `;``;`", "B"]),
         (r"A 'it\'s;' 'it''s;'; B '\\';", [r"A 'it\'s;' 'it''s;'", r"B '\\'"]),
-        ("A /* ; */ 1; /*!50003 B*/ /*!50017 C*/ 2;", ["A   1", "B    C  2"]),
+        ("A /* ; */ 1; /*!50003 B*/ /*!50017 C*/ 2;", ["A   1", "B  C  2"]),
         ("/*M!999999\\- enable the sandbox mode */\n/*M!100616 SET A=1 */;", ["SET A=1"]),
         ("DELIMITER ;;\nA; B;;\nDELIMITER ;\nC;", ["A; B", "C"]),
         ("INSERT INTO `t` VALUES ('a;b','\\';'),(1);\nINSERT INTO `containers` VALUES (1);", ["INSERT INTO `containers` VALUES (1)"]),
         ("INSERT INTO `d`.`t` VALUES (';');INSERT IGNORE INTO containers VALUES (2);", ["INSERT IGNORE INTO containers VALUES (2)"]),
-        ("A -- comment\n-1;", ["A  \n-1"]),
-        ("A 'not closed; B;", ["A 'not closed", "B"]),
+        ("A -- comment\n-1;", ["A  -1"]),
+        ("A 'not closed; B;", ["A 'not closed; B;"]),
+        ("A /* not closed; B;", ["A"]),
+        ("REPLACE INTO `t` VALUES ((((;A;", ["A"]),
+        ("/**//**/A/**//**/B;", ["A B"]),
     ],
 )  # fmt: skip
 def test_statements(dump: str, read: list[str]) -> None:
@@ -65,12 +68,13 @@ def test_statements(dump: str, read: list[str]) -> None:
 
 def test_what_mysqldump_says_of_the_database() -> None:
     found = list(statements("-- Host: localhost    Database: shop\nA;B;", bool))
-    assert found == [Statement("A", "shop"), Statement("B")]
+    assert found == [Statement("A", 2, "shop"), Statement("B", 2)]
 
 
 def test_names() -> None:
     assert split_name("`a``b` . `c.d`", "x") == ("a`b", "c.d")
     assert split_name("t", "x") == ("x", "t")
+    assert split_name("'", "x") == ("x", "'")
     assert (
         with_full_references("a 'REFERENCES t' REFERENCES `p` (`x`)", "d")
         == "a 'REFERENCES t' REFERENCES `d`.`p` (`x`)"
@@ -83,6 +87,7 @@ def test_names() -> None:
         ("g int GENERATED ALWAYS AS (f(')', (1))) VIRTUAL, h int", "g int GENERATED ALWAYS AS (NULL) VIRTUAL, h int"),
         ("g int AS (1) STORED", "g int AS (NULL) STORED"),
         ("CONSTRAINT `c` CHECK ((a > 0) and (b = '(')), x int", "CONSTRAINT `c` CHECK (1), x int"),
+        ("a int DEFAULT (f((1))) COMMENT 'x'", "a int DEFAULT (1) COMMENT 'x'"),
         ("`CHECK (` int, 'AS (' int", "`CHECK (` int, 'AS (' int"),
     ],
 )

@@ -21,6 +21,9 @@ from kvref.storage.config import codecs
 _DECLARED: Final = re.compile(
     r"\s*([A-Z]\w*(?:\s+[A-Z]\w*)*?)\s*(?:\((.*)\))?((?:\s+(?:UNSIGNED|SIGNED|ZEROFILL))*)\s*", re.IGNORECASE
 )
+# Types whose arguments are texts; those of the others are lengths, of which MySQL's largest has ten digits.
+_LISTS: Final = frozenset({"ENUM", "SET"})
+_NUMBERS: Final = re.compile(r"\s*(?:\d{1,10}\s*(?:,\s*\d{1,10}\s*)?)?", re.ASCII)
 _MEMBER: Final = re.compile(r"'((?:[^']|'')*)'")
 
 
@@ -74,7 +77,7 @@ def column_of(
         return None
     word = " ".join(match[1].upper().split())
     make = _KINDS.get(word)
-    if make is None:
+    if make is None or not (word in _LISTS or _NUMBERS.fullmatch(match[2] or "")):
         return None
     return make(
         Declared(
