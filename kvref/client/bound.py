@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import select
-import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Any
 
 from kvref.client.errors import CallError, LinkError, MappedError, ServerError, UnknownMappingError, UnsupportedError
 from kvref.client.greeting import AUTHENTICATE, Greeting
+from kvref.client.limited_socket import LimitedSocket
 from kvref.client.words import check_ranges
 
 try:
@@ -45,12 +45,16 @@ class BoundClient(Client):  # type: ignore[misc]
     Args:
         server: as for pymemcache: (host, port), HOST:PORT or the path of a socket.
         greeting: what it says before anything else is asked.
+        max_answer: limit of the answers to one request, in bytes.
         options: of pymemcache's `Client`.
     """
 
-    def __init__(self, server: Server, *, greeting: Greeting, **options: Any) -> None:
+    sock: Any  # pymemcache's socket, within a LimitedSocket.
+
+    def __init__(self, server: Server, *, greeting: Greeting, max_answer: int, **options: Any) -> None:
         super().__init__(server, **options)
         self._greeting = greeting
+        self._max_answer = max_answer
         self._version: str | None = None
         self._in_range = False
 
@@ -72,6 +76,7 @@ class BoundClient(Client):  # type: ignore[misc]
 
     def _connect(self) -> None:
         super()._connect()
+        self.sock = LimitedSocket(self.sock, self._name(), self._max_answer)
         self._version = None
         authentication, binding = self._greeting.authentication, self._greeting.binding
         try:
@@ -108,6 +113,7 @@ class BoundClient(Client):  # type: ignore[misc]
         head = (_ROW_WITH_CAS if expect_cas else _ROW).fullmatch(line)
         if head is None or not (self._in_range or head[1] in remapped_keys):
             raise theirs.MemcacheUnknownError(line[:60])
+        self.sock.expect(int(head[3]) - len(buf))
         if self._in_range:
             # pymemcache looks an answered key up among those asked for, and a row of a range bears its own. 8.0.33
             # sends an integer key as bytes, of which one may be a blank.
@@ -152,12 +158,13 @@ class BoundPool(PooledClient):  # type: ignore[misc]
     Args:
         server: as of `BoundClient`.
         greeting: as of `BoundClient`.
+        max_answer: as of `BoundClient`.
         options: of pymemcache's `PooledClient`.
     """
 
-    def __init__(self, server: Server, *, greeting: Greeting, **options: Any) -> None:
+    def __init__(self, server: Server, *, greeting: Greeting, max_answer: int, **options: Any) -> None:
         super().__init__(server, **options)
-        self.client_class = partial(BoundClient, greeting=greeting)
+        self.client_class = partial(BoundClient, greeting=greeting, max_answer=max_answer)
         self.client_pool = _Pool(
             self._create_client, after_remove=lambda client: client.close(), max_size=options["max_pool_size"]
         )
@@ -181,12 +188,13 @@ class BoundHash(HashClient):  # type: ignore[misc]
     Args:
         servers: as of `BoundClient`.
         greeting: as of `BoundClient`.
+        max_answer: as of `BoundClient`.
         options: of pymemcache's `HashClient`.
     """
 
-    def __init__(self, servers: Sequence[Server], *, greeting: Greeting, **options: Any) -> None:
-        self._greeting = greeting
-        self.client_class = partial(BoundClient, greeting=greeting)
+    def __init__(self, servers: Sequence[Server], *, greeting: Greeting, max_answer: int, **options: Any) -> None:
+        self._bound: dict[str, Any] = {"greeting": greeting, "max_answer": max_answer}
+        self.client_class = partial(BoundClient, **self._bound)
         super().__init__(servers, **options)
 
     def add_server(self, server: Server, port: int | None = None) -> None:
@@ -194,7 +202,7 @@ class BoundHash(HashClient):  # type: ignore[misc]
         super().add_server(server, port)
         if self.use_pooling:
             where = self._make_client_key(server)
-            self.clients[where] = BoundPool(server, greeting=self._greeting, **self.default_kwargs)
+            self.clients[where] = BoundPool(server, **self._bound, **self.default_kwargs)
 
     def _safely_run_func(self, _client: Any, func: Any, _missed: Any, *arguments: Any, **named: Any) -> Any:
         return func(*arguments, **named)
@@ -253,21 +261,25 @@ def addresses(servers: Server | list[Server]) -> list[Server]:
     return found
 
 
-def connected(servers: Sequence[Server], greeting: Greeting, pool_size: int | None, **options: Any) -> Any:
+def connected(
+    servers: Sequence[Server], greeting: Greeting, pool_size: int | None, max_answer: int, **options: Any
+) -> Any:
     """Make the pymemcache client for these servers, all of whose connections begin with the same words.
 
     Args:
         servers: one or more.
         greeting: as of `BoundClient`.
         pool_size: connections for each server at most, for threads; None: one, for one thread.
+        max_answer: as of `BoundClient`.
         options: as of `BoundClient`.
     """
+    bound: dict[str, Any] = {"greeting": greeting, "max_answer": max_answer}
     if len(servers) > 1:
         pool = {} if pool_size is None else {"use_pooling": True, "max_pool_size": pool_size}
-        return BoundHash(servers, greeting=greeting, **pool, **options)
+        return BoundHash(servers, **bound | pool, **options)
     if pool_size is None:
-        return BoundClient(servers[0], greeting=greeting, **options)
-    return BoundPool(servers[0], greeting=greeting, max_pool_size=pool_size, **options)
+        return BoundClient(servers[0], **bound, **options)
+    return BoundPool(servers[0], **bound, max_pool_size=pool_size, **options)
 
 
 def each_server(client: Any) -> list[Any]:
@@ -284,7 +296,7 @@ def rows_of_range(client: Any, word: bytes) -> dict[bytes, Any]:
     return rows
 
 
-def _readable(sock: socket.socket) -> bool:
+def _readable(sock: LimitedSocket) -> bool:
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(0))

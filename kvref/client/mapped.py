@@ -15,6 +15,7 @@ from kvref.client.bound import Clients, Server, addresses, connected
 from kvref.client.columns import Columns, as_columns
 from kvref.client.errors import CallError
 from kvref.client.greeting import greeting
+from kvref.client.replies import MAX_ANSWER_BYTES
 from kvref.client.view import MappedView
 from kvref.client.words import check_name
 
@@ -46,6 +47,7 @@ class MappedClient(MappedView):
         pool_size: connections at most for each server and mapping, for use by several threads; None: one thread.
         delimiter: between mapping and key, as the server's `table_map_delimiter`.
         credentials: user and password where the server asks who one is, as memcached -Y does.
+        max_answer_bytes: limit of the answers to one request; beyond it the connection is closed with ServerError.
         options: of pymemcache's clients, such as `timeout` (60 s here: longer than a server waits for a lock),
             `connect_timeout` (10 s), `tls_context`, `serde` for values that are no columns.
 
@@ -62,6 +64,7 @@ class MappedClient(MappedView):
         pool_size: int | None = None,
         delimiter: str = ".",
         credentials: tuple[str, str] | None = None,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
         **options: Any,
     ) -> None:
         if "key_prefix" in options:
@@ -70,7 +73,7 @@ class MappedClient(MappedView):
         used = {**_DEFAULTS, **options}
         first = greeting(None, credentials)
         clients = Clients(
-            lambda name: connected(where, first._replace(mapping=name), pool_size, **used),
+            lambda name: connected(where, first._replace(mapping=name), pool_size, max_answer_bytes, **used),
             delimiter,
             "serde" in options,
         )
