@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from generators.markup import code, page, prose, table
 from kvref.specification import requirements
 from kvref_conformance.matrix import standing
+from kvref_conformance.spec.entry import cases_of
 from kvref_conformance.verdict import ABOUT, DISABLED, KEPT, NOT_RUN, UNSUPPORTED
 
 if TYPE_CHECKING:
@@ -63,10 +64,12 @@ def _worst(words: Sequence[str], judged: Sequence[Any]) -> str:
 
 
 def _age(verdicts: Verdicts) -> str:
-    catalogue = requirements.load()
-    others = len(catalogue.keys() - verdicts.keys())
-    counts = f"The specification has {len(catalogue)} requirements"
-    return f"{counts}; {others} of them have no case, or are newer than the runs."
+    others = requirements.load().keys() - verdicts.keys()
+    newer = sum(1 for name in others if cases_of(name))
+    return (
+        f"Of the {len(requirements.load())} requirements of the specification, {len(others) - newer} have no case "
+        f"and are tested elsewhere; {newer} are newer than these runs."
+    )
 
 
 def _totals(verdicts: Verdicts, columns: int) -> Iterator[tuple[str, ...]]:

@@ -1,0 +1,132 @@
+"""Generated pages of the site show everything that the code or a record has."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import generators
+from generators import (
+    commands,
+    deviations,
+    differences,
+    errors,
+    facts,
+    markup,
+    matrix,
+    settings,
+    specification,
+    statistics,
+)
+from generators.metrics import pages as metrics
+from kvref.cli import COMMANDS
+from kvref.profiles.schema import vocabulary
+from kvref.server.settings import SETTINGS
+from kvref.server.telemetry.metrics import ROWS
+from kvref.specification import deviations as lists
+from kvref.specification import requirements
+from kvref.specification.deviations import defects
+
+
+@pytest.mark.parametrize("module", [name for name in generators.MODULES if name != "notebooks"])
+def test_every_page_is_in_a_folder_of_generated_pages(module: str) -> None:
+    made = generators.pages(module)
+    assert made
+    for path in made:
+        assert path.startswith(tuple(f"{folder}/" for folder in generators.FOLDERS)), path
+
+
+def test_every_requirement_has_an_anchor_and_its_text_on_the_page_of_its_chapter() -> None:
+    made = specification.pages()
+    for each in requirements.load().values():
+        page = made[f"reference/specification/{each.chapter}.md"]
+        assert f'<a id="{each.id}"></a>\n\n({each.id.lower()})=\n## {each.id}: ' in page
+        assert f"**{each.level}.** {markup.prose(each.statement)}\n" in page
+        assert markup.link(each.id) in made["reference/specification/by-id.md"]
+
+
+def test_every_contradiction_is_in_the_register() -> None:
+    page = specification.pages()["reference/specification/contradictions.md"]
+    for each in requirements.load().values():
+        assert (markup.link(each.id) in page) == bool(each.contradicts), each.id
+
+
+def test_every_command_has_a_page() -> None:
+    made = commands.pages()
+    assert made.keys() == {f"reference/commands/{name}.md" for name in (*COMMANDS, "index")}
+
+
+def test_every_setting_metric_and_fact_is_in_its_table() -> None:
+    (settings_table,) = settings.pages().values()
+    (metrics_table,) = metrics().values()
+    (facts_page,) = facts.pages().values()
+    assert all(f"| `{name}` |" in settings_table for name in SETTINGS)
+    assert all(f"| `{name}` |" in metrics_table for name in ROWS)
+    assert all(f"| `{name}` |" in facts_page for name in vocabulary())
+
+
+def test_every_row_of_stats_has_a_meaning() -> None:
+    (table,) = statistics.pages().values()
+    assert "| `cmd_get` | keys read by get commands | yes | yes |" in table
+    assert "| `touch_hits` | touched rows | yes | no |" in table
+
+
+def test_every_deviation_and_defect_is_listed() -> None:
+    made = deviations.pages()
+    for row in lists.load("mysql-8.0").rows.values():
+        assert markup.prose(row.reason) in made["reference/deviations/mysql-8.0.md"]
+    for defect in defects.load():
+        assert markup.link(defect.requirement) in made["reference/deviations/defects.md"]
+
+
+def test_a_pair_of_profiles_shows_what_differs_and_nothing_else() -> None:
+    page = differences.pages()["reference/differences/mysql-8.0-and-kvref.md"]
+    assert markup.link("KV-CORE-001") not in page
+    assert "`mapping.switching_verbs`" in page
+
+
+def test_error_texts_come_from_the_source() -> None:
+    made = errors.pages()
+    assert "`CLIENT_ERROR bad command line format`" in made["reference/generated/client_error.txt"]
+    assert "`SERVER_ERROR object too large for cache`" in made["reference/generated/server_error.txt"]
+
+
+def test_the_matrix_has_every_endpoint_and_verdict() -> None:
+    (page,) = matrix.pages().values()
+    assert re.search(r"^\| \*holds\* \| every answer was allowed( \| \d*){10} \|$", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("text", "markdown"),
+    [
+        ("a_b <c> [d]", r"a\_b \<c\> \[d\]"),
+        ("`a_b` and *c*", "`a_b` and *c*"),
+        ("see KV-MAP-001", "see {ref}`KV-MAP-001 <kv-map-001>`"),
+        ("`KV-MAP-001`", "{ref}`KV-MAP-001 <kv-map-001>`"),
+    ],
+)
+def test_markup_of_texts(text: str, markdown: str) -> None:
+    assert markup.prose(text) == markdown
+
+
+def test_a_code_span_holds_backquotes() -> None:
+    assert markup.code("a`b") == "``a`b``"
+    assert markup.code("`b") == "`` `b ``"
+    assert markup.code("") == ""
+
+
+def test_a_cell_has_no_bar_of_its_own() -> None:
+    assert markup.table(("a",), [("x | y\nz",)]) == "| a |\n|---|\n| x \\| y z |\n"
+
+
+def test_unchanged_pages_are_left_alone_and_stale_ones_deleted(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(generators, "MODULES", ("settings",))
+    stale = tmp_path / "reference" / "generated" / "old.txt"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("old")
+    generators.write_all(tmp_path, ("settings",))
+    made = tmp_path / "reference" / "generated" / "settings.txt"
+    before = made.stat().st_mtime_ns
+    generators.write_all(tmp_path, ("settings",))
+    assert (stale.exists(), made.stat().st_mtime_ns) == (False, before)

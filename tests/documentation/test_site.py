@@ -1,0 +1,91 @@
+"""The site builds in strict mode, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from documentation.blocks import DOCS, ROOT
+
+import check_links
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the built site."""
+    folder = tmp_path_factory.mktemp("site")
+    words = [
+        "-W",
+        "--keep-going",
+        "-n",
+        "-q",
+        "-b",
+        "html",
+        "-d",
+        str(folder / "doctrees"),
+        str(DOCS),
+        str(folder / "html"),
+    ]
+    subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, check=True, timeout=1200)
+    return folder / "html"
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+def test_the_site_builds_without_a_warning_and_without_a_dead_link(site: Path) -> None:
+    assert check_links.dead_links(site) == []
+    assert 'id="KV-MAP-001"' in (site / "reference" / "specification" / "mapping.html").read_text()
+    assert (site / "search.html").is_file()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+def test_every_chart_of_a_notebook_has_an_alternative_text(site: Path) -> None:
+    pages = "".join(page.read_text() for page in (site / "explanation" / "notebooks").glob("*.html"))
+    alternatives = re.findall(r'<img [^>]*\balt="([^"]*)"', pages)
+    assert len(alternatives) == pages.count("<img ")
+    assert alternatives
+    assert [each for each in alternatives if not each or each.endswith(".png")] == []
+
+
+@pytest.mark.parametrize(
+    ("link", "dead"),
+    [
+        ("other.html", False),
+        ("other.html#there", False),
+        ("#here", False),
+        ("https://example.org/", False),
+        ("missing.html", True),
+        ("other.html#missing", True),
+        ("../outside.html", True),
+    ],
+)
+def test_a_dead_link_is_found(tmp_path: Path, link: str, dead: bool) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "other.html").write_text('<p id="there"></p>')
+    (site / "page.html").write_text(f'<p id="here"></p><a href="{link}">x</a>')
+    (tmp_path / "outside.html").write_text("")
+    assert check_links.dead_links(site) == ([f"page.html: {link}"] if dead else [])
+    assert check_links.main([str(site)]) == int(dead)
+
+
+def test_a_missing_file_of_the_repository_is_an_error(tmp_path: Path) -> None:
+    if shutil.which("sphinx-build") is None and not (Path(sys.executable).parent / "sphinx-build").exists():
+        pytest.skip("Sphinx is not installed: pip install 'kvref[docs]'")
+    (tmp_path / "index.md").write_text("# Page\n\n{src}`kvref/none.py`\n")
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nfrom pathlib import Path\nsys.path.insert(0, {str(DOCS)!r})\n"
+        "from generators.roles import setup_roles\nextensions = ['myst_parser']\n"
+        f"def setup(app):\n    setup_roles(app, 'https://example.org', Path({str(ROOT)!r}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", str(tmp_path), str(tmp_path / "out")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "no file 'kvref/none.py' in the repository" in done.stderr
+    assert done.returncode != 0
