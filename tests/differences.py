@@ -33,6 +33,10 @@ again, run `python tests/differences.py`.
 | Values | must fit the value columns: a text column refuses bytes that are not text of its character set | any bytes up to the item size |
 | Flags, CAS, expiry | need a column each in the mapping | always there |
 | Memory | rows are kept until they are deleted: no slabs, no LRU, no eviction; settings and statistics of these do not apply | `-m`, slab classes, LRU |
+| `lru_crawler metadump all` | lists the keys of the mapping in force in their order, page by page, among pipelined commands too; `la` is the time of the listing, `fetch` is no, `cls` is 0, `size` is the bytes of key and value | lists all items in no order, refuses to do so behind pipelined commands; one listing at a time |
+| `curr_items` | rows of the mapping in force, expired ones included: exact up to 1,000, an estimate beyond | items of the server |
+| `get_expired`, `get_flushed` | a row that is expired stays and is counted at each look-up; `flush_all` deletes rows, so that `get_flushed` is 0 | an item is removed by the look-up that counts it |
+| `stats conns` | connections of the process that answers | all connections |
 | `@@name` | switches to a mapping | part of the key |
 
 ## Facts that differ

@@ -16,6 +16,7 @@ NO_FLUSH: Final = ClientError("flush_all not allowed")
 NO_DUMP: Final = Line(b"ERROR metadump not allowed")
 READ_ONLY: Final = ClientError("this listener is read-only")
 NO_DETAIL: Final = ClientError("stats detail not allowed: it tells keys of mappings that this listener does not have")
+NO_CLIENTS: Final = ClientError("stats conns not allowed on a listener that is limited")
 ONE_MAPPING: Final = ClientError("not allowed on a listener that is limited to mappings")
 
 
@@ -49,6 +50,8 @@ class Access:
             return NO_DETAIL if isinstance(command, c.Stats) else ONE_MAPPING
         if c.Right.WRITE in withheld:
             return READ_ONLY
+        if c.Right.LIST_CLIENTS in withheld:
+            return NO_CLIENTS
         return NO_DUMP if withheld else None
 
     @property
@@ -58,7 +61,9 @@ class Access:
             rights |= c.Right.FLUSH
         if not self.mappings:
             rights |= c.Right.ALL_MAPPINGS
-        whole = rights == c.EVERY_RIGHT & ~c.Right.LIST_KEYS
+        whole = rights == c.EVERY_RIGHT & ~(c.Right.LIST_KEYS | c.Right.LIST_CLIENTS)
+        if whole:
+            rights |= c.Right.LIST_CLIENTS
         lists = whole if self.list_keys is None else self.list_keys
         return rights | c.Right.LIST_KEYS if lists else rights
 

@@ -67,6 +67,7 @@ class Shared:
         marks: what meta commands remember of rows.
         reply_size_max: bytes of items that one get may answer.
         crawler: whether `lru_crawler` is enabled.
+        clients: rows of `stats conns`, asked for by a session.
         oversized_set_removes: a set whose value is refused removes the row that it was to replace, where the profile
             does so.
     """
@@ -84,6 +85,7 @@ class Shared:
     reply_size_max: int = MAX_REPLY
     oversized_set_removes: bool = True
     crawler: Crawler = field(default_factory=Crawler)
+    clients: Callable[[Session], list[tuple[str, str]]] = lambda _: []
 
 
 class Session:

@@ -42,6 +42,8 @@ def stats(session: Session, command: c.Stats, _now: int) -> OperationGen:
             return Status.RESET
         case [b"detail", *what]:
             return _detail(session, what)
+        case [b"conns", *_] if newer and command.frame is None:
+            return StatRows(shared.clients(session))
         case [b"cachedump", *limits]:
             return rows.cachedump(limits, empty=session.rules.dumps_empty_classes)
         case [word, *_] if word.startswith(b"vbucket"):

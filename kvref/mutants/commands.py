@@ -13,7 +13,7 @@ from kvref.engine.session import Session
 from kvref.engine.verbs import arithmetic, delete, listing, ranges, retrieve, store
 from kvref.mutants.mutant import OperationGen, breaks, put, put_fact
 from kvref.protocol import codec, command_table, commands, crawler, foreign, lines, replies, text
-from kvref.server import connection, server
+from kvref.server import connection, connection_rows, server
 from kvref.server.shortcut import Shortcut
 from kvref.storage.sqlite import rows as sqlite_rows
 
@@ -299,6 +299,13 @@ def counts_a_full_page() -> None:
 def counts_no_stored_items() -> None:
     """total_items stays 0."""
     put(stats.Counters, "total_items", property(lambda self: 0, lambda self, number: None))
+
+
+@breaks("KV-STATS-025")
+def shows_connections_without_their_listener() -> None:
+    """`stats conns` has no listen_addr."""
+    rows = connection_rows.Shown.rows
+    put(connection_rows.Shown, "rows", lambda self: [row for row in rows(self) if not row[0].endswith("listen_addr")])
 
 
 @breaks("KV-CRAWL-001")

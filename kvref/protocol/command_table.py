@@ -83,7 +83,7 @@ def _needs_of_meta_get(command: c.MetaGet) -> Right:
 
 
 def _needs_of_stats(command: c.Stats) -> Right:
-    """Return what a sub-command needs: `detail` shows prefixes of all keys, others change what all clients see."""
+    """Return what a sub-command needs: `detail` shows keys, `conns` clients; others change what all see."""
     match command.words:
         case [b"detail", b"on" | b"off", *_]:
             return Right.WRITE | Right.ALL_MAPPINGS
@@ -91,6 +91,8 @@ def _needs_of_stats(command: c.Stats) -> Right:
             return Right.ALL_MAPPINGS
         case [b"reset", *_]:
             return Right.WRITE
+        case [b"conns", *_]:
+            return Right.LIST_CLIENTS
         case _:
             return NO_RIGHT
 

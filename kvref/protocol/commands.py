@@ -14,10 +14,11 @@ class Right(Flag):
     FLUSH = auto()  # empty a table
     ALL_MAPPINGS = auto()  # learn of rows of every mapping
     LIST_KEYS = auto()  # learn all keys of a table
+    LIST_CLIENTS = auto()  # learn who is connected
 
 
 NO_RIGHT: Final = Right(0)
-EVERY_RIGHT: Final = Right.WRITE | Right.FLUSH | Right.ALL_MAPPINGS | Right.LIST_KEYS
+EVERY_RIGHT: Final = Right.WRITE | Right.FLUSH | Right.ALL_MAPPINGS | Right.LIST_KEYS | Right.LIST_CLIENTS
 
 
 @dataclass(slots=True)

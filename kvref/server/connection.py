@@ -17,6 +17,7 @@ from kvref.protocol.replies import Closed, Keys, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
+from kvref.server.connection_rows import Shown, State
 from kvref.server.drivers import Driver
 from kvref.server.listeners.attempts import Attempts
 from kvref.server.listeners.authentication import Authenticator
@@ -77,7 +78,7 @@ class Connection:
     __slots__ = (
         "_authenticator", "_command", "_commit", "_dropped", "_ending", "_eof", "_generation", "_half_open", "_heard",
         "_host", "_last", "_loop", "_out", "_parser", "_paused", "_reading", "_rest", "_scheduled", "_session",
-        "_shortcut", "_transaction", "_transport", "_ways", "active", "greedy",
+        "_shortcut", "_transaction", "_transport", "_ways", "greedy", "heard_at",
     )  # fmt: skip
 
     def __init__(self, host: Host, listener: Listener) -> None:
@@ -89,10 +90,10 @@ class Connection:
         )
         self._parser: Parser = TextParser(host.wire_rules)
         self._heard = False  # the client has said something
-        self.active = True  # and that since this was last taken back
         self._session = Session(host.shared, listener.access)
         self._transaction = host.driver.begin()
         self._loop = asyncio.get_running_loop()
+        self.heard_at = self._loop.time()  # when the client sent its last bytes (loop time)
         self._generation = host.shared.directory.generation
         self._transport: asyncio.Transport | None = None
         self._command: c.Command | None = None  # what waits for another writer
@@ -110,6 +111,30 @@ class Connection:
         self._ways: PlainWays | None = None
         self._out = ReplyQueue(host.driver, self._send, self._settled)
         self._commit = BackgroundCommit(host.driver, self._session, self._transaction, self._committed)
+
+    def shown(self, asking: Session) -> Shown | None:
+        """Return what `stats conns` shows of it; None: its client is gone.
+
+        Args:
+            asking: the session of the connection that asks.
+        """
+        transport = self._transport
+        if transport is None:
+            return None
+        known = transport.get_extra_info("socket")
+        peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        state = State.COMMAND if self._session is asking else self._state
+        return Shown(known.fileno(), peer or "", own, known.family, state, self._loop.time() - self.heard_at)
+
+    @property
+    def _state(self) -> State:
+        if self._ending:
+            return State.CLOSING
+        if self._paused:
+            return State.WRITING
+        if self._behind:
+            return State.STORE
+        return State.DATA if (self._authenticator or self._parser).halfway else State.IDLE
 
     def waited_for(self) -> tuple[asyncio.Transport, Parser | Authenticator, bool] | None:
         """Return its transport, who reads it and whether there is work for the server; None: the client is gone."""
@@ -150,7 +175,7 @@ class Connection:
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived and answer every complete command."""
-        self.active = True
+        self.heard_at = self._loop.time()
         shared = self._host.shared
         shared.counters.bytes_read += len(data)
         shortcut = self._shortcut

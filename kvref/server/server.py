@@ -7,6 +7,7 @@ import logging
 import os
 import resource
 import signal
+import socket
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -17,13 +18,14 @@ from kvref.engine.cache.memory import Cache
 from kvref.engine.cache.policies import Policy
 from kvref.engine.mapping import Directory
 from kvref.engine.rules import rules
-from kvref.engine.session import Shared
+from kvref.engine.session import Session, Shared
 from kvref.engine.stats import EVICTS
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.server.connection import Connection, speaks
 from kvref.server.connection_limit import Descriptors, held, refused, say_held
+from kvref.server.connection_rows import Shown, State, rows_of
 from kvref.server.drivers import Driver, driver_for
 from kvref.server.idle_commit import IdleCommit, Rule
 from kvref.server.listeners.attempts import Attempts
@@ -101,6 +103,7 @@ class Server:
         self.started = time.time()
         self._since = time.monotonic()  # the clock may be set
         self.connections: set[Connection] = set()
+        self._listening: list[socket.socket] = []
         self.most_connections = 0
         self.attempts = Attempts(scope.counters)
         self.foreign = ForeignProtocols(scope.counters)
@@ -113,7 +116,7 @@ class Server:
             rules(profile), directory or store.read_directory(), numbers, scope.counters, self.process_rows,
             settings["item_size_max"],
             Limits(settings["daemon_memcached_r_batch_size"], settings["daemon_memcached_w_batch_size"]),
-            cache, scope.vbuckets, scope.marks, crawler=scope.crawler,
+            cache, scope.vbuckets, scope.marks, crawler=scope.crawler, clients=self.client_rows,
         )  # fmt: skip
         refuse_shared_cache(listeners, self.shared.directory)
         self.wire_rules = self._grammar()
@@ -140,6 +143,7 @@ class Server:
         for listener, place in places:
             make = speaks(self, listener)
             servers.append(await accept(place, listener, self, make))
+            self._listening.append(place)
             listener.tell(place)
         say_held(self.settings["maxconns"])
         self.lifecycle.ready()
@@ -326,6 +330,20 @@ class Server:
             **self._cache_rows(),
             **self.scope.rows(),
         }
+
+    def client_rows(self, asking: Session) -> list[tuple[str, str]]:
+        """Return the rows of `stats conns`, of this process only.
+
+        Args:
+            asking: the session of the connection that asks.
+        """
+        quiet = time.monotonic() - self._since
+        sockets = [
+            Shown(each.fileno(), None, each.getsockname(), each.family, State.LISTENING, quiet)
+            for each in self._listening
+        ]
+        connected = (each.shown(asking) for each in self.connections)
+        return rows_of([*sockets, *(each for each in connected if each is not None)])
 
     def _cache_rows(self) -> dict[str, str]:
         """Return the rows of `stats` about the memory cache; where tables have the items too, these are counted."""

@@ -67,7 +67,7 @@ class Speech(Protocol):
 class Client(Protocol):
     """A connection as this module sees it."""
 
-    active: bool
+    heard_at: float
 
     @property
     def quiet_since(self) -> float:
@@ -154,7 +154,6 @@ class Timeouts:
         if seen is None:
             return None
         transport, speech, busy = seen
-        active, client.active = client.active, False
         unsent = transport.get_write_buffer_size()
         if unsent:
             return Stage.READER, unsent + _on_the_way(transport), transport
@@ -163,7 +162,7 @@ class Timeouts:
         if speech.halfway:
             # Nothing was answered since: it is the same command, or nobody knows who it is yet.
             return Stage.REST, client.quiet_since, transport
-        return None if active else (Stage.COMMAND, 0, transport)
+        return Stage.COMMAND, client.heard_at, transport
 
     def _send_away(self, client: Client, transport: Writer, stage: Stage, limit: int) -> None:
         if stage is Stage.READER:

@@ -114,6 +114,38 @@ def test_what_else_would_tell_of_other_mappings(limited: list[int]) -> None:
     assert say(limited[ALL], b"stats detail off\r\n") == b"OK\r\n"
 
 
+def test_a_listing_of_keys_or_clients_is_refused_where_anything_is_withheld(limited: list[int]) -> None:
+    dump, conns = b"lru_crawler metadump all\r\n", b"stats conns\r\n"
+    for number in (TWO, SHOP, READING):
+        assert say(limited[number], dump) == b"ERROR metadump not allowed\r\n"
+        assert say(limited[number], conns).startswith(b"CLIENT_ERROR stats conns not allowed"), number
+    assert say(limited[ALL], b"lru_crawler metadump 1\r\n" + dump).startswith(b"END\r\nkey=AA exp=-1 ")
+    assert b":state conn_parse_cmd\r\n" in say(limited[ALL], conns)
+
+
+def test_who_may_not_list_keys_may_not_switch_that_off_for_others(limited: list[int]) -> None:
+    for number in (TWO, SHOP, READING):
+        assert say(limited[number], b"lru_crawler disable\r\n") in {
+            b"ERROR metadump not allowed\r\n",
+            b"CLIENT_ERROR this listener is read-only\r\n",
+        }
+        assert say(limited[number], b"lru_crawler sleep 0\r\nlru_crawler crawl 1\r\n") == b"OK\r\n" * 2
+    assert say(limited[ALL], b"lru_crawler metadump 1\r\n") == b"END\r\n"
+
+
+def test_a_listener_may_list_keys_or_not_as_it_says(tmp_path: Path) -> None:
+    first, two, *_ = CONFIG.split("\n\n")
+    config = f"{first}\nmetadump = false\n\n{two}\nmetadump = true\n"
+    with listening(tmp_path, config=config) as (served, (none, limited)):
+        assert say(none, b"lru_crawler metadump all\r\n") == b"ERROR metadump not allowed\r\n"
+        assert b":state conn_parse_cmd\r\n" in say(none, b"stats conns\r\n")
+        assert say(limited, b"lru_crawler metadump all\r\n").startswith(b"key=AA ")
+        assert say(limited, b"bind shop\r\n", b"lru_crawler metadump all\r\n").startswith(b"SUCCEED\r\nkey=a ")
+        assert say(limited, b"bind secret\r\n", b"lru_crawler metadump all\r\n").startswith(b"NOT_FOUND\r\nkey=AA ")
+        assert any("(no metadump)" in line for line in served.log)
+        assert any("(mappings shop, aaa; metadump)" in line for line in served.log)
+
+
 def test_no_flush(limited: list[int]) -> None:
     refused = b"CLIENT_ERROR flush_all not allowed\r\n"
     assert (

@@ -50,6 +50,14 @@ class Client:
         await self.send(data)
         return await self.heard(lines)
 
+    async def some(self) -> bytes:
+        """Return what has come, at least a byte."""
+        return await asyncio.get_running_loop().sock_recv(self._socket, 1 << 20)
+
+    def close(self) -> None:
+        """Close it, whatever it has not read."""
+        self._socket.close()
+
     async def nothing(self) -> None:
         """Fail where anything is answered soon."""
         with pytest.raises(TimeoutError):

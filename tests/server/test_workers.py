@@ -111,6 +111,16 @@ def test_stats_are_sums_and_a_reset_is_for_all(served: Served) -> None:
         assert (said["cmd_get"], said["cmd_set"], said["total_connections"]) == ("1", "0", "0")
 
 
+def test_lru_crawler_is_disabled_for_all(served: Served) -> None:
+    with clients(served, 2) as (a, b):
+        assert ask(a, b"lru_crawler disable\r\n") == b"OK\r\n"
+        for client in (a, b):
+            assert ask(client, b"lru_crawler metadump all\r\n") == b"CLIENT_ERROR lru crawler disabled\r\n"
+        assert ask(b, b"lru_crawler enable\r\n") == b"OK\r\n"
+        for client in (a, b):
+            assert ask(client, b"lru_crawler metadump all\r\n").startswith(b"key=AA ")
+
+
 def test_stats_by_prefix_are_sums(served: Served) -> None:
     with clients(served, 2) as (a, b):
         assert ask(a, b"stats detail on\r\n") == b"OK\r\n"

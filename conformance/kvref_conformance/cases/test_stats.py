@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import by, case, say
 from kvref_conformance.cases.phrases import misses, stored, told
@@ -45,6 +45,16 @@ def one_row(name: str, number: int) -> Say:
     """Want `stats` with this number among its rows."""
     return say("stats\r\n", f"<stats>STAT {name} {number}\r\n<stats>END\r\n")
 
+
+# Among others, of which there may be none.
+THIS_CONNECTION: Final = tuple(
+    before
+    + "STAT <number a>:addr <text>\r\nSTAT <number a>:listen_addr <text>\r\n"
+    + "STAT <number a>:state conn_parse_cmd\r\nSTAT <number a>:secs_since_last_cmd 0\r\n"
+    + f"{behind}END\r\n"
+    for before in ("", "<stats>")
+    for behind in ("", "<stats>")
+)
 
 CASES = (
     case("stats-names", "KV-STATS-001", counted()),
@@ -105,6 +115,11 @@ CASES = (
         for word in ("foo", "malloc", "noreply")
     ),
     case("stats-conns", "KV-STATS-014", say("stats conns\r\n", "ERROR\r\n")),
+    *(
+        case(f"stats-{words.replace(' ', '-')}-shows-it", "KV-STATS-025", say(f"stats {words}\r\n", THIS_CONNECTION))
+        for words in ("conns", "conns x")
+    ),
+    case("stats-connsx", "KV-STATS-013", say("stats connsx\r\n", "ERROR\r\n")),
     case(
         "stats-settings",
         "KV-STATS-019",
