@@ -31,7 +31,7 @@ source_suffix = {".md": "markdown"}
 exclude_patterns = ["generators", "_static"]
 nitpicky = True
 # The reference describes kvref's own names; annotations of other libraries are plain text.
-nitpick_ignore_regex = [("py:.*", r"(?!kvref).*"), ("py:class", r"kvref\.client\.(bound\.Clients|aio_view\.Lines)")]
+nitpick_ignore_regex = [("py:.*", r"(?!kvref).*"), ("py:class", r"kvref\.client\.(bound\.Clients|aio\.view\.Lines)")]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4

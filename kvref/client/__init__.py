@@ -6,10 +6,9 @@
         client.at("shop", columns=("name", "price")).get("1")          # {"name": "pen", "price": "120"}
 
 Reading path: `errors.py` (whose fault it is), `words.py` and `columns.py` (what may be sent), then `mapped.py`,
-`view.py`, `bound.py` and `limited_socket.py` (on pymemcache, extra `client`), and `aio.py`, `aio_view.py`,
-`aio_line.py`, `aio_link.py`, `replies.py` (asyncio, which needs no extra). `converse.py` sends bytes and shows what
-comes back. Names are loaded when they are first used: `kvref probe` wants none of them, and must work without
-pymemcache.
+`view.py`, `bound.py` and `limited_socket.py` (on pymemcache, extra `client`), and `aio` with `replies.py` (asyncio,
+which needs no extra). `converse.py` sends bytes and shows what comes back. Names are loaded when they are first used:
+`kvref probe` wants none of them, and must work without pymemcache.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kvref.client.aio import AsyncMappedClient
-    from kvref.client.aio_view import AsyncMappedView
+    from kvref.client.aio.view import AsyncMappedView
     from kvref.client.columns import Columns
     from kvref.client.errors import (
         CallError,

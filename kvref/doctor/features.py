@@ -11,9 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref.doctor.key_features import KEYS
-from kvref.doctor.table_features import TABLES
-from kvref.doctor.value_features import VALUES
+from kvref.doctor.predicates import KEYS, TABLES, VALUES
 from kvref.errors import ConfigError
 from kvref.specification import deviations, requirements
 from kvref.specification.deviations import defects

@@ -19,10 +19,9 @@ from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
 from kvref.server.connection_rows import Shown, State
 from kvref.server.drivers import Driver
-from kvref.server.listeners.attempts import Attempts
 from kvref.server.listeners.authentication import Authenticator
-from kvref.server.listeners.foreign import ForeignProtocols
 from kvref.server.listeners.listener import Listener
+from kvref.server.listeners.refused_clients import Attempts, ForeignProtocols
 from kvref.server.reply_queue import ReplyQueue
 from kvref.server.shortcut import Shortcut
 from kvref.server.telemetry.event_counters import ProcessEventCounters

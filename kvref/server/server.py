@@ -28,10 +28,9 @@ from kvref.server.connection_limit import Descriptors, held, refused, say_held
 from kvref.server.connection_rows import Shown, State, rows_of
 from kvref.server.drivers import Driver, driver_for
 from kvref.server.idle_commit import IdleCommit, Rule
-from kvref.server.listeners.attempts import Attempts
 from kvref.server.listeners.configuration import refuse_shared_cache, unknown_mappings
-from kvref.server.listeners.foreign import ForeignProtocols
 from kvref.server.listeners.listener import Listener, Loaded
+from kvref.server.listeners.refused_clients import Attempts, ForeignProtocols
 from kvref.server.listeners.sockets import BACKLOG
 from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
 from kvref.server.process_scope import Scope, SingleProcess

@@ -14,9 +14,9 @@ from kvref.client.greeting import greeting
 from kvref.engine.stats import Counters
 from kvref.errors import ConfigError
 from kvref.protocol.rules import wire_rules
-from kvref.server.listeners.attempts import Attempts
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
+from kvref.server.listeners.refused_clients import Attempts
 from kvref.storage.mysql.login import PASSWORD, parse
 
 

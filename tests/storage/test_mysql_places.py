@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvref.collations.charsets import CHARSETS
-from kvref.collations.other_charsets import OTHER_CHARSETS
+from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
 from kvref.storage.mysql.row_identity import Places, Spelling

@@ -14,7 +14,7 @@ from kvref.protocol import foreign
 from kvref.protocol.binary import reply_frame
 from kvref.protocol.opcodes import HEADER_SIZE, REQUEST, Header, header_at
 from kvref.protocol.rules import WireRules
-from kvref.server.listeners.attempts import Attempts
+from kvref.server.listeners.refused_clients import Attempts
 from kvref.server.listeners.users import MAX_LINE, Users
 
 # Answers to a client that is not known, which are up to thirty times as long as what asks for them; then it must go.

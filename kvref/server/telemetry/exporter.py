@@ -13,18 +13,19 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError
 from kvref.server.listeners.socket_activation import where
 from kvref.server.listeners.sockets import listen, on_loopback
-from kvref.server.telemetry import health
+from kvref.server.telemetry.event_counters import EventCounters, State
 from kvref.server.workers.channel import Channel, pair
 from kvref.server.workers.signals import ignore
 
 if TYPE_CHECKING:
     from kvref.server.telemetry.metrics import Source
+
 
 _log = logging.getLogger("kvref.server")
 
@@ -65,7 +66,7 @@ class Exporter:
         """Answer from now on, in threads of this process."""
         from kvref.server.telemetry import http, metrics  # noqa: PLC0415 - need an extra
 
-        http.serve(self._sockets, metrics.registry(source), partial(health.trouble, source.tally), self._hosts)
+        http.serve(self._sockets, metrics.registry(source), partial(trouble, source.tally), self._hosts)
 
     def start(
         self, source: Source, let_go: Callable[[], None], held_back: Callable[[], AbstractContextManager[None]]
@@ -124,3 +125,30 @@ def _listen(address: Address) -> list[socket.socket]:
         return listen(address)
     except ConfigError as error:
         raise ConfigError(str(error).replace("--listen", "--metrics")) from error
+
+
+SILENT: Final = 5.0  # seconds without a beat
+OWED: Final = 2.0  # seconds that the store may take for an answer
+
+
+def trouble(tally: EventCounters) -> str:
+    """Return why the server cannot serve, empty where it can.
+
+    Each process that runs must be well; a worker that is being replaced is none.
+    """
+    if tally.state is not State.SERVING:
+        return "the server is starting" if tally.state is State.STARTING else "the server is stopping"
+    running = [process for process in tally.processes if process.pid]
+    if not running:
+        return "no worker runs"
+    for process in running:
+        if process.silence > SILENT:
+            return f"process {process.pid} has been unresponsive for {process.silence:.0f} s"
+        if process.owed > OWED:
+            return f"the store has not answered for {process.owed:.0f} s"
+        reason = process.trouble
+        if reason is None:
+            return "the store has not answered yet"
+        if reason:
+            return f"the store cannot be used: {reason}"
+    return ""

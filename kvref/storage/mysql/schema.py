@@ -19,8 +19,7 @@ from pymysql.constants import ER
 from pymysql.cursors import Cursor
 
 from kvref import collations
-from kvref.collations.charsets import CHARSETS, UTF8MB4
-from kvref.collations.other_charsets import OTHER_CHARSETS
+from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS, UTF8MB4
 from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile

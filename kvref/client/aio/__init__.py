@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Self
 
 from kvref.addresses import parse_address
-from kvref.client.aio_line import Line
-from kvref.client.aio_view import AsyncMappedView, Lines
+from kvref.client.aio.line import Line
+from kvref.client.aio.view import AsyncMappedView, Lines
 from kvref.client.columns import Columns, as_columns
 from kvref.client.errors import CallError
 from kvref.client.greeting import greeting

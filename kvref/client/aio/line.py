@@ -6,7 +6,7 @@ import asyncio
 import ssl
 
 from kvref.addresses import Address
-from kvref.client.aio_link import Link
+from kvref.client.aio.connection import Link
 from kvref.client.errors import LinkError, UnknownMappingError, UnsupportedError, refusal, unreadable
 from kvref.client.greeting import AUTHENTICATE, Greeting
 from kvref.client.replies import MAX_ANSWER_BYTES, Answer

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
-from kvref.client.aio_line import Line
+from kvref.client.aio.line import Line
 from kvref.client.columns import Columns, Value, Values, as_columns
 from kvref.client.errors import CallError, unreadable
 from kvref.client.replies import Item
