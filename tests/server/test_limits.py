@@ -6,12 +6,13 @@ import resource
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from serving import Served, ask, serving
+from waiting import until
 
 from kvref.protocol.fast_path import END
 
@@ -40,14 +41,6 @@ def rest(client: socket.socket) -> bytes:
 def rows(client: socket.socket) -> dict[str, str]:
     lines = [line.split(" ", 2) for line in ask(client, b"stats\r\n").decode().splitlines()]
     return {line[1]: line[2] for line in lines if line[0] == "STAT"}
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what the server does by itself."""
-    deadline = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -6,11 +6,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
+from threading import Event
 
 import pytest
 from database import database_or_skip, map_table, sql
 from live import MYSQL_8
 from serving import ask, serving
+from waiting import until
 
 from kvref.server.pooled_driver import PAUSE
 from kvref.targets import SQLServer
@@ -122,28 +125,29 @@ def test_a_table_altered_again_and_again_while_it_is_used(database: SQLServer) -
         clients = [stack.enter_context(served.connect()) for _ in range(4)]
         for client in clients:
             assert ask(client, b"set @@shop.n 0 0 1\r\n0\r\n") == STORED
-        until = time.monotonic() + 1.2
+        counted, altered = [0] * len(clients), Event()
 
-        def count(number: int) -> int:
-            counted = 0
-            while time.monotonic() < until:
+        def count(number: int) -> None:
+            while not altered.is_set() or counted[number] < 5:
                 answer = ask(clients[number], b"incr n 1\r\n")
-                counted += answer.strip().isdigit()
+                counted[number] += answer.strip().isdigit()
                 assert answer.strip().isdigit() or answer.startswith(b"SERVER_ERROR "), answer
-            return counted
+
+        def counts_more(before: int) -> bool:
+            return sum(counted) > before
 
         with ThreadPoolExecutor(4) as pool:
             counts = [pool.submit(count, number) for number in range(4)]
-            altered = 0
-            while time.monotonic() < until:
-                sql(database, f"ALTER TABLE test.shop ADD COLUMN x{altered} INT")
-                time.sleep(0.02)
-                sql(database, f"ALTER TABLE test.shop DROP COLUMN x{altered}")
-                time.sleep(0.02)
-                altered += 1
-            total = sum(each.result() for each in counts)
-        assert sql(database, "SELECT v FROM test.shop WHERE k = 'n'") == [(str(total),)]
-        assert (altered > 3, total > 20) == (True, True)
+            try:
+                for number in range(8):
+                    for change in (f"ADD COLUMN x{number} INT", f"DROP COLUMN x{number}"):
+                        sql(database, f"ALTER TABLE test.shop {change}")
+                        until(partial(counts_more, sum(counted)))
+            finally:
+                altered.set()
+            for each in counts:
+                each.result()
+        assert sql(database, "SELECT v FROM test.shop WHERE k = 'n'") == [(str(sum(counted)),)]
 
 
 def test_a_table_that_is_full(database: SQLServer) -> None:

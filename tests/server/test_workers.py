@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import pytest
 from database import database_or_skip, sql
 from server.writers import SHARED, Writer, differences
 from serving import Served, ask, serving
+from waiting import until
 
 TWO = ("--workers", "2")
 
@@ -43,13 +44,6 @@ def clients(served: Served, number: int) -> Iterator[list[socket.socket]]:
 def stats(client: socket.socket) -> dict[str, str]:
     rows = re.findall(rb"STAT (\S+) (.*)\r\n", ask(client, b"stats\r\n"))
     return {name.decode(): value.decode() for name, value in rows}
-
-
-def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it does not come about"
-        time.sleep(0.01)
 
 
 def ended(pid: int) -> bool:
@@ -214,7 +208,7 @@ def test_a_mapping_stays_as_the_first_worker_read_it(served: Served) -> None:
         assert ask(a, b"get @@new.x\r\n") == b"VALUE @@new.x 0 3\r\ntwo\r\nEND\r\n"
         database.execute("DROP TABLE two")
         os.kill(workers(served)[0], signal.SIGKILL)
-        served.wait_for("started again")
+        served.wait_for("restarted")
         with clients(served, 1) as (new,):
             assert ask(new, b"get @@new.x\r\n").startswith(b"SERVER_ERROR")
     database.close()
@@ -224,7 +218,7 @@ REFUSED = [
     (["--set", "daemon_memcached_w_batch_size=2"], "--workers 2 and daemon_memcached_w_batch_size=2: over SQLite"),
     (
         ["--set", "daemon_memcached_r_batch_size=3", "--profile", "mysql-5.6"],
-        "--workers 2 and batches of 3: in profile 'mysql-5.6' flush_all commits",
+        "--workers 2 and batches of 3: in profile 'mysql-5.6', flush_all commits",
     ),
     (["--workers", "65"], "65 is not in the range 1<=x<=64"),
 ]
