@@ -15,7 +15,7 @@ from kvref.engine.session import Session
 from kvref.errors import KvrefError
 from kvref.protocol.codec import encode, parser
 from kvref.server.connection import Connection
-from kvref.server.drivers import driver_for
+from kvref.server.executors.choice import executor_for
 from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import parse
@@ -69,7 +69,7 @@ class Bench:
         self.count = count
         self.server = Server(store, profile, partial(parse, [], None, profile), [_NOWHERE])
         wait = lock_wait(profile, self.server.settings)
-        self.server.driver = driver_for(store, self.server.isolation, wait)
+        self.server.driver = executor_for(store, self.server.isolation, wait)
         self._transactions = Transactions(store, self.server.isolation, store.commit)
         self._sinks = [Sink() for _ in range(TICK)]
         self._connections: dict[str, list[Connection]] = {}

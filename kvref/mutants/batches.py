@@ -8,7 +8,7 @@ from kvref.engine.batch import Batch
 from kvref.engine.operations import Commit
 from kvref.mutants.mutant import OperationGen, breaks, put, put_fact
 from kvref.server.connection import Connection
-from kvref.server.driver import TickDriver
+from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.pending import Pending
 from kvref.storage.sqlite.snapshots import View
@@ -180,7 +180,7 @@ def notices_no_deadlock() -> None:
 @breaks("KV-LOCK-030")
 def never_gives_up_a_wait() -> None:
     """A request waits for ever."""
-    put(TickDriver, "_give_up", lambda self, command: None)
+    put(SQLiteExecutor, "_give_up", lambda self, command: None)
 
 
 @breaks("KV-RBATCH-018")

@@ -14,7 +14,7 @@ from kvref.engine.verbs import arithmetic, delete, listing, ranges, retrieve, st
 from kvref.mutants.mutant import OperationGen, breaks, put, put_fact
 from kvref.protocol import codec, command_table, commands, crawler, foreign, lines, replies, text
 from kvref.server import connection, connection_rows, server
-from kvref.server.shortcut import Shortcut
+from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref.storage.sqlite import rows as sqlite_rows
 
 
@@ -167,8 +167,8 @@ def answers_a_repeated_key_once() -> None:
         return (yield from get(session, replace(command, words=list(dict.fromkeys(command.words))), now))
 
     dispatch.HANDLERS[commands.Get] = once
-    plain = Shortcut._get
-    put(Shortcut, "_get", lambda self, words: plain(self, b" ".join(dict.fromkeys(words.split(b" ")))))
+    plain = SQLiteFastPath._get
+    put(SQLiteFastPath, "_get", lambda self, words: plain(self, b" ".join(dict.fromkeys(words.split(b" ")))))
 
 
 @breaks("KV-CORE-047")

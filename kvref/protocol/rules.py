@@ -72,8 +72,8 @@ class WireRules:
     tls: bool = False
 
     @property
-    def plain_ways(self) -> bool:
-        """Tell whether plain commands may be taken by ways that know the usual limits only."""
+    def takes_fast_path(self) -> bool:
+        """Tell whether plain commands may take the fast path, which is for the usual limits only."""
         return self.key_limit == MAX_KEY and self.line_limit >= MAX_LINE
 
 

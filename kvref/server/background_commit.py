@@ -9,7 +9,7 @@ from typing import Any
 
 from kvref.engine.session import Session
 from kvref.protocol.replies import Reply, ServerError
-from kvref.server.drivers import Driver
+from kvref.server.executors.base import Executor
 
 _log = logging.getLogger("kvref.server")
 
@@ -24,7 +24,7 @@ class BackgroundCommit:
         done: called when such a commit is through, or could not be done.
     """
 
-    def __init__(self, driver: Driver, session: Session, transaction: Any, done: Callable[[], None]) -> None:
+    def __init__(self, driver: Executor, session: Session, transaction: Any, done: Callable[[], None]) -> None:
         self._driver = driver
         self._session = session
         self._transaction = transaction

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 from kvref.engine.dispatch import execute
 from kvref.engine.session import Session, Shared
@@ -18,17 +18,13 @@ from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
 from kvref.server.connection_rows import Shown, State
-from kvref.server.drivers import Driver
+from kvref.server.executors.base import Executor, FastPath, Wait
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.listeners.refused_clients import Attempts, ForeignProtocols
 from kvref.server.reply_queue import ReplyQueue
-from kvref.server.shortcut import Shortcut
 from kvref.server.telemetry.event_counters import ProcessEventCounters
 from kvref.server.turns import Turns
-
-if TYPE_CHECKING:
-    from kvref.server.plain_ways import PlainWays
 
 _log = logging.getLogger("kvref.server")
 
@@ -38,7 +34,7 @@ TURN_SECONDS: Final = 0.002
 GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 _SELDOM: Final = (Closed, ServerError, Keys)
-_PLAIN: Final = c.Get([], with_cas=False)  # stands for what the shortcut answered
+_PLAIN: Final = c.Get([], with_cas=False)  # stands for what the fast path carries out
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
 
@@ -46,7 +42,7 @@ class Host(Protocol):
     """What a connection needs of its server."""
 
     shared: Shared
-    driver: Driver
+    driver: Executor
     wire_rules: WireRules
     connections: set[Connection]
     attempts: Attempts
@@ -75,9 +71,9 @@ class Connection:
 
     # An idle connection is a few cache lines.
     __slots__ = (
-        "_authenticator", "_command", "_commit", "_dropped", "_ending", "_eof", "_generation", "_half_open", "_heard",
-        "_host", "_last", "_loop", "_out", "_parser", "_paused", "_reading", "_rest", "_scheduled", "_session",
-        "_shortcut", "_transaction", "_transport", "_ways", "greedy", "heard_at",
+        "_authenticator", "_command", "_commit", "_dropped", "_ending", "_eof", "_fast_path", "_generation",
+        "_half_open", "_heard", "_host", "_last", "_loop", "_out", "_parser", "_paused", "_reading", "_rest",
+        "_scheduled", "_session", "_transaction", "_transport", "greedy", "heard_at",
     )  # fmt: skip
 
     def __init__(self, host: Host, listener: Listener) -> None:
@@ -95,7 +91,7 @@ class Connection:
         self.heard_at = self._loop.time()  # when the client sent its last bytes (loop time)
         self._generation = host.shared.directory.generation
         self._transport: asyncio.Transport | None = None
-        self._command: c.Command | None = None  # what waits for another writer
+        self._command: c.Command | None = None  # what waits for the store
         self._rest: c.KeyDump | None = None  # lists what a listing of keys has not listed yet
         self._scheduled = False  # the rest of the input waits for its turn
         self.greedy = False  # it has sent more at once than one turn takes
@@ -105,9 +101,7 @@ class Connection:
         self._ending = False  # nothing more is carried out
         self._reading = True
         self._paused = False  # the client does not read
-        # None also while anything waits in front of what arrives.
-        self._shortcut: Shortcut | None = None
-        self._ways: PlainWays | None = None
+        self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
         self._out = ReplyQueue(host.driver, self._send, self._settled)
         self._commit = BackgroundCommit(host.driver, self._session, self._transaction, self._committed)
 
@@ -177,25 +171,25 @@ class Connection:
         self.heard_at = self._loop.time()
         shared = self._host.shared
         shared.counters.bytes_read += len(data)
-        shortcut = self._shortcut
-        if shortcut is not None and self._host.driver.look():
-            reply = None if self._out.replies else shortcut.hit(data)
+        fast = self._fast_path
+        if fast is not None and self._command is None and fast.usable():
+            reply = None if self._out.replies else fast.hit(data)
             if reply is not None:
                 self._write(reply)
                 return
             if len(data) <= GREEDY or not self._host.turns.busy:
-                rest = self._take(shortcut, data)
+                rest = self._take(fast, data)
                 if not rest:
+                    return
+                if self._command is not None:
+                    self._parser.feed(rest)
+                    self._throttle()
                     return
                 if REST < len(rest) < len(data):
                     self._parser.feed(rest)
                     self._await_turn()
                     return
                 data = rest
-        ways = self._ways
-        if ways is not None and self._command is None and ways.take(data, self._plainly):
-            self._command = _PLAIN
-            return
         if self._last:
             self._dropped = True
             return
@@ -225,15 +219,17 @@ class Connection:
             self.end()
         return rest
 
-    def _take(self, shortcut: Shortcut, data: bytes) -> bytes:
-        """Answer the plain commands at the beginning of some input; returns the rest of it."""
-        if self._out.owed > TURN_BYTES or not shortcut.live:
+    def _take(self, fast: FastPath, data: bytes) -> bytes:
+        """Carry out the plain commands at the beginning of some input; returns the rest of it."""
+        if self._out.owed > TURN_BYTES:
             return data
         replies: list[bytes] = []
-        taken, waits = shortcut.take(data, replies)
+        taken, wait = fast.take(data, replies, self._answer_plain)
         if not taken:
             return data
-        if waits or self._out:
+        if wait is Wait.ANSWER:
+            self._command = _PLAIN
+        elif wait is Wait.COMMIT or self._out:
             self._host.shared.counters.bytes_written += sum(map(len, replies))
             self._out.add(_PLAIN, replies)
             self._out.flush()
@@ -241,18 +237,38 @@ class Connection:
             self._write(b"".join(replies))
         return data[taken:]
 
-    def _plainly(self, data: bytes, reply: bytes | ServerError | None) -> None:
-        """Reply to a plain command, or carry out what asked for it the long way."""
+    def _answer_plain(self, replies: list[bytes | ServerError], left: bytes) -> None:
+        """Reply to plain commands.
+
+        Args:
+            replies: in order.
+            left: the input from the first command on that has to take the general path.
+        """
         self._command = None
-        if reply is None:
-            self._parser.feed_first(data)
-        elif isinstance(reply, ServerError):
-            self._answer(_PLAIN, reply)
+        ready = [each for each in replies if isinstance(each, bytes)]
+        if ready and len(ready) == len(replies) and self._transport is not None:
+            self._write(b"".join(ready))
+        else:
+            self._queue_plain(replies)
+        if left:
+            self._parser.feed_first(left)
         elif self._transport is not None:
-            self._write(reply)
-            if self._ways is not None:
+            if self._fast_path is not None and not self._parser.pending:
                 return  # nothing has happened meanwhile
+            self._fast_path = None
+            if self._take_waiting():
+                return
         self._go_on()
+
+    def _queue_plain(self, replies: list[bytes | ServerError]) -> None:
+        """Send replies of which some are errors."""
+        for each in replies:
+            if isinstance(each, ServerError):
+                self._answer(_PLAIN, each)
+            else:
+                self._out.add(_PLAIN, (each,))
+                self._host.shared.counters.bytes_written += len(each)
+        self._out.flush()
 
     def _write(self, reply: bytes) -> None:
         self._host.shared.counters.bytes_written += len(reply)
@@ -268,7 +284,7 @@ class Connection:
     def pause_writing(self) -> None:
         """Stop reading while the client does not: replies must not pile up."""
         self._paused = True
-        self._shortcut = self._ways = None
+        self._fast_path = None
         self._throttle()
 
     def resume_writing(self) -> None:
@@ -303,11 +319,10 @@ class Connection:
         self._run()
 
     def _run(self, *, own_turn: bool = False) -> None:
-        self._shortcut = self._ways = None
+        self._fast_path = None
         self._carry_out(own_turn=own_turn)
         if self._plain_next and self._parser.between_commands:
-            self._shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
-            self._ways = self._host.driver.plain_ways(self._session, self._host.wire_rules)
+            self._fast_path = self._host.driver.fast_path(self._session, self._host.wire_rules)
 
     @property
     def _plain_next(self) -> bool:
@@ -315,7 +330,7 @@ class Connection:
         waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
         waits = waits or self._command is not None or self._commit.lost is not None or self._authenticator is not None
         waits = waits or self._rest is not None
-        return not waits and self._host.wire_rules.plain_ways
+        return not waits and self._host.wire_rules.takes_fast_path
 
     def _carry_out(self, *, own_turn: bool) -> None:
         if self._scheduled or self._commit.running:
@@ -348,7 +363,7 @@ class Connection:
         self._out.flush()
 
     def _await_turn(self) -> None:
-        self._shortcut = self._ways = None
+        self._fast_path = None
         self._scheduled = self.greedy = True
         self._host.turns.add(self._next_turn)
         self._throttle()
@@ -362,15 +377,18 @@ class Connection:
             self._run(own_turn=True)
 
     def _take_waiting(self) -> bool:
-        """Answer the plain commands at the beginning of what waits; returns whether that was its turn."""
+        """Carry out the plain commands at the beginning of what waits; returns whether that was its turn."""
         if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
             return False
-        shortcut = self._host.driver.shortcut(self._session, self._host.wire_rules)
-        if shortcut is None or not self._host.driver.look():
+        fast = self._host.driver.fast_path(self._session, self._host.wire_rules)
+        if fast is None or not fast.usable():
             return False
         data = self._parser.take_all()
-        rest = self._take(shortcut, data)
+        rest = self._take(fast, data)
         self._parser.feed(rest)
+        if self._command is not None:
+            self._throttle()
+            return True
         if not rest or len(rest) == len(data) or self._paused:
             return False
         self._await_turn()
@@ -422,7 +440,7 @@ class Connection:
             self._host.tally.refused()
         if lost and self._host.shared.rules.cache_holds_rows:
             self._host.shared.cache.clear()
-        if not self._out.waits and (self._out or self._shortcut is None):
+        if not self._out.waits and (self._out or self._fast_path is None):
             self._out.flush()
             if not self._take_waiting():
                 self._throttle()

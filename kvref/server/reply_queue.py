@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
 from kvref.protocol.replies import ServerError
-from kvref.server.drivers import Driver
+from kvref.server.executors.base import Executor
 
 
 class ReplyQueue:
@@ -19,7 +19,7 @@ class ReplyQueue:
         settled: called when a commit that replies waited for is through, and told whether it failed.
     """
 
-    def __init__(self, driver: Driver, send: Callable[[bytes], None], settled: Callable[[bool], None]) -> None:
+    def __init__(self, driver: Executor, send: Callable[[bytes], None], settled: Callable[[bool], None]) -> None:
         self._driver = driver
         self._send = send
         self._settled = settled

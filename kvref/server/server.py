@@ -26,7 +26,8 @@ from kvref.protocol.rules import WireRules, wire_rules
 from kvref.server.connection import Connection, speaks
 from kvref.server.connection_limit import Descriptors, held, refused, say_held
 from kvref.server.connection_rows import Shown, State, rows_of
-from kvref.server.drivers import Driver, driver_for
+from kvref.server.executors.base import Executor
+from kvref.server.executors.choice import executor_for
 from kvref.server.idle_commit import IdleCommit, Rule
 from kvref.server.listeners.configuration import refuse_shared_cache, unknown_mappings
 from kvref.server.listeners.listener import Listener, Loaded
@@ -120,7 +121,7 @@ class Server:
         refuse_shared_cache(listeners, self.shared.directory)
         self.wire_rules = self._grammar()
         self._bound()
-        self.driver: Driver
+        self.driver: Executor
         self.hurried = False  # the drain waits for no client
         self._reloading: asyncio.Task[None] | None = None
 
@@ -166,7 +167,7 @@ class Server:
         Raises:
             ConfigError: the store cannot serve with these settings.
         """
-        self.driver = driver_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
+        self.driver = executor_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
         self.store.when_committed = self.tally.committed
         self.tally.begin()
 

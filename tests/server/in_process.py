@@ -16,7 +16,7 @@ from kvref import profiles
 from kvref.addresses import Address
 from kvref.errors import StoreError
 from kvref.server.connection import Connection
-from kvref.server.drivers import driver_for
+from kvref.server.executors.choice import executor_for
 from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server
 from kvref.server.settings import parse
@@ -94,7 +94,7 @@ class InProcess:
     @asynccontextmanager
     async def clients(self, count: int) -> AsyncIterator[list[Client]]:
         """Listen, and give so many clients for the block."""
-        self.server.driver = driver_for(self.store, self.server.isolation, 1)
+        self.server.driver = executor_for(self.store, self.server.isolation, 1)
         loop = asyncio.get_running_loop()
         listener = await loop.create_server(partial(Connection, self.server, HERE), "127.0.0.1", 0)
         with ExitStack() as stack:

@@ -11,7 +11,7 @@ import pytest
 from desk import Desk
 from server.in_process import InProcess
 
-from kvref.server.group_commit import GroupCommit
+from kvref.server.executors.sqlite.group_commit import GroupCommit
 
 SET = b"set %b 0 0 1\r\n%b\r\n"
 SHOWN = b"VALUE %b 0 1\r\n%b\r\nEND\r\n"

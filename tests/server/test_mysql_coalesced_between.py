@@ -16,7 +16,7 @@ from live import MYSQL_8
 from server.at_once import Crowd, answer, common_statements, got, put
 from serving import Served, ask, serving
 
-from kvref.server.pooled_driver import LOOK_EVERY
+from kvref.server.executors.mysql.executor import LOOK_EVERY
 from kvref.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]

@@ -15,7 +15,7 @@ from live import MYSQL_8
 from serving import ask, serving
 from waiting import until
 
-from kvref.server.pooled_driver import PAUSE
+from kvref.server.executors.mysql.executor import PAUSE
 from kvref.targets import SQLServer
 
 pytestmark = pytest.mark.live

@@ -96,22 +96,25 @@ class PlainTable:
             None if expiry is None else int(expiry),
         )
 
-    def write(self, link: Link, rows: dict[bytes, Row]) -> tuple[set[bytes | None], str | None]:
+    def write(
+        self, link: Link, rows: dict[bytes, Row], previous: dict[bytes, bytes]
+    ) -> tuple[set[bytes | None], str | None]:
         """Write rows in a transaction of their own.
 
         Args:
             link: outside a transaction.
-            rows: by their words, in the order in which they are to be written.
+            rows: by their words.
+            previous: words that are written only together with another one, and that one.
 
         Returns:
-            The words that are written, which lacks those whose row is locked or spelled otherwise; and why that is
-            lost, or that its outcome is not known.
+            The words that are written, without those whose row is locked or spelled otherwise and those that go with
+            them; and why all of that is lost, or that its outcome is not known.
 
         Raises:
             KvrefError, LockWaitError: as `Link.execute`; nothing is written.
         """
         try:
-            written = self._write(link, rows)
+            written = self._write(link, rows, previous)
         except BaseException:
             link.roll_back()
             raise
@@ -120,13 +123,17 @@ class PlainTable:
             return written, None
         return written, link.commit()
 
-    def _write(self, link: Link, rows: dict[bytes, Row]) -> set[bytes | None]:
+    def _write(self, link: Link, rows: dict[bytes, Row], previous: dict[bytes, bytes]) -> set[bytes | None]:
         found, certain = self._lock(link, self._among(rows))
         certain = certain and found <= rows.keys()
         old, new = rows, {}
         if len(found) < len(rows) or not certain:
             old = {word: row for word, row in rows.items() if word in found}
             new = {word: row for word, row in rows.items() if word not in found} if certain else {}
+            for word, other in previous.items():
+                if other not in old and other not in new:
+                    old.pop(word, None)
+                    new.pop(word, None)
         sql = self._sql
         if old and link.change(sql.update_all([*old.values()], clear_unmapped=False, keeps_value=False)) != len(old):
             raise AgainError("not all rows were there")

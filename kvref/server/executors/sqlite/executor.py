@@ -7,10 +7,8 @@ the store is dirty and are told by `when_settled` whether the tick became durabl
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kvref.engine.fast_path import PlainVerbs, ordinary_mapping
@@ -18,7 +16,6 @@ from kvref.engine.mapping import Directory
 from kvref.engine.operations import (
     Commit,
     LockWaitError,
-    Operation,
     OperationGen,
     RollBack,
     TransactionLostError,
@@ -27,10 +24,11 @@ from kvref.engine.operations import (
 from kvref.engine.session import Session
 from kvref.errors import StoreError
 from kvref.protocol.fast_path import PlainLines
-from kvref.protocol.replies import Reply, ServerError
+from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.group_commit import GroupCommit
-from kvref.server.shortcut import Shortcut
+from kvref.server.executors.execution import Execution
+from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
+from kvref.server.executors.sqlite.group_commit import GroupCommit
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.errors import BusyError
 from kvref.storage.sqlite.pending import LockedError, Transaction
@@ -38,25 +36,23 @@ from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Transactions
 
-_log = logging.getLogger("kvref.server")
-
 SLICE: Final = 500  # operations of one command before the other connections have their turn
 RETRY_AFTER: Final = 0.005  # seconds between two tries for SQLite's write lock
 
 
-@dataclass(slots=True, eq=False)
-class _Command:
-    """A command on its way: whose, where it stands, whom to tell, and until when (loop time) it may wait."""
+class _Command(Execution):
+    """A command being carried out: its connection's transaction, and until when (loop time) it may wait for a lock."""
 
-    transaction: Transaction
-    steps: OperationGen
-    done: Callable[[Reply], None]
-    operation: Operation | None = None
-    deadline: float | None = None
-    timer: asyncio.TimerHandle | None = None
+    def __init__(
+        self, begin: Callable[[], OperationGen], done: Callable[[Reply], None], transaction: Transaction
+    ) -> None:
+        super().__init__(begin, done)
+        self.transaction = transaction
+        self.deadline: float | None = None
+        self.timer: asyncio.TimerHandle | None = None
 
 
-class TickDriver:
+class SQLiteExecutor:
     """Answer the operations of all sessions from one SQLite file.
 
     Args:
@@ -80,7 +76,7 @@ class TickDriver:
         self._looked = False  # this tick has looked at what others did to the file
         self._valid = False  # and nothing is kept that they changed
         self._commands = 0  # so far
-        self._shortcuts: dict[tuple[CachedTable, bool], Shortcut] = {}
+        self._fast_paths: dict[tuple[CachedTable, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
 
     @property
@@ -106,10 +102,11 @@ class TickDriver:
             The reply, or None when `done` will be called.
         """
         self.look()
-        return self._advance(_Command(transaction, begin(), done))
+        command = _Command(begin, done, transaction)
+        return self._advance(command) if command.start() else command.reply
 
-    def shortcut(self, session: Session, wire_rules: WireRules) -> Shortcut | None:
-        """Return what answers the plain commands of a connection, None where none of them is.
+    def fast_path(self, session: Session, wire_rules: WireRules) -> SQLiteFastPath | None:
+        """Return what carries out the plain commands of a connection, None where none of them is.
 
         Args:
             session: the connection's.
@@ -122,15 +119,13 @@ class TickDriver:
             return None
         table = self.store.cache.table(mapping, dirty=self.store.dirty)
         kind = table, session.access.read_only
-        found = self._shortcuts.get(kind)
+        found = self._fast_paths.get(kind)
         if found is None:
-            self._shortcuts = {each: way for each, way in self._shortcuts.items() if way.live}
+            self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}
             verbs, lines = PlainVerbs(session, mapping), PlainLines(wire_rules)
-            found = self._shortcuts[kind] = Shortcut(self.store, table, verbs, lines, lambda: bool(self._parked))
+            found = SQLiteFastPath(self.store, table, verbs, lines, self.look, lambda: bool(self._parked))
+            self._fast_paths[kind] = found
         return found
-
-    def plain_ways(self, session: Session, wire_rules: WireRules) -> None:
-        """Return None: the shortcut answers them."""
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
@@ -189,24 +184,20 @@ class TickDriver:
         return self._transactions.settled(lost=lost)
 
     def _advance(self, command: _Command, error: Exception | None = None) -> Reply | None:
-        """Take steps, beginning with an error where one is given, until the reply is there or they have to wait."""
+        """Answer operations, or begin with an error where one is given, until the reply is there or a lock is not."""
         try:
             for _ in range(SLICE):
                 answer: Any = None
-                if error is None and command.operation is not None:
+                if error is None:
                     try:
-                        answer = self._answer(command, command.operation)
+                        answer = self._answer(command)
                     except (StoreError, TransactionLostError) as failure:
                         error = failure
-                if error is None:
-                    command.operation = command.steps.send(answer)
-                else:
-                    thrown, error = error, None
-                    command.operation = command.steps.throw(thrown)
+                waits = command.send(answer) if error is None else command.throw(error)
+                if not waits:
+                    return command.reply
+                error = None
                 command.deadline = None
-        except StopIteration as stop:
-            reply: Reply = stop.value
-            return reply
         except BusyError:
             self._park(command)
             return None
@@ -214,13 +205,14 @@ class TickDriver:
             self._await_lock(command)
             return None
         except Exception:  # noqa: BLE001 - logged whole
-            # A server never dies of a request; the log has what to mend.
-            _log.exception("a command failed")
-            return ServerError("internal error, see the server's log")
+            command.fail()
+            return command.reply
         self._loop.call_soon(self._go_on, command)
         return None
 
-    def _answer(self, command: _Command, operation: Operation) -> Any:
+    def _answer(self, command: _Command) -> Any:
+        operation = command.operation
+        assert operation is not None, "a command that has ended is not carried out"
         if command.deadline is None and self._parked and not self.store.dirty and takes_lock(operation):
             raise BusyError("others wait for the write lock")
         if self._down and not isinstance(operation, RollBack):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kvref.engine.operations import CountRows, LockWaitError
 from kvref.errors import KvrefError
-from kvref.server.pool import Pool
+from kvref.server.executors.mysql.pool import Pool
 
 _log = logging.getLogger("kvref.server")
 
@@ -17,7 +17,7 @@ WAIT: Final = 0.25  # seconds until the number that was found last is shown: mon
 MAX_TABLES: Final = 1000  # tables; a profile may read a mapping anew again and again
 
 
-class Counts:
+class RowCounts:
     """The numbers of rows, by table.
 
     Args:

@@ -1,13 +1,16 @@
-"""What a driver over a database server carries: a connection's transaction, and a command on its way."""
+"""What is carried out over a database server: a connection's transaction, a command of it, and who goes on with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import asyncio
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
-from kvref.engine.operations import Cell, Commit, Lookup, Operation, OperationGen, RollBack
+from kvref.engine.operations import Cell, Commit, Lookup, OperationGen, RollBack
 from kvref.protocol.replies import Reply
-from kvref.server.pool import Pool
+from kvref.server.executors.execution import Execution
+from kvref.server.executors.mysql.pool import Pool
 from kvref.storage.mysql.connection import Link
 from kvref.storage.mysql.errors import CycleError, LostError
 from kvref.storage.mysql.row_identity import Spelling
@@ -63,32 +66,56 @@ class Transaction:
             await pool.give_back(link)
 
 
-@dataclass(slots=True, eq=False)
-class Command:
-    """A command on its way.
+class Command(Execution):
+    """A command being carried out.
 
     Args:
+        begin, done: see `Execution`.
         transaction: of its connection.
-        begin: begins it, or begins it anew.
-        done: takes the reply.
-        steps: where it stands.
-        operation: what it waits for.
+
+    Attributes:
         spelling: of the key that it looks up, where it waits with others for that.
         place: of that key.
         written: it has written something in the transaction that it shares.
     """
 
-    transaction: Transaction
-    begin: Callable[[], OperationGen]
-    done: Callable[[Reply], None]
-    steps: OperationGen
-    operation: Operation
-    spelling: Spelling = 0
-    place: Hashable = None
-    written: bool = False
+    def __init__(
+        self, begin: Callable[[], OperationGen], done: Callable[[Reply], None], transaction: Transaction
+    ) -> None:
+        super().__init__(begin, done)
+        self.transaction = transaction
+        self.spelling: Spelling = 0
+        self.place: Hashable = None
+        self.written = False
 
     @property
     def key(self) -> Cell:
         """Return what it looks up."""
         assert isinstance(self.operation, Lookup)
         return self.operation.key
+
+
+class Runner(Protocol):
+    """Goes on with commands that were answered, or could not be, together with others."""
+
+    @property
+    def up_to_date(self) -> bool:
+        """Return whether the mapped tables were looked at a moment ago, so that plain commands need no look."""
+
+    def looked(self, *, anew: bool) -> None:
+        """Note that the tables count as looked at just now, or, with `anew`, that they must be before anything else."""
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start work that is waited for when the server ends."""
+
+    def alone(self, command: Command, *, stale: bool = False) -> None:
+        """Carry a command out by itself; `stale`: it begins anew, after a look at the tables."""
+
+    def advance(self, command: Command, answer: object) -> None:
+        """Give a command its answer, and go on with what it waits for next, or reply."""
+
+    def stop(self, command: Command, error: Exception) -> None:
+        """Give a command the reason why there is no answer, and go on as `advance` does."""
+
+    def reply(self, command: Command) -> None:
+        """Reply to a command that has ended."""

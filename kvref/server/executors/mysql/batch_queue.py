@@ -13,7 +13,7 @@ K = TypeVar("K", bound=Hashable)
 C = TypeVar("C")
 
 
-class Gathered(Generic[K, C]):
+class BatchQueue(Generic[K, C]):
     """Commands by what they are about, in the order in which they came."""
 
     def __init__(self) -> None:

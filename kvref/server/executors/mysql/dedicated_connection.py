@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kvref.server.pool import Pool
+from kvref.server.executors.mysql.pool import Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import Link
 from kvref.storage.mysql.errors import LostError
 from kvref.storage.mysql.store import MySQLStore
 
 
-class OwnLink:
+class DedicatedConnection:
     """One link, used by one task at a time; it waits for no lock longer than a second.
 
     Args:

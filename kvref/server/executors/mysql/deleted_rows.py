@@ -7,7 +7,7 @@ from typing import Any
 
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Row, Scan
-from kvref.server.pool import Pool
+from kvref.server.executors.mysql.pool import Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import Link
 

@@ -13,6 +13,7 @@ from typing import Final
 from kvref.engine.fast_path import PlainVerbs
 from kvref.errors import KvrefError
 from kvref.protocol.fast_path import END, STORED, PlainLines
+from kvref.server.executors.base import Later, Wait
 from kvref.storage.fast_path import MAX_VALUE
 from kvref.storage.sqlite.fast_path import PlainRows
 from kvref.storage.sqlite.row_cache import CachedTable
@@ -22,7 +23,7 @@ ANSWER_BYTES: Final = 256 << 10  # for one get
 TURN: Final = 64 << 10  # bytes of replies; what is left of the input waits for the connection's next turn
 
 
-class Shortcut:
+class SQLiteFastPath:
     """Answer plain commands on one mapping, for all connections.
 
     Args:
@@ -30,12 +31,20 @@ class Shortcut:
         table: what is kept of the mapping's rows.
         verbs: what commands mean.
         lines: how they are read.
+        usable: see `FastPath`: tells whether what is kept of the file is valid.
         queued: tells whether other writes wait for the file, which come first.
     """
 
     def __init__(
-        self, store: SQLiteStore, table: CachedTable, verbs: PlainVerbs, lines: PlainLines, queued: Callable[[], bool]
+        self,
+        store: SQLiteStore,
+        table: CachedTable,
+        verbs: PlainVerbs,
+        lines: PlainLines,
+        usable: Callable[[], bool],
+        queued: Callable[[], bool],
     ) -> None:
+        self.usable = usable
         self._rows = PlainRows(store, table, verbs)
         self._table = table
         self._items = table.items
@@ -61,17 +70,9 @@ class Shortcut:
         self._counters.looked_up(hits=1, misses=0)
         return kept[0] + END
 
-    def take(self, data: bytes, out: list[bytes]) -> tuple[int, bool]:
-        """Answer the plain commands at the beginning of some input.
-
-        Args:
-            data: what arrived, at the beginning of a command.
-            out: gets the replies.
-
-        Returns:
-            How many bytes are answered, and whether the replies must wait for what is not durable yet.
-        """
-        at, length, waits, owed = 0, len(data), False, 0
+    def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
+        """Carry out the plain commands at the beginning of some input, see `FastPath`; all replies are there."""
+        at, length, waits, owed = 0, len(data) if self.live else 0, False, 0
         while at < length and owed < TURN:
             if data.startswith(b"get ", at):
                 end = data.find(b"\r\n", at) + 2
@@ -89,7 +90,7 @@ class Shortcut:
                 break
             at, waits, owed = end, waits or late, owed + len(reply)
             out.append(reply)
-        return at, waits
+        return at, Wait.COMMIT if waits else Wait.NOTHING
 
     def _get(self, words: bytes) -> tuple[bytes | None, bool]:
         """Return the reply to a get, None where it is not plain, and whether it must wait."""

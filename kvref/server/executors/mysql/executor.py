@@ -10,33 +10,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from kvref.engine import operations
-from kvref.engine.mapping import Directory
+from kvref.engine import operations as ports
+from kvref.engine.fast_path import PlainVerbs, ordinary_mapping
+from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import (
     Commit,
     DeadlockError,
     FixSnapshot,
     LockWaitError,
-    Operation,
     OperationGen,
     RollBack,
     TransactionLostError,
 )
 from kvref.engine.session import Session
 from kvref.errors import StoreError
-from kvref.protocol.replies import Reply, ServerError
+from kvref.protocol.fast_path import PlainLines
+from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.carried import Command, Transaction
-from kvref.server.counts import Counts
-from kvref.server.deleted import without_deleted
-from kvref.server.own_link import OwnLink
-from kvref.server.plain_ways import PlainWays
-from kvref.server.pool import Pool
+from kvref.server.executors.mysql.batching import CONNECTIONS, Batching, batches
+from kvref.server.executors.mysql.command import Command, Transaction
+from kvref.server.executors.mysql.dedicated_connection import DedicatedConnection
+from kvref.server.executors.mysql.deleted_rows import without_deleted
+from kvref.server.executors.mysql.fast_path import MySQLFastPath
+from kvref.server.executors.mysql.pool import Pool
+from kvref.server.executors.mysql.row_counts import RowCounts
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.errors import AgainError, CycleError, LostError
 from kvref.storage.mysql.store import MySQLStore
@@ -54,13 +56,12 @@ LOOK_EVERY: Final = 1.0
 PAUSE: Final = 2.0
 
 
-class PooledDriver:
-    """Answer the operations of all sessions from one database server.
+class MySQLExecutor:
+    """Carries out the commands of all connections against one database server.
 
     Args:
         store: where rows live.
         isolation: who sees what; a later change of the level counts from the next transaction.
-        apart: how many of the connections are not for transactions.
 
     Raises:
         ConfigError: too few connections for batches.
@@ -68,21 +69,27 @@ class PooledDriver:
 
     unsettled = None  # a reply is given after the commit that it waits for
 
-    def __init__(self, store: MySQLStore, isolation: Isolation, apart: int = 0) -> None:
+    def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
         self.store = store
         self._isolation = isolation
         self._loop = asyncio.get_running_loop()
-        self._pool = Pool(store, isolation, apart)
+        together = batches(store, isolation)
+        self._pool = Pool(store, isolation, CONNECTIONS if together else 0)
         self._transactions: set[Transaction] = set()
         self._running: set[asyncio.Task[None]] = set()
         self._looked = self._loop.time()
         self._looking: asyncio.Task[None] | None = None
-        self._counts = Counts(self._pool)
-        self._checker = OwnLink(store, isolation, self._pool)
+        self._counts = RowCounts(self._pool)
+        self._checker = self._connect()
+        self._batching = Batching(store, isolation, self._connect, self) if together else None
+        self._fast_paths: dict[tuple[Mapping, bool], MySQLFastPath] = {}
         if not isolation.row_locks:
             _log.warning(
                 "innodb_api_disable_rowlock=1 has no effect with mysql://: the database makes writes wait for row locks"
             )
+
+    def _connect(self) -> DedicatedConnection:
+        return DedicatedConnection(self.store, self._isolation, self._pool)
 
     def begin(self) -> Transaction:
         """Return the transaction of a new connection."""
@@ -105,39 +112,85 @@ class PooledDriver:
         """
         since = self._loop.time() - self._looked
         if LOOK_EVERY < since <= PAUSE and self._looking is None:
-            self._looking = self._start(self._look_behind())
-        steps = begin()
-        try:
-            operation = steps.send(None)
-            while self._does_nothing(transaction, operation):
-                operation = steps.send(None)
-        except StopIteration as stop:
-            reply: Reply = stop.value
-            return reply
-        stale = since > PAUSE and not isinstance(operation, operations.CountRows)
-        self._go_on(Command(transaction, begin, done, steps, operation), stale=stale)
+            self._looking = self.start(self._look_behind())
+        command = Command(begin, done, transaction)
+        if not self._needs_database(command, waits=command.start()):
+            return command.reply
+        self._go_on(command, stale=since > PAUSE and not isinstance(command.operation, ports.CountRows))
         return None
 
-    def look(self) -> bool:
-        """Return False: nothing is kept; the tables are looked at beside the commands."""
-        return False
+    def fast_path(self, session: Session, wire_rules: WireRules) -> MySQLFastPath | None:
+        """Return what carries out the plain commands of a connection, None where none of them is.
 
-    def shortcut(self, session: Session, wire_rules: WireRules) -> None:
-        """Return None: every command asks the database."""
+        Args:
+            session: the connection's.
+            wire_rules: the grammar facts in force.
+        """
+        mapping = None if self._batching is None else ordinary_mapping(session)
+        if mapping is None or self._batching is None:
+            return None
+        kind = mapping, session.access.read_only
+        found = self._fast_paths.get(kind)
+        if found is None or not found.live:
+            self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}
+            verbs, lines = PlainVerbs(session, mapping), PlainLines(wire_rules)
+            found = self._fast_paths[kind] = MySQLFastPath(verbs, lines, self._batching)
+        return found
+
+    @property
+    def up_to_date(self) -> bool:
+        """See `Runner`."""
+        return self._loop.time() - self._looked <= LOOK_EVERY
+
+    def looked(self, *, anew: bool) -> None:
+        """See `Runner`."""
+        self._looked = -math.inf if anew else self._loop.time()
+
+    def alone(self, command: Command, *, stale: bool = False) -> None:
+        """See `Runner`."""
+        self.start(self._carry_out(command, stale))
+
+    def advance(self, command: Command, answer: object) -> None:
+        """See `Runner`."""
+        self._resume(command, waits=command.send(answer))
+
+    def stop(self, command: Command, error: Exception) -> None:
+        """See `Runner`."""
+        self._resume(command, waits=command.throw(error))
+
+    def reply(self, command: Command) -> None:
+        """See `Runner`; what fails behind it is that connection's and not that of the others."""
+        self._loop.call_soon(command.done, command.reply)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """See `Runner`."""
+        task = self._loop.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    def _resume(self, command: Command, *, waits: bool) -> None:
+        if self._needs_database(command, waits=waits):
+            self._go_on(command, stale=False)
+        else:
+            self.reply(command)
 
     def _go_on(self, command: Command, *, stale: bool) -> None:
         """Carry a command out from its operation on; `stale`: it begins anew, after a look at the tables."""
-        self._start(self._carry_out(command, stale))
+        if stale or self._batching is None or not self._batching.takes(command):
+            self.alone(command, stale=stale)
 
-    def plain_ways(self, session: Session, wire_rules: WireRules) -> PlainWays | None:  # noqa: ARG002 - the protocol's
-        """Return None: each has its own statement."""
-        return None
+    def _needs_database(self, command: Command, *, waits: bool) -> bool:
+        """Answer operations that do nothing here; return whether the command waits for another one."""
+        while waits and self._does_nothing(command):
+            waits = command.send(None)
+        return waits
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
         self._transactions.discard(transaction)
         if transaction.link is not None:
-            self._start(transaction.release(self._pool))
+            self.start(transaction.release(self._pool))
 
     def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - the protocol's
         """Call back at once: no reply waits for a commit."""
@@ -153,12 +206,14 @@ class PooledDriver:
 
     async def check(self) -> None:
         """Ask the server for an answer, on a connection beside the others; raises StoreError where there is none."""
-        await self._start(self._checker.check())
+        await self.start(self._checker.check())
 
     async def close(self) -> None:
         """Wait for the commands that run, commit what is open, then close the links."""
         while self._running:
             await asyncio.wait(self._running)
+        if self._batching is not None:
+            await self._batching.close()
         await self._checker.close()
         for transaction in list(self._transactions):
             if transaction.link is not None:
@@ -168,55 +223,39 @@ class PooledDriver:
                 await transaction.release(self._pool)
         await self._pool.close()
 
-    def _start(self, steps: Any) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = self._loop.create_task(steps)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return task
-
     async def _carry_out(self, command: Command, stale: bool) -> None:
         transaction = command.transaction
         try:
-            reply = await self._reply(transaction, command.begin, command.steps, command.operation, stale)
+            await self._to_reply(command, stale)
         except Exception:  # noqa: BLE001 - logged whole
-            # A server never dies of a request; the log has what to mend.
-            _log.exception("a command failed")
-            reply = ServerError("internal error, see the server's log")
-            if not transaction.acknowledged:
-                await transaction.finish(self._pool, RollBack())
+            command.fail()
+        if command.failed and not transaction.acknowledged:
+            await transaction.finish(self._pool, RollBack())
         transaction.acknowledged = transaction.written
         if not transaction.open:
             await transaction.release(self._pool)
-        command.done(reply)
+        command.done(command.reply)
 
-    async def _reply(
-        self,
-        transaction: Transaction,
-        begin: Callable[[], OperationGen],
-        steps: OperationGen,
-        operation: Operation,
-        stale: bool,
-    ) -> Reply:
+    async def _to_reply(self, command: Command, stale: bool) -> None:
+        """Carry a command out up to its reply; it begins anew where what it saw is out of date."""
         others = TRIES - 1  # more tries after what is no deadlock
         for left in reversed(range(DEADLOCK_TRIES)):
             last = not (left and others)
             failure: Exception | None = None
             try:
                 if stale:
-                    steps.close()
                     failure = await self._look_again(last=last)
-                    steps = begin()
-                    operation = steps.send(None)
-                return await self._all(transaction, steps, operation, failure, last=last)
-            except StopIteration as stop:
-                reply: Reply = stop.value
-                return reply
+                    if not command.start():
+                        return
+                await self._all(command, failure, last=last)
             except CycleError:
                 stale = True
                 await asyncio.sleep(random.uniform(0, DEADLOCK_PAUSE))  # noqa: S311 - no secret
             except (AgainError, LostError):
                 stale = True
                 others -= 1
+            else:
+                return
         raise AssertionError("the last try gives a reply")
 
     async def _look_again(self, *, last: bool) -> Exception | None:
@@ -229,77 +268,67 @@ class PooledDriver:
             return error
         return None
 
-    async def _all(
-        self,
-        transaction: Transaction,
-        steps: OperationGen,
-        operation: Operation,
-        failure: Exception | None,
-        *,
-        last: bool,
-    ) -> Reply:
-        try:
-            while True:
-                answer = None
-                if failure is None:
-                    try:
-                        answer = await self._answer(transaction, operation)
-                    except (StoreError, LockWaitError, AgainError) as error:
-                        if isinstance(operation, Commit):
-                            answer = f"commit: {error}"
-                            if not last:
-                                await self._refused(transaction, steps, answer)
-                                raise
-                        else:
-                            failure = await self._failure(transaction, error, last=last)
-                if failure is None:
-                    operation = steps.send(answer)
-                else:
-                    thrown, failure = failure, None
-                    operation = steps.throw(thrown)
-        except StopIteration as stop:
-            reply: Reply = stop.value
-        return reply
+    async def _all(self, command: Command, failure: Exception | None, *, last: bool) -> None:
+        """Answer the operations of a command, the first one with a failure where one is given."""
+        waits = True
+        while waits:
+            answer = None
+            if failure is None:
+                try:
+                    answer = await self._answer(command)
+                except (StoreError, LockWaitError, AgainError) as error:
+                    if isinstance(command.operation, Commit):
+                        answer = f"commit: {error}"
+                        if not last:
+                            await self._refused(command, answer)
+                            raise
+                    else:
+                        failure = await self._failure(command.transaction, error, last=last)
+            if failure is None:
+                waits = command.send(answer)
+            else:
+                waits, failure = command.throw(failure), None
 
-    def _does_nothing(self, transaction: Transaction, operation: Operation) -> bool:
-        match operation:
+    def _does_nothing(self, command: Command) -> bool:
+        match command.operation:
             case Commit() | RollBack():
-                return not transaction.open
+                return not command.transaction.open
             case FixSnapshot():
-                return transaction.open or not self._isolation.keeps_snapshot
+                return command.transaction.open or not self._isolation.keeps_snapshot
             case _:
                 return False
 
-    async def _answer(self, transaction: Transaction, operation: Operation) -> Any:
-        if self._does_nothing(transaction, operation):
+    async def _answer(self, command: Command) -> Any:
+        if self._does_nothing(command):
             return None
+        transaction, operation = command.transaction, command.operation
+        assert operation is not None, "a command that has ended is not carried out"
         match operation:
             case Commit() | RollBack():
                 return await transaction.finish(self._pool, operation)
-            case operations.CountRows():
-                return await self._counts.of(operation, self._start)
-            case operations.ListRows():
+            case ports.CountRows():
+                return await self._counts.of(operation, self.start)
+            case ports.ListRows():
                 async with self._pool.outside() as outside:
                     return await self._pool.in_thread(outside.execute, operation)
-            case operations.LoadMapping() | operations.Recheck() if transaction.open:
+            case ports.LoadMapping() | ports.Recheck() if transaction.open:
                 # Not from the transaction's snapshot, and no table that is only looked at stays locked against DDL.
                 async with self._pool.outside() as outside:
                     answer = await self._pool.in_thread(outside.execute, operation)
             case _:
                 link = transaction.link = transaction.link or await self._pool.take()
                 answer = await self._pool.in_thread(link.execute, operation)
-                if operations.takes_lock(operation) and not isinstance(operation, operations.Lookup) and answer is None:
+                if ports.takes_lock(operation) and not isinstance(operation, ports.Lookup) and answer is None:
                     transaction.written = True
-                if self._isolation.shows_deletes and isinstance(operation, operations.Lookup | operations.Scan):
+                if self._isolation.shows_deletes and isinstance(operation, ports.Lookup | ports.Scan):
                     answer = await without_deleted(self._pool, self._isolation, link, operation, answer)
         self.store.heed(operation, answer)
         return answer
 
-    async def _refused(self, transaction: Transaction, steps: OperationGen, reason: str) -> None:
+    async def _refused(self, command: Command, reason: str) -> None:
         """Let a command whose commit was refused begin another batch, before it begins anew."""
-        await transaction.release(self._pool)
-        with suppress(StopIteration):
-            steps.send(reason)
+        await command.transaction.release(self._pool)
+        command.send(reason)
 
     async def _failure(self, transaction: Transaction, error: Exception, *, last: bool) -> Exception:
         """Return what to throw into the steps of a command whose operation failed.

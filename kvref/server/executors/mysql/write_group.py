@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvref.engine import operations as ports
 from kvref.engine.mapping import Mapping
-from kvref.protocol.replies import Reply
-from kvref.server.carried import Command
-from kvref.server.own_link import OwnLink
+from kvref.server.executors.mysql.command import Command
+from kvref.server.executors.mysql.dedicated_connection import DedicatedConnection
+from kvref.server.executors.mysql.fallback import Fallback
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import Link
 from kvref.storage.mysql.errors import AgainError, HangError
-
-if TYPE_CHECKING:
-    from kvref.server.coalescing_driver import CoalescingDriver
+from kvref.storage.mysql.row_identity import Places
 
 _log = logging.getLogger("kvref.server")
 
@@ -34,22 +32,31 @@ class WriteGroup:
     """Commands that share a transaction.
 
     Args:
-        driver: carries out what leaves the group.
+        places: which keys are the same row.
         link: for the transaction.
+        fallback: carries out what leaves the group.
         mapping: whose rows.
         commands: each waits for the look-up that locks its row.
     """
 
-    def __init__(self, driver: CoalescingDriver, link: OwnLink, mapping: Mapping, commands: list[Command]) -> None:
-        self._driver = driver
+    def __init__(
+        self,
+        places: Places,
+        link: DedicatedConnection,
+        fallback: Fallback,
+        mapping: Mapping,
+        commands: list[Command],
+    ) -> None:
+        self._places = places
         self._link = link
+        self._fallback = fallback
+        self._runner = fallback.runner
         self._mapping = mapping
-        self._places = driver.store.places(mapping)
         self._waiting = commands
         # Those that are in it, in their order: each waits for an answer, or for the commit.
         self._inside: dict[Command, None] = {}
         self._dirty = False  # something is written and not committed
-        self._ended: list[tuple[Command, Reply]] = []  # without a write, after they saw what is not committed
+        self._ended: list[Command] = []  # without a write, after they saw what is not committed
 
     async def carry_out(self) -> list[Command]:
         """Reply to each command, or hand it back to the driver; returns those for whom there was no room."""
@@ -65,14 +72,14 @@ class WriteGroup:
             _log.debug("%s: %r", _UNDONE, error)
             await self._roll_back()
             self._begin_anew(self._inside)
-            self._begin_anew(each for each, _ in self._ended)
+            self._begin_anew(self._ended)
         else:
             for each in self._inside:
                 each.written = False
-                self._driver.advance(each, reason)
-            for each, reply in self._ended:
+                self._runner.advance(each, reason)
+            for each in self._ended:
                 if reason is None:
-                    self._driver.reply(each, reply)
+                    self._runner.reply(each)
                 else:
                     self._begin_anew([each])
         return self._waiting
@@ -86,7 +93,7 @@ class WriteGroup:
             keys = [each.key for each in turn]
             rows, all_of_them = await self._link.call(write_batch.lock, self._mapping, keys)
         except Exception as error:
-            self._driver.give_up(self._mapping, [*turn, *self._waiting], error)
+            self._fallback.give_up(self._mapping, [*turn, *self._waiting], error)
             self._waiting = []
             if self._inside:
                 raise
@@ -103,7 +110,7 @@ class WriteGroup:
             row = found.get(each.spelling)
             if row is None and not (certain and all_of_them):
                 del self._inside[each]
-                self._driver.alone(each)
+                self._runner.alone(each)
             else:
                 self._step(each, row)
 
@@ -120,33 +127,32 @@ class WriteGroup:
             self._step(each, answer)
 
     def _step(self, command: Command, answer: Any) -> None:
-        """Give a command its answer; it then asks for something else about its row, waits for the commit or is gone."""
-        try:
-            operation = command.steps.send(answer)
-            while isinstance(operation, ports.FixSnapshot) or (
-                isinstance(operation, ports.RollBack) and not command.written
-            ):
-                operation = command.steps.send(None)
-        except StopIteration as stop:
-            assert not command.written, "what is written is committed before the reply"
-            del self._inside[command]
-            if self._dirty:
-                self._ended.append((command, stop.value))
-            else:
-                self._driver.reply(command, stop.value)
-            return
-        except Exception as error:
-            del self._inside[command]
-            self._driver.fail(command)
-            if command.written:
-                raise AgainError(_UNDONE) from error
-            return
-        same_row = isinstance(operation, ports.Commit) or self._is_of_its_row(command, operation)
-        command.operation = operation
-        if not same_row:
+        """Give a command its answer; it then waits for something else about its row, for the commit, or has ended."""
+        mapping = getattr(command.operation, "mapping", None)
+        waits = command.send(answer)
+        while waits and (
+            isinstance(command.operation, ports.FixSnapshot)
+            or (isinstance(command.operation, ports.RollBack) and not command.written)
+        ):
+            waits = command.send(None)
+        if not waits:
+            self._end(command)
+        elif not (isinstance(command.operation, ports.Commit) or self._is_of_its_row(command, mapping)):
             self._leave(command)
 
-    def _is_of_its_row(self, command: Command, operation: ports.Operation) -> bool:
+    def _end(self, command: Command) -> None:
+        """Reply to a command that has ended, or keep it for the end of the transaction."""
+        assert command.failed or not command.written, "what is written is committed before the reply"
+        del self._inside[command]
+        if self._dirty and not command.failed:
+            self._ended.append(command)
+            return
+        self._runner.reply(command)
+        if command.written:
+            raise AgainError(_UNDONE)
+
+    def _is_of_its_row(self, command: Command, before: Mapping | None) -> bool:
+        operation = command.operation
         match operation:
             case ports.Insert(mapping, row):
                 key = row.key
@@ -160,7 +166,7 @@ class WriteGroup:
             case _:
                 return False
         spelling = self._places.spelled(key)
-        if mapping is not getattr(command.operation, "mapping", None) or spelling is None:
+        if mapping is not before or spelling is None:
             return False
         return spelling == command.spelling or self._places.place(spelling) == command.place
 
@@ -187,26 +193,22 @@ class WriteGroup:
         for each in self._inside:
             each.written = False
             if isinstance(each.operation, ports.Commit):
-                self._driver.advance(each, str(error))
+                self._runner.advance(each, str(error))
             else:
-                self._driver.stop(each, error)
-        self._begin_anew(each for each, _ in self._ended)
-        self._driver.hang((), error)
+                self._runner.stop(each, error)
+        self._begin_anew(self._ended)
+        self._fallback.hang((), error)
 
     def _begin_anew(self, commands: Iterable[Command]) -> None:
         for each in commands:
             if isinstance(each.operation, ports.Commit):
-                _end(each)
+                _close_batch(each)
             each.written = False
-            self._driver.alone(each, stale=True)
+            self._runner.alone(each, stale=True)
 
 
-def _end(command: Command) -> None:
+def _close_batch(command: Command) -> None:
     """Let a command count its batch as lost, so that its connection begins another."""
     answer: str | None = _UNDONE
-    try:
-        while True:
-            command.steps.send(answer)
-            answer = None
-    except StopIteration:
-        return
+    while command.send(answer):
+        answer = None

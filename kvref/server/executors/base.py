@@ -1,0 +1,89 @@
+"""What a connection and the server ask of an executor and of its fast path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any, Protocol
+
+from kvref.engine.mapping import Directory
+from kvref.engine.operations import OperationGen
+from kvref.engine.session import Session
+from kvref.protocol.replies import Reply, ServerError
+from kvref.protocol.rules import WireRules
+
+# Takes the replies of commands in their order, and the input from the first one on that needs the general path.
+Later = Callable[[list[bytes | ServerError], bytes], None]
+
+
+class Wait(Enum):
+    """What the replies of a fast path wait for."""
+
+    NOTHING = auto()
+    COMMIT = auto()  # of what is written so far
+    ANSWER = auto()  # of the store: they come later
+
+
+class FastPath(Protocol):
+    """Carries out plain commands of the text protocol without parser, verbs and operations, by the same rules.
+
+    One serves all connections that have the same mapping in force and the same rights.
+    """
+
+    def usable(self) -> bool:
+        """Return whether commands may be taken now; asked before each `hit` and `take`."""
+
+    def hit(self, data: bytes) -> bytes | None:
+        """Return the reply to a get, alone in the input, of a row that is kept; None for anything else."""
+
+    def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
+        """Carry out the plain commands at the beginning of some input.
+
+        Args:
+            data: what arrived, at the beginning of a command.
+            out: gets replies that are there.
+            later: called with the others.
+
+        Returns:
+            How many bytes were taken, and what the replies wait for.
+        """
+
+
+class Executor(Protocol):
+    """Carries out the commands of all connections against one store."""
+
+    @property
+    def unsettled(self) -> int | None:
+        """Return which commit replies must wait for, see `when_settled`; None where they need not."""
+
+    def begin(self) -> Any:
+        """Return the transaction of a new connection: the executor's own, one at a time."""
+
+    def run(self, transaction: Any, begin: Callable[[], OperationGen], done: Callable[[Reply], None]) -> Reply | None:
+        """Run a command; None where `done` is called later with the reply."""
+
+    def fast_path(self, session: Session, wire_rules: WireRules) -> FastPath | None:
+        """Return what carries out the plain commands of a connection, None where none of them is.
+
+        Args:
+            session: the connection's.
+            wire_rules: the grammar facts in force.
+        """
+
+    def end(self, transaction: Any) -> None:
+        """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
+
+    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:
+        """Call back when replies of that commit may leave, with an empty text or why its writes are lost."""
+
+    def commit(self) -> None:
+        """Commit what is open and notify everyone who waits for it."""
+
+    async def check(self) -> None:
+        """Ask the store for an answer, rows aside; raises StoreError where there is none."""
+
+    async def read_directory(self) -> Directory:
+        """Read the configuration tables again."""
+
+    async def close(self) -> None:
+        """Finish what runs."""

@@ -1,0 +1,87 @@
+"""The one interpreter of verbs: what a command waits for after each step, and its reply at the end.
+
+A verb is a generator of storage operations. An executor sends it the answer of each operation, or throws the reason why
+there is none. What differs between executors is how operations are answered, and when: at once, in a thread, or with
+those of other commands.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from kvref.engine.operations import Operation, OperationGen
+from kvref.protocol.replies import Reply, ServerError
+
+_log = logging.getLogger("kvref.server")
+
+FAILED: Final = ServerError("internal error, see the server's log")
+
+
+class Execution:
+    """One command being carried out.
+
+    Args:
+        begin: begins the command, or begins it anew.
+        done: takes the reply where that is not there at once.
+
+    Attributes:
+        operation: what the command waits for, None before it begins and once `reply` is there.
+        failed: it raised what no command should; the log has what to mend.
+    """
+
+    def __init__(self, begin: Callable[[], OperationGen], done: Callable[[Reply], None]) -> None:
+        self._begin = begin
+        self.done = done
+        self._steps: OperationGen | None = None
+        self.operation: Operation | None = None
+        self.failed = False
+        self._reply: Reply | None = None
+
+    @property
+    def reply(self) -> Reply:
+        """Return the reply; only where the command waits for no operation."""
+        assert self._reply is not None, "the command has not ended"
+        return self._reply
+
+    def start(self) -> bool:
+        """Begin the command, or begin it anew; return whether it waits for an operation."""
+        if self._steps is not None:
+            self._steps.close()
+            self.failed, self._reply = False, None
+        self._steps = self._begin()
+        return self.send(None)
+
+    def send(self, answer: Any) -> bool:
+        """Give the command the answer of its operation; return whether it waits for another one."""
+        assert self._steps is not None
+        try:
+            self.operation = self._steps.send(answer)
+        except StopIteration as stop:
+            return self._end(stop.value)
+        except Exception:  # noqa: BLE001 - logged whole
+            return self.fail()
+        return True
+
+    def throw(self, error: Exception) -> bool:
+        """Give the command the reason why its operation has no answer; return as `send`."""
+        assert self._steps is not None
+        try:
+            self.operation = self._steps.throw(error)
+        except StopIteration as stop:
+            return self._end(stop.value)
+        except Exception:  # noqa: BLE001 - logged whole
+            return self.fail()
+        return True
+
+    def fail(self) -> bool:
+        """End the command after an error that no command should meet, which is logged; return False."""
+        # A server never ends because of a request.
+        _log.exception("a command failed")
+        self.failed = True
+        return self._end(FAILED)
+
+    def _end(self, reply: Reply) -> bool:
+        self.operation, self._reply = None, reply
+        return False

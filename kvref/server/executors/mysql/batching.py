@@ -1,0 +1,186 @@
+"""Commands of many connections in common statements, where each command is a transaction.
+
+While a statement is under way the look-ups of all other connections queue; then one SELECT answers all those of a
+mapping (`read_batcher.py`). Writers share a transaction (`write_batcher.py`). Whatever is odd, refused, locked by
+others or out of date is carried out by itself (`fallback.py`) and never comes back to a batch: it delays nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+
+from kvref.engine import operations as ports
+from kvref.engine.mapping import Mapping
+from kvref.server.executors.mysql.batch_queue import BatchQueue
+from kvref.server.executors.mysql.command import Command, Runner
+from kvref.server.executors.mysql.dedicated_connection import DedicatedConnection
+from kvref.server.executors.mysql.fallback import Fallback
+from kvref.server.executors.mysql.fast_path import Plain, PlainGet, PlainRead, PlainWrite
+from kvref.server.executors.mysql.read_batcher import ReadBatcher
+from kvref.server.executors.mysql.row_reader import HandlerSocketReader, RowReader, SQLReader
+from kvref.server.executors.mysql.write_batcher import WriteBatcher
+from kvref.storage.isolation import Isolation
+from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.store import MySQLStore
+
+About = Mapping | PlainTable  # what the commands of one batch have in common
+
+CONNECTIONS: Final = 2  # one reads, one writes
+MIN_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
+MIN_TOGETHER: Final = 2
+MAX_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
+_LONGEST: Final = 1 << 20
+_BYTES_OF_KEY: Final = 1024  # in a statement
+
+
+def batches(store: MySQLStore, isolation: Isolation) -> bool:
+    """Return whether commands of several connections are carried out together."""
+    few = store.login.most(batches=isolation.batches) < MIN_CONNECTIONS
+    return not (isolation.batches or few or store.login.together < MIN_TOGETHER)
+
+
+class Batching:
+    """The batches of one executor.
+
+    Args:
+        store: where rows live.
+        isolation: who sees what; without batches of a connection's own.
+        connect: returns a connection of nobody else.
+        runner: goes on with commands.
+    """
+
+    def __init__(
+        self, store: MySQLStore, isolation: Isolation, connect: Callable[[], DedicatedConnection], runner: Runner
+    ) -> None:
+        self._store = store
+        self._isolation = isolation
+        self._runner = runner
+        self._fallback = Fallback(runner)
+        reading, self._writing = connect(), connect()
+        handlersocket = bool(store.login.handlersocket)
+        self._reader: RowReader = (
+            HandlerSocketReader(store, reading, isolation) if handlersocket else SQLReader(store, reading)
+        )
+        reads = ReadBatcher(store, self._reader, self._fallback)
+        writes = WriteBatcher(store, self._writing, self._fallback)
+        self._reads = _Work(reads.carry_out, partial(self._width, reading), runner)
+        self._writes = _Work(writes.carry_out, partial(self._width, self._writing), runner)
+        writes.put_back = self._writes.queue.put_back
+        self._fallback.queues += [self._reads.queue, self._writes.queue]
+
+    async def close(self) -> None:
+        """Close the connections; nothing may run."""
+        await self._reader.close()
+        await self._writing.close()
+
+    def takes(self, command: Command) -> bool:
+        """Take a command that waits for a look-up, where that may be answered with others; tell whether it is taken."""
+        operation = command.operation
+        if not isinstance(operation, ports.Lookup) or not self._goes_together(command, operation):
+            return False
+        work = self._writes if operation.for_update else self._reads
+        work.add(self._store.alike(operation.mapping), command)
+        return True
+
+    @property
+    def up_to_date(self) -> bool:
+        """Return whether plain commands may be taken just now: after a pause the tables are looked at first."""
+        return self._runner.up_to_date
+
+    def table(self, mapping: Mapping) -> PlainTable:
+        """Return the table of a mapping, as long as its version is live."""
+        return self._store.plain(self._store.alike(mapping))
+
+    def spelling(self, mapping: Mapping, key: ports.Cell) -> Spelling | None:
+        """Return what tells a key from others; None where only the server knows."""
+        places = self._store.places(mapping)
+        return places.spelled(key) if places.known else None
+
+    def takes_reads(self, mapping: Mapping) -> bool:
+        """Tell whether plain gets are taken; at other levels than the lowest they may lock."""
+        return not self._isolation.level and not self._fallback.avoids(mapping)
+
+    def takes_writes(self, mapping: Mapping) -> bool:
+        """Tell whether plain sets are taken."""
+        return not self._fallback.avoids(mapping)
+
+    def add_get(self, mapping: Mapping, get: PlainGet) -> None:
+        """Queue a get."""
+        self._reads.add(self._store.alike(mapping), get)
+
+    def add_read(self, table: PlainTable, read: PlainRead) -> None:
+        """Queue a get of a plain word."""
+        self._reads.add(table, read)
+
+    def add_write(self, table: PlainTable, write: PlainWrite) -> None:
+        """Queue a set."""
+        self._writes.add(table, write)
+
+    def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
+        """Tell whether a look-up may be answered with others, and note what tells its row from theirs."""
+        rules = self._isolation
+        if rules.level and not lookup.for_update and (rules.reads_lock or rules.shows_deletes):
+            return False
+        if self._fallback.avoids(lookup.mapping):
+            return False
+        spelling = self.spelling(lookup.mapping, lookup.key)
+        if spelling is None:
+            return False
+        command.spelling = spelling
+        if lookup.for_update:
+            try:
+                command.place = self._store.places(lookup.mapping).place(spelling)
+            except UnicodeDecodeError:
+                return False  # the server says what is wrong with it
+        return True
+
+    def _width(self, connection: DedicatedConnection, about: About) -> int:
+        """Return how many commands of a mapping may go together, so that neither question nor answer is too large."""
+        mapping = about.mapping if isinstance(about, PlainTable) else about
+        width = min(self._store.login.together, MAX_BYTES // bytes_of_row(mapping))
+        longest = connection.longest
+        return max(1, width if longest is None else min(width, longest // _BYTES_OF_KEY))
+
+
+class _Work:
+    """A queue of commands, and the task that carries them out while there are any.
+
+    Args:
+        carry_out: carries out commands of one batch.
+        width: returns how many of a mapping may be in one.
+        runner: starts the task.
+    """
+
+    def __init__(
+        self, carry_out: Callable[[Any, list[Any]], Awaitable[None]], width: Callable[[About], int], runner: Runner
+    ) -> None:
+        self.queue: BatchQueue[About, Command | Plain] = BatchQueue()
+        self._carry_out = carry_out
+        self._width = width
+        self._runner = runner
+        self._running = False
+
+    def add(self, about: About, command: Command | Plain) -> None:
+        """Queue a command behind the others of its kind."""
+        self.queue.add(about, command)
+        if not self._running:
+            self._running = True
+            self._runner.start(self._run())
+
+    async def _run(self) -> None:
+        try:
+            while self.queue:
+                await self._carry_out(*self.queue.take(self._width))
+                # Who was just answered asks again: after a turn of the loop they share the next statement.
+                await asyncio.sleep(0)
+        finally:
+            self._running = False
+
+
+def bytes_of_row(mapping: Mapping) -> int:
+    """Return how many bytes to count for the values of a row: no more than its columns hold."""
+    return sum(_LONGEST if each.width is None else min(4 * each.width, _LONGEST) for each in mapping.values) or 1

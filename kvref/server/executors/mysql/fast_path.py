@@ -1,0 +1,336 @@
+"""The fast path over a database server: runs of plain gets, or of plain sets, are queued for common statements.
+
+What is not plain is left to the general path, and so is what common statements cannot answer. What a command means is
+asked of `engine/fast_path.py`, how a line is read of `protocol/fast_path.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from kvref.engine.fast_path import PlainVerbs
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Cell, Row
+from kvref.engine.values import RefusedError
+from kvref.protocol.fast_path import END, STORED, PlainLines
+from kvref.protocol.replies import ServerError
+from kvref.server.executors.base import Later, Wait
+from kvref.storage.fast_path import MAX_VALUE
+from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
+from kvref.storage.mysql.result_set import Cells
+from kvref.storage.mysql.row_identity import Spelling
+
+MAX_RUN: Final = 64  # commands of one connection that are carried out together
+
+
+class Plain:
+    """One command.
+
+    Args:
+        verbs: what it means.
+        word: the client's key.
+        data: what arrived of it.
+
+    Attributes:
+        left: it has to take the general path.
+        error: the reply, where there is no answer.
+        answered: called once it is left, or answered.
+    """
+
+    __slots__ = ("answered", "data", "error", "left", "verbs", "word")
+
+    def __init__(self, verbs: PlainVerbs, word: bytes, data: bytes) -> None:
+        self.verbs = verbs
+        self.word = word
+        self.data = data
+        self.left = False
+        self.error: ServerError | None = None
+        self.answered: Callable[[], None] = _nothing
+
+    def give_up(self) -> None:
+        """Let it take the general path."""
+        self.left = True
+        self.answered()
+
+    def stop(self, error: Exception) -> None:
+        """Reply with the reason why there is no answer."""
+        self.left, self.error = False, ServerError(str(error))
+        self.answered()
+
+    def reply(self) -> bytes | ServerError:
+        """Return the reply and count the command; only once it is answered and not left."""
+        raise NotImplementedError
+
+
+class PlainRead(Plain):
+    """A get of a plain word, answered with cells as the server writes them."""
+
+    __slots__ = ("_found", "_now")
+
+    _found: tuple[int | None, bytes, int | None] | None
+    _now: int
+
+    def answer(self, table: PlainTable, cells: Cells | None, now: int) -> None:
+        """Take the cells of the row, None where there is none.
+
+        Args:
+            table: whose they are.
+            cells: of the row.
+            now: UNIX time in whole seconds.
+        """
+        self._found = None if cells is None else table.parts(cells)
+        self._now = now
+        self.answered()
+
+    def reply(self) -> bytes | ServerError:
+        """See `Plain`."""
+        if self.error is not None:
+            return self.error
+        found = b"" if self._found is None else self.verbs.reply_of_cells(self.word, *self._found, self._now)
+        self.verbs.count_gets((found,))
+        return found + END
+
+
+class PlainGet(Plain):
+    """Any other get of one key.
+
+    Args:
+        verbs, word, data: see `Plain`.
+        key: as the column has it.
+        spelling: what tells it from other keys.
+    """
+
+    __slots__ = ("_row", "key", "spelling")
+
+    def __init__(self, verbs: PlainVerbs, word: bytes, data: bytes, key: Cell, spelling: Spelling) -> None:
+        super().__init__(verbs, word, data)
+        self.key = key
+        self.spelling = spelling
+        self._row: Row | None = None
+
+    def answer(self, row: Row | None) -> None:
+        """Take the row, None where there is none."""
+        self._row = row
+        self.answered()
+
+    def reply(self) -> bytes | ServerError:
+        """See `Plain`."""
+        if self.error is not None:
+            return self.error
+        found = b"" if self._row is None else self.verbs.reply(self.word, self._row, int(time.time()))
+        self.verbs.count_gets((found,))
+        return found + END
+
+
+class PlainWrite(Plain):
+    """A set.
+
+    Args:
+        verbs, word, data: see `Plain`.
+        key: as the column has it.
+        flags: as the client sent them.
+        value: as the column has it.
+
+    Attributes:
+        previous: what its connection sets right before it in the same run: it must not be written earlier.
+    """
+
+    __slots__ = ("flags", "key", "previous", "value")
+
+    def __init__(self, verbs: PlainVerbs, word: bytes, data: bytes, key: Cell, flags: int, value: Cell) -> None:
+        super().__init__(verbs, word, data)
+        self.key = key
+        self.flags = flags
+        self.value = value
+        self.previous: PlainWrite | None = None
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it has in a statement, at most."""
+        return BYTES_OF_SET + 2 * len(self.data)
+
+    def row(self) -> Row:
+        """Return the row that it writes; it takes a cas number."""
+        return Row(self.key, (self.value,), *self.verbs.options(self.flags))
+
+    def answer(self, reason: str | None) -> None:
+        """Take the outcome: None, or why it is lost, or that it is not known."""
+        self.error = None if reason is None else ServerError(reason)
+        self.answered()
+
+    def reply(self) -> bytes | ServerError:
+        """See `Plain`."""
+        self.verbs.count_set(stored=self.error is None)
+        return STORED if self.error is None else self.error
+
+
+class PlainBatcher(Protocol):
+    """Queues plain commands for common statements."""
+
+    @property
+    def up_to_date(self) -> bool:
+        """Return whether plain commands may be taken just now."""
+
+    def table(self, mapping: Mapping) -> PlainTable:
+        """Return the table of a mapping, as long as its version is live."""
+
+    def spelling(self, mapping: Mapping, key: Cell) -> Spelling | None:
+        """Return what tells a key from others; None where only the server knows."""
+
+    def takes_reads(self, mapping: Mapping) -> bool:
+        """Tell whether plain gets are taken."""
+
+    def takes_writes(self, mapping: Mapping) -> bool:
+        """Tell whether plain sets are taken."""
+
+    def add_get(self, mapping: Mapping, get: PlainGet) -> None:
+        """Queue a get."""
+
+    def add_read(self, table: PlainTable, read: PlainRead) -> None:
+        """Queue a get of a plain word."""
+
+    def add_write(self, table: PlainTable, write: PlainWrite) -> None:
+        """Queue a set."""
+
+
+class MySQLFastPath:
+    """Carries out plain commands on one mapping, see `FastPath`.
+
+    Args:
+        verbs: what they mean.
+        lines: how they are read.
+        batcher: queues them.
+    """
+
+    def __init__(self, verbs: PlainVerbs, lines: PlainLines, batcher: PlainBatcher) -> None:
+        self._verbs = verbs
+        self._lines = lines
+        self._mapping = verbs.mapping
+        self._directory = verbs.shared.directory
+        self._generation = self._directory.generation
+        self._batcher = batcher
+        self._table: PlainTable | None = None
+
+    @property
+    def live(self) -> bool:
+        """Tell whether the mapping is still in force."""
+        return self._directory.generation == self._generation and not self._mapping.fault
+
+    def usable(self) -> bool:
+        """See `FastPath`."""
+        return self.live and self._verbs.counted and self._batcher.up_to_date
+
+    def hit(self, data: bytes) -> bytes | None:  # noqa: ARG002 - see `FastPath`
+        """Return None: no row is kept."""
+        return None
+
+    def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
+        """Queue the plain commands of one kind at the beginning of some input, see `FastPath`."""
+        table = self._table
+        if table is None or not table.version.live:
+            table = self._table = self._batcher.table(self._mapping)
+        gets = data.startswith(b"get ")
+        taken = self._gets(table, data) if gets else self._sets(table, data)
+        if not taken:
+            return 0, Wait.NOTHING
+        _Run(taken, later)
+        for each in taken:
+            if isinstance(each, PlainRead):
+                self._batcher.add_read(table, each)
+            elif isinstance(each, PlainGet):
+                self._batcher.add_get(self._mapping, each)
+            elif isinstance(each, PlainWrite):
+                self._batcher.add_write(table, each)
+        return sum([len(each.data) for each in taken]), Wait.ANSWER
+
+    def _gets(self, table: PlainTable, data: bytes) -> list[Plain]:
+        """Return the gets at the beginning of some input."""
+        found: list[Plain] = []
+        at = 0
+        while len(found) < MAX_RUN and (line := self._lines.get.match(data, at)) is not None:
+            get = self._get(table, line[1], line[0])
+            if get is None:
+                break
+            found.append(get)
+            at = line.end()
+        return found if found and self._batcher.takes_reads(self._mapping) else []
+
+    def _get(self, table: PlainTable, word: bytes, data: bytes) -> Plain | None:
+        if table.readable and len(word) <= table.longest_key and word.isascii():
+            return PlainRead(self._verbs, word, data)
+        try:
+            key = self._verbs.looked_up(word)
+        except RefusedError:
+            return None
+        spelling = None if key is None else self._batcher.spelling(self._mapping, key)
+        return None if spelling is None else PlainGet(self._verbs, word, data, key, spelling)
+
+    def _sets(self, table: PlainTable, data: bytes) -> list[Plain]:
+        """Return the sets at the beginning of some input, each of another word."""
+        if not table.writable or self._verbs.read_only:
+            return []
+        found: dict[bytes, PlainWrite] = {}
+        previous: PlainWrite | None = None
+        at = 0
+        while len(found) < MAX_RUN:
+            write = self._set(table, data, at)
+            if write is None or write.word in found:
+                break
+            write.previous, previous = previous, write
+            found[write.word] = write
+            at += len(write.data)
+        return [*found.values()] if found and self._batcher.takes_writes(self._mapping) else []
+
+    def _set(self, table: PlainTable, data: bytes, at: int) -> PlainWrite | None:
+        head = self._lines.set.match(data, at)
+        if head is None:
+            return None
+        word, start, size = head[1], head.end(), int(head[3])
+        end = start + size
+        value = data[start:end]
+        if data[end : end + 2] != b"\r\n" or size > MAX_VALUE or not self._lines.takes(word, size):
+            return None
+        if len(word) > table.longest_key or not word.isascii() or (table.text and not value.isascii()):
+            return None
+        try:
+            key, cell = self._verbs.key(word), self._verbs.value(value)
+        except RefusedError:
+            return None
+        return PlainWrite(self._verbs, word, data[at : end + 2], key, int(head[2]), cell)
+
+
+class _Run:
+    """Commands of one connection that are carried out together, and replied to in their order.
+
+    Args:
+        commands: at least one.
+        later: see `Later`.
+    """
+
+    __slots__ = ("_commands", "_later", "_waiting")
+
+    def __init__(self, commands: list[Plain], later: Later) -> None:
+        self._commands = commands
+        self._later = later
+        self._waiting = len(commands)
+        for each in commands:
+            each.answered = self._answered
+
+    def _answered(self) -> None:
+        self._waiting -= 1
+        if self._waiting:
+            return
+        replies: list[bytes | ServerError] = []
+        left = len(self._commands)
+        for number, each in enumerate(self._commands):
+            if each.left:
+                left = number  # what follows was only read, or was not written either
+                break
+            replies.append(each.reply())
+        self._later(replies, b"".join([each.data for each in self._commands[left:]]))
+
+
+def _nothing() -> None:
+    """Do nothing: the command is in no run yet."""

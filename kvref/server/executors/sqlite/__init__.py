@@ -1,0 +1,1 @@
+"""The executor over a SQLite file: one event loop, one commit for the writes of many connections."""

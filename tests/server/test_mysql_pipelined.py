@@ -1,0 +1,94 @@
+"""Commands that one connection sends at once are carried out together over a database server, and in their order."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+
+import pytest
+from database import database_or_skip, sql
+from live import MYSQL_8
+from server.at_once import common_statements, got, put
+from serving import Served
+
+from kvref.targets import SQLServer
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+STORED = b"STORED\r\n"
+COUNT = 40
+KEYS = [f"p{number:02d}" for number in range(COUNT)]
+
+
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param) as server:
+        sql(server, "SET GLOBAL log_output = 'TABLE'")
+        yield server
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[socket.socket]:
+    """A client that has asked for a row, so that what follows may take the fast path."""
+    with served.connect() as found:
+        ask(found, b"get AA\r\n", 1)
+        yield found
+
+
+def ask(client: socket.socket, data: bytes, replies: int) -> bytes:
+    """Send bytes at once and return so many replies."""
+    client.sendall(data)
+    said = b""
+    while len(re.findall(rb"(?m)^(STORED|END|SERVER_ERROR.*|CLIENT_ERROR.*)\r$", said)) < replies:
+        said += client.recv(1 << 16)
+    return said
+
+
+def test_a_run_of_sets_and_a_run_of_gets_are_few_statements(database: SQLServer, client: socket.socket) -> None:
+    sql(database, "SET GLOBAL general_log = ON")
+    assert ask(client, b"".join(put(key, "1") for key in KEYS), COUNT) == STORED * COUNT
+    assert ask(client, b"".join(b"get %b\r\n" % key.encode() for key in KEYS), COUNT) == b"".join(
+        got(key, "1") for key in KEYS
+    )
+    widths = [width for verb, width in common_statements(database) if verb == "SELECT"]
+    assert max(widths) > COUNT / 2
+    assert sum(widths) == 2 * COUNT  # the sets lock their rows first
+
+
+def test_replies_are_those_of_one_command_after_the_other(client: socket.socket) -> None:
+    data = b"get p00\r\nget p01\r\nget none\r\n" + put("p00", "2") + put("p01", "2") + put("p00", "3")
+    data += b"get p00\r\nget p01\r\nincr p00 4\r\nget p00\r\n" + put("p00", "9") + b"get p00 p01\r\n"
+    ask(client, put("p00", "1") + put("p01", "1"), 2)
+    assert ask(client, data, 11) == b"".join([
+        got("p00", "1"), got("p01", "1"), b"END\r\n", STORED * 3, got("p00", "3"), got("p01", "2"), b"7\r\n",
+        got("p00", "7"), STORED, got("p00", "9").removesuffix(b"END\r\n") + got("p01", "2"),
+    ])  # fmt: skip
+
+
+def test_what_follows_a_locked_row_is_written_after_it(database: SQLServer, client: socket.socket) -> None:
+    keys = ["p00", "p01", "p02", "p03"]
+    ask(client, b"".join(put(key, "old") for key in keys), len(keys))
+    with database.connect(60) as holder, holder.cursor() as cursor:
+        holder.begin()
+        cursor.execute("SELECT c2 FROM test.demo_test WHERE c1 = 'p01' FOR UPDATE")
+        client.sendall(b"".join(put(key, "new") for key in keys))
+        assert client.recv(len(STORED)) == STORED
+        assert dict(sql(database, "SELECT c1, c2 FROM test.demo_test WHERE c1 IN ('p00', 'p01', 'p02', 'p03')")) == {
+            "p00": "new",
+            "p01": "old",
+            "p02": "old",
+            "p03": "old",
+        }
+        holder.rollback()
+    assert ask(client, b"", 3) == STORED * 3
+    rows = sql(database, "SELECT c2 FROM test.demo_test WHERE c1 IN ('p00', 'p01', 'p02', 'p03')")
+    assert rows == [("new",)] * 4
+
+
+def test_a_run_is_counted_once_for_each_command(client: socket.socket) -> None:
+    ask(client, b"stats reset\r\nset p00 0 0 1\r\n1\r\n", 1)
+    ask(client, put("p01", "1") + put("p02", "1") + put("p03", "1"), 3)
+    ask(client, b"get p01\r\nget none\r\nget p02\r\nget none\r\n", 4)
+    said = ask(client, b"stats\r\n", 1)
+    for row in (b"cmd_set 4", b"cmd_get 4", b"get_hits 2", b"get_misses 2", b"total_items 4"):
+        assert b"STAT " + row + b"\r\n" in said
