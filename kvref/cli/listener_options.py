@@ -16,7 +16,7 @@ from kvref.server.listeners.listener import Listener
 from kvref.server.settings import read_file
 
 DEFAULT: Final = "127.0.0.1:11211"
-MAX_LISTENERS: Final = 256  # a worker is told the number of a connection's listener in a byte
+MAX_LISTENERS: Final = 256  # a worker receives the number of a connection's listener in one byte
 _PATH: Final = click.Path(path_type=str)
 _OPTIONS: Final = (
     click.option(
@@ -97,7 +97,7 @@ def listeners(listen: dict[str, Any], config: Path | None, passed: list[socket.s
         passed: sockets from the service manager, in the place of an address; all other options hold for them.
 
     Raises:
-        ConfigError: both name some, or one is of no use.
+        ConfigError: both configure listeners, or one is invalid.
     """
     _, tables = read_file(config)
     if max(len(tables), len(passed)) > MAX_LISTENERS:

@@ -137,7 +137,7 @@ def command(  # noqa: PLR0913 - one for each option
 
 
 class _StoreRefusesError(click.ClickException):
-    """No fault of what was asked for: it may go well when it is tried again."""
+    """The store rejects the connection or cannot be reached; a later retry can succeed."""
 
     exit_code = 3
 

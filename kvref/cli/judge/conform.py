@@ -171,7 +171,7 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
     if not frozen and options["profile"] not in {None, "auto", *profiles.names()}:
         raise KvrefError(f"no profile {options['profile']!r}: choose auto, {', '.join(profiles.names())}")
     name, profile = target or EMBEDDED, options["profile"]
-    # A target without a profile is not booted in vain.
+    # Check that the target has a profile before starting it.
     catalogue.profile_of(name)
     chosen = () if frozen or profile in {None, "auto"} else catalogue.options_for(name, str(profile))
     if jobs is None:
@@ -266,7 +266,7 @@ def _with_what_is_known(address: str, options: Options) -> Options:
 
 
 def _filled_in(options: Options, target: targets.Target) -> Options:
-    # A plugin is loaded anew over SQL, which the suite does itself; kvref reads its tables again at SIGHUP.
+    # The suite itself reloads a plugin over SQL; kvref reloads its configuration tables on SIGHUP.
     reload = reload_command(target.folder) if target.store is not None else None
     known: Options = {"sql": target.sql or target.store, "profile": target.profile, "reload": reload}
     return {name: known.get(name) if value is None else value for name, value in options.items()}

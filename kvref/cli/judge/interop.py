@@ -150,7 +150,7 @@ def _boot(name: str, stack: ExitStack, progress: Progress) -> targets.Target:
 class _Runs:
     """Runs scripts, each kit installed once.
 
-    chosen: the clients whose kits are wanted.
+    chosen: the clients whose kits are required.
     """
 
     def __init__(self, chosen: Sequence[Client], progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""`kvref matrix`: reports of `kvref conform` beside each other, as a page, Markdown, JUnit, JSON and badges."""
+"""`kvref matrix`: compare reports of `kvref conform`, as a page, Markdown, JUnit, JSON and badges."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class _Notebook:
         self._asked = list(self._lines)
         self._lock = threading.Lock()
         if out != scripts and out.exists():
-            # What stands there keeps its place, and its answers where the script still asks the same.
+            # Existing conversations keep their position, and their recordings if the requests are the same.
             before = transcripts.read(out)
             changed = {key for key, each in self._lines.items() if key in before and asked(before[key]) != asked(each)}
             self._lines = before | {

@@ -153,7 +153,7 @@ def _trials(chosen: Sequence[Mutant]) -> Iterator[tuple[str, bool]]:
     wanted = frozenset(each.requirement for each in chosen)
     trials = [(CONTROL, wanted)]
     trials += [(name, frozenset({each.requirement})) for each in chosen for name in trials_of(each.name)]
-    # Ctrl-C reaches every process of a terminal: this one hears it and ends the others, and each its server.
+    # Ctrl-C reaches every process of a terminal: this one handles it and ends the others, and each its server.
     deaf = (signal.SIGINT, signal.SIG_IGN)
     with get_context("spawn").Pool(AT_ONCE, initializer=signal.signal, initargs=deaf) as pool:
         for name, verdicts in pool.imap_unordered(_trial, trials):

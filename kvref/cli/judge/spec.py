@@ -1,6 +1,6 @@
 """`kvref spec`: the requirements, one with everything that is known of it, or all as a page.
 
-Shows what stands in `kvref.specification.requirements`; adds nothing.
+Shows the contents of `kvref.specification.requirements`; adds nothing.
 """
 
 from __future__ import annotations
