@@ -1,7 +1,7 @@
 """Read JSON and TOML that others wrote: size, depth and digits are bounded, and what is wrong is one kind of error.
 
 `json` and `tomllib` end in RecursionError for deep nesting, in ValueError for an integer of more than 4,300 digits, and
-accept what later fails elsewhere: text that cannot be encoded, integers that fit no column and no float.
+accept what later fails elsewhere: text that cannot be encoded, integers that no column and no float can store.
 """
 
 from __future__ import annotations

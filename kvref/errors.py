@@ -24,7 +24,7 @@ class RowError(ConfigError):
     """A containers row cannot be used.
 
     Args:
-        text: what is wrong and how to mend it.
+        text: what is wrong and how to fix it.
         rule: a short name of what it breaks, such as `no-table`.
     """
 

@@ -44,7 +44,7 @@ class BoundClient(Client):  # type: ignore[misc]
 
     Args:
         server: as for pymemcache: (host, port), HOST:PORT or the path of a socket.
-        greeting: what it says before anything else is asked.
+        greeting: requests sent before all others.
         max_answer: limit of the answers to one request, in bytes.
         options: of pymemcache's `Client`.
     """
@@ -115,14 +115,14 @@ class BoundClient(Client):  # type: ignore[misc]
             raise theirs.MemcacheUnknownError(line[:60])
         self.sock.expect(int(head[3]) - len(buf))
         if self._in_range:
-            # pymemcache looks an answered key up among those asked for, and a row of a range bears its own. 8.0.33
+            # pymemcache looks up a reply's key among the requested ones; a row of a range has its own key. 8.0.33
             # sends an integer key as bytes, of which one may be a blank.
             line, remapped_keys = b"VALUE row %s %s" % (head[2], head[3]), {b"row": head[1]}
         return super()._extract_value(expect_cas, line, buf, remapped_keys, prefixed_keys)
 
     @contextmanager
     def _faults(self, name: bytes) -> Iterator[None]:
-        # What speaks before it is asked has ended, or tells of a `noreply` that failed: no answer to this call. (TLS
+        # Bytes before the request are the connection's end or the error of a `noreply`: no reply to this call. (TLS
         # has records of its own.)
         if self.sock is not None and self.tls_context is None and _readable(self.sock):
             self.close()
@@ -182,7 +182,7 @@ class BoundHash(HashClient):  # type: ignore[misc]
     """Several servers, chosen by the key; a key never moves to another server.
 
     pymemcache answers a miss while a server is down and gives its keys to the others after some tries. Behind this
-    protocol are tables: a row would be written where nobody looks for it. Here every call on that server raises
+    protocol are tables: a row would be written where no client looks for it. Here every call on that server raises
     LinkError.
 
     Args:
@@ -283,7 +283,7 @@ def connected(
 
 
 def each_server(client: Any) -> list[Any]:
-    """Return what speaks with one server each: the client itself, or those of a `BoundHash`."""
+    """Return the clients of single servers: the client itself, or those of a `BoundHash`."""
     return list(client.clients.values()) if isinstance(client, BoundHash) else [client]
 
 

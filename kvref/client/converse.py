@@ -100,7 +100,7 @@ class Conversation:
 
 
 def typed(line: str) -> bytes:
-    r"""Return the bytes a typed line stands for: \r \n \t \0 \\ and \xHH are escapes, CR LF is added at the end."""
+    r"""Return the bytes of a typed line: \r \n \t \0 \\ and \xHH are escapes, CR LF is added at the end."""
 
     def byte(match: re.Match[str]) -> str:
         raw = bytes.fromhex(match[1]) if match[1] else _NAMED[match[2]]

@@ -3,7 +3,7 @@
 MappedError                  every error below
 ├── CallError                the caller's: a key, value or argument that no server may get, or that this one refused
 ├── UnknownMappingError      the configuration's: the server serves no mapping of that name
-├── UnsupportedError         nobody's: that server has no such feature
+├── UnsupportedError         the server does not have this feature
 ├── ServerError              the server's: it could not, or its answer cannot be read
 └── LinkError                the connection's: no server there, it went away, or it was silent for too long
 
@@ -32,7 +32,7 @@ class UnsupportedError(MappedError):
 
 
 class ServerError(MappedError):
-    """The server answered SERVER_ERROR, or something that is no answer to what was asked."""
+    """The server replied SERVER_ERROR, or with bytes that are no reply to the request."""
 
 
 class LinkError(MappedError, ConnectionError):
@@ -43,11 +43,12 @@ class LinkError(MappedError, ConnectionError):
 
 
 def refusal(line: bytes, asked: str, server: str) -> MappedError | None:
-    """Return the error that an answer stands for, None for any other line.
+    """Return the error of a reply line, None for any other line.
 
     Args:
         line: an answer without its line end.
-        asked: the verb; server: HOST:PORT or unix:PATH. Both for the text.
+        asked: the verb of the request.
+        server: HOST:PORT or unix:PATH.
     """
     words = line.decode("utf-8", "backslashreplace")
     if words == "ERROR":
@@ -60,5 +61,5 @@ def refusal(line: bytes, asked: str, server: str) -> MappedError | None:
 
 
 def unreadable(line: bytes, asked: str) -> ServerError:
-    """Return the error for a line that is no answer to what was asked."""
+    """Return the error for a line that is no reply to the request."""
     return ServerError(f"{asked}: {line[:60]!r} is no answer to it")

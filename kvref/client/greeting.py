@@ -1,4 +1,4 @@
-"""What a connection says before anything is asked on it: who the client is, and which mapping it is about."""
+"""The requests that open a connection: authentication, and the choice of a mapping."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Greeting(NamedTuple):
     """The first words of a connection.
 
     Args:
-        mapping: bound before anything else is asked; None: the server's default mapping.
-        user, password: as memcached's file of users has them; no user: the server does not ask.
+        mapping: bound before all other requests; None: the server's default mapping.
+        user, password: as memcached's file of users has them; no user: the server requires no authentication.
     """
 
     mapping: str | None = None
@@ -27,7 +27,7 @@ class Greeting(NamedTuple):
 
     @property
     def authentication(self) -> bytes | None:
-        """Return the request that tells who the client is, which is answered STORED; None: there is no user."""
+        """Return the authentication request, which is answered STORED; None: there is no user."""
         if not self.user:
             return None
         token = f"{self.user} {self.password}".encode("utf-8", "surrogateescape")
@@ -46,7 +46,7 @@ def greeting(mapping: str | None, credentials: tuple[str, str] | None) -> Greeti
 
     Args:
         mapping: see `Greeting`.
-        credentials: user and password; None: the server does not ask.
+        credentials: user and password; None: the server requires no authentication.
 
     Raises:
         CallError: no server takes such credentials; the text does not tell the password.

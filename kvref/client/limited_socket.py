@@ -13,7 +13,7 @@ class LimitedSocket:
     Args:
         connected: the socket, or one with TLS.
         name: of the server, for errors.
-        max_answer: bytes that may come between two requests.
+        max_answer: maximum number of bytes received between two requests.
     """
 
     def __init__(self, connected: socket.socket, name: str, max_answer: int) -> None:

@@ -2,7 +2,7 @@
 
 Composition: a `MappedClient` holds pymemcache clients (one, pooled or hashed), one for each mapping in use. A
 connection that serves two mappings would have to be switched back and forth, and could not return to the default
-mapping, whose name a client cannot know. What is a subclass, and why, stands in `bound.py`. The calls of `view.py` have
+mapping, whose name a client cannot know. `bound.py` explains what is a subclass and why. The calls of `view.py` have
 pymemcache's names and results; they are written out there for their types, which pymemcache lacks.
 """
 
@@ -32,12 +32,12 @@ class MappedClient(MappedView):
     """Mapped tables through pymemcache; `@@mapping.key` is a key of that mapping in every call, delete included.
 
     Each mapping in use has connections of its own, bound when they are opened, again after every loss. So plain keys
-    stay those of the bound mapping whatever other mappings are asked, and `flush_all` empties that mapping's table
+    stay those of the bound mapping whatever other mappings are used, and `flush_all` empties that mapping's table
     alone. Where the server commits in batches, writes through two mappings are in two batches. Behind a proxy that
     shares connections among clients (twemproxy) nothing can stay bound: use pymemcache itself there.
 
-    A call is sent once. After a LinkError the next call connects anew; a connection that the server closed while it was
-    idle is replaced unseen.
+    A call is sent once. After a LinkError the next call connects again. A connection that the server closed while it
+    was idle is replaced transparently.
 
     Args:
         servers: (host, port), HOST:PORT or the path of a socket; or a list of several, among which the bare key chooses
@@ -46,7 +46,7 @@ class MappedClient(MappedView):
         columns: the names of its value columns, or `Columns`; None: values are bytes.
         pool_size: connections at most for each server and mapping, for use by several threads; None: one thread.
         delimiter: between mapping and key, as the server's `table_map_delimiter`.
-        credentials: user and password where the server asks who one is, as memcached -Y does.
+        credentials: user and password, if the server requires authentication, as memcached -Y does.
         max_answer_bytes: limit of the answers to one request; beyond it the connection is closed with ServerError.
         options: of pymemcache's clients, such as `timeout` (60 s here: longer than a server waits for a lock),
             `connect_timeout` (10 s), `tls_context`, `serde` for values that are no columns.

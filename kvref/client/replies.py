@@ -14,7 +14,7 @@ MAX_ANSWER_BYTES: Final = 64 << 20
 
 
 class Item(NamedTuple):
-    """A row of an answer; `cas` is None where it was not asked for."""
+    """A row of an answer; `cas` is None if it was not requested."""
 
     key: bytes
     flags: int
@@ -31,7 +31,7 @@ class Answer:
 
 
 class GarbledError(Exception):
-    """The bytes are no answer; what follows cannot be told apart any more."""
+    """The bytes are no reply, and the start of the next reply is unknown."""
 
 
 class Replies:

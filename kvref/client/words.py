@@ -61,14 +61,14 @@ def check_name(name: str) -> str:
 
 
 def range_word(gt: Key | None, ge: Key | None, lt: Key | None, le: Key | None) -> bytes:
-    """Return the word that asks for a range of keys.
+    """Return the word that requests a range of keys.
 
     Args:
         gt: the key the range begins behind; ge: the key it begins with. Of the two at most one.
         lt: the key it ends before; le: the key it ends with. Of the two at most one.
 
     Raises:
-        CallError: no bound, two for one end, or one that cannot be told from the rest of the word.
+        CallError: no bound, two for one end, or one that cannot be distinguished from the rest of the word.
     """
     if (gt is not None and ge is not None) or (lt is not None and le is not None):
         raise CallError("a range has one lower bound, gt or ge, and one upper bound, lt or le")

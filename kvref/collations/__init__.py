@@ -35,7 +35,7 @@ def register(connection: sqlite3.Connection) -> None:
     """Make MySQL's collations known to a connection.
 
     Args:
-        connection: any; each connection needs it anew.
+        connection: any; call it for each new connection.
     """
     for collation in COLLATIONS.values():
         connection.create_collation(collation.name, order(collation).compare)

@@ -9,7 +9,7 @@ from typing import Final
 from kvref.collations import weights
 from kvref.collations.names import Collation
 
-# Longer texts are weighed anew each time: they are values in an ORDER BY, hardly keys.
+# Weights of longer texts are not cached: they are values in an ORDER BY, hardly keys.
 MAX_KEPT: Final = 250
 
 

@@ -56,7 +56,7 @@ ONE_BYTE: Final = {
     ),
     "ascii": ("ascii_bin", "ascii_general_ci"),
 }
-# Sections of tailorings.txt: name, family, and the collation to ask a server about.
+# Sections of tailorings.txt: name, family, and the collation to query a server for.
 TAILORED: Final = (
     *((f"{language}_ci", "uca-4.0.0", f"utf8mb4_{language}_ci") for language in _LANGUAGES),
     *((f"{language}_0900", "uca-9.0.0", f"utf8mb4_{language}_0900_as_cs") for language in _LANGUAGES_0900),

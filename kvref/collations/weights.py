@@ -3,7 +3,7 @@
 `data/<family>.z` is a zlib-compressed text: a line of code points, then a line for each level (letters, accents,
 case) with the characters separated by commas and the weights of one by blanks, all as differences to the number
 before. `data/tailorings.txt` has sections `> name family` of lines `code points: weights/weights/weights`,
-hexadecimal. Both were asked of MySQL 8.0.33 with WEIGHT_STRING by `tests/collations/weights_of_mysql.py`; what its
+hexadecimal. Both were queried from MySQL 8.0.33 with WEIGHT_STRING by `tests/collations/weights_of_mysql.py`; what its
 rules give to the other characters is `RULES`.
 """
 
@@ -139,7 +139,7 @@ def table_of(collation: Collation) -> Table:
         return Table(_family(collation.family)[: collation.levels])
     own = _tailorings()[collation.tailoring]
     pairs = [text for text in own if len(text) > 1]
-    # Characters of plane 16 stand for pairs: nobody else uses its end.
+    # Characters at the end of plane 16, which are otherwise unused, represent pairs.
     stand_ins = {text: chr(0x10FF00 + position) for position, text in enumerate(pairs)}
     levels = []
     for number, base in enumerate(_family(collation.family)[: collation.levels]):

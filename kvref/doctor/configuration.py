@@ -23,7 +23,7 @@ DELIMITER: Final = "table_map_delimiter"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The configuration beside the rows of `containers`.
+    """The configuration outside the rows of `containers`.
 
     Args:
         rows: of `config_options`; None where the table is missing.
@@ -45,12 +45,12 @@ class Options:
 
     @property
     def delimiter(self) -> bytes:
-        """What stands between mapping and key."""
+        """Return the delimiter between mapping and key."""
         return self.value(DELIMITER)
 
     @property
     def separator(self) -> bytes:
-        """What stands between two value columns."""
+        """Return the separator between two value columns."""
         return self.value(SEPARATOR)
 
 

@@ -67,7 +67,7 @@ def statements(dump: str, wanted: Callable[[str], bool]) -> Iterator[Statement]:
 
     Args:
         dump: SQL as mysqldump writes it.
-        wanted: tells by a table's name whether its rows are; INSERTs of others are left out.
+        wanted: returns whether the rows of the table with this name are needed; INSERTs of others are skipped.
 
     Raises:
         DocumentError: a statement exceeds MAX_STATEMENT.

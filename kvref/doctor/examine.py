@@ -36,7 +36,7 @@ class Verdict:
 
     Args:
         state: USABLE, UNUSABLE or UNSEEN.
-        fault: what is wrong and how to mend it; empty where usable.
+        fault: what is wrong and how to fix it; empty if usable.
         rule: the short name of the fault, see `RowError`.
         mapping: what the row makes, None where it is not usable.
     """
@@ -52,8 +52,8 @@ class RowReport:
     """One row of `containers`.
 
     Args:
-        row: as it stands there.
-        verdict: of the profile asked for.
+        row: as it is in the table.
+        verdict: of the requested profile.
         default: the row is the default mapping.
         kvref: the verdict of profile `kvref` where it is another one, else None.
         findings: what the mapping depends on, or what refuses the row.

@@ -28,7 +28,7 @@ def main(words: list[str]) -> None:
         sys.stderr.write(f"no mutant {name!r}: `python -m kvref.mutants` lists them\n")
         sys.exit(2)
     sys.argv = ["kvref", *rest]
-    # By name, because the command line stands above this package: it judges the mutants.
+    # By name, because the command line imports this package: it judges the mutants.
     runpy.run_module("kvref", run_name="__main__")
 
 

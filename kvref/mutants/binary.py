@@ -70,7 +70,7 @@ def answers_quiet_sets() -> None:
 
 @breaks("KV-BINQUIET-003")
 def fails_quietly() -> None:
-    """A quiet opcode says nothing of a failure either."""
+    """A quiet opcode does not reply to a failure either."""
     error = binary._error
     put(binary, "_error", lambda frame, status: b"" if frame.quiet else error(frame, status))
 

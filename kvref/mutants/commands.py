@@ -160,7 +160,7 @@ def counts_below_zero() -> None:
 
 @breaks("KV-MGET-003")
 def answers_a_repeated_key_once() -> None:
-    """A key asked for twice in one get is answered once."""
+    """A key requested twice in one get is answered once."""
     get = dispatch.HANDLERS[commands.Get]
 
     def once(session: Session, command: commands.Get, now: int) -> OperationGen:
@@ -173,7 +173,7 @@ def answers_a_repeated_key_once() -> None:
 
 @breaks("KV-CORE-047")
 def shows_the_stored_spelling() -> None:
-    """VALUE bears the key as the row has it, not as it was asked for."""
+    """VALUE has the key as in the row, not as in the request."""
     item = Session.item
 
     def stored(self: Session, word: bytes, row: Any) -> replies.Item:
@@ -189,7 +189,7 @@ def retrieve_key(row: Any) -> bytes:
 
 @breaks("KV-CONN-001")
 def answers_silent_commands() -> None:
-    """noreply is not heard."""
+    """noreply is ignored."""
     encode = codec.encode
     put(
         connection,

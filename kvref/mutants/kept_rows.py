@@ -1,4 +1,4 @@
-"""Mutants of plain commands: rows that are kept for gets. All other mutants are of the long way and keep none."""
+"""Mutants of the row cache and the fast path. All other mutants use the slow path and have no row cache."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kvref.storage.sqlite.row_cache import RowCache
 
 @breaks("KV-SQL-005")
 def keeps_what_sql_has_changed() -> None:
-    """A row is shown as it was when it was first asked for, whatever SQL makes of it."""
+    """A row is shown as at its first request, even if SQL changes it."""
     put(RowCache, "clear", lambda _: None)
 
 
 @breaks("KV-CORE-060")
 def keeps_what_is_deleted() -> None:
-    """A row that was asked for is shown when it is deleted."""
+    """A cached row is shown after it is deleted."""
     put(RowCache, "wrote", lambda _self, _operation, *, elsewhere: None)
 
 

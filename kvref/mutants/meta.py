@@ -54,7 +54,7 @@ def answers_misses_to_q() -> None:
 
 @breaks("KV-MG-019")
 def lets_everybody_win() -> None:
-    """Nobody remembers who was told to make an item anew."""
+    """The server forgets which client received the flag to recache an item."""
     put(marks.Marks, "take", lambda self, at, entry: None)
 
 
@@ -113,6 +113,6 @@ def always_makes_numbers() -> None:
 
 @breaks("KV-MG-010")
 def sorts_the_flags() -> None:
-    """What is answered stands in the order of the alphabet."""
+    """The flags of a reply are in alphabetical order."""
     encode = grammar.encode
     put(grammar, "encode", lambda command, reply: encode(replace(command, options=sorted(command.options)), reply))

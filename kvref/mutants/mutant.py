@@ -51,7 +51,7 @@ def put(owner: object, name: str, value: object) -> None:
     Args:
         owner: module or class.
         name: of the attribute.
-        value: what stands there from now on.
+        value: its new value.
     """
     assert hasattr(owner, name), f"{owner} no longer has {name}: fix the mutant"
     setattr(owner, name, value)

@@ -234,7 +234,7 @@ def ignores_the_option_separator() -> None:
 
 @breaks("KV-CAS-006")
 def starts_cas_numbers_again_at_a_reload() -> None:
-    """The counter of cas numbers begins anew when the configuration is read again."""
+    """The counter of cas numbers restarts when the configuration is reloaded."""
     read = SQLiteStore.read_directory
     latest = [count(1)]
 

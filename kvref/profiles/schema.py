@@ -1,4 +1,4 @@
-"""Load profiles from the TOML files beside this module and refuse what the vocabulary does not allow."""
+"""Load profiles from the TOML files of this package and reject what the vocabulary does not allow."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _run_watched(command: list[str], printed: IO[bytes], final: Path, size: int,
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT) as maven:
         try:
             while maven.poll() is None:
-                # Maven writes beside the final name, with a suffix that depends on its version (`.part`).
+                # Maven writes next to the final name, with a suffix that depends on its version (`.part`).
                 growing = [each.stat().st_size for each in final.parent.glob(f"{final.name}*")]
                 progress.advance(final.name, max(growing, default=0), size)
                 time.sleep(_POLL)

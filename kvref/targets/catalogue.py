@@ -64,7 +64,7 @@ def recipe(name: str) -> Recipe:
 
 
 def profile_of(name: str) -> str:
-    """Find the profile to judge a target with. Raises TargetError for one that speaks SQL only."""
+    """Return the profile to judge a target with. Raises TargetError for one that serves only SQL."""
     profile = recipe(name).profile
     if profile is None:
         judged = ", ".join(each.name for each in _RECIPES if each.profile is not None)

@@ -60,7 +60,7 @@ def locked(path: Path, progress: Progress) -> Iterator[None]:
 def build_once(folder: Path, build: Callable[[Path], None], progress: Progress) -> Path:
     """Make a folder that exists complete or not at all, whoever else makes it at the same time.
 
-    folder: where the result stands; its name says everything its content depends on.
+    folder: the folder of the result; its name contains everything that its content depends on.
     build: fills the empty folder it is given.
     Returns `folder`. Raises TargetError when the disk refuses, and whatever `build` raises.
     """

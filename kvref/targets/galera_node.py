@@ -37,7 +37,7 @@ _PATIENCE: Final = 60.0  # MariaDB's to end in order
 _POSITION: Final = re.compile(r"Recovered position: *(?P<uuid>[0-9a-f-]+):(?P<number>-?\d+)")
 _SAVED: Final = re.compile(r"^seqno: *(?P<number>-?\d+)$", re.MULTILINE)
 _NOTHING: Final = "00000000-0000-0000-0000-000000000000"
-# The others go on without a node that has said nothing for so long; Galera's own 5 and 15 s are for wide networks.
+# The others continue without a node that was silent for this long; Galera's own 5 and 15 s are for wide networks.
 _PROVIDER_OPTIONS: Final = (
     "evs.keepalive_period=PT0.5S", "evs.inactive_check_period=PT0.25S", "evs.suspect_timeout=PT2S",
     "evs.inactive_timeout=PT4S", "evs.install_timeout=PT4S", "gcache.size=32M", "gcache.recover=yes",
@@ -153,7 +153,7 @@ class GaleraNode(Restartable):
         try:
             found = tuple(self.status(name) for name in ("wsrep_ready", "wsrep_local_state_comment"))
             if found == _SYNCED:
-                # One that was stopped says so until it hears of the others.
+                # A node that was stopped reports this until it receives the state of the others.
                 with closing(self.connect(_ANSWER_SECONDS)) as connection:
                     connection.query("SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1")
         except (OSError, pymysql.err.MySQLError) as error:

@@ -1,8 +1,8 @@
 """The state transfer of a Galera cluster whose nodes stand on one machine: the donor copies its folder to the joiner.
 
 MariaDB's own scripts for that come with `mariadb-server`, whose installation would start a server of the machine's own,
-and the one with rsync fails as root. What a script is asked and told: `wsrep_sst_backup` and `wsrep_sst_common` there.
-A joiner that lacks only the last transactions gets them by Galera itself; then the donor is told to bypass.
+and the one with rsync fails as root. See `wsrep_sst_backup` and `wsrep_sst_common` for the arguments of a script.
+A joiner that lacks only the last transactions gets them by Galera itself; then the donor receives the option to bypass.
 """
 
 from __future__ import annotations

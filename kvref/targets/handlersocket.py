@@ -40,7 +40,7 @@ def options(port: int, secret: str, progress: Progress, level: str = LEVEL) -> l
         f"--handlersocket-address={LOOPBACK}",
         f"--handlersocket-port={port}",
         "--handlersocket-threads=2",
-        # Without one this build wants another that nobody knows.
+        # Without one, this build requires an unknown secret.
         f"--handlersocket-plain-secret={secret}",
         f"--transaction-isolation={level}",
     ]

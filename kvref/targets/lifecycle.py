@@ -36,7 +36,7 @@ def up(name: str, options: Sequence[str] = (), progress: Progress = QUIET) -> Ta
     """Boot a target that stays after this process, unless it runs already.
 
     options: further options of its server, see its recipe.
-    Returns the running target. Raises TargetError, also when it runs with other options than the ones asked for.
+    Returns the running target. Raises TargetError, also if it runs with other options than the requested ones.
     """
     recipe = catalogue.recipe(name)
     with registry.exclusive(name, progress):
@@ -137,7 +137,7 @@ def booted(recipe: Recipe, options: Sequence[str] = (), progress: Progress = QUI
 def running(name: str, options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Target]:
     """Boot a private instance that no state file knows, and end it with the block, however the block ends.
 
-    It is killed rather than asked: its data are thrown away, and MySQL takes seconds to leave in order.
+    It is killed instead of shut down: its data are deleted anyway, and MySQL needs seconds to shut down.
     options: further options of its server, see its recipe. Raises TargetError.
     """
     with private(name, options, progress) as booted:

@@ -35,7 +35,7 @@ class Memcached:
         Raises MissingError without the program, TargetError when it ends, e.g. because of an option.
         """
         port = free_port()
-        # memcached refuses to run as root unless told so.
+        # memcached refuses to run as root without this option.
         user = ["-u", "root"] if os.geteuid() == 0 else []
         mine = [each.replace("{mc_port}", str(port)) for each in options]
         words = [tool("memcached"), *user, "-l", LOOPBACK, "-p", str(port), "-U", "0", *mine]

@@ -50,7 +50,7 @@ class Build:
     program: gets the server, which may take long the first time.
     initialise: the arguments and the standard input that make an empty data folder, from the program's base.
     schemas: folders that must be in the data folder before it is initialised.
-    options: what this version needs beyond `--no-defaults` to run beside others.
+    options: what this version needs in addition to `--no-defaults` to run next to others.
     """
 
     program: Callable[[Progress], Program]
@@ -99,7 +99,7 @@ class Server:
         )
 
     def version(self) -> str:
-        """Ask what it says of itself, e.g. `8.0.33`."""
+        """Return the version that the server reports, e.g. `8.0.33`."""
         with closing(self.connect()) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT VERSION()")
             rows = cursor.fetchall()
@@ -108,7 +108,7 @@ class Server:
     def answer(self) -> None:
         """Raise NotYetError unless it takes connections."""
         try:
-            # PyMySQL leaves its socket open when nobody listens, so whether somebody does is asked first.
+            # PyMySQL leaks its socket if no server listens, so check that first.
             with socket.socket(socket.AF_UNIX) as first:
                 first.connect(str(self.socket))
             self.connect().close()
@@ -117,7 +117,7 @@ class Server:
 
 
 def run_as() -> tuple[str, ...]:
-    """Give the option without which mysqld refuses to run as root; nothing for anybody else."""
+    """Return the option without which mysqld refuses to run as root; empty for other users."""
     return ("--user=root",) if os.geteuid() == 0 else ()
 
 
@@ -180,7 +180,7 @@ def command(server: Server) -> list[str]:
         f"--pid-file={folder / 'mysqld.pid'}",
         *network,
         "--innodb_buffer_pool_size=64M",
-        # The server's own default, here so that nobody has to look it up: every commit is durable.
+        # The server's own default, stated here to be explicit: every commit is durable.
         "--innodb_flush_log_at_trx_commit=1",
         *run_as(),
     ]

@@ -24,7 +24,7 @@ def started(
     name: of the process.
     argv: its words.
     address: HOST:PORT where it listens.
-    ask: gives the version of what listens on a port, or raises NotYetError.
+    ask: returns the version of the server at a port, or raises NotYetError.
     Raises TargetError when it ends, with what it printed.
     """
     port = int(address.rpartition(":")[2])

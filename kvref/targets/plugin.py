@@ -83,7 +83,7 @@ def mysqld_options(options: Sequence[str], port: int) -> list[str]:
     options: of mysqld and, as its system variables, of the plugin.
     port: where the plugin is to listen.
     """
-    # As root the plugin ends the whole server unless told which user to be; -U0: no UDP; -t2: two threads.
+    # As root the plugin ends the whole server without this option for a user; -U0: no UDP; -t2: two threads.
     user = " -uroot" if os.geteuid() == 0 else ""
     engine = f"--loose-daemon_memcached_option=-p{port} -l{LOOPBACK} -U0 -t2{user}"
     return [engine, *map(_loose, options)]
@@ -135,7 +135,7 @@ def _install(server: Server, options: Sequence[str]) -> str:
 
 
 def _require_variable(cursor: Cursor, option: str, variable: str) -> None:
-    # A loose option that nobody knows is only a warning in the log: a misspelt one would go unnoticed.
+    # An unknown loose option is only a warning in the log: a misspelt one would go unnoticed.
     cursor.execute("SHOW GLOBAL VARIABLES LIKE 'daemon\\_memcached%'")
     known = _first_column(cursor)
     if variable not in known:

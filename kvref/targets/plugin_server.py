@@ -64,7 +64,7 @@ class PluginServer:
         self._booted().start()
 
     def stop(self) -> None:
-        """Ask it to end and wait until it has; its data stay."""
+        """Shut the server down and wait until it has ended; its data stay."""
         self._booted().stop()
 
     def kill(self) -> None:

@@ -1,4 +1,4 @@
-"""Loopback ports: find a free one, and ask what speaks memcached behind one."""
+"""Loopback ports: find a free one, and read the version of the memcached server at one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NotYetError(Exception):
 
 
 def free_port() -> int:
-    """Pick a TCP port of the loopback interface that nobody listens on.
+    """Return a TCP port of the loopback interface on which no server listens.
 
     Random rather than counted, so that servers booted at the same moment do not race for one.
     """
@@ -46,9 +46,9 @@ def free_ports(count: int) -> list[int]:
 
 
 def reach(port: int, seconds: float = 2.0) -> str:
-    """Connect to what answers nobody whom it does not know; returns no version.
+    """Connect to a server that requires authentication; returns an empty version.
 
-    seconds: how long that may take. Raises NotYetError when nobody listens.
+    seconds: timeout. Raises NotYetError if no server listens.
     """
     try:
         socket.create_connection((LOOPBACK, port), timeout=seconds).close()
@@ -58,10 +58,10 @@ def reach(port: int, seconds: float = 2.0) -> str:
 
 
 def ask_version(port: int, seconds: float = 2.0) -> str:
-    """Ask `version` in the memcached text protocol.
+    """Send `version` in the memcached text protocol.
 
     seconds: how long each network step may take.
-    Returns the version, e.g. `1.6.18`. Raises NotYetError when nobody answers or something else does.
+    Returns the version, e.g. `1.6.18`. Raises NotYetError without a reply or with another one.
     """
     try:
         with socket.create_connection((LOOPBACK, port), timeout=seconds) as connection:

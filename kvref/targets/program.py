@@ -79,9 +79,9 @@ def from_package(name: str, _progress: Progress) -> InPlace:
 
 
 def version_of(command: Sequence[str]) -> str:
-    """Ask a server program for its version without starting the server; e.g. `10.11.14-MariaDB-0+deb12u2`.
+    """Return the version of a server program without starting the server; e.g. `10.11.14-MariaDB-0+deb12u2`.
 
-    command: runs it. Raises MissingError for a library, TargetError when it says nothing of a version.
+    command: runs it. Raises MissingError for a library, TargetError if it prints no version.
     """
     asked = [*command, "--no-defaults", "--version"]
     done = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """What long work tells its caller."""
+    """Progress reports of a long operation."""
 
     def step(self, text: str) -> None:
         """Say what begins now."""

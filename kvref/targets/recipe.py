@@ -23,7 +23,7 @@ class Recipe(Protocol):
 
     @property
     def profile(self) -> str | None:
-        """Give the name of the profile to judge it with; None for a server that speaks SQL only."""
+        """Return the name of the profile to judge it with; None for a server that serves only SQL."""
 
     @property
     def summary(self) -> str:
@@ -32,6 +32,6 @@ class Recipe(Protocol):
     def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
         """Start the servers in the run, the main one last, and wait until memcached commands, or SQL, are answered.
 
-        options: further options of the main server; `{mc_port}` in one stands for the memcached port, if any.
-        Raises TargetError; whoever calls stops what was started.
+        options: further options of the main server; `{mc_port}` in one is replaced by the memcached port, if any.
+        Raises TargetError; the caller stops what was started.
         """

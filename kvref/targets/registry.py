@@ -63,7 +63,7 @@ def read(name: str) -> Record | None:
     """Read a target's state file.
 
     Returns None when there is none. Raises TargetError naming the file when its content is not what `write` wrote:
-    which processes it stood for is then unknown, so nothing is guessed.
+    which processes it described is then unknown, so nothing is guessed.
     """
     file = path(name)
     try:

@@ -26,7 +26,7 @@ class Restartable:
         return self._process is not None and self._process.alive()
 
     def stop(self) -> None:
-        """Ask it to end and wait until it has; its data stay."""
+        """Shut the server down and wait until it has ended; its data stay."""
         self._end(self._patience)
 
     def kill(self) -> None:

@@ -58,7 +58,7 @@ class Run:
         return self.folder / f"{name}.log"
 
     def wait_for(self, what: str, question: Callable[[], T], seconds: float) -> T:
-        """Ask until there is an answer.
+        """Poll until there is a result.
 
         what: completes "waited for ...".
         question: raises NotYetError while there is no answer.

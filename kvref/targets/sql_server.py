@@ -59,7 +59,7 @@ class SQLServer(Instance):
 
 @contextmanager
 def sql_server(name: str, options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[SQLServer]:
-    """Start a private server of a target that speaks SQL only; it is killed with the block.
+    """Start a private server of a target that serves only SQL; it is killed at the end of the block.
 
     options: of mysqld or mariadbd, at every start. Raises TargetError, also for another target.
     """

@@ -1,4 +1,4 @@
-"""What is known of an endpoint: while it boots (Endpoint), while it runs (Target), and when asked later (Status).
+"""What is known of an endpoint: while it boots (Endpoint), while it runs (Target), and later (Status).
 
 Plain values without behaviour beyond JSON. Who fills them: `lifecycle.py`; where they are kept: `registry.py`.
 """
@@ -38,9 +38,9 @@ class Target:
     """One running endpoint.
 
     name: as in `names()`.
-    profile: the profile to judge it with (`kvref.profiles`); None when it speaks SQL only.
-    version: what the server says of itself, e.g. `8.0.33`.
-    address: memcached protocol, HOST:PORT; None when it speaks SQL only.
+    profile: the profile to judge it with (`kvref.profiles`); None if it serves only SQL.
+    version: as the server reports it, e.g. `8.0.33`.
+    address: memcached protocol, HOST:PORT; None if it serves only SQL.
     sql: `mysql://user@localhost/?unix_socket=PATH`, `mysql://user@host:port/`, or None without a SQL server behind it.
     store: the DSN that kvref serves from; None for every other server.
     pid: the main process.
@@ -61,7 +61,7 @@ class Target:
     socket: Path | None = None
 
     def memcached(self) -> str:
-        """Give the memcached address. Raises TargetError when it speaks SQL only."""
+        """Return the memcached address. Raises TargetError if it serves only SQL."""
         if self.address is None:
             raise TargetError(f"the target {self.name} answers SQL and no memcached command: use {self.sql}")
         return self.address
@@ -84,7 +84,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What became of one known target.
+    """The state of one known target.
 
     target: None when stopped.
     reason: how a crashed one ended, in words; None otherwise.
@@ -100,7 +100,7 @@ class Status:
     log_tail: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """Give the target's own fields, null when stopped, beside the state."""
+        """Return the state and the target's own fields, which are null if it is stopped."""
         fields: dict[str, object] = dict.fromkeys(Target.__slots__)
         if self.target is not None:
             fields.update(self.target.as_json())

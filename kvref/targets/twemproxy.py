@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OF_SERVER = "--server="
 _PROCESS = "nutcracker"
-# Without ejection a server that fails once is asked again: there is no other to take its keys.
+# Without ejection a server that failed once is used again: there is no other one for its keys.
 _CONFIGURATION = """\
 kvref:
   listen: {listen}
@@ -66,7 +66,7 @@ class Twemproxy:
             f"--conf-file={configuration}",
             f"--stats-addr={LOOPBACK}",
             f"--stats-port={statistics}",
-            # Debian's build writes to the log of the machine's own service unless told where.
+            # Without this option Debian's build writes to the log of the machine's own service.
             f"--output={run.log(_PROCESS)}",
         ]
         mine = [each.replace("{mc_port}", str(port)) for each in options if not each.startswith(OF_SERVER)]

@@ -72,7 +72,7 @@ class TableBuilder:
                 self._constrain(part, "")
 
     def add_column(self, definition: exp.ColumnDef, instead_of: str | None = None) -> None:
-        """Add a column, at the place its definition asks for.
+        """Add a column, at the position of its definition.
 
         Args:
             definition: of the column.
@@ -191,7 +191,7 @@ class TableBuilder:
         return replace(column, charset=chosen.charset, collation=chosen.collation)
 
     def _implied(self, column: Column) -> Column:
-        """Give a column what its type says of itself, before what stands behind it."""
+        """Apply the attributes that a column's type implies, before the explicit ones."""
         if column.type == "SERIAL":
             return replace(column, type="BIGINT", declared="BIGINT UNSIGNED", nullable=False, auto_increment=True)
         if column.type == "TIMESTAMP" and self._defaults.version.startswith("5."):

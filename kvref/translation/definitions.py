@@ -1,4 +1,4 @@
-"""CREATE, ALTER, DROP and RENAME as SQLite statements, for tables, indexes and views; a change makes the table anew."""
+"""CREATE, ALTER, DROP and RENAME as SQLite statements, for tables, indexes and views; a change rebuilds the table."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def _anew(schema: Schema, key: str, table: Table, renamed: Mapping[str, str]) ->
     building = replace(table, source=f"{table.source} (new)", indexes={})
     yield "PRAGMA foreign_keys = OFF"
     yield "PRAGMA legacy_alter_table = ON"  # a view on the table does not mind its absence
-    yield "SAVEPOINT anew"  # nobody sees the table gone
+    yield "SAVEPOINT anew"  # no connection sees the table missing
     yield from building.create()
     yield f"INSERT INTO {quote(building.source)} ({into}) SELECT {from_} FROM {quote(before.source)}"  # noqa: S608
     yield f"DROP TABLE {quote(before.source)}"

@@ -87,7 +87,7 @@ def change(schema: Schema, tree: exp.Update | exp.Delete) -> str:
 
 
 def query(schema: Schema, tree: exp.Query) -> Iterator[str]:
-    """Yield a query, in front of it what takes the lock that FOR UPDATE asks for.
+    """Yield a query, preceded by the statement that takes the lock of FOR UPDATE.
 
     Raises:
         NotImplementedError: a search in a FULLTEXT index.

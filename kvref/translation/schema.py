@@ -48,7 +48,7 @@ class Schema:
         """Return a table.
 
         Raises:
-            NotImplementedError: no statement made one, so nobody knows what it is like.
+            NotImplementedError: no statement created one, so its definition is unknown.
         """
         table = self.known(name)
         if table is None:

@@ -1,7 +1,7 @@
 """Triggers and CHECK: MySQL's act for SQL and never for the plugin's writes (columns:cont-240).
 
 Here they are TEMP triggers of the SQL connections, so that a server on the same file never meets them; each further
-connection makes them anew.
+connection creates them again.
 """
 
 from __future__ import annotations

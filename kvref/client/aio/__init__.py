@@ -21,9 +21,9 @@ class AsyncMappedClient(AsyncMappedView):
     """Mapped tables of one server; `@@mapping.key` is a key of that mapping in every call, delete included.
 
     Each mapping in use has one connection, opened by its first call, bound then and after every loss. Any number of
-    calls may be in flight on it. A call that is cancelled or late is not carried out again and may have been carried
-    out; the calls beside it do not notice. When the connection is lost, every call in flight raises LinkError, and the
-    next call connects anew. One client belongs to one event loop::
+    calls may be in flight on it. A call that is canceled or times out is not retried; the server may have executed
+    it. Other calls are not affected. When the connection is lost, every call in flight raises LinkError, and the
+    next call connects again. One client belongs to one event loop::
 
         async with AsyncMappedClient("127.0.0.1:11211") as client:
             await asyncio.gather(*[client.set(f"k{n}", n) for n in range(1000)])
@@ -35,7 +35,7 @@ class AsyncMappedClient(AsyncMappedView):
         delimiter: between mapping and key, as the server's `table_map_delimiter`.
         connect_timeout: for connection and bind, in seconds.
         timeout: for each answer, in seconds; longer than a server waits for a lock (50 by default).
-        credentials: user and password where the server asks who one is, as memcached -Y does.
+        credentials: user and password, if the server requires authentication, as memcached -Y does.
         tls: how the server proves who it is; None: without TLS.
         max_answer_bytes: limit of one answer with all its rows; beyond it the connection is closed with ServerError.
 

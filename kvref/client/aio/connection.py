@@ -18,7 +18,7 @@ class _Asked(NamedTuple):
 class Link(asyncio.Protocol):
     """Send requests at once, give each its answer in order.
 
-    A request keeps its place in the order whatever becomes of its caller: the answer to one that was cancelled, timed
+    A request keeps its place in the order even if its caller ends: the reply to a request that was canceled, timed
     out or did not want any is read and dropped. So nothing but unreadable bytes can bring answers and requests apart,
     and those end the connection.
 
@@ -41,7 +41,7 @@ class Link(asyncio.Protocol):
         self._writable.set()
 
     async def writable(self) -> None:
-        """Wait while the server takes bytes slower than they are asked."""
+        """Wait while the server reads more slowly than this client sends."""
         await self._writable.wait()
 
     def ask(self, data: bytes, *, rows: bool, wanted: bool = True) -> asyncio.Future[Answer] | None:
@@ -83,12 +83,12 @@ class Link(asyncio.Protocol):
     async def leave(self, patience: float) -> None:
         """Close the connection after the answers that are outstanding, at the latest after so many seconds."""
         if self._asked and self.error is None:
-            # Some have no caller that waits; the answer to one more tells that all are there.
+            # Some have no caller that waits; the reply to one more request shows that all replies arrived.
             last = self.ask(b"version\r\n", rows=False)
             assert last is not None
             await asyncio.wait([last], timeout=patience)
             if not last.cancel():
-                last.exception()  # read: it is the caller's, who is told of it in his own call
+                last.exception()  # retrieved here; the caller gets the error from its own call
         self.end(LinkError(f"{self._name}: closed by this client"))
         await self._gone.wait()
 
@@ -98,7 +98,7 @@ class Link(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Hand answers to whoever asked; called by asyncio."""
+        """Pass replies to the calls that wait for them; called by asyncio."""
         self.heard = self._loop.time()
         self._replies.feed(data)
         try:

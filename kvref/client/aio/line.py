@@ -18,7 +18,7 @@ class Line:
 
     Args:
         address: of the server; port: 1 to 65535.
-        greeting: what is said before anything else is asked.
+        greeting: requests sent before all others.
         tls: how the server proves who it is; None: without TLS.
         connect_timeout: for connection and greeting, in seconds.
         timeout: for each answer, in seconds.
@@ -74,7 +74,7 @@ class Line:
         raise failure
 
     async def tell(self, data: bytes) -> None:
-        """Send a request whose answer nobody wants. Raises LinkError without a connection in time."""
+        """Send a request and discard its reply. Raises LinkError without a connection in time."""
         try:
             async with asyncio.timeout(self._timeout):
                 link = await self._ready()
@@ -90,7 +90,7 @@ class Line:
         return answer.line[8:].decode("utf-8", "replace")
 
     async def need_ranges(self) -> None:
-        """Raise UnsupportedError where the server has no ranges; it is asked once for each connection."""
+        """Raise UnsupportedError if the server has no ranges; its version is read once per connection."""
         link = await self._ready()
         if self._version is None or self._version[0] is not link:
             self._version = link, await self.version()

@@ -56,7 +56,7 @@ class AsyncMappedView:
     ) -> dict[Key, Any]:
         """Return the rows whose keys lie between the bounds, in the order of the key column.
 
-        The keys are text when the bounds are. What 8.0.33 does otherwise stands in `MappedView.get_range`.
+        The keys are text when the bounds are. `MappedView.get_range` describes how 8.0.33 differs.
 
         Args:
             gt: above this key; ge: from this key on; "" for both: from the first (a text column).
@@ -79,8 +79,8 @@ class AsyncMappedView:
 
         Args:
             expire: seconds, up to 30 days, or a Unix time; 0: never. noreply: do not wait; whether it was stored stays
-            unknown. The word itself is not sent: a server that refuses
-                such a request may answer all the same, and nobody could tell to what. The answer is read and dropped.
+            unknown. The word itself is not sent: a server that rejects
+                such a request may reply all the same, and the reply would match no call. The reply is read and dropped.
             flags: 0 to 2^32 - 1.
         """
         return bool(await self._store("set", key, value, expire, noreply, flags))

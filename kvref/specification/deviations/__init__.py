@@ -4,7 +4,7 @@ One file a profile; PROFILE-over-DATABASE.toml is about an endpoint that reaches
 the rows of another file over, `without` drops some of them by case or requirement. A row names a case (or a
 requirement, for every case of it) and holds the recorded exchanges in the template language of the cases; a case that
 passes, or breaks in another way than recorded, fails the run. What must never be sent, and what a case shows as a
-quirk, stands in `defects.toml` (`defects.py`).
+quirk, is in `defects.toml` (`defects.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The catalogue of requirements: one TOML file a chapter, strict to load, numbers never reused.
 
 A requirement is one sentence with one obligation. What it applies to is a list of profiles; how an endpoint is known to
-break it stands in `kvref.specification.deviations`, never here. `kvref_conformance.spec` shows the catalogue to people.
+break it is in `kvref.specification.deviations`, never here. `kvref_conformance.spec` shows the catalogue to people.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEVELS: Final = ("MUST", "SHOULD", "MAY", "QUIRK")
 # How a terminal shows a level (rich).
 STYLES: Final = {"MUST": "bold green", "SHOULD": "green", "MAY": "cyan", "QUIRK": "bold yellow"}
 ID: Final = re.compile(r"KV-[A-Z]+-\d{3}")
-# Where a recording lies: transcripts/<set>.jsonl, or a conversation held with that release.
+# Where a recording lies: transcripts/<set>.jsonl, or a conversation run with that release.
 EVIDENCE: Final = re.compile(r"((core|columns|tx|more):[a-z]+|binary:bin-[a-z]+)-\d{3}|live:[a-z]+-[\d.]+")
 # The order in which a reader meets the chapters: from the plain protocol to what needs tables and configuration.
 CHAPTERS: Final = (
@@ -94,7 +94,7 @@ class Requirement:
 
     Args:
         id: KV-AREA-NNN.
-        chapter: the file it stands in.
+        chapter: its file.
         title: a few words for tables.
         statement: the sentence; one obligation.
         level: one of LEVELS.
@@ -187,7 +187,7 @@ def parse(texts: Mapping[str, str]) -> tuple[Chapter, ...]:
         texts: TOML text by chapter.
 
     Raises:
-        SuiteError: a chapter without title or introduction, an id that stands in two files or is malformed, a field
+        SuiteError: a chapter without title or introduction, an id that is in two files or is malformed, a field
             that is missing, unknown or empty, an unknown level or profile, evidence that names no recording, a QUIRK
             that contradicts nothing. (The same id twice in one file is no TOML.)
     """
