@@ -27,7 +27,7 @@ PARENT = (
 )
 def test_flush_all_of_a_parent(desk: Make, profile: str, answer: bytes, kept: str, without_child: bytes) -> None:
     endpoint = desk(profile, *PARENT)
-    assert endpoint.say(b"flush_all\r\n") == answer  # [flush-006, flush-007, parent-001]
+    assert endpoint.say(b"flush_all\r\n") == answer  # [parent-001]
     assert "".join(str(key) for (key,) in endpoint.rows("SELECT k FROM t ORDER BY k")) == kept
     endpoint.sql.execute("DELETE FROM child")
     assert endpoint.say(b"flush_all\r\n") == without_child

@@ -46,9 +46,7 @@ def test_append_keeps_or_takes_flags_and_expiry(desk: Make) -> None:
     for profile, flags, expires in (("kvref", 7, 0), ("mysql-8.0", 5, 1_700_000_100), ("mysql-5.6", 5, 1_700_000_100)):
         endpoint = desk(profile)
         endpoint.say(store("set", "k", b"a", flags=7) + store("append", "k", b"b", flags=5, exptime=100))
-        assert endpoint.rows("SELECT c2, c3, c5 FROM demo_test WHERE c1 = 'k'") == [("ab", flags, expires)], (
-            profile
-        )  # [verb-012]
+        assert endpoint.rows("SELECT c2, c3, c5 FROM demo_test WHERE c1 = 'k'") == [("ab", flags, expires)], profile
 
 
 @pytest.mark.parametrize(
@@ -78,7 +76,7 @@ def test_arithmetic(desk: Make, value: bytes, delta: str, verb: str, plugin: byt
 def test_what_the_plugin_cuts_kvref_refuses(desk: Make) -> None:
     long_key, long_value = "k" * 33, b"v" * 1025
     plugin, endpoint = desk("mysql-8.0"), desk("kvref")
-    assert plugin.say(store("set", long_key, long_value)) == b"STORED\r\n"  # [limit-003, limit-016]
+    assert plugin.say(store("set", long_key, long_value)) == b"STORED\r\n"  # [limit-003]
     assert plugin.rows("SELECT length(c1), length(c2) FROM demo_test WHERE c1 LIKE 'k%'") == [(32, 1024)]
     assert endpoint.say(store("set", long_key, b"x")) == b"CLIENT_ERROR key too long for column c1 (32)\r\n"
     assert endpoint.say(store("set", "k", b"old") + store("set", "k", long_value)) == (
@@ -113,7 +111,7 @@ def test_expiry(desk: Make) -> None:
         assert endpoint.rows("SELECT c5 FROM demo_test WHERE c1 = 'k'") == [(endpoint.now + 10,)]
         assert endpoint.say(b"get past\r\n") == b"END\r\n"
         endpoint.now += 10
-        alive = profile != "kvref"  # [limit-046, limit-069]
+        alive = profile != "kvref"  # [limit-069]
         found = b"VALUE k 0 1\r\n1\r\nEND\r\n" if alive else b"END\r\n"
         assert endpoint.say(b"get k\r\n") == found  # the plugin's last second still answers [exp-006]
         endpoint.now += 1
@@ -201,9 +199,7 @@ def test_a_write_the_table_refuses(desk: Make) -> None:
         ("mysql-8.0", b"NOT_STORED\r\n"),
         ("kvref", b"SERVER_ERROR UNIQUE constraint failed: strict.v\r\n"),
     ):
-        assert (
-            desk(profile, *table).say(b"bind strict\r\n" + store("set", "b", b"same")) == b"SUCCEED\r\n" + reply
-        )  # [side-046]
+        assert desk(profile, *table).say(b"bind strict\r\n" + store("set", "b", b"same")) == b"SUCCEED\r\n" + reply
 
 
 def test_integer_key(desk: Make) -> None:
@@ -378,7 +374,7 @@ def test_append_in_kvref_heeds_the_largest_value_and_not_its_own_flags_and_time(
         )
     assert endpoint.rows("SELECT length(v) FROM big") == [(700_000,)]
     plugin = desk("mysql-8.0", *table)
-    assert plugin.say(store("set", "k", half) + store("append", "k", half)) == b"STORED\r\n" * 2  # [limit-088]
+    assert plugin.say(store("set", "k", half) + store("append", "k", half)) == b"STORED\r\n" * 2
 
 
 COMPOSITE = (
@@ -412,7 +408,7 @@ def test_times_of_5_6_are_unsigned_numbers_of_32_bits(desk: Make) -> None:
         )
         assert endpoint.say(
             store("set", "a", b"x", exptime=-1) + store("set", "b", b"x", exptime=1 << 31) + b"get a\r\n"
-        ) == (b"STORED\r\n" * 2 + b"VALUE a 0 1\r\nx\r\nEND\r\n")  # [exp-020, exp-021, clock-008]
+        ) == (b"STORED\r\n" * 2 + b"VALUE a 0 1\r\nx\r\nEND\r\n")  # [exp-021, clock-008]
         wrapped = -(1 << 31) if kind == "INT" else 1 << 31
         assert endpoint.rows("SELECT e FROM timed ORDER BY k") == [(kept,), (wrapped,)], kind
 
@@ -436,7 +432,7 @@ def test_which_refused_writes_take_a_cas_number(desk: Make, profile: str) -> Non
             endpoint = desk(profile, *table)
             endpoint.say(store("set", "a", b"1") + command + store("set", "b", b"1"))
             ((distance,),) = endpoint.rows("SELECT b.c - a.c FROM ints a, ints b WHERE a.k = 'a' AND b.k = 'b'")
-            assert distance == step, command  # [cas-016, cas-017, clock-001]
+            assert distance == step, command  # [cas-017, clock-001]
 
 
 def test_incr_writes_0_for_null_flags_and_time(desk: Make) -> None:

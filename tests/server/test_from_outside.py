@@ -31,7 +31,7 @@ STORED_NOT = [b"NOT_STORED\r\n"] * 3 + [b"NOT_FOUND\r\n", b"SERVER_ERROR failed 
     ],
 )
 def test_a_write_that_gets_no_lock_in_time(tmp_path: Path, profile: str, answers: list[bytes]) -> None:
-    # [side-005, side-006, side-007, side-032, flush-008]; 5.6 gives up after a second whatever is set.
+    # [side-005, side-006, side-007, side-032]; 5.6 gives up after a second whatever is set.
     wait = "50" if profile == "mysql-5.6" else "1"
     store = tmp_path / "s.sqlite"
     with serving(store, "--profile", profile, "--set", f"innodb_lock_wait_timeout={wait}") as served:

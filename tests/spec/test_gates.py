@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 from kvref import profiles
@@ -16,6 +18,7 @@ from kvref_conformance.cases import all_cases
 from kvref_conformance.spec import coverage
 from kvref_conformance.spec.entry import VERSIONS, cases_of, recorded_versions
 
+RECORDING = re.compile(r"(?<![\w-])(?:\w+:)?([a-z]+(?:-[a-z]+)*-\d{3})\b")
 ROOT = Path(__file__).parents[2]
 SNAPSHOT = Path(__file__).with_name("coverage.txt")
 CATALOGUE = tuple(requirements.load().values())
@@ -99,6 +102,27 @@ def test_every_recording_that_is_cited_exists() -> None:
         except SuiteError:
             missing.append(name)
     assert missing == []
+
+
+def prose(path: Path) -> Iterator[str]:
+    """Yield the comments and docstrings of a file."""
+    with path.open("rb") as file:
+        yield from (each.string for each in tokenize.tokenize(file.readline) if each.type == tokenize.COMMENT)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+            yield ast.get_docstring(node) or ""
+
+
+def test_every_recording_that_a_test_cites_exists() -> None:
+    names = {name for group in transcripts.SETS for name in transcripts.load(group)}
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for text in prose(path)
+        for name in RECORDING.findall(text)
+        if name not in names
+    }
+    assert sorted(found) == []
 
 
 def functions(path: Path) -> set[str]:

@@ -170,7 +170,7 @@ def test_refused_data_of_a_value_too_large_is_thrown_away() -> None:
 
 
 def test_plugin_answers_before_the_line_end_of_the_data() -> None:
-    # Recorded as verb-090 and err-012: STORED comes once the announced bytes are there.
+    # Recorded as err-012: STORED comes once the announced bytes are there.
     assert parse(RULES["mysql-8.0"], [b"set k 0 0 2\r\nab"]) == [stored("set", b"ab")]
     assert parse(RULES["kvref"], [b"set k 0 0 2\r\nab"]) == []
 
