@@ -37,6 +37,7 @@ again, run `python tests/differences.py`.
 | `curr_items` | rows of the mapping in force, expired ones included: exact up to 1,000, an estimate beyond | items of the server |
 | `get_expired`, `get_flushed` | a row that is expired stays and is counted at each look-up; `flush_all` deletes rows, so that `get_flushed` is 0 | an item is removed by the look-up that counts it |
 | `stats conns` | connections of the process that answers | all connections |
+| `mg KEY T-1 t` | an item that is expired at once has 0 seconds left | 2^32 less the seconds since the start, or -1 |
 | `@@name` | switches to a mapping | part of the key |
 
 ## Facts that differ

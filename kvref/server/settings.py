@@ -100,7 +100,8 @@ SETTINGS: Final = {
         ),
         Setting(
             "pipelined_size_max", 256 << 10, 4 << 10, 1 << 30, "bytes",
-            "maximum size of a connection's pipelined commands before the server stops reading from it", dynamic=True,
+            "maximum size of pipelined commands that wait for a lock or a commit before the server stops reading from"
+            " the connection; at most 16384 while they wait for the connection's turn", dynamic=True,
         ),
         Setting(
             "reply_size_max", MAX_REPLY, 1 << 20, 1 << 30, "bytes",

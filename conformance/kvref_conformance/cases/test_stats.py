@@ -166,7 +166,7 @@ CASES = (
         # One packet: what memcached does in the background removes an expired item, which no look-up finds then.
         *(
             step
-            for line, answer in (("get {k}", "END"), ("touch {k} 0", "NOT_FOUND"), ("delete {k}", "NOT_FOUND"))
+            for line, answer in (("get {k}", "END"), ("incr {k} 1", "NOT_FOUND"), ("delete {k}", "NOT_FOUND"))
             for step in (
                 RESET,
                 say(f"set {{k}} 0 -1 1\r\nx\r\n{line}\r\nget {{k2}}\r\n", f"STORED\r\n{answer}\r\nEND\r\n"),
