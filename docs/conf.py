@@ -30,6 +30,7 @@ extensions = [
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["generators", "_static"]
 nitpicky = True
+smartquotes = False  # they would change `--option`
 # The reference describes kvref's own names; annotations of other libraries are plain text.
 nitpick_ignore_regex = [("py:.*", r"(?!kvref).*"), ("py:class", r"kvref\.client\.(bound\.Clients|aio\.view\.Lines)")]
 
