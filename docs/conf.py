@@ -62,7 +62,7 @@ pygments_dark_style = "monokai"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# `.ci/docs links` asks for pages of other sites.
+# `.ci/docs links` requests pages of other sites.
 linkcheck_anchors = False
 linkcheck_timeout = 20
 linkcheck_retries = 2

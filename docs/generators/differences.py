@@ -82,7 +82,7 @@ def _rows(old: str, new: str, entries: Sequence[Entry]) -> Iterator[tuple[str, .
 
 
 def _compared(view: View) -> tuple[object, ...]:
-    """Return what tells two views apart: the state, and the answers where a deviation or the same case shows them."""
+    """Return what distinguishes two views: the state, and for a deviation its reason."""
     return (view.state, view.reason) if view.state == DEVIATES else (view.state,)
 
 

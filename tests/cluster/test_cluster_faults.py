@@ -48,23 +48,23 @@ FAULTS = [
         "galera-kill",
         GaleraNode.kill,
         GaleraNode.start,
-        "Commands in their COMMIT are told that it is not known whether they were written, all others are carried out"
+        "Commands in their COMMIT get the reply that it is not known whether they were written; all others are carried out"
         " on another node as soon as the cluster goes on, evs.suspect_timeout (2 s) later.",
     ),
     Fault(
         "galera-sigstop",
         GaleraNode.pause,
         GaleraNode.resume,
-        "The node is left timeout= (3 s) after it fell silent; meanwhile commands wait, and those in their COMMIT are"
-        " told that it is not known whether they were written.",
+        "The node is left timeout= (3 s) after it fell silent; meanwhile commands wait, and those in their COMMIT get"
+        " the reply that it is not known whether they were written.",
     ),
     Fault(
         "galera-cut-off",
         GaleraNode.cut_off,
         GaleraNode.reunite,
-        "The node stops to serve when it misses the others (2 to 4 s), and is left; what it was committing is told as"
-        " unknown, and begun anew on another node where it says that it did nothing; where the others have not agreed"
-        " yet on who they are, commands are told that none serves.",
+        "The node stops to serve when it misses the others (2 to 4 s), and is left; what it was committing is"
+        " reported as unknown, and repeated on another node if it reports that it did nothing; if the others have not agreed"
+        " yet on their members, commands get the reply that none serves.",
     ),
     Fault(
         "galera-kill-other",
