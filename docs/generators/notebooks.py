@@ -25,6 +25,10 @@ SOURCES: Final = ROOT / "notebooks"
 RUNS: Final = SOURCES / "data" / "laptop"
 CACHE: Final = ROOT / "build" / "docs" / "notebooks"
 FOLDER: Final = "explanation/notebooks"
+SET_UP: Final = """:::{note}
+Server and load generator share two cores in these runs. Compare ratios within this page; rates of other pages have
+[other set-ups](../speed.md#why-figures-differ-between-set-ups).
+:::"""
 
 
 def pages() -> Mapping[str, str | bytes]:
@@ -87,7 +91,7 @@ def _page(name: str, notebook: NotebookNode) -> tuple[str, dict[str, bytes]]:
         for output in cell.get("outputs", ()):
             parts += _output(name, output, charts)
     first = re.sub(r"^# \d+ ", "# ", parts[0])
-    return "\n\n".join([first, *parts[1:]]) + "\n", charts
+    return "\n\n".join([first, SET_UP, *parts[1:]]) + "\n", charts
 
 
 def _output(name: str, output: NotebookNode, charts: dict[str, bytes]) -> Iterator[str]:
