@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kvref.engine import values
 from kvref.engine.cache.policies import Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.engine.session import Session
-from kvref.engine.values import key_cell, shown_flags, split_value, to_bytes
+from kvref.engine.stats import counted
+from kvref.engine.values import key_cell, shown_flags, to_bytes
 from kvref.engine.verbs.store import fit_flags, fit_time, new_cas, time_of
+from kvref.protocol import commands as c
 from kvref.protocol.fast_path import shown
+from kvref.protocol.replies import ServerError, Status
 
+_SET: Final = c.Store("set", b"", 0, 0, b"")  # any plain set, for rules that do not depend on its row
+_LOST: Final = ServerError("")
 MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
 
 
@@ -41,17 +47,20 @@ class PlainVerbs:
 
     def __init__(self, session: Session, mapping: Mapping) -> None:
         self.mapping = mapping
-        self.read_only = session.access.read_only
+        self.read_only = session.access.refusal(_SET) is not None
         self.shared = session.shared
         self._session = Session(session.shared)  # the other one ends with its connection
         self.counters = session.shared.counters
         self._rules = session.rules
-        self._separator = session.shared.directory.separator
-        self._flags: dict[int, int | None] = {}
+        self._flags: dict[int, tuple[int | None, int]] = {}  # what the column has of them, and what a get then shows
+        self._counted = {
+            stored: tuple(counted(_SET, Status.STORED if stored else _LOST, missing_counted=False))
+            for stored in (True, False)
+        }
         self._never = fit_time(mapping, time_of(session, 0, 0))
 
     @property
-    def counted(self) -> bool:
+    def unobserved(self) -> bool:
         """Tell whether plain commands need no more than the counters of commands: no prefixes of keys are counted."""
         return not self.counters.prefixes.counting
 
@@ -92,7 +101,7 @@ class PlainVerbs:
             value: see `value`.
             flags: as the client sent them.
         """
-        return shown(word, shown_flags(self._kept_flags(flags)), to_bytes(value))
+        return shown(word, self._of_flags(flags)[1], to_bytes(value))
 
     def count_gets(self, found: Sequence[bytes]) -> None:
         """Count the words of a get.
@@ -105,7 +114,7 @@ class PlainVerbs:
 
     def count_set(self, *, stored: bool) -> None:
         """Count a set, and the item where it is stored."""
-        self.counters.store_asked()
+        self.counters.add(self._counted[stored])
         if stored:
             self.counters.item_stored()
 
@@ -123,7 +132,7 @@ class PlainVerbs:
         Raises:
             RefusedError: the column cannot hold it.
         """
-        return split_value(self.mapping, data, self._separator, self._rules)[0]
+        return values.value_cell(self.mapping.values[0], data, self._rules)
 
     def options(self, flags: int) -> tuple[int | None, int | None, int | None]:
         """Return flags, cas number and expiry that a set writes, None for a column that is not mapped.
@@ -133,11 +142,13 @@ class PlainVerbs:
         Args:
             flags: as the client sent them.
         """
-        return self._kept_flags(flags), new_cas(self._session, self.mapping), self._never
+        return self._of_flags(flags)[0], new_cas(self._session, self.mapping), self._never
 
-    def _kept_flags(self, flags: int) -> int | None:
-        if flags not in self._flags:
+    def _of_flags(self, flags: int) -> tuple[int | None, int]:
+        found = self._flags.get(flags)
+        if found is None:
             if len(self._flags) >= MAX_FLAGS_KEPT:
                 self._flags.clear()
-            self._flags[flags] = fit_flags(self.mapping, flags)
-        return self._flags[flags]
+            cell = fit_flags(self.mapping, flags)
+            found = self._flags[flags] = cell, shown_flags(cell)
+        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Final
 
@@ -58,9 +59,10 @@ class Counters:
         self.get_hits += hits
         self.get_misses += misses
 
-    def store_asked(self) -> None:
-        """Count a storage command other than cas, whatever it is answered."""
-        self.cmd_set += 1
+    def add(self, names: Iterable[str]) -> None:
+        """Add one to each of some counters."""
+        for name in names:
+            setattr(self, name, getattr(self, name) + 1)
 
     def item_stored(self) -> None:
         """Count an item that a storage command has stored."""
@@ -86,10 +88,7 @@ class Counters:
             self.prefixes.stored(command.word)
         elif isinstance(command, c.Delete):
             self.prefixes.deleted(command.word)
-        counters = ROWS[type(command)].counters
-        if counters is not None:
-            for name in counters(command, reply, missing_counted):
-                setattr(self, name, getattr(self, name) + 1)
+        self.add(counted(command, reply, missing_counted=missing_counted))
 
     def totals(self) -> dict[str, int]:
         """Return the counters by name."""
@@ -100,6 +99,12 @@ class Counters:
         for name in COUNTED:
             setattr(self, name, 0)
         self.prefixes.clear()
+
+
+def counted(command: c.Command, reply: Reply, *, missing_counted: bool) -> Iterable[str]:
+    """Return the counters, by name, to which a command adds one; the arguments are those of `Counters.count`."""
+    counters = ROWS[type(command)].counters
+    return () if counters is None else counters(command, reply, missing_counted)
 
 
 def _is_too_large(command: c.Command, reply: Reply) -> bool:

@@ -74,7 +74,7 @@ def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
     if column.kind is Kind.INTEGER:
         return _integer(column, key, rules, "key")
     cell = decoded(column, key, rules)
-    if _may_be_too_wide(column, key) and too_wide(column, cell):
+    if column.width is not None and len(key) > column.width and too_wide(column, cell):
         if not rules.cuts_keys:
             raise RefusedError(ClientError(f"key too long for column {column.name} ({column.width})"))
         return _cut(column, cell)
@@ -97,7 +97,7 @@ def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
     cell = decoded(column, data, rules)
     if column.exact and len(cell) != column.width:
         raise RefusedError(Status.NOT_STORED)
-    if _may_be_too_wide(column, data) and too_wide(column, cell):
+    if column.width is not None and len(data) > column.width and too_wide(column, cell):
         if not rules.cuts_values:
             raise RefusedError(TOO_LARGE)
         return _cut(column, cell)
@@ -172,6 +172,8 @@ def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
         return data
     charset = column.charset
     if charset.unit == 0:
+        if data.isascii():
+            return data.decode("ascii")
         try:
             return charset.decode(data)
         except UnicodeDecodeError as error:
@@ -197,13 +199,8 @@ def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
     return decoded(column, data[:start], rules)
 
 
-def _may_be_too_wide(column: Column, data: bytes) -> bool:
-    # No content has more characters than bytes.
-    return column.width is not None and len(data) > column.width
-
-
 def too_wide(column: Column, cell: str | bytes) -> bool:
-    """Tell whether content is longer than its column."""
+    """Tell whether content is longer than its column: none is that was made of no more bytes than its width."""
     if column.width is None:
         return False
     length = len(cell.encode()) if isinstance(cell, str) and column.counts_bytes else len(_counted(column, cell))

@@ -52,6 +52,8 @@ def command(
     key, value, flags = chance.choice(keys), chance.choice(VALUES), chance.choice(FLAGS)
     store = b" %b %d %d %d" % (key, flags, chance.choice([0, 0, 0, 100]), len(value))
     more = b" ".join(chance.choices(keys, k=3))
+    if chance.random() < 0.5:
+        return b"".join(plain(chance, keys) for _ in range(chance.choice([1, 1, 4])))
     return chance.choice([
         b"get %b\r\n" % key, b"get %b\r\n" % key, b"get %b %b\r\n" % (key, more), b"gets %b\r\n" % key,
         b"set%b\r\n%b\r\n" % (store, value), b"set%b\r\n%b\r\n" % (store, value), b"set%b\r\n%b\r\n" % (store, value),
@@ -62,6 +64,14 @@ def command(
         b"mg %b v f\r\n" % key, b"get @>a\r\n" if empties else b"mn\r\n", b"flush_all\r\n" if empties else b"mn\r\n",
         b"get\r\n", b"get %b\nget %b\r\n" % (key, key), b"set %b 0 0 -1\r\n" % key,
     ])  # fmt: skip
+
+
+def plain(chance: random.Random, keys: Sequence[bytes]) -> bytes:
+    """Draw a get or a set that a fast path may take."""
+    key, value = chance.choice(keys), chance.choice(VALUES)
+    if chance.random() < 0.6:
+        return b"get %b\r\n" % key
+    return b"set %b %d 0 %d\r\n%b\r\n" % (key, chance.choice(FLAGS), len(value), value)
 
 
 class Peer:

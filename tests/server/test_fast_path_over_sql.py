@@ -47,6 +47,8 @@ SQL = (
     "UPDATE test.plain~ SET v = X'00' WHERE k = 'a'",
     "UPDATE test.numbers~ SET v = 'n'",
     "UPDATE test.names~ SET e = 1",
+    "UPDATE test.names~ SET e = 1",
+    "UPDATE test.binary~ SET e = 1",
     "UPDATE test.western~ SET v = 'sql', f = NULL",
     "UPDATE test.binary~ SET e = NULL, v = NULL WHERE k > 'b'",
     "DELETE FROM test.binary~ WHERE k < 'b'",

@@ -352,7 +352,7 @@ def test_a_server_that_ends_transactions_whose_wait_is_over() -> None:
 
 def test_settings_that_a_database_cannot_follow(database: SQLServer) -> None:
     with batching(database, innodb_api_disable_rowlock=1, daemon_memcached_w_batch_size=9) as served:
-        served.wait_for("innodb_api_disable_rowlock=1 has no effect here")
+        served.wait_for("innodb_api_disable_rowlock=1 has no effect with mysql://")
         with served.connect() as one, served.connect() as two:
             assert ask(one, put("AA")) == STORED
             assert ask(two, put("AA")) == LOCKED

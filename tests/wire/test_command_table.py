@@ -10,7 +10,7 @@ import pytest
 
 from kvref.engine.cache.policies import Policies
 from kvref.engine.dispatch import ANSWERS, HANDLERS
-from kvref.engine.stats import COUNTED, Counters
+from kvref.engine.stats import COUNTED
 from kvref.protocol import command_table as table
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Number, Status
@@ -64,10 +64,3 @@ def test_the_names_that_rows_count_are_counters_of_stats() -> None:
     }
     assert counted < set(COUNTED)
     assert {"cmd_set", "cmd_flush", "cas_badval", "touch_misses", "decr_hits", "incr_misses"} < counted
-
-
-def test_the_fast_path_counts_a_store_as_its_row_does() -> None:
-    general, fast = Counters(), Counters()
-    general.count(STORE, Status.STORED, missing_counted=False)
-    fast.store_asked()
-    assert general.totals() == fast.totals()

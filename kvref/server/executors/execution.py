@@ -31,6 +31,8 @@ class Execution:
         failed: it raised what no command should; the log has what to mend.
     """
 
+    __slots__ = ("_begin", "_reply", "_steps", "done", "failed", "operation")
+
     def __init__(self, begin: Callable[[], OperationGen], done: Callable[[Reply], None]) -> None:
         self._begin = begin
         self.done = done

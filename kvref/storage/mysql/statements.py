@@ -45,6 +45,9 @@ class Statements:
         options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
         self.columns = (mapping.key, *mapping.values, *options)
         self._columns = {column.name: column for column in self.columns}
+        self._quoted = {name: quote(name) for name in self._columns}
+        self._once = len(self._columns) == len(self.columns)
+        self._mapped = tuple(column is not None for column in (mapping.flags, mapping.cas, mapping.expiry))
         self._plain = mapping.key not in mapping.values and all(
             column.codec is None or column.kind is Kind.TEXT for column in self.columns
         )
@@ -151,9 +154,11 @@ class Statements:
         sets = [f"{name} = NULL" for name in (self._nulls if clear_unmapped and not keeps_value else [])]
         for name in only if keeps_value else [name for name in cells[0] if name != key.name]:
             texts = [each[name] for each in cells]
-            cases = " ".join(f"WHEN {one} THEN {text}" for one, text in zip(found, texts, strict=True))
-            same = texts.count(texts[0]) == len(texts)
-            sets.append(f"{quote(name)} = {texts[0] if same else f'CASE {self.key_as_bytes} {cases} END'}")
+            if texts.count(texts[0]) == len(texts):
+                sets.append(f"{self._quoted[name]} = {texts[0]}")
+                continue
+            cases = " ".join([f"WHEN {one} THEN {text}" for one, text in zip(found, texts, strict=True)])
+            sets.append(f"{self._quoted[name]} = CASE {self.key_as_bytes} {cases} END")
         return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._among(row.key for row in rows)}"  # noqa: S608
 
     def update(self, key: Cell, row: Row, *, clear_unmapped: bool) -> str:
@@ -190,13 +195,16 @@ class Statements:
         return f" WHERE {self.key} IN ({', '.join(literal(self.mapping.key, key) for key in keys)})"
 
     def _cells(self, row: Row) -> dict[str, str]:
-        mapping = self.mapping
-        cells: dict[str, Cell] = {mapping.key.name: row.key}
-        cells.update(zip((column.name for column in mapping.values), row.values, strict=True))
-        for column, number in ((mapping.flags, row.flags), (mapping.cas, row.cas), (mapping.expiry, row.expiry)):
-            if column is not None:
-                cells.setdefault(column.name, number)
-        return {name: literal(self._columns[name], cell) for name, cell in cells.items()}
+        numbers = [cell for cell, mapped in zip((row.flags, row.cas, row.expiry), self._mapped, strict=True) if mapped]
+        pairs = zip(self.columns, (row.key, *row.values, *numbers), strict=True)
+        if self._once:
+            return {column.name: literal(column, cell) for column, cell in pairs}
+        cells: dict[str, tuple[Column, Cell]] = {}
+        for at, (column, cell) in enumerate(pairs):
+            # A value column may be the key's; an option is written only where its column has no other use.
+            if at <= len(row.values) or column.name not in cells:
+                cells[column.name] = column, cell
+        return {name: literal(column, cell) for name, (column, cell) in cells.items()}
 
 
 def literal(column: Column, cell: Cell) -> str:

@@ -47,6 +47,7 @@ class PlainRows:
         declared = store.ask(_DECLARED, [mapping.source, value.name]).fetchone()
         self._may_change = value.kind is Kind.TEXT and not (declared and _TEXT.match(declared[0]))
         self._mapped = tuple(column is not None for column in (mapping.flags, mapping.cas, mapping.expiry))
+        self._all_mapped = all(self._mapped)
         sql = store.statements(mapping)
         rules = verbs.shared.rules
         clear_unmapped = rules.clears_unmapped
@@ -140,7 +141,11 @@ class PlainRows:
         return to_bytes(stored if self._form is None else self._form.from_sql(stored))
 
     def _add_options(self, cells: list[Cell], flags: int) -> None:
-        cells += [cell for cell, mapped in zip(self._verbs.options(flags), self._mapped, strict=True) if mapped]
+        options = self._verbs.options(flags)
+        if self._all_mapped:
+            cells += options
+        else:
+            cells += [cell for cell, mapped in zip(options, self._mapped, strict=True) if mapped]
 
     def _key(self, word: bytes) -> str | None:
         """Return a key as the file has it; None where it is another one there, is not ASCII, or may not be compared."""

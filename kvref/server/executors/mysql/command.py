@@ -79,6 +79,8 @@ class Command(Execution):
         written: it has written something in the transaction that it shares.
     """
 
+    __slots__ = ("place", "spelling", "transaction", "written")
+
     def __init__(
         self, begin: Callable[[], OperationGen], done: Callable[[Reply], None], transaction: Transaction
     ) -> None:

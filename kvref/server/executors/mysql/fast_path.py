@@ -16,6 +16,7 @@ from kvref.engine.operations import Cell, Row
 from kvref.engine.values import RefusedError
 from kvref.protocol.fast_path import END, STORED, PlainLines
 from kvref.protocol.replies import ServerError
+from kvref.protocol.rules import MAX_KEY
 from kvref.server.executors.base import Later, Wait
 from kvref.storage.fast_path import MAX_VALUE
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
@@ -212,6 +213,7 @@ class MySQLFastPath:
         self._generation = self._directory.generation
         self._batcher = batcher
         self._table: PlainTable | None = None
+        self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
 
     @property
     def live(self) -> bool:
@@ -220,7 +222,7 @@ class MySQLFastPath:
 
     def usable(self) -> bool:
         """See `FastPath`."""
-        return self.live and self._verbs.counted and self._batcher.up_to_date
+        return self.live and self._verbs.unobserved and self._batcher.up_to_date
 
     def hit(self, data: bytes) -> bytes | None:  # noqa: ARG002 - see `FastPath`
         """Return None: no row is kept."""
@@ -290,7 +292,9 @@ class MySQLFastPath:
         word, start, size = head[1], head.end(), int(head[3])
         end = start + size
         value = data[start:end]
-        if data[end : end + 2] != b"\r\n" or size > MAX_VALUE or not self._lines.takes(word, size):
+        if data[end : end + 2] != b"\r\n" or size > MAX_VALUE:
+            return None
+        if not (self._takes_all or self._lines.takes(word, size)):
             return None
         if len(word) > table.longest_key or not word.isascii() or (table.text and not value.isascii()):
             return None

@@ -43,6 +43,8 @@ RETRY_AFTER: Final = 0.005  # seconds between two tries for SQLite's write lock
 class _Command(Execution):
     """A command being carried out: its connection's transaction, and until when (loop time) it may wait for a lock."""
 
+    __slots__ = ("deadline", "timer", "transaction")
+
     def __init__(
         self, begin: Callable[[], OperationGen], done: Callable[[Reply], None], transaction: Transaction
     ) -> None:

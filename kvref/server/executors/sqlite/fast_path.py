@@ -13,6 +13,7 @@ from typing import Final
 from kvref.engine.fast_path import PlainVerbs
 from kvref.errors import KvrefError
 from kvref.protocol.fast_path import END, STORED, PlainLines
+from kvref.protocol.rules import MAX_KEY
 from kvref.server.executors.base import Later, Wait
 from kvref.storage.fast_path import MAX_VALUE
 from kvref.storage.sqlite.fast_path import PlainRows
@@ -54,11 +55,12 @@ class SQLiteFastPath:
         self._lines = lines
         self._queued = queued
         self._sets = self._rows.writable and not verbs.read_only
+        self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
 
     @property
     def live(self) -> bool:
         """Tell whether the mapping is as it was, and no prefixes of keys are counted."""
-        return self._table.live and self._verbs.counted
+        return self._table.live and self._verbs.unobserved
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to `get WORD` of a row that is kept, alone in the input; None for anything else."""
@@ -72,7 +74,9 @@ class SQLiteFastPath:
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
         """Carry out the plain commands at the beginning of some input, see `FastPath`; all replies are there."""
-        at, length, waits, owed = 0, len(data) if self.live else 0, False, 0
+        if self._counters.prefixes.counting or not self._table.live:
+            return 0, Wait.NOTHING
+        at, length, waits, owed = 0, len(data), False, 0
         while at < length and owed < TURN:
             if data.startswith(b"get ", at):
                 end = data.find(b"\r\n", at) + 2
@@ -115,7 +119,7 @@ class SQLiteFastPath:
 
     def _set(self, word: bytes, flags: bytes, data: bytes) -> bytes | None:
         """Write a row and return the reply; None where that is not plain, and nothing is written."""
-        if len(data) > MAX_VALUE or not self._lines.takes(word, len(data)):
+        if len(data) > MAX_VALUE or not (self._takes_all or self._lines.takes(word, len(data))):
             return None
         if not self._store.dirty:
             if self._queued():
