@@ -89,7 +89,7 @@ def test_an_endpoint_that_a_probe_ends_is_not_judged(in_folder: Kvref, tmp_path:
         assert done.returncode == 2
         # touch ends it, and a process that ends may take one connection more.
         assert re.search("cannot connect to probe (gat|meta): ", done.stderr)
-        assert "freeze a profile file without what ends it" in done.stderr
+        assert "use a profile file without the feature that ends it" in done.stderr
     with serving("touchy") as (address, _):
         (tmp_path / "mine.toml").write_text(
             'profile = "memcached"\n[features]\ntouch = false\ngat = false\nmeta = false\n'

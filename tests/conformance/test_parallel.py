@@ -122,4 +122,4 @@ def test_instances_of_an_address_are_refused(in_folder: Kvref) -> None:
     with serving() as (address, _):
         done: subprocess.CompletedProcess[str] = in_folder(address, "--jobs", "2")
     assert done.returncode == 2
-    assert "--jobs belongs to a target" in done.stderr
+    assert "--jobs applies only to targets" in done.stderr

@@ -361,4 +361,4 @@ def test_settings_that_a_database_cannot_follow(database: SQLServer) -> None:
         "--set", "daemon_memcached_w_batch_size=2",
     )  # fmt: skip
     assert refused.returncode == 2
-    assert "connections=1 is too few for batches: at least 2" in " ".join(refused.stderr.split())
+    assert "connections=1 is too few for batches: set at least 2" in " ".join(refused.stderr.split())
