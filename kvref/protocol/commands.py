@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
-from typing import Final
+from typing import Any, Final
 
 
 class Right(Flag):
@@ -285,7 +285,7 @@ class KeyDump(_Request):
     """
 
     items: Crawled
-    cursor: object = None
+    cursor: Any = None
 
 
 @dataclass(slots=True)
