@@ -143,7 +143,7 @@ _WIDE: Final = {
 
 
 class _Bytes(Charset):
-    """A character set whose bytes nobody looks into.
+    """A character set whose bytes are not interpreted.
 
     Args:
         name: MySQL's.

@@ -1,6 +1,6 @@
 """Features of a mapping: of its row, key, values and table; each predicate yields the names that have it.
 
-Names are in words of the row. What acts on writes beside the mapped columns are features of the table.
+Names are in words of the row. What acts on writes outside the mapped columns are features of the table.
 """
 
 from __future__ import annotations
