@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from itertools import product
 from typing import get_args
 
 import pytest
 
-from kvref.engine.cache.policies import Policies
+from kvref.engine.cache.policies import Policies, Policy
 from kvref.engine.dispatch import ANSWERS, HANDLERS
 from kvref.engine.stats import COUNTED
 from kvref.protocol import command_table as table
@@ -50,9 +50,14 @@ def test_no_verb_and_no_opcode_has_two_rows() -> None:
 
 
 def test_every_kind_of_policy_is_a_column_of_cache_policies() -> None:
-    columns = {each.name for each in fields(Policies)}
+    columns = {each.name for each in fields(Policies) if each.init}
     assert {kind.value for kind in table.PolicyKind} == columns
-    assert all(each.default is not MISSING for each in fields(Policies))
+
+
+@pytest.mark.parametrize("kind", table.PolicyKind)
+def test_one_policy_that_is_not_the_table_s_is_enough_to_ask_for_each_command(kind: table.PolicyKind) -> None:
+    assert Policies().table_only
+    assert not Policies(**{kind.value: Policy.OFF}).table_only
 
 
 def test_the_names_that_rows_count_are_counters_of_stats() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from enum import Enum
 
 from kvref.protocol import commands as c
@@ -26,6 +26,11 @@ class Policies:
     set: Policy = Policy.TABLE
     delete: Policy = Policy.TABLE
     flush: Policy = Policy.TABLE
+    table_only: bool = field(init=False, repr=False, compare=False)  # every command goes to its table
+
+    def __post_init__(self) -> None:
+        """Note once what most servers have for each command."""
+        object.__setattr__(self, "table_only", {getattr(self, kind.value) for kind in PolicyKind} == {Policy.TABLE})
 
     @property
     def fills_cache(self) -> bool:
@@ -35,12 +40,12 @@ class Policies:
     @property
     def in_memory(self) -> tuple[str, Policy] | None:
         """Return the first kind of command that meets the memory cache, None where none does."""
-        kinds = ((each.name, getattr(self, each.name)) for each in fields(self))
+        kinds = ((kind.value, getattr(self, kind.value)) for kind in PolicyKind)
         return next(((kind, policy) for kind, policy in kinds if policy in (Policy.CACHE, Policy.BOTH)), None)
 
     def of(self, command: c.Command) -> Policy:
         """Return where a command looks; TABLE for one that looks for no items."""
-        return self.combined(*policy_kinds(command))
+        return Policy.TABLE if self.table_only else self.combined(*policy_kinds(command))
 
     def combined(self, *kinds: PolicyKind) -> Policy:
         """Return the policy of a command of several kinds: the last one decides, unless any of them is OFF."""
