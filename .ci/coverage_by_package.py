@@ -15,7 +15,11 @@ FIELDS = ("num_statements", "covered_lines", "num_branches", "covered_branches")
 def package_of(file: str) -> str:
     """Return the package of a file, two levels deep: kvref/storage, kvref_bench/load."""
     parts = Path(file).with_suffix("").parts
-    start = next(number for number, part in enumerate(parts) if part in {"kvref", "kvref_conformance", "kvref_bench"})
+    start = next(
+        number
+        for number, part in enumerate(parts)
+        if part in {"kvref", "kvref_testbed", "kvref_conformance", "kvref_bench"}
+    )
     # A checkout that is itself called kvref comes before the package.
     start = max(number for number in range(start, len(parts)) if parts[number] == parts[start])
     return "/".join(parts[start : start + 2]) if len(parts) > start + 2 else parts[start]

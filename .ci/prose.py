@@ -24,7 +24,7 @@ from kvref.cli import main
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FILE: Final = ROOT / ".ci" / "prose.toml"
-PACKAGES: Final = ("kvref", "conformance", "bench")
+PACKAGES: Final = ("kvref", "kvref_testbed", "conformance", "bench")
 FOLDERS: Final = (*PACKAGES, "docs", "tests")
 INTERNAL: Final = "docstrings and comments"
 # Charts and tables of the notebooks, whose committed output changes with them.

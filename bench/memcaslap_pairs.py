@@ -29,7 +29,6 @@ from rich.console import Console
 from rich.table import Table
 
 from kvref.errors import KvrefError
-from kvref.targets import QUIET
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
@@ -39,6 +38,7 @@ from kvref_bench.load.engine import local
 from kvref_bench.load.work import Clock, Keys, Values, Work
 from kvref_bench.peers import PeerSpec
 from kvref_bench.scenario.records import Table as Items
+from kvref_testbed.targets import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

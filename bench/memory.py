@@ -30,7 +30,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from kvref import targets
+from kvref_testbed import targets
 
 KEY: Final = b"AA"
 REQUESTS: Final = {

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kvref import targets
-from kvref.targets.ports import free_port
 from kvref_bench.pairs import cpus
+from kvref_testbed import targets
+from kvref_testbed.targets.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

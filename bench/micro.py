@@ -37,9 +37,9 @@ from kvref import profiles
 from kvref.errors import KvrefError
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.stores import open_store
-from kvref.targets import QUIET
 from kvref_bench.peers.sqlite_tables import SQLiteTables
 from kvref_bench.runs import machine
+from kvref_testbed.targets import QUIET
 from micro_cases import MANY, Case, cases, table
 from micro_profile import profiled
 from micro_stages import STAGES, TICK, Bench

@@ -28,7 +28,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from kvref import targets
+from kvref_testbed import targets
 
 GET: Final = b"get AA\r\n"
 BURST: Final = memoryview(GET * 10_000)

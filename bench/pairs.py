@@ -21,11 +21,11 @@ from pathlib import Path
 import click
 
 from kvref.errors import KvrefError
-from kvref.targets import Terminal
 from kvref_bench.errors import BenchError
 from kvref_bench.pairs import cpus, document
 from kvref_bench.pairs.measure import Settings, measure
 from kvref_bench.pairs.rows import COUNT, Row, rows
+from kvref_testbed.targets import Terminal
 
 PATH = click.Path(dir_okay=False, path_type=Path)
 

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 from live import sql_server_or_skip
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 
 @contextmanager

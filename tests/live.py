@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kvref import targets
+from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

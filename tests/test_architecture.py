@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 
 VIOLATIONS = [
     ("kvref/protocol/text.py", "import kvref.engine.keys", "floors: each room leans only on the rooms below it"),
-    ("kvref/server/server.py", "import kvref.mutants", "floors: each room leans only on the rooms below it"),
+    ("kvref/server/server.py", "import kvref_testbed.mutants", "floors: each room leans only on the rooms below it"),
     ("kvref/engine/keys.py", "import time", "protocol, engine and profiles do no I/O and read no clock"),
     (
         "conformance/kvref_conformance/__init__.py",
@@ -37,7 +37,7 @@ VIOLATIONS = [
 
 @pytest.mark.parametrize(("file", "line", "contract"), VIOLATIONS)
 def test_contracts_break_when_violated(tmp_path: Path, file: str, line: str, contract: str) -> None:
-    for folder in ("kvref", "conformance", "bench"):
+    for folder in ("kvref", "kvref_testbed", "conformance", "bench"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     source = tmp_path / file

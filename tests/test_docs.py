@@ -13,7 +13,7 @@ import pytest
 from generators import speed
 from kvref.cli import COMMANDS, main
 from kvref.server.settings import SETTINGS
-from kvref.targets import names
+from kvref_testbed.targets import names
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 import kvref
 import kvref_conformance
-from kvref import targets
 from kvref.cli import main
+from kvref_testbed import targets
 
 pytestmark = pytest.mark.programs
 

@@ -20,7 +20,7 @@ TESTS: Final = Path(__file__).parent
 NOT_UNIT: Final = frozenset({"live", "programs", "serial", "nightly"})
 # Modules that start programs.
 STARTERS: Final = frozenset(
-    {"subprocess", "live", "serving", "database", "faulty", "proxy", "browser", "psutil", "kvref.targets"}
+    {"subprocess", "live", "serving", "database", "faulty", "proxy", "browser", "psutil", "kvref_testbed.targets"}
 )
 # Audit events of programs that start; of `multiprocessing` too.
 PROGRAM_EVENTS: Final = frozenset({"subprocess.Popen", "os.posix_spawn", "os.system", "os.exec", "os.fork"})
@@ -90,7 +90,7 @@ def _leads_to_programs(objects: Iterable[object]) -> bool:
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
-        if name in STARTERS or name.startswith("kvref.targets."):
+        if name in STARTERS or name.startswith("kvref_testbed.targets."):
             return True
         seen.add(name)
         module = sys.modules.get(name)

@@ -4,6 +4,6 @@ Reading path: `scenario` (what is asked), `workload` (requests and the replies t
 prepared statements), `peers` (the servers: tables, settings, counters), `load` (workers, sessions, histograms),
 `experiment` (all points of a scenario), `runs` (folders, gates, comparison, export), `analysis` (what notebooks draw).
 
-It boots servers through `kvref.targets` and measures `kvref.client` as one client among others; of the server it
-measures it knows no code.
+It starts servers through `kvref_testbed.targets` and measures `kvref.client` as one client among others; it imports no
+code of the server that it measures.
 """

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from kvref.targets import Progress as Steps
 from kvref_bench.load import histogram
 from kvref_bench.runs.merge import Merged
+from kvref_testbed.targets import Progress as Steps
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from kvref.targets import Progress
     from kvref_bench.peers import PeerSpec
+    from kvref_testbed.targets import Progress
 
 
 def judge(specs: Sequence[PeerSpec], folder: Path, progress: Progress) -> tuple[PeerSpec, ...]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref import targets
 from kvref.addresses import parse_address
 from kvref_bench.errors import BenchError
 from kvref_bench.peers import sqlite_tables
 from kvref_bench.peers.spec import PeerSpec
 from kvref_bench.runs import verdict
 from kvref_bench.sql import login
+from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """`kvref target`: boot real endpoints on loopback, say where they are, stop them.
 
-Answers go to standard output, progress to standard error. The work is done in `kvref.targets`.
+Answers go to standard output, progress to standard error. The work is done in `kvref_testbed.targets`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import json
 
 import click
 
-from kvref import targets
-from kvref.targets import catalogue
+from kvref_testbed import targets
+from kvref_testbed.targets import catalogue
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

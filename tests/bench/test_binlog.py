@@ -9,10 +9,10 @@ import pymemcache
 import pytest
 from live import missing_skips
 
-from kvref.targets import QUIET
 from kvref_bench import peers
 from kvref_bench.peers import PeerSpec
 from kvref_bench.peers.binlog import GROUPS, TRANSACTIONS
+from kvref_testbed.targets import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

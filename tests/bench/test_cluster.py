@@ -14,7 +14,6 @@ import pytest
 from live import target_or_skip
 from rich.console import Console
 
-from kvref.targets.ports import free_port
 from kvref_bench import benchmark, engines, link, scenario
 from kvref_bench.benchmark import Request, Workers
 from kvref_bench.display import Screen
@@ -23,6 +22,7 @@ from kvref_bench.load import histogram
 from kvref_bench.peers import PeerSpec
 from kvref_bench.runs import folder
 from kvref_bench.runs.folder import RunWriter
+from kvref_testbed.targets.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from live import missing_skips, nightly
 
-from kvref.targets import QUIET
 from kvref_bench import lag, peers
 from kvref_bench.errors import BenchError
 from kvref_bench.lag import UNCOMMITTED, VISIBLE
@@ -19,6 +18,7 @@ from kvref_bench.observer import observe
 from kvref_bench.peers import PeerSpec
 from kvref_bench.scenario.records import Table
 from kvref_bench.workload.keys import key
+from kvref_testbed.targets import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ import pytest
 from live import missing_skips, target_or_skip
 from rich.console import Console
 
-from kvref.targets.needs import tool
 from kvref_bench.errors import BenchError
+from kvref_testbed.targets.needs import tool
 
 SCRIPT = Path(__file__).parents[2] / "bench" / "memcaslap_pairs.py"
 

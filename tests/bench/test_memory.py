@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from live import missing_skips
 
-from kvref.targets.needs import tool
+from kvref_testbed.targets.needs import tool
 
 SCRIPT = Path(__file__).parents[2] / "bench" / "memory.py"
 # A connection is of a dozen objects and uvloop's transport; a buffer of 64 KiB for each, say, would show.

@@ -17,10 +17,10 @@ from click.testing import CliRunner, Result
 from database import database_or_skip, map_table, sql
 from live import MYSQL_8, missing_skips
 
-from kvref import targets
 from kvref.cli import main
-from kvref.targets import SQLServer
-from kvref.targets.ports import free_port
+from kvref_testbed import targets
+from kvref_testbed.targets import SQLServer
+from kvref_testbed.targets.ports import free_port
 
 SECRET = "hidden-from-all"  # a password: of nobody, and never shown
 COMMANDS = {

@@ -13,9 +13,9 @@ import pymysql
 import pytest
 from live import missing_skips, nightly
 
-from kvref import targets
 from kvref.client import AsyncMappedClient, MappedClient
-from kvref.targets import Private
+from kvref_testbed import targets
+from kvref_testbed.targets import Private
 
 SERVERS = ("kvref-sqlite", nightly("mysql-8.0-plugin"), nightly("mysql-5.6-plugin"))
 # Beside the plugin's own `aaa`: another table of its shape, and three value columns.

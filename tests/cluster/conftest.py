@@ -10,8 +10,8 @@ from cluster.rows import ACCOUNT
 from database import kvref
 from live import missing_skips
 
-from kvref import targets
-from kvref.targets import GaleraCluster
+from kvref_testbed import targets
+from kvref_testbed.targets import GaleraCluster
 
 
 @pytest.fixture(scope="module")

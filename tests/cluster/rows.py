@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from kvref.targets import GaleraCluster
-from kvref.targets.galera_node import GaleraNode
+from kvref_testbed.targets import GaleraCluster
+from kvref_testbed.targets.galera_node import GaleraNode
 
 ACCOUNT = "kv"
 

@@ -17,8 +17,8 @@ from cluster.generator import UNKNOWN, Writer, without_service, writing
 from cluster.rows import ACCOUNT, asked, dsn, rows, used
 from serving import Served, serving
 
-from kvref.targets import GaleraCluster
-from kvref.targets.galera_node import GaleraNode
+from kvref_testbed.targets import GaleraCluster
+from kvref_testbed.targets.galera_node import GaleraNode
 
 NONE_SERVES = b"none of 3 servers serves"
 CYCLES = 10 if os.environ.get("KVREF_FAULT_LENGTH") == "full" else 1

@@ -12,7 +12,7 @@ from cluster.generator import UNKNOWN, ask
 from cluster.rows import asked, dsn, rows
 from serving import Served, serving
 
-from kvref.targets import GaleraCluster
+from kvref_testbed.targets import GaleraCluster
 
 CLIENTS = 3  # of each process
 INCREMENTS = 120  # of each client

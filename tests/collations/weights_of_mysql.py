@@ -20,8 +20,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pymysql
 
-from kvref import targets
 from kvref.collations import names, weights
+from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from pymysql.cursors import Cursor

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from live import target_or_skip
 from reports import HEADER
 
-from kvref import profiles, targets
+from kvref import profiles
 from kvref_conformance import endpoint
 from kvref_conformance import sql as sql_of
 from kvref_conformance.case import Hangup, Reload, Setup, answers, ask, asks, case, quiet, say, sql
@@ -33,6 +33,7 @@ from kvref_conformance.matrix import column
 from kvref_conformance.report import html, jsonl
 from kvref_conformance.sql.world import World
 from kvref_conformance.verdict import Tally
+from kvref_testbed import targets
 
 W, R = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size"
 NAMES = {"m1": "one", "m2": "two", "t1": "table"}

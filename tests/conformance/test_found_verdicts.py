@@ -8,9 +8,9 @@ import pytest
 from faulty import Kvref, judged, serving, stop_restarted
 from live import nightly, target_or_skip
 
-from kvref import targets
-from kvref.mutants import CONTROL
-from kvref.targets.kvref_serve import KvrefSQLite
+from kvref_testbed import targets
+from kvref_testbed.mutants import CONTROL
+from kvref_testbed.targets.kvref_serve import KvrefSQLite
 
 
 @pytest.mark.nightly
@@ -26,7 +26,7 @@ def test_what_is_generated_over_sql_can_be_replayed(
 ) -> None:
     """A server with one rule broken fails again by the file, on tables of another run; the whole one holds."""
     for mutant, code in ((name, 1), (CONTROL, 0)):
-        with targets.booted(KvrefSQLite(mutant, program=("kvref.mutants", mutant))) as instance:
+        with targets.booted(KvrefSQLite(mutant, program=("kvref_testbed.mutants", mutant))) as instance:
             address, store = instance.target.memcached(), instance.target.store
             assert store is not None
             behind = ("--sql", store, "--reload", f"kill -HUP {instance.target.pid}")

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 import pytest
 from live import target_or_skip
 
-from kvref import targets
 from kvref_conformance import endpoint, sql
 from kvref_conformance.cases.batches import SNAPSHOT, WRITES
 from kvref_conformance.histories import Histories
 from kvref_conformance.sql.world import World
+from kvref_testbed import targets
 
 pytestmark = pytest.mark.live
 

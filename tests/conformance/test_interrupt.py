@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kvref import targets
+from kvref_testbed import targets
 
 
 def configuration(path: Path) -> list[Any]:

@@ -13,7 +13,7 @@ import pytest
 from live import target_or_skip
 from serving import Served, ask, serving
 
-from kvref.targets import Target
+from kvref_testbed.targets import Target
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
 TIMES = 150

@@ -18,14 +18,14 @@ from doctor.shop import CLEAN_UP, ENDS, FAULTS, FOUND, STATEMENTS
 from live import MYSQL_8, missing_skips, target_or_skip
 from serving import ask
 
-from kvref import targets
 from kvref.addresses import parse_address
 from kvref.cli import main
-from kvref.targets.artifacts import zip_file
-from kvref.targets.builds import MYSQL_8_0_ZIP
-from kvref.targets.progress import QUIET
-from kvref.targets.sql_server import SQLServer
-from kvref.targets.unpack import extract
+from kvref_testbed import targets
+from kvref_testbed.targets.artifacts import zip_file
+from kvref_testbed.targets.builds import MYSQL_8_0_ZIP
+from kvref_testbed.targets.progress import QUIET
+from kvref_testbed.targets.sql_server import SQLServer
+from kvref_testbed.targets.unpack import extract
 
 pytestmark = pytest.mark.live
 

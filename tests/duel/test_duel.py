@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 from live import missing_skips, target_or_skip
 
-from kvref import targets
 from kvref.cli import main
 from kvref_conformance.duel import known
 from kvref_conformance.duel.care import care_for
@@ -19,6 +18,7 @@ from kvref_conformance.duel.run import Found, Run, Tally
 from kvref_conformance.duel.shapes import Ground
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 from kvref_conformance.transcripts.sqlite_stage import SQLiteStage
+from kvref_testbed import targets
 
 KVREF = "kvref-sqlite"
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvref.targets import MissingError
+from kvref_testbed.targets import MissingError
 
 HOUR = 3600
 YEAR = 366 * 24 * HOUR

@@ -11,7 +11,7 @@ from database import database_or_skip
 from faults.description import FULL, Fault, append, described
 from faults.stores import Store, sql_store, sqlite_store
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 _OUTCOME = pytest.StashKey[pytest.TestReport]()
 SHORT_SECONDS = 120

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvref.targets import MissingError
+from kvref_testbed.targets import MissingError
 
 _HOLD = 'mount -t tmpfs -o "size=$2" none "$1" && echo ready && exec cat'
 

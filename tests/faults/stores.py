@@ -11,7 +11,7 @@ from pathlib import Path
 from database import kvref, sql
 
 from kvref import collations
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 Rows = dict[str, str]
 

@@ -16,7 +16,7 @@ from faults.steady import all_fail, all_go_on, writing
 from faults.stores import Store
 from serving import serving
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = pytest.mark.live
 CLIENTS = 8

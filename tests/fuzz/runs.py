@@ -14,8 +14,8 @@ from serving import Served
 from fuzz.live import FaultError, Figures, Fuzz
 from fuzz.record import record
 from fuzz.worlds import over_mysql, over_sqlite
-from kvref import targets
-from kvref.targets import SQLServer
+from kvref_testbed import targets
+from kvref_testbed.targets import SQLServer
 
 EXPECTED: Final = "any bytes of either protocol end no process, leak nothing and change no answer to another connection"
 # Caches of a fixed size fill within so many messages; what a process gains later is a leak.

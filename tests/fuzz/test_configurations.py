@@ -20,7 +20,7 @@ from serving import Served, ask, serving
 from fuzz.configurations import CONFIGURATIONS, SENTINEL, TABLES, Configuration, Container, frames, words
 from fuzz.record import FULL, record
 from fuzz.replies import BinaryReplies
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 EXAMPLES = 2000 if FULL else 30
 NOOP = struct.pack(">BBHxxxxIIQ", 0x81, 0x0A, 0, 0, 77, 0)

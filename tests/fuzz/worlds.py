@@ -12,7 +12,7 @@ from database import kvref, sql
 from serving import Served, serving
 
 from fuzz.neighbour import NAME
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 NEIGHBOUR: Final = NAME.decode()
 _OPTIONAL: Final = (

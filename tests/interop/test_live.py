@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from live import missing_skips
 
 from kvref.cli import main
-from kvref.targets import MissingError
 from kvref_conformance.interop import kits, matrix
 from kvref_conformance.interop.play import WRONG, Cell
+from kvref_testbed.targets import MissingError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ import pytest
 from peers.tools import keeps_bytes, tool
 
 from kvref import collations
-from kvref.targets import Target
+from kvref_testbed.targets import Target
 
 pytestmark = pytest.mark.live
 OPERATIONS = 2000

@@ -11,8 +11,9 @@ from contextlib import closing, contextmanager
 import pytest
 from live import missing_skips
 
-from kvref import collations, targets
-from kvref.targets import Target
+from kvref import collations
+from kvref_testbed import targets
+from kvref_testbed.targets import Target
 
 BYTES = (
     # What the tools send is bytes, no text; a key column is text, and any byte is a character of latin1.

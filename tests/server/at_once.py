@@ -13,7 +13,7 @@ from types import TracebackType
 from database import sql
 from serving import Served
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 _WHOLE = re.compile(rb"(?:VALUE [^\r]*\r\n.*)?END\r\n|(?!VALUE)[^\r]*\r\n", re.DOTALL)
 

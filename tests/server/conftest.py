@@ -8,7 +8,7 @@ import pytest
 from database import sql
 from serving import Served, serving
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 
 @pytest.fixture

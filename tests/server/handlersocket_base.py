@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from database import database_or_skip, sql
 from live import missing_skips
 
-from kvref.targets import SQLServer, handlersocket
-from kvref.targets.ports import free_port
-from kvref.targets.progress import QUIET
+from kvref_testbed.targets import SQLServer, handlersocket
+from kvref_testbed.targets.ports import free_port
+from kvref_testbed.targets.progress import QUIET
 
 SECRET = "s3cret of many"
 VARIABLE = "KVREF_HANDLERSOCKET_SECRET"

@@ -11,7 +11,7 @@ from live import MYSQL_8
 from serving import Served, ask, serving
 
 from kvref.storage.estimates import EXACT
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 

@@ -11,8 +11,8 @@ from live import missing_skips
 from pymemcache.client.base import Client
 from serving import ask, serving
 
-from kvref import targets
-from kvref.targets.plugin_server import PluginServer
+from kvref_testbed import targets
+from kvref_testbed.targets.plugin_server import PluginServer
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
 INSTALL = "INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'"

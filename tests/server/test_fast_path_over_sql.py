@@ -16,7 +16,7 @@ from server.conversations import CLIENTS, Peer, converse
 from server.handlersocket_base import SECRET, VARIABLE, base
 from serving import serving
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
 TABLES = {

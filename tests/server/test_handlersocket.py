@@ -20,8 +20,8 @@ from kvref.storage.mysql.handlersocket.reads import HandlerReads
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
 from kvref.storage.stores import open_store
-from kvref.targets import handlersocket
-from kvref.targets.ports import free_port
+from kvref_testbed.targets import handlersocket
+from kvref_testbed.targets.ports import free_port
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 

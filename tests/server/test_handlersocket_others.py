@@ -13,7 +13,7 @@ from server.at_once import Crowd, answer
 from server.handlersocket_base import AA, SECRET, VARIABLE, Base, base
 from serving import Served, ask, serving
 
-from kvref.targets import handlersocket
+from kvref_testbed.targets import handlersocket
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 

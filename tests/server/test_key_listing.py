@@ -15,7 +15,7 @@ from serving import ask, serving
 
 from kvref.engine.verbs import listing
 from kvref.server.connection import TURN_BYTES
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 ROWS = 60_000
 FILL = (

@@ -22,7 +22,7 @@ from serving import Served, ask, command, serving
 
 from kvref.printable import printable
 from kvref.server.telemetry.logs import MAX_WARNINGS, PERIOD, Bound
-from kvref.targets.ports import free_port
+from kvref_testbed.targets.ports import free_port
 
 SECRET = "hidden-from-all"  # of nobody, and never shown
 BATCHES = ("--set", "daemon_memcached_w_batch_size=9", "--set", "innodb_api_bk_commit_interval=100")

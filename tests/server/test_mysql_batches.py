@@ -13,7 +13,7 @@ from database import database_or_skip, kvref, map_table, sql
 from live import MYSQL_8
 from serving import Served, ask, serving
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = pytest.mark.live
 STORED = b"STORED\r\n"

@@ -9,7 +9,7 @@ from database import database_or_skip, sql
 from live import MYSQL_8
 from serving import ask, serving
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = pytest.mark.live
 STORED = b"STORED\r\n"

@@ -13,7 +13,7 @@ from live import MYSQL_8
 from server.at_once import Crowd, common_statements, got, put
 from serving import Served, serving
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 SERVERS = [MYSQL_8, "mysql-9.7", "mariadb"]

@@ -17,7 +17,7 @@ from server.at_once import Crowd, answer, common_statements, got, put
 from serving import Served, ask, serving
 
 from kvref.server.executors.mysql.executor import LOOK_EVERY
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 SERVERS = [MYSQL_8, "mysql-9.7", "mariadb"]

@@ -16,7 +16,7 @@ from serving import ask, serving
 from waiting import until
 
 from kvref.server.executors.mysql.executor import PAUSE
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = pytest.mark.live
 # No more room than the tables of the system have taken, and a little.

@@ -17,7 +17,7 @@ from proxy import proxy_to
 from server.writers import UNKNOWN
 from serving import Served, ask, serving
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = pytest.mark.live
 HELLO = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"

@@ -12,7 +12,7 @@ from live import MYSQL_8
 from server.at_once import answer
 from serving import Served
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 

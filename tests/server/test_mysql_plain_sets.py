@@ -11,7 +11,7 @@ from live import MYSQL_8
 from server.at_once import Crowd, got, put
 from serving import Served, serving
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 STORED = b"STORED\r\n"

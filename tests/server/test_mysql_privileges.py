@@ -13,7 +13,7 @@ from live import MYSQL_8
 from serving import ask, serving
 
 from kvref.cli import main
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = pytest.mark.live
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "data-sources.md"

@@ -9,7 +9,7 @@ import pytest
 from database import database_or_skip, sql
 from serving import ask, serving
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
 STORED = b"STORED\r\n"

@@ -14,7 +14,7 @@ from live import MYSQL_8
 from pymysql.constants import ER
 from serving import Served, ask
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = pytest.mark.live
 ROUNDS = 30

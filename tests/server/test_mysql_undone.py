@@ -18,7 +18,7 @@ from proxy import PING, Proxy, proxy_to
 from server.at_once import Crowd, answer, put
 from serving import Served, ask, serving
 
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 

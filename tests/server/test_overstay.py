@@ -18,7 +18,7 @@ from serving import Served, ask, serving
 
 from kvref.protocol.fast_path import END
 from kvref.server.timeouts import AT_ONCE
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 NOT_WHOLE = b"CLIENT_ERROR no whole command within 1 s (command_timeout)"
 LATEST = 8.0  # seconds from a limit of one

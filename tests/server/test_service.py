@@ -20,7 +20,7 @@ from live import missing_skips
 from serving import Served, ask, command, running, serving
 
 import kvref
-from kvref import targets
+from kvref_testbed import targets
 
 UNITS = Path(kvref.__file__).parent / "server" / "systemd"
 EACH = pytest.mark.parametrize("workers", ["1", "2"])

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from kvref import profiles
 from kvref.errors import SuiteError
-from kvref.mutants import MUTANTS
 from kvref.specification import deviations, requirements
 from kvref.specification.requirements import Requirement
 from kvref_conformance import transcripts
 from kvref_conformance.cases import all_cases
 from kvref_conformance.spec import coverage
 from kvref_conformance.spec.entry import VERSIONS, cases_of, recorded_versions
+from kvref_testbed.mutants import MUTANTS
 
 RECORDING = re.compile(r"(?<![\w-])(?:\w+:)?([a-z]+(?:-[a-z]+)*-\d{3})\b")
 ROOT = Path(__file__).parents[2]

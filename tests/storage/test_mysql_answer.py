@@ -14,7 +14,7 @@ from pymysql.cursors import Cursor
 
 from kvref.storage.mysql.login import hangs
 from kvref.storage.mysql.result_set import ask, description
-from kvref.targets import SQLServer
+from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 # On either side of each form of a length, and of what one packet holds.

@@ -21,8 +21,8 @@ from pymysql.cursors import Cursor
 from kvref.errors import StoreError
 from kvref.storage.mysql.cluster import Nodes
 from kvref.storage.mysql.login import parse
-from kvref.targets import SQLServer
-from kvref.targets.ports import free_port
+from kvref_testbed.targets import SQLServer
+from kvref_testbed.targets.ports import free_port
 
 LOCK_WAIT = 50.0
 SECONDS = 30.0  # to wait for what comes soon

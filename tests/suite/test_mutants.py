@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from live import nightly
 
-import kvref.mutants
+import kvref_testbed.mutants
 from kvref.cli.judge.self_test import complaints, judged
-from kvref.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, SLOW_PATH_ONLY, trials_of
-from kvref.mutants.__main__ import main
 from kvref_conformance.verdict import FAILS
+from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, SLOW_PATH_ONLY, trials_of
+from kvref_testbed.mutants.__main__ import main
 
-FOLDER = Path(kvref.mutants.__file__).parent
+FOLDER = Path(kvref_testbed.mutants.__file__).parent
 
 
 # The first of each group is tried at every landing.
@@ -55,7 +55,7 @@ def test_every_mutant_is_on_trial() -> None:
 def test_the_page_is_the_one_in_the_repository(capsys: pytest.CaptureFixture[str]) -> None:
     main([])
     assert (FOLDER / "README.md").read_text() == capsys.readouterr().out, (
-        "python -m kvref.mutants > kvref/mutants/README.md"
+        "python -m kvref_testbed.mutants > kvref_testbed/mutants/README.md"
     )
 
 
@@ -63,4 +63,4 @@ def test_a_name_that_no_mutant_has_is_refused(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit) as ended:
         main(["no-such", "serve"])
     assert ended.value.code == 2
-    assert capsys.readouterr().err == "no mutant 'no-such': `python -m kvref.mutants` lists them\n"
+    assert capsys.readouterr().err == "no mutant 'no-such': `python -m kvref_testbed.mutants` lists them\n"

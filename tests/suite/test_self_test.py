@@ -17,8 +17,8 @@ from click.testing import CliRunner, Result
 from kvref.cli import main
 from kvref.cli.judge import self_test
 from kvref.errors import KvrefError
-from kvref.mutants import MUTANTS, Mutant
 from kvref_conformance.verdict import FAILS, HOLDS, Verdict
+from kvref_testbed.mutants import MUTANTS, Mutant
 
 # Reaches its first request and raises there.
 ROTTEN = """

@@ -15,7 +15,12 @@ from supply.locked import CI, ROOT
 pytestmark = pytest.mark.nightly
 
 
-PACKAGES = {"kvref": "", "conformance/kvref_conformance": "conformance/", "bench/kvref_bench": "bench/"}
+PACKAGES = {
+    "kvref": "",
+    "kvref_testbed": "",
+    "conformance/kvref_conformance": "conformance/",
+    "bench/kvref_bench": "bench/",
+}
 INFO = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
 EGG_INFO = {"PKG-INFO", "SOURCES.txt", "dependency_links.txt", "entry_points.txt", "requires.txt", "top_level.txt"}
 # Twice what they have now, in bytes: a data file that got in by mistake is mostly larger than that.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from live import missing_skips
 
-from kvref import targets
+from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

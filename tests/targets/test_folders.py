@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kvref.errors import TargetError
-from kvref.targets import QUIET
-from kvref.targets.folders import build_once
+from kvref_testbed.targets import QUIET
+from kvref_testbed.targets.folders import build_once
 
 if TYPE_CHECKING:
     from pathlib import Path

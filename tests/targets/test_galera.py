@@ -13,11 +13,11 @@ import psutil
 import pytest
 from live import missing_skips, target_or_skip
 
-from kvref import targets
 from kvref.errors import TargetError
 from kvref.storage.mysql.login import parse
-from kvref.targets import GaleraCluster, needs
-from kvref.targets.galera_node import GaleraNode
+from kvref_testbed import targets
+from kvref_testbed.targets import GaleraCluster, needs
+from kvref_testbed.targets.galera_node import GaleraNode
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
 

@@ -16,7 +16,7 @@ import pymysql
 import pytest
 from live import nightly
 
-from kvref import targets
+from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable

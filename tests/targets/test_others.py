@@ -16,9 +16,9 @@ import psutil
 import pytest
 from live import missing_skips, nightly, target_or_skip
 
-from kvref import targets
 from kvref.errors import TargetError
-from kvref.targets import needs
+from kvref_testbed import targets
+from kvref_testbed.targets import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 from live import nightly, target_or_skip
 
-from kvref import targets
 from kvref.errors import TargetError
-from kvref.targets import catalogue
+from kvref_testbed import targets
+from kvref_testbed.targets import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable

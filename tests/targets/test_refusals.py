@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 from live import missing_skips
 
-from kvref import targets
 from kvref.cli import main
 from kvref.errors import TargetError
-from kvref.targets import builds, debian_root, needs, unpack
-from kvref.targets.plugin import statements
+from kvref_testbed import targets
+from kvref_testbed.targets import builds, debian_root, needs, unpack
+from kvref_testbed.targets.plugin import statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable

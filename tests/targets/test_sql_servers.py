@@ -17,13 +17,13 @@ import pymysql
 import pytest
 from live import MYSQL_8, sql_server_or_skip
 
-from kvref import targets
 from kvref.errors import TargetError
+from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref.targets import SQLServer
+    from kvref_testbed.targets import SQLServer
 
     Run = Callable[..., Any]
 

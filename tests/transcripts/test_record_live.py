@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import pytest
 from live import missing_skips
 
-from kvref import targets
 from kvref.errors import SuiteError, TargetError
 from kvref_conformance import transcripts
 from kvref_conformance.transcripts.conversation import from_json, to_json
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 from kvref_conformance.transcripts.play import play
 from kvref_conformance.transcripts.record import record
+from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from live import missing_skips, target_or_skip
 
-from kvref import targets
+from kvref_testbed import targets
 
 PLUGINS = ("mysql-8.0-plugin", "mysql-5.6-plugin")
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from kvref.targets import QUIET, kvref_server
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
 from kvref_bench.pairs import cpus, floor
@@ -21,16 +20,17 @@ from kvref_bench.peers import PeerSpec, processes, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sqlite_tables import SQLiteTables
 from kvref_bench.sql import login
+from kvref_testbed.targets import QUIET, kvref_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import ExitStack
 
-    from kvref.targets.progress import Progress
     from kvref_bench.pairs.rows import ServerName
     from kvref_bench.peers import OpenPeer
     from kvref_bench.scenario.records import Table
     from kvref_bench.sql.login import Login
+    from kvref_testbed.targets.progress import Progress
 
 PLUGIN: Final = "mysql-8.0-plugin"
 # More than any table here needs: what is not in it is measured from the disk.

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from pymysql.cursors import Cursor
 
-    from kvref.targets.progress import Progress
     from kvref_bench.scenario.records import Table
     from kvref_bench.sql.login import Login
+    from kvref_testbed.targets.progress import Progress
 
 CONTAINERS: Final = "innodb_memcache.containers"
 PLUGIN: Final = "daemon_memcached"

@@ -17,11 +17,11 @@ from kvref_bench.peers.settings import Fixed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kvref.targets.progress import Progress
     from kvref_bench.peers.settings import Starter
     from kvref_bench.peers.tables import Tables
     from kvref_bench.runs.records import Peer
     from kvref_bench.scenario.records import Table
+    from kvref_testbed.targets.progress import Progress
 
 RELOAD_SECONDS: Final = 15.0
 POLL: Final = 0.02

@@ -9,9 +9,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kvref import targets
-from kvref.targets.kvref_serve import OF_DATABASE, PID_FILE
-from kvref.targets.ports import LOOPBACK, free_port
 from kvref_bench.errors import BenchError
 from kvref_bench.peers import settings, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
@@ -21,13 +18,16 @@ from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
 from kvref_bench.runs import verdict
 from kvref_bench.runs.records import Peer
 from kvref_bench.sql import login
+from kvref_testbed import targets
+from kvref_testbed.targets.kvref_serve import OF_DATABASE, PID_FILE
+from kvref_testbed.targets.ports import LOOPBACK, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kvref.targets.progress import Progress
     from kvref_bench.peers.spec import PeerSpec
     from kvref_bench.peers.tables import Tables
+    from kvref_testbed.targets.progress import Progress
 
 ADDRESS: Final = re.compile(r".+:\d+")
 # What the plugin says behind VERSION: the server's.

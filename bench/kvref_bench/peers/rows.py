@@ -10,8 +10,8 @@ from kvref_bench.workload import keys, values
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kvref.targets.progress import Progress
     from kvref_bench.scenario.records import Table
+    from kvref_testbed.targets.progress import Progress
 
 DATABASE: Final = "kvref_bench"
 # Values that append and prepend make longer, and numbers that incr does, have room.

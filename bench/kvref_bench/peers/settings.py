@@ -13,8 +13,8 @@ from kvref_bench.peers import wire
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref.targets import Private
     from kvref_bench.peers.mysql_tables import MySQLTables
+    from kvref_testbed.targets import Private
 
 COMMAND_SECONDS: Final = 300
 # Settings of what speaks the memcached protocol, beside `innodb_lock_wait_timeout` and `item_size_max`.

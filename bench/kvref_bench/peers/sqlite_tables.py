@@ -16,8 +16,8 @@ from kvref_bench.peers.tables import containers_row
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref.targets.progress import Progress
     from kvref_bench.scenario.records import Table
+    from kvref_testbed.targets.progress import Progress
 
 COLLATION: Final = "latin1_bin"  # as the tables in MySQL have it: any byte is a letter
 SCHEME: Final = "sqlite:///"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 from kvref_bench.peers.rows import DATABASE
 
 if TYPE_CHECKING:
-    from kvref.targets.progress import Progress
     from kvref_bench.scenario.records import Table
+    from kvref_testbed.targets.progress import Progress
 
 
 class Tables(Protocol):

@@ -33,7 +33,7 @@ SETTLE_SECONDS: Final = 10.0
 
 
 class Machine(Protocol):
-    """A `kvref serve` at hand; `kvref.targets.kvref_server` gives one."""
+    """A `kvref serve` at hand; `kvref_testbed.targets.kvref_server` gives one."""
 
     @property
     def address(self) -> tuple[str, int]:

@@ -25,7 +25,7 @@ DEMO_ROW = b"set AA 8 0 12\r\nHELLO, HELLO\r\n"
 
 
 class Running(Protocol):
-    """A running memcached; `kvref.targets.running` gives one."""
+    """A running memcached; `kvref_testbed.targets.running` gives one."""
 
     @property
     def version(self) -> str:

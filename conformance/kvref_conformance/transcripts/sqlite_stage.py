@@ -31,7 +31,7 @@ COUNTERS: Final = "kvref_counters"
 
 
 class Machine(kvref_process.Machine, Protocol):
-    """A `kvref serve` over a SQLite file; `kvref.targets.kvref_server` gives one."""
+    """A `kvref serve` over a SQLite file; `kvref_testbed.targets.kvref_server` gives one."""
 
     file: Path
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final
 import click
 import pytest
 
-from kvref import profiles, targets
+from kvref import profiles
 from kvref.errors import KvrefError
-from kvref.targets import catalogue
-from kvref.targets.kvref_serve import reload_command
+from kvref_testbed import targets
+from kvref_testbed.targets import catalogue
+from kvref_testbed.targets.kvref_serve import reload_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

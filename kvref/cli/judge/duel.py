@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from kvref import profiles, targets
+from kvref import profiles
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.errors import KvrefError
 from kvref_conformance.duel import known, report
@@ -25,6 +25,7 @@ from kvref_conformance.duel.exchange import Side
 from kvref_conformance.duel.run import Run
 from kvref_conformance.duel.shapes import BATCHES, PROTOCOLS, TEXT, Ground
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
+from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from kvref_conformance.duel.run import Found, Tally

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kvref import targets
 from kvref.errors import KvrefError, SuiteError
-from kvref.targets.folders import build_once, cache_root
 from kvref_conformance import sql
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.interop import kits, matrix, proxy, world
 from kvref_conformance.interop.matrix import ENDPOINTS, Matrix
 from kvref_conformance.interop.play import NOT_RUN, WRONG, Played, not_run, play
 from kvref_conformance.interop.rows import Client, clients, features
+from kvref_testbed import targets
+from kvref_testbed.targets.folders import build_once, cache_root
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref.targets.progress import Progress
+    from kvref_testbed.targets.progress import Progress
 
 # Scripts wait more than they work.
 AT_ONCE: Final = 6

@@ -19,12 +19,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from kvref import targets
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance import transcripts
 from kvref_conformance.transcripts.memcached_stage import MemcachedStage
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 from kvref_conformance.transcripts.record import asked, record
+from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

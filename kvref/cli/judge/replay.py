@@ -16,13 +16,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from kvref import profiles, targets
+from kvref import profiles
 from kvref.addresses import is_address, parse_address
 from kvref.cli.judge.conform import judge
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.errors import KvrefError, SuiteError
 from kvref.storage.dsn import without_password
-from kvref.targets import catalogue
 from kvref_conformance import script, transcripts
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.transcripts import listing, show
@@ -31,6 +30,8 @@ from kvref_conformance.transcripts.crew import Job, hold
 from kvref_conformance.transcripts.mysql_stage import MySQLStage
 from kvref_conformance.transcripts.replay import Script, recorded_with, sample
 from kvref_conformance.transcripts.running_plugin import RunningPlugin
+from kvref_testbed import targets
+from kvref_testbed.targets import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref import targets
 from kvref_conformance.transcripts import innodb_stage
 from kvref_conformance.transcripts.innodb_stage import InnoDBStage
 from kvref_conformance.transcripts.sqlite_stage import SQLiteStage
+from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from contextlib import ExitStack

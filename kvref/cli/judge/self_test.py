@@ -20,14 +20,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from kvref import targets
 from kvref.errors import KvrefError
-from kvref.mutants import CONTROL, DEFAULT_PATH, MUTANTS, Mutant, trials_of
 from kvref.specification import requirements
-from kvref.targets.kvref_serve import KvrefSQLite
-from kvref.targets.run import tail
 from kvref_conformance import trial
 from kvref_conformance.verdict import FAILS, HOLDS
+from kvref_testbed import targets
+from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, MUTANTS, Mutant, trials_of
+from kvref_testbed.targets.kvref_serve import KvrefSQLite
+from kvref_testbed.targets.run import tail
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 2
 OWN_OPTIONS: Final = {"self_test", "only"}
 # What `python -m` starts with a name in front of `serve`.
-PROGRAM: Final = "kvref.mutants"
+PROGRAM: Final = "kvref_testbed.mutants"
 TRACEBACK: Final = "Traceback (most recent call last)"
 
 
@@ -129,7 +129,9 @@ def _chosen(globs: Sequence[str]) -> list[Mutant]:
         if not globs or any(fnmatchcase(name, glob) for glob in globs for name in (each.name, each.requirement))
     ]
     if not chosen:
-        raise KvrefError(f"no mutant or requirement matches {' or '.join(globs)}: see `python -m kvref.mutants`")
+        raise KvrefError(
+            f"no mutant or requirement matches {' or '.join(globs)}: see `python -m kvref_testbed.mutants`"
+        )
     return chosen
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from live import missing_skips
 
-from kvref.targets import MissingError
 from kvref_bench.errors import BenchError
 from kvref_bench.load.engine import local
 from kvref_bench.pairs import cpus, document
@@ -26,6 +25,7 @@ from kvref_bench.pairs.servers import Server, boot, require_durable
 from kvref_bench.peers import wire
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.workload.keys import key
+from kvref_testbed.targets import MissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,7 +145,7 @@ def test_a_row_of_the_generator_is_measured_on_its_processors(where: Split) -> N
 @pytest.mark.nightly
 def test_a_row_whose_peer_is_missing_is_left_out(where: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("kvref.targets.needs._SERVERS", str(tmp_path))
+    monkeypatch.setattr("kvref_testbed.targets.needs._SERVERS", str(tmp_path))
     settings = Settings(where, pairs=1, seconds=0.5, keys=FEW)
     said: list[str] = []
     [measured] = measure([ROWS["mixed-memcached"]], settings, said.append)

@@ -17,8 +17,8 @@ from kvref_bench.sql import login
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref.targets import SQLServer
     from kvref_bench.peers import OpenPeer
+    from kvref_testbed.targets import SQLServer
 
 SET = """
 BEGIN

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from live import missing_skips, nightly
 
-from kvref.targets import QUIET
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.scenario.records import Table
 from kvref_bench.workload import plan_of
 from kvref_bench.workload.keys import table_keys
+from kvref_testbed.targets import QUIET
 
 from .player import Played, play, task
 

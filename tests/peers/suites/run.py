@@ -25,7 +25,8 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from kvref import collations, targets
+from kvref import collations
+from kvref_testbed import targets
 
 HERE = Path(__file__).parent
 SUITES: dict[str, dict[str, Any]] = tomllib.loads((HERE / "suites.toml").read_text())

@@ -14,8 +14,8 @@ import tempfile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kvref.addresses import UNIX
-from kvref.targets.needs import tool
 from kvref_bench.errors import BenchError
+from kvref_testbed.targets.needs import tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

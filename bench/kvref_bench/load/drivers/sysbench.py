@@ -12,10 +12,10 @@ import tempfile
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kvref.targets.needs import tool
 from kvref_bench.errors import BenchError
 from kvref_bench.peers.rows import DATABASE
 from kvref_bench.workload.keys import table_keys
+from kvref_testbed.targets.needs import tool
 
 if TYPE_CHECKING:
     from kvref_bench.load.work import Keys

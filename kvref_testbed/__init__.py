@@ -1,0 +1,1 @@
+"""What tests, the judge and the benchmark need: real endpoints to start (`targets`), and broken servers (`mutants`)."""

@@ -1,0 +1,227 @@
+"""Mutants of batches: what is counted and committed, who sees it, who waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvref.engine.batch import Batch
+from kvref.engine.operations import Commit
+from kvref.server.connection import Connection
+from kvref.server.executors.sqlite.executor import SQLiteExecutor
+from kvref.storage.isolation import Isolation
+from kvref.storage.sqlite.pending import Pending
+from kvref.storage.sqlite.snapshots import View
+from kvref.storage.sqlite.transactions import Transactions
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
+
+
+@breaks("KV-BATCH-020")
+def discards_acknowledged_writes() -> None:
+    """A write that fails takes back the other writes of its batch."""
+    put_fact("batch.failed_write", "discards")
+
+
+@breaks("KV-BATCH-028")
+def begins_to_write_before_it_reads_the_key() -> None:
+    """A write that is refused for its key ends the snapshot of its connection, as a write that fails does."""
+    put_fact("batch.unfit_key", "fails")
+
+
+@breaks("KV-BATCH-041")
+def keeps_the_count_over_a_switch() -> None:
+    """The counts of a batch go on when another mapping is bound."""
+    put_fact("batch.switch_keeps_count", value=True)
+
+
+@breaks("KV-BATCH-049")
+def commits_for_another_spelling() -> None:
+    """The mapping in force, named in another letter case, is switched to again, which commits the batch."""
+    put_fact("containers.kept", "by-spelling")
+
+
+@breaks("KV-RBATCH-013")
+def counts_each_key_of_a_get() -> None:
+    """A get of several keys counts as that many reads."""
+    put_fact("batch.multiget_counts", "keys")
+
+
+@breaks("KV-IDLE-007")
+def commits_in_the_midst_of_requests() -> None:
+    """The background commit ends the batches of busy connections too."""
+    put_fact("idle.commits", "every-open")
+
+
+@breaks("KV-RBATCH-003")
+def keeps_one_view_at_level_1() -> None:
+    """A batch of reads at level 1 sees one moment."""
+    put_fact("isolation.level_1", "snapshot")
+
+
+@breaks("KV-RBATCH-008")
+def shows_deletes_before_their_commit() -> None:
+    """A row that others have deleted is missing before their commit."""
+    put_fact("isolation.deleted", "seen")
+
+
+@breaks("KV-LOCK-030")
+def passes_a_wait_for_a_miss() -> None:
+    """A write that got no lock in time answers NOT_STORED or NOT_FOUND."""
+    put_fact("lock.wait_over", "as-refused")
+
+
+@breaks("KV-BATCH-003")
+def takes_one_write_more() -> None:
+    """A batch is full one write too late."""
+
+    def full(self: Any) -> OperationGen:
+        late = self.reads >= self._limits.reads or self.writes > self._limits.writes
+        return (yield from self.commit()) if late else None
+
+    put(Batch, "_full", full)
+
+
+@breaks("KV-BATCH-030")
+def counts_no_reads() -> None:
+    """Reads fill no batch and commit nothing."""
+
+    def read(self: Any) -> OperationGen:
+        return None
+        yield
+
+    put(Batch, "read", read)
+
+
+@breaks("KV-BATCH-004")
+def begins_no_new_count() -> None:
+    """After a full batch the count goes on: every later write is committed at once."""
+
+    def commit(self: Any) -> OperationGen:
+        return (yield Commit())
+
+    put(Batch, "commit", commit)
+
+
+@breaks("KV-BATCH-040")
+def switches_without_a_commit() -> None:
+    """Another mapping leaves the batch open."""
+
+    def switched(self: Any) -> OperationGen:
+        return None
+        yield
+
+    put(Batch, "switched", switched)
+
+
+@breaks("KV-IDLE-001")
+def never_commits_idle_batches() -> None:
+    """The background commit does nothing."""
+    put(Connection, "commit_idle", lambda self: None)
+
+
+@breaks("KV-BATCH-044")
+def drops_the_batch_of_a_lost_connection() -> None:
+    """What a connection had pending goes with it."""
+    made_lost = Connection.connection_lost
+
+    def lose(self: Any, cause: Exception | None) -> None:
+        self._host.driver.end(self._transaction)
+        made_lost(self, cause)
+
+    put(Connection, "connection_lost", lose)
+
+
+@breaks("KV-ISO-005")
+def shows_pending_writes_at_every_level() -> None:
+    """READ UNCOMMITTED whatever is set."""
+    put(Isolation, "reads_uncommitted", property(lambda self: True))
+
+
+@breaks("KV-ISO-004")
+def hides_pending_writes_at_level_0() -> None:
+    """READ COMMITTED whatever is set."""
+    put(Isolation, "reads_uncommitted", property(lambda self: False))
+
+
+@breaks("KV-RBATCH-002")
+def has_no_snapshots() -> None:
+    """Each read of a batch sees what is committed then, at every level."""
+    put(Isolation, "keeps_snapshot", property(lambda self: False))
+
+
+@breaks("KV-LOCK-001")
+def locks_no_rows() -> None:
+    """Two batches write one row."""
+    put(Transactions, "_await", lambda self, transaction, place: None)
+
+
+@breaks("KV-LOCK-008")
+def keeps_locks_after_the_end() -> None:
+    """A row that was locked stays locked."""
+    end = Pending.end
+
+    def keep(self: Any, transaction: Any) -> None:
+        kept = dict(self._holders)
+        end(self, transaction)
+        self._holders.update(kept)
+
+    put(Pending, "end", keep)
+
+
+@breaks("KV-LOCK-009")
+def notices_no_deadlock() -> None:
+    """Two batches wait for each other until one gives up."""
+
+    def wait(self: Any, transaction: Any, holder: Any) -> None:
+        transaction.waits_for = holder
+
+    put(Pending, "wait", wait)
+
+
+@breaks("KV-LOCK-030")
+def never_gives_up_a_wait() -> None:
+    """A request waits for ever."""
+    put(SQLiteExecutor, "_give_up", lambda self, command: None)
+
+
+@breaks("KV-RBATCH-018")
+def works_on_what_it_saw() -> None:
+    """A write builds on the snapshot of its batch: what others committed since is lost."""
+    locked = Transactions._locked
+
+    def from_view(self: Any, transaction: Any, mapping: Any, key: Any) -> Any:
+        found = locked(self, transaction, mapping, key)
+        return found if transaction.snapshot is None else self._view.lookup(transaction, mapping, key)
+
+    put(Transactions, "_locked", from_view)
+
+
+@breaks("KV-BATCH-011")
+def hides_own_writes() -> None:
+    """A connection sees its batch when it is committed."""
+    lookup = View.lookup
+
+    def blind(self: Any, transaction: Any, mapping: Any, key: Any) -> Any:
+        place = self.place(mapping, key)
+        own = transaction.versions.get(place)
+        return lookup(self, transaction, mapping, key) if own is None else self._store.lookup(mapping, key)
+
+    put(View, "lookup", blind)
+
+
+@breaks("KV-LOCK-040")
+def flushes_beside_batches() -> None:
+    """`flush_all` waits for nobody."""
+    put(Pending, "holder_of_table", lambda self, source, besides: None)
+
+
+@breaks("KV-BATCH-009")
+def commits_the_batches_of_all() -> None:
+    """A commit takes the batches of other connections along."""
+    commit = Transactions._commit
+
+    def all_of_them(self: Any, transaction: Any) -> Any:
+        for other in list(self._pending._writers):
+            commit(self, other)
+        return commit(self, transaction)
+
+    put(Transactions, "_commit", all_of_them)

@@ -1,0 +1,398 @@
+"""Mutants of the text commands: conditions, expiry, numbers, ranges, answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kvref.engine import dispatch, stats
+from kvref.engine.crawler import Crawler
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Clear, Update
+from kvref.engine.session import Session
+from kvref.engine.verbs import arithmetic, delete, listing, ranges, retrieve, store
+from kvref.protocol import codec, command_table, commands, crawler, foreign, lines, replies, text
+from kvref.server import connection, connection_rows, server
+from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
+from kvref.storage.sqlite import rows as sqlite_rows
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
+
+
+@breaks("KV-CORE-011")
+def stores_whatever_the_cas_number() -> None:
+    """`cas` stores with any number."""
+    condition = store._condition
+
+    def careless(session: Session, command: commands.Store, row: Any) -> Any:
+        answer = condition(session, command, row)
+        return None if answer is replies.Status.EXISTS else answer
+
+    put(store, "_condition", careless)
+
+
+@breaks("KV-FLUSH-002")
+def flushes_every_table() -> None:
+    """`flush_all` empties all mapped tables."""
+
+    def flush(session: Session, command: commands.FlushAll, now: int) -> OperationGen:
+        tables: dict[str, Mapping] = {each.source: each for each in session.shared.directory.known.values()}
+        for each in tables.values():
+            yield Clear(each, session.rules.flush_on_reference)
+        return (yield from delete.flush_all(session, command, now))
+
+    dispatch.HANDLERS[commands.FlushAll] = flush
+
+
+@breaks("KV-CORE-028")
+def hides_expired_rows_from_get_only() -> None:
+    """A row that is over is missing to `get` and still there for every other verb."""
+    put_fact("expiry.hides_from", "get")
+
+
+@breaks("KV-CORE-026")
+def takes_thirty_days_for_a_date() -> None:
+    """An expiry of thirty days is a date in 1970."""
+    put_fact("expiry.longest_relative", 2591999)
+
+
+@breaks("KV-CORE-009")
+def gives_appended_items_other_flags() -> None:
+    """`append` and `prepend` store the flags and the expiry of the request."""
+    put_fact("append.flags_and_expiry", "request")
+
+
+@breaks("KV-ARITH-016")
+def counts_on_text() -> None:
+    """`incr` and `decr` count on the number that a text begins with, or on 0."""
+    put_fact("arith.text", "leading-number")
+
+
+@breaks("KV-ARITH-025")
+def narrows_amounts() -> None:
+    """`incr` and `decr` take the low 32 bits of an amount."""
+    put_fact("arith.delta", "low-32-bits")
+
+
+@breaks("KV-FLUSH-004")
+def flushes_at_once_whatever_the_delay() -> None:
+    """`flush_all` with a delay empties the table at once."""
+    put_fact("flush.delay", "ignored")
+
+
+@breaks("KV-FLUSH-019")
+def refuses_negative_delays() -> None:
+    """`flush_all` with a delay below zero is refused."""
+    flush = command_table.TEXT[b"flush_all"]
+
+    def refused(words: list[bytes], rules: Any) -> Any:
+        negative = any(word.startswith(b"-") for word in words)
+        return commands.Refused(lines.BAD_FORMAT) if negative else flush.parse(words, rules)
+
+    command_table.TEXT[b"flush_all"] = replace(flush, parse=refused)
+
+
+@breaks("KV-EXP-027")
+def finds_a_row_in_its_last_second() -> None:
+    """A row is found in the second that its expiry names, as with the plugin."""
+    put_fact("expiry.second", "found")
+
+
+@breaks("KV-EXP-028")
+def ends_a_row_a_second_late() -> None:
+    """A time that counts from now is stored one second later."""
+    put(store, "time_of", lambda session, exptime, now, from_now=False: now + exptime + 1 if exptime > 0 else exptime)
+
+
+@breaks("KV-EXP-022")
+def refuses_negative_times() -> None:
+    """A negative exptime is refused, and the old item stays, as in 8.0."""
+    put_fact("expiry.negative", "error")
+
+
+@breaks("KV-EXP-023")
+def refuses_times_from_2_31() -> None:
+    """An exptime of 2^31 and more is refused, as in 8.0."""
+    put_fact("expiry.from_2_31", "error")
+
+
+@breaks("KV-EXP-025")
+def keeps_items_without_an_expiry_column() -> None:
+    """A row without an expiry column is stored for good whatever its time."""
+    put(store, "remove_row", lambda session, mapping, row: (yield Update(mapping, row.key, row, clear_unmapped=False)))
+
+
+@breaks("KV-LIMIT-013")
+def keeps_the_item_of_a_set_too_large() -> None:
+    """A set that is too large leaves the old item."""
+    put_fact("text.too_large_set", "keeps-row")
+
+
+@breaks("KV-LIMIT-014")
+def keeps_the_row_of_a_set_that_does_not_fit() -> None:
+    """A set whose value the column refuses leaves the old row."""
+    put(Session, "refused_set_removes", value=False)
+
+
+@breaks("KV-CAS-013")
+def compares_half_a_cas_number() -> None:
+    """`cas` compares the low 32 bits of the numbers."""
+    condition = store._condition
+
+    def careless(session: Session, command: commands.Store, row: Any) -> Any:
+        if command.verb == "cas" and row is not None:
+            return None if (row.cas or 0) % (1 << 32) == command.cas % (1 << 32) else replies.Status.EXISTS
+        return condition(session, command, row)
+
+    put(store, "_condition", careless)
+
+
+@breaks("KV-ARITH-003")
+def counts_below_zero() -> None:
+    """`decr` by more than the number wraps."""
+    put(
+        arithmetic,
+        "_result",
+        lambda session, command, number: (
+            (number + (command.delta if command.increment else -command.delta)) % (1 << 64)
+        ),
+    )
+
+
+@breaks("KV-MGET-003")
+def answers_a_repeated_key_once() -> None:
+    """A key requested twice in one get is answered once."""
+    get = dispatch.HANDLERS[commands.Get]
+
+    def once(session: Session, command: commands.Get, now: int) -> OperationGen:
+        return (yield from get(session, replace(command, words=list(dict.fromkeys(command.words))), now))
+
+    dispatch.HANDLERS[commands.Get] = once
+    plain = SQLiteFastPath._get
+    put(SQLiteFastPath, "_get", lambda self, words: plain(self, b" ".join(dict.fromkeys(words.split(b" ")))))
+
+
+@breaks("KV-CORE-047")
+def shows_the_stored_spelling() -> None:
+    """VALUE has the key as in the row, not as in the request."""
+    item = Session.item
+
+    def stored(self: Session, word: bytes, row: Any) -> replies.Item:
+        return item(self, word if self.split(word) else retrieve_key(row), row)
+
+    put(Session, "item", stored)
+
+
+def retrieve_key(row: Any) -> bytes:
+    """Return a row's key as bytes."""
+    return row.key.encode() if isinstance(row.key, str) else row.key if isinstance(row.key, bytes) else b"%d" % row.key
+
+
+@breaks("KV-CONN-001")
+def answers_silent_commands() -> None:
+    """noreply is ignored."""
+    encode = codec.encode
+    put(
+        connection,
+        "encode",
+        lambda command, reply, cas: encode(
+            replace(command, noreply=False) if getattr(command, "noreply", False) else command, reply, cas
+        ),
+    )
+
+
+@breaks("KV-CONN-027")
+def executes_http_requests() -> None:
+    """Each line of an HTTP request is answered ERROR, and the commands in its body are executed."""
+    put_fact("text.foreign_protocols", "answered")
+
+
+@breaks("KV-CONN-029")
+def closes_on_http_only() -> None:
+    """The openings of SSH, RESP and PROXY are answered as unknown commands."""
+    put_fact("text.foreign_protocols", "close-on-http")
+
+
+@breaks("KV-CONN-033")
+def closes_on_tls_without_a_word() -> None:
+    """A TLS handshake closes the connection without a reply."""
+    put(foreign, "farewell", lambda protocol: b"")
+
+
+@breaks("KV-CONN-030")
+def goes_on_behind_quit() -> None:
+    """`quit` with a word behind it is an unknown command."""
+    put_fact("text.quit_words", "error")
+
+
+@breaks("KV-CONN-031")
+def takes_bad_levels_for_unknown_commands() -> None:
+    """`verbosity` with a level that is no number answers ERROR."""
+    put_fact("text.bad_verbosity", "error")
+
+
+@breaks("KV-CONN-034")
+def refuses_cache_memlimit() -> None:
+    """`cache_memlimit` is an unknown command."""
+    del command_table.TEXT_BEYOND_PLUGIN[b"cache_memlimit"]
+
+
+@breaks("KV-STATS-016")
+def lacks_memory_for_cachedump() -> None:
+    """`stats cachedump` answers SERVER_ERROR out of memory."""
+    put_fact("stats.cachedump", "out-of-memory")
+
+
+@breaks("KV-STATS-019")
+def shows_evictions_as_a_number() -> None:
+    """`stats settings` has the number of evictions, not whether items are evicted."""
+    put(server, "EVICTS", "evictions allowed")
+
+
+@breaks("KV-CONN-028")
+def closes_on_any_line_that_ends_in_http() -> None:
+    """A get of a key that begins with `HTTP/` closes the connection."""
+    parse = text.parse_line
+
+    def hasty(line: bytes, rules: Any) -> Any:
+        return commands.Foreign("HTTP") if foreign.is_http(line.split()) else parse(line, rules)
+
+    put(text, "parse_line", hasty)
+
+
+@breaks("KV-STATS-015")
+def counts_no_other_protocols() -> None:
+    """foreign_protocol_conns stays 0."""
+    put(connection.Connection, "_note_foreign", lambda self, protocol: None)
+
+
+@breaks("KV-STATS-005")
+def counts_hits_twice() -> None:
+    """get_hits grows by two for each hit."""
+    looked_up = stats.Counters.looked_up
+
+    def twice(self: stats.Counters, *, hits: int, misses: int) -> None:
+        looked_up(self, hits=hits, misses=misses)
+        self.get_hits += hits
+
+    put(stats.Counters, "looked_up", twice)
+
+
+@breaks("KV-STATS-020")
+def counts_no_large_items() -> None:
+    """store_too_large stays 0."""
+    put(stats, "_is_too_large", lambda command, reply: False)
+
+
+@breaks("KV-STATS-021")
+def counts_no_expired_rows() -> None:
+    """get_expired stays 0."""
+    put(Session, "finds_expired", lambda self, expiry, now: self.rules.is_over(expiry, now))
+
+
+@breaks("KV-STATS-022")
+def counts_a_full_page() -> None:
+    """curr_items is 1,000 for every table."""
+    put(sqlite_rows.Rows, "count", lambda self, mapping: 1000)
+
+
+@breaks("KV-STATS-023")
+def counts_no_stored_items() -> None:
+    """total_items stays 0."""
+    put(stats.Counters, "total_items", property(lambda self: 0, lambda self, number: None))
+
+
+@breaks("KV-STATS-025")
+def shows_connections_without_their_listener() -> None:
+    """`stats conns` has no listen_addr."""
+    rows = connection_rows.Shown.rows
+    put(connection_rows.Shown, "rows", lambda self: [row for row in rows(self) if not row[0].endswith("listen_addr")])
+
+
+@breaks("KV-CRAWL-001")
+def lists_only_the_first_key() -> None:
+    """`lru_crawler metadump all` lists one key."""
+    encode = crawler.encode
+    put(crawler, "encode", lambda reply: encode(replies.Keys(reply.keys[:1], reply.more)))
+
+
+@breaks("KV-CRAWL-002")
+def lists_keys_as_they_are() -> None:
+    """`lru_crawler metadump` does not encode keys."""
+    put(crawler, "quote", lambda key, safe: key.decode())
+
+
+@breaks("KV-CRAWL-003")
+def lists_expired_items() -> None:
+    """`lru_crawler metadump` lists expired items too."""
+    put(listing, "_is_listed", lambda session, row, now: True)
+
+
+@breaks("KV-CRAWL-004")
+def lists_all_keys_for_every_class() -> None:
+    """`lru_crawler metadump` of slab classes lists all keys."""
+    items = crawler._items
+
+    def all_items(word: bytes) -> commands.Crawled:
+        asked = items(word)
+        return commands.Crawled.ALL if asked is commands.Crawled.CLASSES else asked
+
+    put(crawler, "_items", all_items)
+
+
+@breaks("KV-CRAWL-005")
+def knows_every_class() -> None:
+    """`lru_crawler` takes any number for a slab class."""
+    put(crawler, "CLASSES", range(1 << 32))
+
+
+@breaks("KV-CRAWL-006")
+def ignores_further_words_of_lru_crawler() -> None:
+    """`lru_crawler` ignores words behind the third."""
+    form = command_table.TEXT_BEYOND_PLUGIN[b"lru_crawler"]
+    parse = form.parse
+    command_table.TEXT_BEYOND_PLUGIN[b"lru_crawler"] = replace(form, parse=lambda words, rules: parse(words[:3], rules))
+
+
+@breaks("KV-CRAWL-007")
+def sleeps_for_an_hour() -> None:
+    """`lru_crawler sleep` takes up to an hour."""
+    put(crawler, "MAX_SLEEP", 3_600_000_000)
+
+
+@breaks("KV-CRAWL-008")
+def never_disables_the_crawler() -> None:
+    """`lru_crawler disable` has no effect."""
+    put(Crawler, "enabled", property(lambda self: True, lambda self, on: None))
+
+
+@breaks("KV-CRAWL-009")
+def has_nothing_to_crawl() -> None:
+    """`lru_crawler crawl` answers that there are no items."""
+    put(listing, "crawl", lambda session, command: listing.NOTHING)
+
+
+@breaks("KV-CRAWL-010")
+def refuses_pipelined_listings() -> None:
+    """`lru_crawler metadump` behind pipelined commands is refused, as by memcached."""
+    answer = connection.Connection._answer
+    refused = replies.Line(b"ERROR cannot pipeline other commands before metadump")
+
+    def strict(self: connection.Connection, command: commands.Command, reply: replies.Reply) -> None:
+        first = isinstance(command, commands.KeyDump) and command.cursor is None
+        answer(self, command, refused if first and self._out else reply)
+
+    put(connection.Connection, "_answer", strict)
+
+
+@breaks("KV-RANGE-001")
+def ignores_the_second_bound() -> None:
+    """A range of two bounds has the first one only."""
+    parse = ranges.parse
+
+    def half(key: bytes) -> Any:
+        found = parse(key)
+        if found is None or None in (found.low, found.high):
+            return found
+        return ranges.Range(found.low, None) if key.startswith(b"@>") else ranges.Range(None, found.high)
+
+    put(retrieve, "parse", half)

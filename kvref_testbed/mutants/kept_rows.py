@@ -1,0 +1,30 @@
+"""Mutants of the row cache and the fast path. All other mutants use the slow path and have no row cache."""
+
+from __future__ import annotations
+
+from kvref.engine.mapping import Mapping
+from kvref.engine.session import Session
+from kvref.storage.sqlite.row_cache import RowCache
+from kvref_testbed.mutants.mutant import breaks, put
+
+
+@breaks("KV-SQL-005")
+def keeps_what_sql_has_changed() -> None:
+    """A row is shown as at its first request, even if SQL changes it."""
+    put(RowCache, "clear", lambda _: None)
+
+
+@breaks("KV-CORE-060")
+def keeps_what_is_deleted() -> None:
+    """A cached row is shown after it is deleted."""
+    put(RowCache, "wrote", lambda _self, _operation, *, elsewhere: None)
+
+
+@breaks("KV-MAP-036")
+def answers_plain_commands_from_one_table() -> None:
+    """A plain get or set is one of the default mapping, whatever is bound."""
+
+    def default(self: Session) -> Mapping | None:
+        return self.shared.directory.default if self._started and not self.stuck else None
+
+    put(Session, "plain_mapping", property(default))

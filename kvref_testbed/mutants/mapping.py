@@ -1,0 +1,149 @@
+"""Mutants of the mapping: words, bindings, the default, what a reload takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from kvref.engine import dispatch, rules
+from kvref.engine.mapping import Directory
+from kvref.engine.session import Session
+from kvref.engine.verbs import delete
+from kvref.protocol import commands, replies
+from kvref.server import server
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put
+
+
+def _unbinding(verb: Callable[..., OperationGen], when: Callable[[Any], bool]) -> Callable[..., OperationGen]:
+    def run(session: Session, command: Any, now: int) -> OperationGen:
+        before = session._bound
+        try:
+            return (yield from verb(session, command, now))
+        finally:
+            if when(command):
+                session._bound = before
+
+    return run
+
+
+@breaks("KV-MAP-002")
+def forgets_the_switch() -> None:
+    """`@@mapping.key` reaches its table, and the connection is back where it was afterwards."""
+    for kind in (commands.Get, commands.Store):
+        dispatch.HANDLERS[kind] = _unbinding(dispatch.HANDLERS[kind], lambda command: True)
+
+
+@breaks("KV-MAP-028")
+def shares_the_binding() -> None:
+    """All connections have one binding."""
+    shared: dict[str, Any] = {"_bound": None, "_generation": 0}
+
+    def attribute(name: str) -> property:
+        return property(lambda _: shared[name], lambda _, value: shared.update({name: value}))
+
+    # Only objects have these attributes, not the class.
+    for name in shared:
+        setattr(Session, name, attribute(name))
+
+
+@breaks("KV-MAP-001")
+def echoes_the_bare_key() -> None:
+    """VALUE bears the key without its prefix."""
+    get = dispatch.HANDLERS[commands.Get]
+
+    def bare(session: Session, command: commands.Get, now: int) -> OperationGen:
+        reply = yield from get(session, command, now)
+        for item in reply.items if isinstance(reply, replies.Items) else ():
+            target = session.split(item.word)
+            item.word = target.key if target and target.key else item.word
+        return reply
+
+    dispatch.HANDLERS[commands.Get] = bare
+
+
+@breaks("KV-MAP-010")
+def takes_unknown_for_default() -> None:
+    """A mapping that does not exist is the default one."""
+    switch = Session.switch
+
+    def lenient(self: Session, name: bytes) -> OperationGen:
+        mapping = yield from switch(self, name)
+        if mapping is None:
+            mapping = self._bound = self.shared.directory.default
+        return mapping
+
+    put(Session, "switch", lenient)
+
+
+@breaks("KV-DELIM-001")
+def ignores_a_changed_delimiter() -> None:
+    """A reload takes new mappings and leaves the delimiter."""
+    take = Directory.replace
+
+    def stubborn(self: Directory, other: Directory) -> None:
+        delimiter = self.delimiter
+        take(self, other)
+        self.delimiter = delimiter
+
+    put(Directory, "replace", stubborn)
+
+
+@breaks("KV-BIND-003")
+def unbinds_at_a_failed_bind() -> None:
+    """`bind` of an unknown name leads back to the default mapping."""
+
+    def bind(session: Session, command: commands.Bind, now: int) -> OperationGen:
+        reply = yield from delete.bind(session, command, now)
+        if reply is replies.Status.NOT_FOUND:
+            session._bound = None
+        return reply
+
+    dispatch.HANDLERS[commands.Bind] = bind
+
+
+@breaks("KV-MGET-008")
+def switches_once_in_a_get() -> None:
+    """Words behind a key of the same get do not switch, as in 8.0."""
+    of_profile = rules.rules
+    put(server, "rules", lambda profile: replace(of_profile(profile), each_word_switches=False))
+
+
+@breaks("KV-DEF-004")
+def takes_default_for_an_alias() -> None:
+    """`default` names the default mapping although no row is called so."""
+    switch = Session.switch
+
+    def alias(self: Session, name: bytes) -> OperationGen:
+        if name != b"default":
+            return (yield from switch(self, name))
+        self._bound = self.shared.directory.default
+        return self._bound
+
+    put(Session, "switch", alias)
+
+
+@breaks("KV-SEQ-001")
+def forgets_the_switch_of_a_silent_store() -> None:
+    """A storage verb on `@@mapping.key` with noreply does not switch: only the machine finds it."""
+    kind = commands.Store
+    dispatch.HANDLERS[kind] = _unbinding(dispatch.HANDLERS[kind], lambda command: command.noreply)
+
+
+@breaks("KV-LIFE-003")
+def keeps_rows_over_a_reload() -> None:
+    """A reload takes new options and a new default; mappings in use stay as they were read first."""
+    take = Directory.replace
+
+    def stubborn(self: Directory, other: Directory) -> None:
+        known = self.known
+        take(self, other)
+        self.known = {**other.known, **known}
+
+    put(Directory, "replace", stubborn)
+
+
+@breaks("KV-LIFE-003")
+def reads_rows_anew_each_time() -> None:
+    """A changed row of `containers` counts at once."""
+    put(Directory, "find", lambda self, name: None)

@@ -1,0 +1,118 @@
+"""Mutants of touch and the meta commands: times, cas numbers, flags, marks, keys in base64."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+from kvref.engine import dispatch, marks
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Row
+from kvref.engine.session import Session
+from kvref.engine.verbs import meta, touch
+from kvref.protocol import commands
+from kvref.protocol import meta as grammar
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
+
+
+@breaks("KV-TOUCH-001")
+def knows_no_touch() -> None:
+    """touch, gat and the meta commands are unknown."""
+    put_fact("verbs.beyond_plugin", value=False)
+
+
+@breaks("KV-MS-018")
+def runs_the_data_of_a_refused_ms() -> None:
+    """The data of a refused storage line is read as a command."""
+    put_fact("text.refused_data", "read-as-command")
+
+
+@breaks("KV-TOUCH-006")
+def touches_the_cas_number_too() -> None:
+    """A touch is a write like any other."""
+    put(touch, "replace", lambda row, expiry: replace(row, expiry=expiry, cas=(row.cas or 0) + 1))
+
+
+@breaks("KV-TOUCH-025")
+def answers_a_gat_as_a_get() -> None:
+    """A row is found and its time stays."""
+
+    def kept(_session: Session, _mapping: Mapping, row: Row, _time: int, _now: int) -> Generator[Any, Any, Row]:
+        yield from ()
+        return row
+
+    put(touch, "retimed", kept)
+
+
+@breaks("KV-MG-012")
+def answers_misses_to_q() -> None:
+    """The flag q is passed over."""
+    has = commands.MetaRequest.has
+    put(commands.MetaRequest, "has", lambda self, letter: letter != b"q" and has(self, letter))
+
+
+@breaks("KV-MG-019")
+def lets_everybody_win() -> None:
+    """The server forgets which client received the flag to recache an item."""
+    put(marks.Marks, "take", lambda self, at, entry: None)
+
+
+@breaks("KV-MD-014")
+def keeps_marks_over_a_write() -> None:
+    """A mark is about a key, whatever is stored under it."""
+    put(marks, "content_of", lambda entry: 1)
+
+
+@breaks("KV-MD-008")
+def deletes_what_it_should_mark() -> None:
+    """The flag I of md is passed over."""
+    delete = dispatch.HANDLERS[commands.MetaDelete]
+    dispatch.HANDLERS[commands.MetaDelete] = lambda session, command, now: delete(
+        session, replace(command, stale=False), now
+    )
+
+
+@breaks("KV-MD-009")
+def marks_under_the_old_number() -> None:
+    """A stale item keeps its cas number."""
+
+    def kept(_session: Session, found: Any, _now: int) -> OperationGen:
+        yield from ()
+        return found.entry
+
+    put(meta, "_renumbered", kept)
+
+
+@breaks("KV-MS-010")
+def stores_whatever_c_says() -> None:
+    """The flag C of ms is passed over."""
+    store = dispatch.HANDLERS[commands.MetaSet]
+
+    def any_number(session: Session, command: commands.MetaSet, now: int) -> OperationGen:
+        command.verb = command.verb.replace("cas", "set")
+        return store(session, command, now)
+
+    dispatch.HANDLERS[commands.MetaSet] = any_number
+
+
+@breaks("KV-META-011")
+def takes_base64_for_the_key() -> None:
+    """The flag b is passed over."""
+    put(grammar, "_decoded", lambda word: word)
+
+
+@breaks("KV-MA-004")
+def always_makes_numbers() -> None:
+    """ma of a missing key stores a first number without N too."""
+    count = dispatch.HANDLERS[commands.MetaArithmetic]
+    dispatch.HANDLERS[commands.MetaArithmetic] = lambda session, command, now: count(
+        session, replace(command, initial=command.initial or 0), now
+    )
+
+
+@breaks("KV-MG-010")
+def sorts_the_flags() -> None:
+    """The flags of a reply are in alphabetical order."""
+    encode = grammar.encode
+    put(grammar, "encode", lambda command, reply: encode(replace(command, options=sorted(command.options)), reply))

@@ -1,0 +1,258 @@
+"""Mutants of tables and configuration: columns, widths, NULL, collations, rows of `containers`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from kvref.engine import session, values
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Row
+from kvref.engine.verbs import store
+from kvref.storage.config import containers
+from kvref.storage.sqlite import statements as sqlite_statements
+from kvref.storage.sqlite.store import SQLiteStore
+from kvref_testbed.mutants.mutant import breaks, put, put_fact
+
+
+@breaks("KV-COL-015")
+def cuts_long_values() -> None:
+    """A value longer than its column is cut and stored."""
+    put_fact("store.long_value", "cut")
+
+
+@breaks("KV-LIMIT-007")
+def cuts_long_keys() -> None:
+    """A key longer than its column is cut."""
+    put_fact("store.long_key", "cut")
+
+
+@breaks("KV-COL-011")
+def cuts_values_at_any_byte_of_the_separator() -> None:
+    """A separator of several bytes is a set of separators."""
+    put_fact("columns.separator", "set-of-bytes")
+
+
+@breaks("KV-COL-009")
+def drops_surplus_parts() -> None:
+    """The parts of a value beyond the last column are dropped."""
+    put_fact("columns.surplus", "dropped")
+
+
+@breaks("KV-TABLE-002")
+def clears_unmapped_columns() -> None:
+    """A write clears the columns that the mapping does not name."""
+    put_fact("store.unmapped_columns", "null")
+
+
+@breaks("KV-TYPE-025")
+def keeps_low_bits_of_numbers() -> None:
+    """A number out of its column's range is stored by its low bits."""
+    put_fact("store.integer_text", "low-bits")
+
+
+@breaks("KV-SQL-015")
+def renames_keys() -> None:
+    """A write under another spelling of an equal key rewrites the key."""
+    put_fact("store.renames_key", value=True)
+
+
+@breaks("KV-TABLE-010")
+def hides_why_the_table_refused() -> None:
+    """A row that the table refuses is NOT_STORED, without a cause."""
+    put_fact("store.refused_by_table", "not-stored")
+
+
+@breaks("KV-TYPE-037")
+def cuts_text_of_another_character_set() -> None:
+    """A value is cut where it is no text in its column's character set."""
+    put_fact("store.malformed_text", "cut")
+
+
+@breaks("KV-COL-019")
+def clears_columns_at_append() -> None:
+    """`append` extends the first value column and clears the others."""
+    put_fact("append.columns", "first")
+
+
+@breaks("KV-FLAG-007")
+def refuses_null_options() -> None:
+    """A row of `containers` with NULL for an option column is refused."""
+    put_fact("containers.null_option", "refused")
+
+
+@breaks("KV-COL-037")
+def takes_a_column_for_two_purposes() -> None:
+    """A row of `containers` may name one column for two purposes."""
+    put_fact("containers.contradiction", "accepted")
+
+
+@breaks("KV-COL-001")
+def joins_columns_backwards() -> None:
+    """`get` shows the value columns in reverse."""
+    join = values.join_value
+    put(session, "join_value", lambda cells, separator: join(tuple(reversed(cells)), separator))
+
+
+@breaks("KV-NULL-001")
+def shows_null_as_a_word() -> None:
+    """NULL is answered as the text NULL."""
+    to_bytes = values.to_bytes
+    put(values, "to_bytes", lambda cell: b"NULL" if cell is None else to_bytes(cell))
+
+
+@breaks("KV-NULL-013")
+def stores_nothing_as_null() -> None:
+    """A value of no bytes is stored as NULL."""
+    value_cell = values.value_cell
+    put(values, "value_cell", lambda column, data, rules: value_cell(column, data, rules) if data else None)
+
+
+@breaks("KV-TYPE-006")
+def counts_bytes_for_characters() -> None:
+    """The width of a text column counts bytes."""
+    put(
+        values,
+        "too_wide",
+        lambda column, cell: (
+            column.width is not None and len(cell.encode() if isinstance(cell, str) else cell) > column.width
+        ),
+    )
+
+
+@breaks("KV-FLAG-001")
+def reads_flags_from_the_expiry() -> None:
+    """Flags are answered from another column."""
+    item = session.Session.item
+    put(session.Session, "item", lambda self, word, row: item(self, word, replace(row, flags=row.expiry)))
+
+
+@breaks("KV-SEQ-002")
+def forgets_the_fourth_part() -> None:
+    """Of a value over four columns the last part is dropped."""
+    split_value = values.split_value
+
+    def forgetful(mapping: Mapping, data: bytes, separator: bytes, rules: Any) -> tuple[Any, ...]:
+        cells = split_value(mapping, data, separator, rules)
+        return (*cells[:3], None) if len(cells) == 4 else cells
+
+    put(store, "split_value", forgetful)
+
+
+@breaks("KV-CORE-060")
+def takes_keys_by_their_first_letters() -> None:
+    """A text key finds and deletes the first row that begins like it."""
+    statements = sqlite_statements.Statements.__init__
+
+    def prefixed(self: Any, mapping: Mapping) -> None:
+        statements(self, mapping)
+        if mapping.key.high == 0:
+            self.remove = self.remove.replace(f"{self._key} = ?", f"substr({self._key}, 1, length(?1)) = ?1")
+
+    put(sqlite_statements.Statements, "__init__", prefixed)
+
+
+@breaks("KV-RANGE-023")
+def compares_bounds_by_bytes() -> None:
+    """The bounds of a range compare without the column's collation."""
+    scan = sqlite_statements.Statements.scan
+    put(
+        sqlite_statements.Statements,
+        "scan",
+        lambda self, signs, *, descending: scan(self, signs, descending=descending).replace(
+            " ?", " ? COLLATE BINARY", len(signs)
+        ),
+    )
+
+
+@breaks("KV-KEY-044")
+def takes_any_index() -> None:
+    """A row of `containers` may name an index that is not unique, on any column, or none at all."""
+    put(containers, "_indexed", lambda where, table, key, index, profile: (index, (key.name,)))
+
+
+@breaks("KV-FLAG-008")
+def takes_any_option_column() -> None:
+    """A text column may hold the flags."""
+    option = containers._option_column
+
+    def lenient(where: str, table: Any, name: str | None, what: str) -> Any:
+        column = table.columns.get(name)
+        return column if column is not None else option(where, table, name, what)
+
+    put(containers, "_option_column", lenient)
+
+
+@breaks("KV-FLAG-005")
+def finds_option_columns_in_any_case() -> None:
+    """`F` in `containers` is the column `f`."""
+    option = containers._option_column
+
+    def folded(where: str, table: Any, name: str | None, what: str) -> Any:
+        spelled = next((known for known in table.columns if name and known.lower() == name.lower()), name)
+        return option(where, table, spelled, what)
+
+    put(containers, "_option_column", folded)
+
+
+@breaks("KV-MAP-034")
+def sees_new_rows_after_a_reload_only() -> None:
+    """A row of `containers` inserted while the server runs is unknown until it reads the table again."""
+    load, read = SQLiteStore._load, SQLiteStore.read_directory
+    seen: set[str] = set()
+
+    def remembering(self: SQLiteStore) -> Any:
+        directory = read(self)
+        seen.clear()
+        seen.update(row.name for row in self._catalog.containers())
+        return directory
+
+    put(SQLiteStore, "read_directory", remembering)
+    put(SQLiteStore, "_load", lambda self, name: load(self, name) if name in seen else None)
+
+
+@breaks("KV-TYPE-034")
+def replaces_rows_of_equal_values() -> None:
+    """A value that breaks a unique index takes the other row away."""
+    statements = sqlite_statements.Statements.__init__
+
+    def greedy(self: Any, mapping: Mapping) -> None:
+        statements(self, mapping)
+        self.insert = self.insert.replace("INSERT INTO", "INSERT OR REPLACE INTO")
+        self.update = self.update.replace("UPDATE ", "UPDATE OR REPLACE ", 1)
+
+    put(sqlite_statements.Statements, "__init__", greedy)
+
+
+@breaks("KV-SEP-005")
+def ignores_the_option_separator() -> None:
+    """Columns are always joined and cut by the bar."""
+    put(session, "join_value", lambda cells, separator: values.join_value(cells, b"|"))
+    put(store, "split_value", lambda mapping, data, separator, rules: values.split_value(mapping, data, b"|", rules))
+
+
+@breaks("KV-CAS-006")
+def starts_cas_numbers_again_at_a_reload() -> None:
+    """The counter of cas numbers restarts when the configuration is reloaded."""
+    read = SQLiteStore.read_directory
+    latest = [count(1)]
+
+    def resetting(self: SQLiteStore) -> Any:
+        latest[0] = count(1)
+        return read(self)
+
+    put(SQLiteStore, "read_directory", resetting)
+    put(session.Session, "next_cas", lambda _: next(latest[0]))
+
+
+@breaks("KV-NULL-008")
+def forgets_null_flags() -> None:
+    """A row whose flags are NULL is not found."""
+    row = sqlite_statements.Statements.row
+
+    def blind(self: Any, cells: tuple[Any, ...]) -> Row | None:
+        found = row(self, cells)
+        return None if self.mapping.flags is not None and found.flags is None else found
+
+    put(sqlite_statements.Statements, "row", blind)

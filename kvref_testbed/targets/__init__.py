@@ -1,0 +1,69 @@
+"""Targets: real endpoints on loopback, booted with free ports and throw-away data folders.
+
+    from kvref import targets
+
+    with targets.running("mysql-8.0-plugin", ["--daemon_memcached_w_batch_size=10"]) as target:
+        ...  # target.address, target.sql: a private instance, gone after the block
+
+    with targets.private("kvref-sqlite") as instance:
+        instance.restart({"daemon_memcached_w_batch_size": 4})   # the same address and data
+
+    target = targets.up("memcached")     # stays after this process, as `kvref target up memcached`
+    targets.find(target.address)         # the same target again, or None
+    targets.status()                     # running, crashed or stopped, for every known name
+    targets.down("memcached")
+
+    with targets.sql_server("mariadb") as server:
+        ...  # server.dsn; server.kill(), server.start(): the same data and port
+
+    with targets.galera_cluster() as cluster:
+        ...  # cluster.dsn; cluster.nodes[0].kill(), pause(), cut_off(), start()
+
+Reading path: `lifecycle.py` (up, down, status), `catalogue.py` (which targets there are) with its recipes
+(`plugin.py` and `sql_only.py` over `mysqld.py` and `builds.py`, `memcached.py`, `twemproxy.py`, `yrmcds.py`,
+`nodecached.py`, `galera.py` over `galera_node.py`, `kvref_serve.py` with `handlersocket.py`), `plugin_server.py` and
+`sql_server.py` over `instance.py`, `galera_cluster.py` (servers that are stopped, started and killed), `run.py` over
+`process.py` (what runs), `program.py` with `artifacts.py` and `unpack.py`, and `debian_root.py` (where the builds come
+from). Errors are `kvref.errors.TargetError`; its kind `MissingError` says that the machine lacks a tool, a library or
+an artifact, or its user a right.
+"""
+
+from __future__ import annotations
+
+from kvref_testbed.targets.galera_cluster import GaleraCluster, galera_cluster
+from kvref_testbed.targets.kvref_over_sql import kvref_over_sql, over_sql
+from kvref_testbed.targets.kvref_server import KvrefServer, kvref_server
+from kvref_testbed.targets.lifecycle import Private, booted, down, find, names, private, running, status, up
+from kvref_testbed.targets.needs import MissingError
+from kvref_testbed.targets.plugin_server import PluginServer, plugin_server
+from kvref_testbed.targets.progress import QUIET, Progress, Terminal
+from kvref_testbed.targets.sql_server import SQLServer, sql_server
+from kvref_testbed.targets.target import Status, Target
+
+__all__ = [
+    "QUIET",
+    "GaleraCluster",
+    "KvrefServer",
+    "MissingError",
+    "PluginServer",
+    "Private",
+    "Progress",
+    "SQLServer",
+    "Status",
+    "Target",
+    "Terminal",
+    "booted",
+    "down",
+    "find",
+    "galera_cluster",
+    "kvref_over_sql",
+    "kvref_server",
+    "names",
+    "over_sql",
+    "plugin_server",
+    "private",
+    "running",
+    "sql_server",
+    "status",
+    "up",
+]
