@@ -1,6 +1,6 @@
 """Targets: real endpoints on loopback, booted with free ports and throw-away data folders.
 
-    from kvref import targets
+    from kvref_testbed import targets
 
     with targets.running("mysql-8.0-plugin", ["--daemon_memcached_w_batch_size=10"]) as target:
         ...  # target.address, target.sql: a private instance, gone after the block

@@ -11,11 +11,17 @@ from supply.locked import licences
 
 STRICT = {"MIT", "BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0"}
 ALLOWED = STRICT | {"0BSD", "ISC", "MIT-0", "MIT-CMU", "PSF-2.0", "Zlib"}
-# Neither is part of kvref, and nothing of either is changed.
+# None of them is part of kvref, and nothing of them is changed.
 EXCEPTIONS = {
     "hypothesis": ("MPL-2.0", "runs tests and the suite; its terms bind changed files of its own"),
     "pathspec": ("MPL-2.0", "comes with mypy; as above"),
     "numpy": ("CC0-1.0", "a part of it is in the public domain"),
+    "certifi": ("MPL-2.0", "comes with Sphinx, which builds the site; a list of certificates"),
+    "docutils": (
+        "GNU General Public License (GPL)",
+        "comes with Sphinx; the part for the editor Emacs is not installed",
+    ),
+    "roman-numerals": ("CC0-1.0", "comes with Sphinx; 0BSD may be chosen"),
 }
 HERE = sorted({pin.name for pin in licences.pins() if pin.marker is None or pin.marker.evaluate()})
 

@@ -52,7 +52,7 @@ def test_it_ends_with_a_failing_block() -> None:
 
 OWNER = """
 import time
-from kvref import targets
+from kvref_testbed import targets
 with targets.running("memcached") as target:
     print(target.pid, target.folder, flush=True)
     time.sleep(60)

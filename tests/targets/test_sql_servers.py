@@ -144,7 +144,7 @@ def processes_in(number: tuple[int, int]) -> list[int]:
 
 OWNER = """
 import sys, time
-from kvref import targets
+from kvref_testbed import targets
 with targets.sql_server(sys.argv[1]) as server:
     print(server.socket.parent, flush=True)
     time.sleep(60)

@@ -59,7 +59,7 @@ def test_without_a_report_a_run_says_so(tmp_path: Path) -> None:
 
 
 def test_a_sql_server_is_nothing_to_judge() -> None:
-    assert document.server(Peer("m", "mysql", "8.0.33", sql="mysql://h/"), 0)["judged"].startswith("SQL alone")
+    assert document.server(Peer("m", "mysql", "8.0.33", sql="mysql://h/"), 0)["judged"].startswith("SQL only")
 
 
 @pytest.mark.parametrize(
