@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import re
 import secrets
 import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
 
 from kvref.errors import TargetError
 
@@ -11,6 +20,7 @@ LOOPBACK = "127.0.0.1"
 # Below the kernel's ephemeral range (32768 and up by default): no outgoing connection takes a port that was just found.
 _FIRST, _COUNT = 20000, 12000
 _ATTEMPTS = 100
+_RESERVED = 120.0  # seconds, more than a server takes to listen
 # Bytes read of one line.
 _MAX_LINE = 8192
 
@@ -20,29 +30,65 @@ class NotYetError(Exception):
 
 
 def free_port() -> int:
-    """Return a TCP port of the loopback interface on which no server listens.
+    """Return a port, see `free_ports`."""
+    return free_ports(1)[0]
 
-    Random rather than counted, so that servers booted at the same moment do not race for one.
+
+def free_ports(count: int) -> list[int]:
+    """Return different TCP ports of the loopback interface on which no server listens, and reserve them.
+
+    Other processes of the same user get none of them for two minutes: servers that start at the same moment do not race
+    for one.
+
+    Args:
+        count: number of ports, 1 or more.
+
+    Raises:
+        TargetError: too few ports are free.
     """
-    for _ in range(_ATTEMPTS):
-        port = _FIRST + secrets.randbelow(_COUNT)
-        with socket.socket() as probe:
-            try:
-                probe.bind((LOOPBACK, port))
-            except OSError:
-                continue  # taken: the next draw decides, and the error below reports when none is free
-            return port
+    now = time.time()
+    with _reservations_file() as file:
+        reserved = {port: at for port, at in _reserved(file.read()) if 0 <= now - at < _RESERVED}
+        found: list[int] = []
+        for _ in range(_ATTEMPTS * count):
+            port = _FIRST + secrets.randbelow(_COUNT)
+            if port in reserved or not _is_free(port):
+                continue
+            found.append(port)
+            reserved[port] = now
+            if len(found) == count:
+                file.seek(0)
+                file.truncate()
+                file.write("".join(f"{port} {at}\n" for port, at in reserved.items()))
+                return found
     raise TargetError(
         f"no free port on {LOOPBACK} in {_ATTEMPTS} draws from {_FIRST} to {_FIRST + _COUNT - 1}: stop some servers"
     )
 
 
-def free_ports(count: int) -> list[int]:
-    """Pick that many different ones; see `free_port`."""
-    found: set[int] = set()
-    while len(found) < count:
-        found.add(free_port())
-    return list(found)
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def _reserved(text: str) -> Iterator[tuple[int, float]]:
+    # A process that was killed may have left half a line.
+    for port, at in re.findall(r"^(\d+) (\d+\.\d+)$", text, re.MULTILINE):
+        yield int(port), float(at)
+
+
+@contextmanager
+def _reservations_file() -> Iterator[TextIO]:
+    """Open and lock the file of reserved ports, which all processes of the user share."""
+    path = Path(tempfile.gettempdir(), f"kvref-ports-{os.getuid()}")
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "r+", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
+        yield file
 
 
 def reach(port: int, seconds: float = 2.0) -> str:

@@ -286,7 +286,7 @@ def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(served: Ser
         assert alive in workers(served)
         assert len(workers(served)) == 2
         with clients(served, 2) as more:
-            assert stats(more[0])["curr_connections"] == "6"
+            until(lambda: stats(more[0])["curr_connections"] == "6")
             assert int(stats(more[1])["cmd_set"]) >= sum(len(writer.values) for writer in writers)
         for client in many:
             with suppress(OSError):  # those of the dead worker have no other end

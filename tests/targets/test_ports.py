@@ -1,0 +1,48 @@
+"""Free ports: processes that draw at the same moment get different ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from kvref.errors import TargetError
+from kvref_testbed.targets import ports
+
+pytestmark = pytest.mark.programs
+DRAW = "from kvref_testbed.targets.ports import free_ports; print(*free_ports(40))"
+
+
+@pytest.fixture
+def reservations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the file of reserved ports, in a folder of the test."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ports.free_port()
+    (file,) = tmp_path.iterdir()
+    return file
+
+
+def test_processes_get_different_ports() -> None:
+    drawing = [subprocess.Popen([sys.executable, "-c", DRAW], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    drawn = [port for process in drawing for port in process.communicate(timeout=60)[0].split()]
+    assert len(drawn) == len(set(drawn)) == 160
+
+
+def test_a_reservation_ends(reservations: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_COUNT", 1)
+    monkeypatch.setattr(ports, "_FIRST", int(reservations.read_text().split()[0]))
+    with pytest.raises(TargetError, match="no free port"):
+        ports.free_port()
+    later = time.time() + 121
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert ports.free_port() == ports._FIRST
+
+
+def test_half_a_line_is_no_reservation(reservations: Path) -> None:
+    reservations.write_text("20001 1.5\n2000")
+    assert ports.free_port() >= 20000
+    assert len(reservations.read_text().splitlines()) == 1
