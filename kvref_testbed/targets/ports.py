@@ -7,7 +7,6 @@ import os
 import re
 import secrets
 import socket
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ LOOPBACK = "127.0.0.1"
 # Below the kernel's ephemeral range (32768 and up by default): no outgoing connection takes a port that was just found.
 _FIRST, _COUNT = 20000, 12000
 _ATTEMPTS = 100
+_FOLDER = Path("/tmp")  # noqa: S108 - whatever TMPDIR is, since ports are of the whole machine
 _RESERVED = 120.0  # seconds, more than a server takes to listen
 # Bytes read of one line.
 _MAX_LINE = 8192
@@ -84,7 +84,7 @@ def _reserved(text: str) -> Iterator[tuple[int, float]]:
 @contextmanager
 def _reservations_file() -> Iterator[TextIO]:
     """Open and lock the file of reserved ports, which all processes of the user share."""
-    path = Path(tempfile.gettempdir(), f"kvref-ports-{os.getuid()}")
+    path = _FOLDER / f".kvref-ports-{os.getuid()}"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "r+", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -20,7 +19,7 @@ DRAW = "from kvref_testbed.targets.ports import free_ports; print(*free_ports(40
 @pytest.fixture
 def reservations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the file of reserved ports, in a folder of the test."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(ports, "_FOLDER", tmp_path)
     ports.free_port()
     (file,) = tmp_path.iterdir()
     return file
