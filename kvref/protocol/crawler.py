@@ -8,11 +8,10 @@ from urllib.parse import quote
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
 from kvref.protocol.fast_path import END
-from kvref.protocol.lines import BAD_FORMAT, Parsed
+from kvref.protocol.lines import BAD_FORMAT, ERROR, Parsed
 from kvref.protocol.replies import Keys
 from kvref.protocol.rules import WireRules
 
-ERROR: Final = b"ERROR"
 LONG_SLEEP: Final = b"CLIENT_ERROR sleep must be one second or less"
 MAX_SLEEP: Final = 1_000_000  # microseconds
 CLASSES: Final = range(1, 64)  # numbers of slab classes

@@ -9,10 +9,9 @@ from typing import Final
 
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
-from kvref.protocol.lines import BAD_FORMAT, Parsed, length_read, refused, sized, time_read
+from kvref.protocol.lines import BAD_FORMAT, ERROR, Parsed, length_read, refused, sized, time_read
 from kvref.protocol.rules import WireRules
 
-ERROR: Final = b"ERROR"
 BAD_DELETE: Final = BAD_FORMAT + b".  Usage: delete <key> [noreply]"
 BAD_DELTA: Final = b"CLIENT_ERROR invalid numeric delta argument"
 LEAST_LIMIT: Final = 8  # MiB

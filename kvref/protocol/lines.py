@@ -9,6 +9,7 @@ from kvref.protocol import commands as c
 from kvref.protocol import numbers
 from kvref.protocol.rules import WireRules
 
+ERROR: Final = b"ERROR"
 BAD_FORMAT: Final = b"CLIENT_ERROR bad command line format"
 BAD_EXPTIME: Final = b"CLIENT_ERROR Invalid expire time"
 TOO_LARGE: Final = b"SERVER_ERROR object too large for cache"

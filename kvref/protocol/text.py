@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from kvref.protocol import command_table, crawler, foreign, grammar, meta
+from kvref.protocol import command_table, crawler, foreign, meta
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.fast_path import END, shown
 from kvref.protocol.input_buffer import Input
-from kvref.protocol.lines import BAD_FORMAT, TOO_LARGE, Block, Discard, Parsed, length_read, refused
+from kvref.protocol.lines import BAD_FORMAT, ERROR, TOO_LARGE, Block, Discard, Parsed, length_read, refused
 from kvref.protocol.rules import WireRules
 
 # memcached.c try_read_command: a line of more than 1024 bytes without an end is only waited for when it is a get.
@@ -168,7 +168,7 @@ def parse_line(line: bytes, rules: WireRules) -> Parsed:
     if b"\0" in line:
         return _refused(BAD_FORMAT, words, form, rules)
     if form is None or not form.fewest <= len(words) <= form.most:
-        return _refused(grammar.ERROR, words, form, rules)
+        return _refused(ERROR, words, form, rules)
     return form.parse(words, rules)
 
 

@@ -46,8 +46,8 @@ def free_ports(count: int) -> list[int]:
     Raises:
         TargetError: too few ports are free.
     """
-    now = time.time()
     with _reservations_file() as file:
+        now = time.time()  # in the lock: a reservation of another process is never later
         reserved = {port: at for port, at in _reserved(file.read()) if 0 <= now - at < _RESERVED}
         found: list[int] = []
         for _ in range(_ATTEMPTS * count):

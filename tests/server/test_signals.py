@@ -18,6 +18,7 @@ from access.talk import authority, trusting
 from database import database_or_skip, sql
 from live import MYSQL_8
 from serving import Served, ask, serving
+from waiting import until
 
 from kvref.server.server import DRAIN_SECONDS
 
@@ -70,10 +71,7 @@ def stop_under_load(served: Served, number: signal.Signals) -> list[Writer]:
     writers = [Writer(served, f"w{each}") for each in range(CLIENTS)]
     for each in writers:
         each.start()
-    deadline = time.monotonic() + 20
-    while any(each.acknowledged < BEFORE_STOP for each in writers):
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    until(lambda: all(each.acknowledged >= BEFORE_STOP for each in writers), seconds=20, pause=0.005)
     served.process.send_signal(number)
     assert served.process.wait(timeout=20) == 0
     for each in writers:
@@ -227,10 +225,11 @@ def test_reloads_while_clients_write(tmp_path: Path, workers: str) -> None:
             for _ in range(50):
                 served.process.send_signal(signal.SIGHUP)
         before = [each.acknowledged for each in writers]
-        deadline = time.monotonic() + 20
-        while any(each.acknowledged <= seen for each, seen in zip(writers, before, strict=True)):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(
+            lambda: all(each.acknowledged > seen for each, seen in zip(writers, before, strict=True)),
+            seconds=20,
+            pause=0.05,
+        )
         served.process.send_signal(signal.SIGTERM)
         assert served.process.wait(timeout=20) == 0
         for each in writers:

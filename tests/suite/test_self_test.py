@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from waiting import until
 
 from kvref.cli import main
 from kvref.cli.judge import self_test
@@ -88,20 +87,13 @@ def test_ctrl_c_ends_every_server(tmp_path: Path) -> None:
         start_new_session=True,
         preexec_fn=interruptible,  # noqa: PLW1509 - no other thread runs here
     )
-    wait_until(lambda: sum(path.read_text() != "" for path in tmp_path.glob("kvref-*/kvref.pid")) == 2)
+    until(lambda: sum(path.read_text() != "" for path in tmp_path.glob("kvref-*/kvref.pid")) == 2, seconds=20)
     servers = [int(path.read_text()) for path in tmp_path.glob("kvref-*/kvref.pid")]
     os.killpg(process.pid, signal.SIGINT)
     assert process.communicate(timeout=10)[1] == "Error: interrupted before every mutant was judged\n"
     assert process.returncode == 2
-    wait_until(lambda: not list(tmp_path.glob("kvref-*")))
+    until(lambda: not list(tmp_path.glob("kvref-*")), seconds=20)
     assert not [pid for pid in servers if Path(f"/proc/{pid}").exists()]
-
-
-def wait_until(come: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not come():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_case_that_fails_the_unbroken_server_is_a_complaint() -> None:

@@ -13,7 +13,15 @@ from kvref.errors import TargetError
 from kvref_testbed.targets import ports
 
 pytestmark = pytest.mark.programs
-DRAW = "from kvref_testbed.targets.ports import free_ports; print(*free_ports(40))"
+# Enough that processes which draw for themselves certainly draw some ports twice; reserved in a folder of the test.
+DRAW = """
+import sys
+from pathlib import Path
+from kvref_testbed.targets import ports
+ports._FOLDER = Path(sys.argv[1])
+for _ in range(50):
+    print(*ports.free_ports(8))
+"""
 
 
 @pytest.fixture
@@ -25,10 +33,11 @@ def reservations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def test_processes_get_different_ports() -> None:
-    drawing = [subprocess.Popen([sys.executable, "-c", DRAW], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+def test_processes_get_different_ports(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", DRAW, str(tmp_path)]
+    drawing = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     drawn = [port for process in drawing for port in process.communicate(timeout=60)[0].split()]
-    assert len(drawn) == len(set(drawn)) == 160
+    assert len(drawn) == len(set(drawn)) == 1600
 
 
 def test_a_reservation_ends(reservations: Path, monkeypatch: pytest.MonkeyPatch) -> None:
