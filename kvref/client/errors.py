@@ -42,24 +42,24 @@ class LinkError(MappedError, ConnectionError):
     """
 
 
-def refusal(line: bytes, asked: str, server: str) -> MappedError | None:
+def refusal(line: bytes, verb: str, server: str) -> MappedError | None:
     """Return the error of a reply line, None for any other line.
 
     Args:
-        line: an answer without its line end.
-        asked: the verb of the request.
+        line: a reply without its line end.
+        verb: the verb of the request.
         server: HOST:PORT or unix:PATH.
     """
     words = line.decode("utf-8", "backslashreplace")
     if words == "ERROR":
-        return UnsupportedError(f"{server} does not know {asked!r}")
+        return UnsupportedError(f"{server} does not know {verb!r}")
     if words.startswith("CLIENT_ERROR"):
-        return CallError(f"{asked}: {server} refused it: {words[13:]}")
+        return CallError(f"{verb}: {server} refused it: {words[13:]}")
     if words.startswith("SERVER_ERROR"):
-        return ServerError(f"{asked}: {server} could not: {words[13:]}")
+        return ServerError(f"{verb}: {server} could not: {words[13:]}")
     return None
 
 
-def unreadable(line: bytes, asked: str) -> ServerError:
+def unreadable(line: bytes, verb: str) -> ServerError:
     """Return the error for a line that is no reply to the request."""
-    return ServerError(f"{asked}: {line[:60]!r} is no answer to it")
+    return ServerError(f"{verb}: {line[:60]!r} is no answer to it")

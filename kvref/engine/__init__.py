@@ -1,4 +1,4 @@
-"""What a command means. No I/O, no clock, no SQL: rows are asked for by yielding operations, `now` is an argument.
+"""Semantics of commands, without I/O, clock or SQL: operations are yielded to the caller, `now` is an argument.
 
 Read `mapping.py` (containers), `keys.py` (the `@@` word), `values.py` (columns), `operations.py` (operations), then
 `session.py` (one connection), `dispatch.py` (commands to verbs) and the verbs in `verbs/`. The cache policies come

@@ -68,7 +68,7 @@ class Access:
         return rights | c.Right.LIST_KEYS if lists else rights
 
     def cleared(self, command: c.Command) -> c.Command:
-        """Return a command without what it would write beside its answer."""
+        """Return a command without the removal of a row that a rejected set would cause."""
         if self.read_only and isinstance(command, c.Refused) and command.removes:
             return replace(command, removes=b"")
         return command

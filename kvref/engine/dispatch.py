@@ -51,11 +51,11 @@ if HANDLERS.keys() & ANSWERS.keys() or ROWS.keys() ^ (HANDLERS.keys() | ANSWERS.
 
 
 def execute(session: Session, command: c.Command, now: int) -> OperationGen:
-    """Carry out one command: yield the operations it needs, return its Reply.
+    """Run one command: yield the operations it needs, return its Reply.
 
     Args:
         session: the connection's state.
-        command: what the client asked.
+        command: the client's command.
         now: UNIX time in whole seconds.
     """
     session.written_cas = 0

@@ -1,7 +1,7 @@
-"""Gets and sets that are nothing but one row read or written: when they are, and what the verbs make of them.
+"""Rules for gets and sets of a single row: which commands qualify, and what they do.
 
-The fast paths of all stores leave out the parser, the generators of verbs and the driver. What a command means they ask
-here, and here the functions are called that the verbs call.
+The fast paths of all stores bypass the parser, the generators of verbs and the driver. They call this module for the
+meaning of a command, and this module calls the functions that the verbs call.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _UNSENDABLE: Final = re.compile(rb"[\0\r\n ]")
 
 
 class Switch(NamedTuple):
-    """A word that asks for a mapping: `key` is empty when it names no row, `delimited` when a delimiter was there."""
+    """A word that selects a mapping; `key` is empty if there is none, `delimited` is whether there is a delimiter."""
 
     name: bytes
     key: bytes
@@ -41,7 +41,7 @@ def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
         name, found, key = rest.partition(delimiter)
         return Switch(name, key, bool(found))
     # strtok_r: the word and the delimiter, a set of bytes, end at NUL (more:bin-207), leading members are skipped; the
-    # delimiter's whole length is taken off behind the name, whatever stands there.
+    # delimiter's whole length is cut off after the name, whatever bytes are there.
     members, name = delimiter.split(b"\0")[0], rest.split(b"\0")[0]
     name = name.lstrip(members) if members else name
     for position, byte in enumerate(name):

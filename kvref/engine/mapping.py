@@ -69,9 +69,9 @@ class Column:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Mapping:
-    """One usable row of `containers`; two readings of one row are two mappings.
+    """One usable row of `containers`; two reads of one row make two mappings.
 
-    The store brings it up to date in place when the table has changed; the verbs only read it.
+    The store updates it in place when the table has changed; the verbs only read it.
 
     Args:
         name: the container's name.
@@ -80,16 +80,16 @@ class Mapping:
         source: the table as the store names it.
         key: the key column.
         values: one or more value columns in the order of the list.
-        flags: the flags column, None where not in use; likewise cas and expiry.
+        flags: the flags column, None if the mapping has none; the same holds for cas and expiry.
         unmapped: the table's other columns.
         columns: the table's columns, mapped or not.
         behind: for each value column, the columns that follow it in InnoDB's record.
         secondary: the key's index is not the primary key.
-        descending: the key's index is.
-        blind: no key finds a row (an index of more columns than the key, which one profile takes).
-        not_null: columns that hold no NULL, where the store has to see to it that none is written.
-        hidden: the table has a column that nobody sees, of a FULLTEXT index.
-        beginning: a key finds the row whose key column begins with it, so many characters long; 0: whole keys.
+        descending: the key's index is descending.
+        blind: no key finds a row (an index of more columns than the key, which one profile accepts).
+        not_null: columns without NULL in which the store must prevent NULL itself.
+        hidden: the table has a hidden column of a FULLTEXT index.
+        beginning: length in characters of the key prefix that is indexed; 0: the whole key.
         row: the containers row as the store read it.
         fault: why the table no longer fits, empty while it does.
     """

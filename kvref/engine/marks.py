@@ -1,7 +1,7 @@
-"""What meta commands remember of rows beside the tables, which have no place for it: in memory, bounded, never on disk.
+"""State of rows for meta commands that tables have no column for: in memory, bounded, never on disk.
 
-A mark is about one content of a row: any write of it, by whom ever, ends the mark, and a touch does not. Where a row
-has no cas number its time stands for it.
+A mark belongs to one content of a row: any write of the row, by any client, ends the mark, a touch does not. If a row
+has no cas number, its expiry time is used instead.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is said of an item.
+    """State of an item.
 
     Args:
-        stale: its value is old: who asks first is told to make it anew.
-        taken: somebody has been told.
+        stale: the value is out of date: the first client that reads it is to recache it.
+        taken: a client has received the instruction to recache it.
     """
 
     stale: bool = False
@@ -44,34 +44,34 @@ class Marks:
         self._answered: OrderedDict[Key, tuple[int, int]] = OrderedDict()
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep others who share the marks from them, so that only one is told to make an item anew."""
+        """Lock the marks, so that only one client receives the instruction to recache an item."""
         return nullcontext()
 
     def of(self, at: Key, entry: Entry) -> Mark:
-        """Return what is said of an item."""
+        """Return the mark of an item."""
         content, mark = self._marks.get(at, (0, Mark()))
         return mark if content == content_of(entry) else Mark()
 
     def mark(self, at: Key, entry: Entry, mark: Mark) -> None:
-        """Say this of an item from now on."""
+        """Set the mark of an item."""
         _keep(self._marks, at, (content_of(entry), mark), self._limit)
 
     def take(self, at: Key, entry: Entry) -> None:
-        """Note that somebody has been told to make an item anew."""
+        """Note that a client has received the instruction to recache an item."""
         self.mark(at, entry, replace(self.of(at, entry), taken=True))
 
     def answered(self, at: Key, entry: Entry, now: int) -> None:
-        """Note that an item was answered to a meta get."""
+        """Note that a meta get has returned an item."""
         _keep(self._answered, at, (content_of(entry), now), self._limit)
 
     def answered_at(self, at: Key, entry: Entry) -> int | None:
-        """Return the UNIX second in which an item was answered last; None: not that it is known."""
+        """Return the UNIX second in which an item was last returned; None: unknown."""
         content, when = self._answered.get(at, (0, 0))
         return when if when and content == content_of(entry) else None
 
 
 def content_of(entry: Entry) -> int:
-    """Return what tells one content of an item from another, the same in every process that was forked off this one."""
+    """Return a hash of an item's content, which is the same in every process forked from this one."""
     return hash((entry.cas or -entry.expiry, entry.flags, entry.data))
 
 

@@ -1,6 +1,6 @@
-"""What semantics asks of a store: operations as records, yielded by a session and answered by whoever drives it.
+"""The interface between semantics and store: operations as records, yielded by a session and answered by its driver.
 
-A store that cannot answer raises in the driver; a table that refuses a write is an answer.
+If a store fails, it raises in the driver; a rejected write is a result, not an exception.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class LoadMapping:
 
 @dataclass(slots=True)
 class Recheck:
-    """Look whether a mapping that has a fault fits its table again, and bring it up to date; the answer says nothing.
+    """Check whether a faulty mapping fits its table again, and update it in place; the result is None.
 
-    A store that notices DDL before each tick has nothing to do.
+    A store that detects DDL before each tick does nothing.
     """
 
     mapping: Mapping

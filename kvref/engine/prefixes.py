@@ -48,7 +48,7 @@ MAX_PREFIXES: Final = 10_000  # prefixes kept: a client must not be able to fill
 
 @dataclass(slots=True)
 class Uses:
-    """How often keys of one prefix were asked for, found, stored and deleted."""
+    """How many gets, hits, sets and deletes the keys of one prefix had."""
 
     get: int = 0
     hit: int = 0
@@ -106,6 +106,6 @@ class Prefixes:
 
 
 def prefix_of(word: bytes) -> bytes | None:
-    """Return what stands in front of the first colon of a key; None where there is none."""
+    """Return the part of a key before its first colon; None if it has no colon."""
     prefix, colon, _ = word.split(b"\0")[0].partition(COLON)  # stats_prefix_find reads up to NUL (more:bin-216)
     return prefix if colon else None

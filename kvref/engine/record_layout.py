@@ -1,8 +1,8 @@
 """Content shorter than its fixed-length column, as the plugin writes it: without padding (type-107, 132, 134 to 136).
 
-InnoDB finds columns of fixed length by adding lengths up, so the bytes of what stands behind in the record slip
-forward into the column and into each other. Only the columns of the container count: the plugin leaves NULL in the
-others, which takes no place. What is read beyond the end of the record is uninitialised; here it is zero.
+InnoDB finds fixed-length columns by adding up lengths, so the bytes of later columns of the record move forward into
+the short column and into each other. Only the columns of the container count: the plugin leaves NULL in the others,
+which needs no space. Bytes read beyond the end of the record are uninitialised in the plugin; here they are zero.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What semantics takes from a profile, resolved once: verbs ask attributes, never fact keys."""
+"""Facts of a profile for the semantics, resolved once: verbs read attributes, never fact keys."""
 
 from __future__ import annotations
 

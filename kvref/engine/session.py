@@ -55,8 +55,8 @@ class Shared:
     """What all sessions of a server share.
 
     Args:
-        rules: facts in force.
-        directory: mappings in force.
+        rules: facts of the profile.
+        directory: mappings in use.
         cas: next cas numbers; one counter for all mappings (cas-004).
         counters: what `stats` reports.
         process: rows of `stats` that only the server knows (pid, uptime, connections).
@@ -64,12 +64,12 @@ class Shared:
         limits: sizes of full batches.
         cache: the memory cache.
         vbuckets: their states.
-        marks: what meta commands remember of rows.
-        reply_size_max: bytes of items that one get may answer.
+        marks: state of rows for meta commands.
+        reply_size_max: maximum bytes of items in the reply to one get.
         crawler: whether `lru_crawler` is enabled.
-        clients: rows of `stats conns`, asked for by a session.
-        oversized_set_removes: a set whose value is refused removes the row that it was to replace, where the profile
-            does so.
+        clients: returns the rows of `stats conns` for a session.
+        oversized_set_removes: whether a set with a rejected value removes the existing row, if the profile has this
+            behavior.
     """
 
     rules: Rules
@@ -113,7 +113,7 @@ class Session:
         # mappings off words, known or not (mget-002..004; multi_get in innodb_engine.cc outlives the command).
         self.stuck = False
         self.written_cas = 0  # number that the command in hand gave its row
-        self.flushed = False  # a table was emptied, which may be an OK's meaning or not: whoever asks takes it back
+        self.flushed = False  # a flush_all emptied a table, which the reply OK does not show; the reader resets it
         self._generation = shared.directory.generation
 
     def split(self, word: bytes) -> Switch | None:
@@ -158,15 +158,15 @@ class Session:
         return mapping
 
     def start(self) -> bool:
-        """Put a mapping in force, the default one where none was asked for; tell whether this was the first need."""
+        """Bind the default mapping if none is bound; return whether this is the first command that needs a mapping."""
         first, self._started = not self._started, True
         return first
 
     def mapping(self) -> Generator[Operation, Any, Mapping]:
-        """Return the mapping in force.
+        """Return the bound mapping.
 
         Raises:
-            RefusedError: a reload took the bound mapping away; nothing falls back to another table silently.
+            RefusedError: a reload removed the bound mapping; another table is never used silently.
         """
         self.start()
         if self._bound is None:
@@ -323,14 +323,14 @@ class Session:
         self.shared.counters.get_expired += expired
         return expired
 
-    def is_another(self, cas: int | None, asked: int) -> bool:
-        """Tell whether what was found is not what a binary request is about.
+    def is_another(self, cas: int | None, requested: int) -> bool:
+        """Return whether the found item has another cas number than a binary request.
 
         Args:
-            cas: number of what was found.
-            asked: the request's; 0 is any.
+            cas: number of the found item.
+            requested: the request's; 0 matches any.
         """
-        return bool(asked) and self.rules.checks_every_cas and (cas or 0) % (1 << 64) != asked
+        return bool(requested) and self.rules.checks_every_cas and (cas or 0) % (1 << 64) != requested
 
     def next_cas(self) -> int:
         """Take a number from the counter: the one that the reply to a write shows."""

@@ -79,8 +79,8 @@ class Counters:
         """Count a command by its answer (count-001, count-002); get counts its words itself.
 
         Args:
-            command: what was asked.
-            reply: its answer.
+            command: the client's command.
+            reply: the reply to it.
             missing_counted: incr and decr of a missing key count as hits.
         """
         self.store_too_large += _is_too_large(command, reply)

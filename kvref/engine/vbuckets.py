@@ -14,7 +14,7 @@ from kvref.protocol.replies import ClientError, Line, Reply, Status
 # Bytes of a number, and of a state.
 _MAX_NUMBER_LENGTH: Final = {"set": 31, "get": 7, "delete": 7}
 _MAX_STATE_LENGTH: Final = 31
-# As they are kept: a number each, and 0 for what nobody has set.
+# The stored form: one number for each vbucket, 0 for a vbucket that no client has set.
 _STATES: Final = (b"dead", b"active", b"replica", b"pending")
 _NUMBER: Final = re.compile(rb"[ \t\n\v\f\r]*(?P<sign>[+-]?)(?P<digits>[0-9]+)(?:[ \t\n\v\f\r].*)?", re.DOTALL)
 SIZE: Final = 1 << 16  # vbuckets
@@ -37,11 +37,11 @@ class VBuckets:
         self._states[:] = bytes([_STATES.index(b"active")]).ljust(SIZE, b"\0")
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return what `stats vbucket` tells: those that are not dead."""
+        """Return the rows of `stats vbucket`: the vbuckets that are not dead."""
         return [(f"vb_{number}", _STATES[state].decode()) for number, state in enumerate(self._states) if state]
 
     def answer(self, command: c.VBucket) -> Reply:
-        """Set a state, tell it or take it back."""
+        """Set, return or delete a state."""
         if len(command.word) > _MAX_NUMBER_LENGTH[command.verb]:
             return ClientError("Key is too large.")
         if command.verb == "set" and len(command.state) > _MAX_STATE_LENGTH:

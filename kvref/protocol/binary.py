@@ -101,7 +101,7 @@ class BinaryParser(Input):
         return None
 
     def unfinished(self) -> c.Refused:
-        """Return what stands for the command whose rest does not come."""
+        """Return a record for the command that is not complete."""
         whole = self.pending >= HEADER_SIZE
         frame = _frame(header_at(self._buffer, self._position)) if whole else c.Frame(0, bytes(4))
         return c.Refused(b"", frame=frame)

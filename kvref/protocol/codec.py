@@ -1,4 +1,4 @@
-"""Which of the two protocols a connection speaks."""
+"""Choose the protocol of a connection, text or binary."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def encode(command: c.Command, reply: Reply, cas: int) -> bytes:
     """Return the bytes of a reply in the protocol of its command.
 
     Args:
-        command: what is answered.
-        reply: the answer.
-        cas: number that the command gave a row, 0 for none; only the binary protocol tells it.
+        command: the command of the reply.
+        reply: the reply.
+        cas: cas number that the command gave a row, 0 for none; only binary replies have it.
     """
     if command.frame is None:
         return text.encode(command, reply)

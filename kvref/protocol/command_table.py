@@ -336,7 +336,7 @@ TABLE: Final = (
         needs=Right.LIST_KEYS,
         policies=(),
         counters=None,
-        # The line of the four commands about the crawler, which its parser tells apart.
+        # One line form for four commands; the parser of the crawler's commands distinguishes them.
         text={b"lru_crawler": TextForm(1, _MANY, crawler.parse)},
     ),
     Row(

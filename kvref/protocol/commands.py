@@ -1,4 +1,4 @@
-"""What a client can ask, one record for each shape of request. Keys are the client's words, uninterpreted."""
+"""Client commands, one record for each shape of request. Keys are the client's words, uninterpreted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Frame:
 
 @dataclass(slots=True)
 class _Request:
-    frame: Frame | None = field(default=None, kw_only=True)  # None: asked in text
+    frame: Frame | None = field(default=None, kw_only=True)  # None: a text command
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class MetaRequest(_Request):
         return any(option[:1] == letter for option in self.options)
 
     def asks_before(self, letter: bytes, *others: bytes) -> bool:
-        """Tell whether this flag stands in front of the first of these: memcached goes through them in order."""
+        """Return whether this flag precedes the first of the others: memcached handles flags in order."""
         return next((option[:1] == letter for option in self.options if option[:1] in {letter, *others}), False)
 
 
@@ -267,7 +267,7 @@ class CacheMemlimit(_Request):
 
 
 class Crawled(Enum):
-    """Which items `lru_crawler` is asked to go through."""
+    """The items that an `lru_crawler` command covers."""
 
     ALL = auto()
     CLASSES = auto()  # those of slab classes

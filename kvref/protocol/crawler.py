@@ -52,7 +52,7 @@ def _items(word: bytes) -> c.Crawled:
 def encode(reply: Keys) -> bytes:
     """Return the bytes of a part of a listing: lines that end with LF alone, then END (crawler_metadump_eval).
 
-    A row has no slab class, which `me` shows as 0 too, and nobody notes when it is fetched.
+    A row has no slab class, so the class is 0 as in `me`, and whether it was fetched is not recorded.
     """
     lines = [
         b"key=%b exp=%d la=%d cas=%d fetch=no cls=0 size=%d\n"

@@ -1,7 +1,7 @@
-"""Plain lines: `get WORD` and `set WORD FLAGS 0 LENGTH` in the one spelling that leaves the grammar no choice.
+"""Recognize `get WORD` and `set WORD FLAGS 0 LENGTH` in the one spelling that every profile parses in the same way.
 
-Words that cannot switch, single blanks between them, digits without signs, no further word: what `grammar` makes of
-such a line is what stands in it, under the rules of any profile (tests/wire/test_plain.py).
+Words that cannot switch, single blanks between them, digits without signs, no further word: under the rules of any
+profile, `grammar` parses such a line literally (tests/wire/test_plain.py).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ MAX_FLAGS: Final = 999_999_999  # nine digits
 
 
 class PlainLines:
-    """What tells plain lines under some rules.
+    """Regular expressions for fast-path lines under the rules of a profile.
 
     Args:
-        rules: the grammar facts in force.
+        rules: grammar facts of the profile.
 
     Attributes:
-        word: a key that is none but a key.
+        word: a key that cannot select a mapping or a range.
         get: a whole get of one key; its group is the key.
         set: a set up to its data; its groups are key, flags and length.
     """

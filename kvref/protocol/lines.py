@@ -40,12 +40,12 @@ def refused(command: c.Refused, length: int | None, rules: WireRules) -> Parsed:
 
 
 def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Block | Discard:
-    """Return a storage line that waits for its data, or, where that is too large, one that is refused.
+    """Return a storage line that waits for its data, or a rejected one if the data is too large.
 
     Args:
-        store: what the line asks.
+        store: the storage command of the line.
         length: 0 or more.
-        rules: the grammar facts in force.
+        rules: grammar facts of the profile.
     """
     if fits(length, store.word, rules):
         return Block(store, length)
@@ -54,7 +54,7 @@ def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Block | 
 
 
 def fits(length: int, word: bytes, rules: WireRules) -> bool:
-    """Tell whether a value is not too large.
+    """Return whether a value is within the size limit.
 
     Args:
         length: of the value in bytes.

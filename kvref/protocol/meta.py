@@ -1,7 +1,7 @@
 """The meta commands of memcached 1.6: one line to one command, and replies to bytes (proto_text.c, protocol.txt).
 
-Flags are checked from left to right. One that is unknown or there twice ends the check; of several bad numbers the last
-one is told.
+Flags are checked from left to right. An unknown or duplicate flag ends the check; of several invalid numbers, the reply
+names the last one.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _number(flags: _Flags, option: bytes, _rules: WireRules) -> bytes:
 def _client_flags(flags: _Flags, option: bytes, rules: WireRules) -> bytes:
     number = numbers.unsigned(option[1:])
     if number is None or (number >= 1 << 32 and not rules.wide_flags_wrap):
-        return flags.refusal or BAD_FORMAT  # what is wrong in front of it is told, unlike elsewhere
+        return flags.refusal or BAD_FORMAT  # here, an error of an earlier flag takes precedence, unlike elsewhere
     flags.numbers[b"F"] = number % (1 << 32)
     return b""
 

@@ -44,7 +44,7 @@ def _decimal(word: bytes) -> int | None:
     match = _NUMBER.match(word)
     if match is None:
         return 0 if word[:1] and word[:1] in _BLANK else None
-    # Python refuses to convert more than 4300 digits; more than 25 are out of every range asked for here.
+    # Python refuses to convert more than 4300 digits; more than 25 are out of range for every field.
     digits = match[1]
     return int(digits) if len(digits) <= 25 else _long(digits)
 

@@ -61,16 +61,16 @@ Build = Callable[[Header, Body, WireRules], c.Command]
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """What requests with an opcode look like.
+    """Layout of requests with an opcode.
 
     Args:
-        build: gives the command.
-        extras: lengths that the extras may have.
-        key: there must be one, must be none (False), or either (None).
-        value: there may be one.
-        quiet: its success is not answered.
-        with_key: its reply bears the key.
-        leaves_value: nobody looks how long the body is: the next frame begins behind the key (stat-006, more:bin-208).
+        build: returns the command.
+        extras: allowed lengths of the extras.
+        key: required (True), forbidden (False), or optional (None).
+        value: allowed.
+        quiet: a success gets no reply.
+        with_key: the reply contains the key.
+        leaves_value: the length of the body is ignored: the next frame begins after the key (stat-006, more:bin-208).
         own_engine: the daemon's own engine answers it without the tables, and any lengths are right: its body is the
             key and what follows (op-009, op-010, more:bin-211).
     """
@@ -153,7 +153,7 @@ def flush(_header: Header, body: Body, _rules: WireRules) -> c.Command:
     return c.FlushAll(_UINT32.unpack(body.extras)[0] if body.extras else 0)
 
 
-# Names of `stat` that are read by their beginning; what follows `detail` behind a blank likewise (process_bin_stat).
+# Names of `stat` that match by prefix, also the word that follows `detail` and a blank (process_bin_stat).
 _STATS: Final = (b"reset", b"settings", b"aggregate", b"detail dump", b"detail on", b"detail off")
 
 
@@ -166,12 +166,12 @@ def stat(_header: Header, body: Body, _rules: WireRules) -> c.Command:
 
 
 def without_fields(command: Callable[[], c.Command]) -> Build:
-    """Return what builds a command that takes nothing from its frame."""
+    """Return a builder of a command that uses no field of its frame."""
     return lambda _header, _body, _rules: command()
 
 
 def vbucket(verb: str) -> Build:
-    """Return what builds a command about the state of a vbucket: set, get or delete."""
+    """Return a builder of a command about the state of a vbucket: set, get or delete."""
     return lambda _header, body, _rules: c.VBucket(verb, body.word, body.data)
 
 

@@ -53,7 +53,7 @@ class Item:
 
 @dataclass(slots=True)
 class Items:
-    """The hits of one get, in the order asked."""
+    """The hits of one get, in the order of the request."""
 
     items: list[Item]
     with_cas: bool
@@ -82,7 +82,7 @@ class Fault(Enum):
 class ClientError:
     """The request cannot be carried out as sent; `text` names the value and the fix.
 
-    Only `fault` decides the status of a binary reply: a text may be the database's, where anybody may have written it.
+    Only `fault` decides the status of a binary reply: the text can be the database's, which any of its users can set.
     """
 
     text: str
@@ -120,15 +120,15 @@ class Line:
 
 @dataclass(slots=True)
 class MetaItem:
-    """What a meta command tells of an item.
+    """Metadata of an item in a meta reply.
 
     Args:
         flags: 0 to 2^32-1.
         size: of its value in bytes.
         cas: its cas number.
-        ttl: seconds left, -1 without end.
-        earlier: the same before this command set another time.
-        fetched: a meta get has answered it before.
+        ttl: seconds left, -1 without an expiry time.
+        earlier: seconds left before this command changed the expiry time.
+        fetched: a meta get has returned the item before.
         idle: seconds since then.
     """
 
@@ -143,15 +143,15 @@ class MetaItem:
 
 @dataclass(slots=True)
 class Meta:
-    """The answer to a meta command.
+    """The reply to a meta command.
 
     Args:
-        code: what came of it.
-        item: what is told of its item.
-        data: the value, None where it was not asked for.
-        stale: somebody has marked the item so.
-        won: this client shall make it anew.
-        taken: another one has been told so.
+        code: outcome of the command.
+        item: metadata of the item.
+        data: the value, None if it was not requested.
+        stale: a client has marked the item as stale.
+        won: this client is to recache the item.
+        taken: another client is recaching the item.
     """
 
     code: MetaCode
@@ -164,7 +164,7 @@ class Meta:
 
 @dataclass(slots=True)
 class MetaDebug:
-    """What `me` tells of an item, in order; None: there is none."""
+    """The rows of an `me` reply, in order; None if there is no item."""
 
     rows: list[tuple[str, str]] | None
 

@@ -1,4 +1,4 @@
-"""What the two grammars take from a profile, resolved once: the parsers ask attributes, never fact keys."""
+"""Facts of a profile for the two grammars, resolved once: parsers read attributes, never fact keys."""
 
 from __future__ import annotations
 

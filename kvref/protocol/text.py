@@ -41,7 +41,7 @@ class TextParser(Input):
         super().__init__(rules)
         self._scanned = 0  # up to here no line end was found
         self._block: Block | None = None
-        self._too_long = False  # the line passes a limit that no plugin has, which is told
+        self._too_long = False  # the line exceeds a limit that no plugin has, so the reply names the limit
         self._opening = rules.closes_on_foreign  # no line was taken yet: the first bytes may be another protocol's
 
     @property
@@ -60,7 +60,7 @@ class TextParser(Input):
         return self._block is not None or super().halfway
 
     def unfinished(self) -> c.Refused:
-        """Return what stands for the command whose rest does not come."""
+        """Return a record for the command that is not complete."""
         return c.Refused(b"")
 
     def feed_first(self, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Commits of a connection's batch that no command asked for: it was idle, or its client is gone."""
+"""Commits of a connection's batch without a command: the connection was idle, or its client has disconnected."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class BackgroundCommit:
         self.quiet_since = self._loop.time()
         self._since: tuple[int, float] | None = None  # number of the open batch, loop time of its first answer
         self.running = False
-        self.lost: ServerError | None = None  # why it failed: told in the place of the next answer
+        self.lost: ServerError | None = None  # why the commit failed: sent in place of the next reply
 
     @property
     def batch_since(self) -> float | None:
-        """Tell since when the batch is open (loop time); None where there is none."""
+        """Return since when the batch is open (loop time); None if there is no batch."""
         return None if self._since is None else self._since[1]
 
     def note(self) -> None:
-        """Take note of an answer, and of what became of the batch with it."""
+        """Note a reply, and whether it began or ended the batch."""
         self.quiet_since = self._loop.time()
         batch = self._session.batch
         if not batch.open:
@@ -50,7 +50,7 @@ class BackgroundCommit:
             self._since = batch.number, self.quiet_since
 
     def start(self) -> None:
-        """Commit; `running` until it is through."""
+        """Commit; `running` until the commit is complete."""
         self.running = True
         reply = self._driver.run(self._transaction, self._session.end_batch, self._committed)
         if reply is not None:

@@ -34,7 +34,7 @@ TURN_SECONDS: Final = 0.002
 GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 _SELDOM: Final = (Closed, ServerError, Keys)
-_PLAIN: Final = c.Get([], with_cas=False)  # stands for what the fast path carries out
+_PLAIN: Final = c.Get([], with_cas=False)  # a placeholder for commands of the fast path
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
 
@@ -55,18 +55,18 @@ class Host(Protocol):
         """Show other processes of the port what was counted."""
 
     def welcome(self, connection: Connection, transport: asyncio.Transport) -> bool:
-        """Take note of a connection, or turn it away; tells whether it stays."""
+        """Register or reject a connection; return whether it is registered."""
 
     def forget(self, connection: Connection) -> None:
-        """Take note that a connection is gone."""
+        """Remove a connection that was closed."""
 
 
 class Connection:
-    """Speak one of the two protocols on one socket: the first byte decides (switch-001).
+    """Serve one of the two protocols on one socket: the first byte decides (switch-001).
 
     Args:
         host: the server.
-        listener: where it was accepted.
+        listener: the listener that accepted it.
     """
 
     # An idle connection is a few cache lines.
@@ -106,10 +106,10 @@ class Connection:
         self._commit = BackgroundCommit(host.driver, self._session, self._transaction, self._committed)
 
     def shown(self, asking: Session) -> Shown | None:
-        """Return what `stats conns` shows of it; None: its client is gone.
+        """Return the row of this connection in `stats conns`; None if its client has disconnected.
 
         Args:
-            asking: the session of the connection that asks.
+            asking: the session of the connection that sent the command.
         """
         transport = self._transport
         if transport is None:
@@ -276,13 +276,13 @@ class Connection:
         self._transport.write(reply)  # type: ignore[union-attr]  # it is there while data comes
 
     def eof_received(self) -> bool:
-        """Close when the client has no more to say, once everything it asked is answered."""
+        """Close the connection after the replies to everything that was sent, once the client has closed its side."""
         self._eof = True
         self._run()
         return self._half_open  # the sending side stays open until `_send` closes it
 
     def pause_writing(self) -> None:
-        """Stop reading while the client does not: replies must not pile up."""
+        """Stop reading while the client does not read: replies must not accumulate."""
         self._paused = True
         self._fast_path = None
         self._throttle()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("kvref.server")
 
-# What memcached 1.6.18 sends with its default, maxconns_fast, whatever protocol a client speaks.
+# What memcached 1.6.18 sends with its default, maxconns_fast, in either protocol.
 TOO_MANY: Final = b"ERROR Too many open connections\r\n"
 # Descriptors for anything but clients: up to 64 connections to a database, a file with its log, what it listens on.
 RESERVE: Final = 96
@@ -92,28 +92,28 @@ TELL_EVERY: Final = 10.0  # seconds between two lines of the log
 
 
 class Descriptors:
-    """Where the descriptors of new connections stand beside the limit of the process."""
+    """Compare the file descriptors of new connections with the limit of the process."""
 
     def __init__(self) -> None:
         self._throttle = LogThrottle(TELL_EVERY)
 
     def taken(self, transport: asyncio.BaseTransport, connections: int) -> None:
-        """Take note of a new connection.
+        """Check the descriptor of a new connection.
 
         Args:
-            transport: its own.
-            connections: how many there are.
+            transport: transport of the connection.
+            connections: number of open connections.
         """
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if 2 * connections < limit:
-            return  # uvloop keeps what it is asked for here as long as the connection lasts
+            return  # uvloop keeps the socket object returned below as long as the connection exists
         connection = transport.get_extra_info("socket")
-        # The system gives the lowest one that is free, so that the last one comes when all are used.
+        # The system assigns the lowest free descriptor, so the highest one is assigned when all others are in use.
         if connection is not None and connection.fileno() + 1 >= limit:
             self.none_left()
 
     def none_left(self) -> None:
-        """Tell that further connections are turned away."""
+        """Log that further connections are rejected."""
         if self._throttle.suppressed() is not None:
             _log.error(
                 "new connections are closed immediately: the process has no free file descriptor: raise `ulimit -n`"

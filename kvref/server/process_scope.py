@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Scope(Protocol):
-    """What `stats` counts and what else connections see of each other, beside the tables."""
+    """State that connections share in addition to the tables, such as the counters of `stats`."""
 
-    alone: bool  # nobody else is to be shown anything
+    alone: bool  # there are no other processes
 
     @property
     def counters(self) -> Counters:
@@ -56,7 +56,7 @@ class Scope(Protocol):
 
 
 class SingleProcess:
-    """One process serves: nobody else is to be shown anything."""
+    """The state of a server with a single process."""
 
     alone = True
 

@@ -1,4 +1,4 @@
-"""Replies of one connection on their way out: in order, each after the commit that holds what it tells."""
+"""The reply queue of one connection: in order, each reply after the commit of its writes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kvref.server.executors.base import Executor
 
 
 class ReplyQueue:
-    """What one connection is owed.
+    """Replies of one connection that are not sent yet.
 
     Args:
-        driver: tells which commit replies must wait for.
-        send: takes bytes that may leave; called with none where a connection that ends may be closed.
-        settled: called when a commit that replies waited for is through, and told whether it failed.
+        driver: reports which commit replies must wait for.
+        send: sends bytes; called without bytes when a connection that ends can be closed.
+        settled: called after a commit that replies waited for, with whether it failed.
     """
 
     def __init__(self, driver: Executor, send: Callable[[bytes], None], settled: Callable[[bool], None]) -> None:
@@ -37,13 +37,13 @@ class ReplyQueue:
         return bool(self._waits)
 
     def add(self, command: c.Command, replies: Iterable[bytes]) -> None:
-        """Keep replies until `flush`; `command` says how a failure is told instead of each."""
+        """Keep replies until `flush`; if the commit fails, an error in the form that `command` needs replaces them."""
         for reply in replies:
             self.replies.append((command, reply))
             self.owed += len(reply)
 
     def flush(self) -> None:
-        """Send what may leave now; the rest follows by itself."""
+        """Send the replies that need not wait; the others follow after their commit."""
         number = self._driver.unsettled
         if number is None:
             if not self._waits:

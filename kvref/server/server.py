@@ -71,11 +71,11 @@ class Server:
 
     Args:
         store: an opened store.
-        profile: whose answers to give.
-        read_settings: gives values by name, see `settings.parse`; asked again at each reload.
-        listeners: where, for whom.
-        scope: what it shares with other processes of the port; None: it is the only one.
-        directory: the configuration in force; None: it is read.
+        profile: the profile of the server.
+        read_settings: returns values by name, see `settings.parse`; called again at each reload.
+        listeners: addresses with their users and rights.
+        scope: state shared with other processes of the port; None: there are none.
+        directory: the configuration; None: read it from the store.
 
     Raises:
         ConfigError: the configuration has no usable row.
@@ -199,8 +199,8 @@ class Server:
         return self._taken >= self._most
 
     def welcome(self, connection: Connection, transport: asyncio.Transport) -> bool:
-        """Take note of a connection, or turn it away where there are too many; tells whether it stays."""
-        # One with TLS is still among those in the handshake.
+        """Register a connection, or reject it if there are too many; return whether it is registered."""
+        # A TLS connection still counts among those in the handshake.
         others = self._taken - (transport.get_extra_info("sslcontext") is not None)
         if refused(transport, others, self._most, self.shared):
             return False
@@ -242,14 +242,14 @@ class Server:
         return [*self.store.problems, *unknown_mappings(self.listeners, self.shared.directory)]
 
     def load_listeners(self) -> list[Loaded]:
-        """Read the files of each listener again; raises ConfigError where one is of no use."""
+        """Read the files of each listener again; raises ConfigError if one is invalid."""
         return [each.load() for each in self.listeners]
 
     def take(self, settings: dict[str, int], directory: Directory, loaded: list[Loaded]) -> None:
-        """Put a configuration that was read in force.
+        """Activate a configuration that was read.
 
         Args:
-            settings: values by name; those that wait for the next start do not count.
+            settings: values by name; those that need a restart are ignored.
             directory: the mappings.
             loaded: files of each listener.
         """
@@ -287,7 +287,7 @@ class Server:
             self.store.cache.limit = self.settings["row_cache_bytes"]
 
     async def drain(self) -> None:
-        """Answer what was asked, commit what is open and end every connection."""
+        """Answer the commands that have arrived, commit open batches and close every connection."""
         await asyncio.sleep(ARRIVED)
         for connection in list(self.connections):
             connection.end()
@@ -335,7 +335,7 @@ class Server:
         """Return the rows of `stats conns`, of this process only.
 
         Args:
-            asking: the session of the connection that asks.
+            asking: the session of the connection that sent the command.
         """
         quiet = time.monotonic() - self._since
         sockets = [

@@ -120,16 +120,16 @@ SETTINGS: Final = {
 
 
 def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, int]:
-    """Return all settings, those of the file and then those of the command line applied.
+    """Return all settings, with the values of the file and then those of the command line.
 
     Args:
         pairs: texts of the form NAME=VALUE.
         file: TOML with a table `settings`; None for none.
-        profile: decides what becomes of a value out of range.
+        profile: decides how a value out of range is treated.
 
     Raises:
         ConfigError: unknown name, no number, true or false for a number, or out of range; the text names the value and
-            what is taken.
+            the allowed ones.
     """
     values = {setting.name: setting.default for setting in SETTINGS.values()}
     for name, typed in read_file(file)[0].items():

@@ -1,6 +1,6 @@
-"""Which clients take too long: they say nothing, leave a command half-way, or do not read what they asked for.
+"""Timeouts of clients: idle ones, those with an incomplete command, and those that do not read their replies.
 
-Looked at once a second for all connections: a command costs no timer, and a limit is kept to a second or two.
+All connections are checked once a second: a command needs no timer, and a timeout is accurate to a second or two.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Speech(Protocol):
         """Tell whether something of it is missing."""
 
     def unfinished(self) -> Command:
-        """Return what stands for the command whose rest does not come."""
+        """Return a record for the command that is not complete."""
 
 
 class Client(Protocol):
@@ -90,12 +90,12 @@ class _Watch:
 
 
 class Timeouts:
-    """Look at all connections for as long as the server runs.
+    """Check all connections for as long as the server runs.
 
     Args:
-        clients: gives them.
-        settings: gives those in force.
-        counters: of those sent away.
+        clients: returns the connections.
+        settings: returns the settings.
+        counters: count the disconnected clients.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Timeouts:
         if busy:
             return None
         if speech.halfway:
-            # Nothing was answered since: it is the same command, or nobody knows who it is yet.
+            # There was no reply since: it is the same command, or the client is not authenticated yet.
             return Stage.REST, client.quiet_since, transport
         return Stage.COMMAND, client.heard_at, transport
 
@@ -177,11 +177,11 @@ class Timeouts:
 
 
 def _on_the_way(transport: Writer) -> int:
-    """Return how many bytes the system keeps that the client's has not taken: it takes MB before it tells us."""
+    """Return how many bytes the system buffers that the client has not acknowledged: it buffers megabytes."""
     try:
         answer = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
     except OSError:
-        return 0  # gone, or no socket that can tell: then only what is unsent counts
+        return 0  # closed, or not a socket that reports it: then only unsent bytes count
     found: int = struct.unpack("i", answer)[0]
     return found
 

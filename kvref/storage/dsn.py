@@ -10,7 +10,7 @@ _IN_QUERY: Final = re.compile(r"([?&](?:password|passwd|pwd)=)[^&]*", re.IGNOREC
 
 
 def without_password(dsn: str) -> str:
-    """Return a DSN as it may be shown: without what stands, or may be meant, as a password in it."""
+    """Return a DSN for messages: everything that is or may be a password is removed."""
     dsn = _IN_QUERY.sub(r"\1…", dsn)
     head, at, tail = dsn.rpartition("@")
     scheme, slashes, login = (head or tail).partition("://")

@@ -13,11 +13,11 @@ MAX_VALUE: Final = 64 << 10  # bytes; longer ones cost so much that the path mak
 
 
 def take_sets(mapping: Mapping, keeps: Callable[[Column], bool]) -> bool:
-    """Tell whether a plain set of an ordinary word is a row of these columns.
+    """Return whether the fast path can write a row of these columns for a set.
 
     Args:
-        mapping: whose.
-        keeps: tells whether a text or bytes column has ASCII as the protocol has it.
+        mapping: the mapping of the row.
+        keeps: returns whether a text or bytes column stores ASCII unchanged.
     """
     key, value = mapping.key, mapping.values[0]
     options = [each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None]

@@ -38,7 +38,7 @@ class Isolation:
 
     @property
     def session_level(self) -> str:
-        """Return the level of a connection's transactions in SQL; shared locks of reads are asked for beside it."""
+        """Return the isolation level of a connection in SQL; shared locks for reads are requested per statement."""
         return _LEVELS[self._session_level]
 
     @property

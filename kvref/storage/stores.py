@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def open_store(dsn: str, profile: Profile, lock_wait: float) -> SQLiteStore | MySQLStore:
-    """Open the store of a DSN; a MySQL server is not spoken to yet.
+    """Open the store of a DSN; a MySQL server is not contacted yet.
 
     Args:
         dsn: sqlite:///PATH or mysql://USER@HOST/.
-        profile: see the stores.
-        lock_wait: how long a write waits for another writer, in seconds.
+        profile: profile of the server.
+        lock_wait: lock wait timeout of a write in seconds.
 
     Raises:
-        ConfigError: neither, or the extra `mysql` is not installed.
+        ConfigError: another scheme, or the extra `mysql` is not installed.
         StoreError: the file cannot be opened.
     """
     if dsn.startswith(MYSQL):

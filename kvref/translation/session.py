@@ -39,8 +39,8 @@ class Session:
 
     Args:
         file: the SQLite file.
-        translator: of its world, shared by the sessions of the file.
-        guard: held while a statement is translated, since the translator remembers tables.
+        translator: translator of the SQL dialect, shared by the sessions of the file.
+        guard: lock for translating a statement, since the translator caches tables.
     """
 
     def __init__(self, file: Path, translator: Translator, guard: threading.Lock) -> None:

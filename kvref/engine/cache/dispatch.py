@@ -1,8 +1,8 @@
-"""Commands and the cache policies: which go to the table, which to the memory cache, which to both or neither.
+"""Dispatch commands by cache policy: to the table, to the memory cache, to both or to neither.
 
-innodb_get, innodb_store, innodb_arithmetic, innodb_remove and innodb_flush of innodb_engine.cc decide so. They ask the
-cache first; here the table has its turn first where both have one, since a command may begin anew over a database, and
-the reply is the table's anyway.
+The rules are those of innodb_get, innodb_store, innodb_arithmetic, innodb_remove and innodb_flush in innodb_engine.cc.
+The plugin queries the cache first. If both are used, the table comes first here, because over a database a command may
+run again; the reply is that of the table in either case.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Verb = Callable[[Session, Any, int], OperationGen]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What a client's word names: where it stands in the cache, and under which key of which mapping."""
+    """The item that a key names: its key in the cache, its mapping and its key in the table."""
 
     at: Key
     mapping: Mapping | None = None
@@ -37,32 +37,32 @@ class _Place:
 def through(
     session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., OperationGen], policy: Policy
 ) -> OperationGen:
-    """Carry out a command as its policy says and return its Reply.
+    """Run a command by its policy and return its Reply.
 
     Args:
         session: the connection's state.
-        command: what the client asked.
+        command: the client's command.
         now: UNIX time in whole seconds.
-        verb: what the command is in the table.
-        in_table: called with a verb, session, command and time; returns its steps, whose errors are replies and whose
-            writes count in the batch.
-        policy: the command's, other than TABLE.
+        verb: handler of the command for the table.
+        in_table: called with a verb, session, command and time; returns an operation generator whose errors become
+            replies and whose writes count in the batch.
+        policy: the policy of the command, other than TABLE.
     """
     if policy is Policy.OFF:
         return _answer_of_nothing(command)
     if policy is Policy.CACHE:
         return (yield from in_table(_in_cache, session, command, now))
     if isinstance(command, c.Get | c.Touch | c.GetAndTouch):
-        return (yield from in_table(verb, session, command, now))  # which asks `cached`, or calls `note`, for each word
+        return (yield from in_table(verb, session, command, now))  # it calls `cached` or `note` for each word
     if session.rules.cache_holds_rows:
         return (yield from _rows_cached(session, command, now, verb, in_table))
     return (yield from _both(session, command, now, verb, in_table))
 
 
 def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any, r.Item | None]:
-    """Return what the cache has of a word that a get with the policy BOTH asks for, before the table is asked.
+    """Return the item that the cache has for a word of a get with the policy BOTH; called before the table is read.
 
-    A hit does not switch in the plugin's profiles (more:policy-106), and is no read of the batch (more:policy-133).
+    A hit does not switch in the plugin's profiles (`more:policy-106`), and is no read of the batch (`more:policy-133`).
     """
     place = yield from _place(session, word)
     if place is None or session.pending.holds(place.at):
@@ -251,7 +251,7 @@ def _row(session: Session, place: _Place) -> OperationGen:
 
 
 def _place(session: Session, word: bytes) -> Generator[Operation, Any, _Place | None]:
-    """Find where a word stands in the cache; None where it names an unknown mapping.
+    """Return the cache key of a word; None if the word names an unknown mapping.
 
     Raises:
         RefusedError: see `Session.mapping`.

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-# Where an item stands: the table of its row and the row's key, or no table and the client's word.
+# The key of an item in the cache: table and row key, or an empty table and the client's word.
 Key = tuple[str, bytes]
 
 LIMIT: Final = 64 << 20  # bytes, memcached's -m
-# What memcached's engine counts for an item beside key and value (more:policy-130: `bytes` of `stats`).
+# Bytes that memcached's engine counts for an item in addition to key and value (more:policy-130: `bytes` of `stats`).
 HEADER: Final = 56
 # memcached's clock begins two seconds before the server's start, so that no time of it is 0.
 BEFORE_START: Final = 2
@@ -67,10 +67,10 @@ class Cache:
         self._over_at = self._evictions = self._total = 0
 
     def find(self, key: Key, now: int) -> Entry | None:
-        """Return an item that is not over; that counts as a use.
+        """Return an item that has not expired, and mark it as used.
 
         Args:
-            key: where it stands.
+            key: key of the item.
             now: UNIX time in whole seconds.
         """
         entry = self._entries.get(key)
@@ -87,10 +87,10 @@ class Cache:
         return list(self._entries)
 
     def peek(self, key: Key, now: int) -> Entry | None:
-        """Return an item that is not over; that counts as no use.
+        """Return an item that has not expired, without marking it as used.
 
         Args:
-            key: where it stands.
+            key: key of the item.
             now: UNIX time in whole seconds.
         """
         entry = self._entries.get(key)
@@ -100,7 +100,7 @@ class Cache:
         return 0 < entry.expiry <= now or (0 < self._over_at <= now and entry.since <= self._over_at)
 
     def put(self, key: Key, entry: Entry) -> bool:
-        """Keep an item instead of any other under this key; tell whether there is room for it at all."""
+        """Store an item in place of any other with this key; return whether it fits into the cache."""
         self.remove(key)
         size = _size(key, entry)
         if size > self._limit:
@@ -138,22 +138,22 @@ class Cache:
             self._over_at = self.over(delay, now) - 1
 
     def over(self, exptime: int, now: int) -> int:
-        """Return the UNIX second that a client's time means: up to 30 days from now, else as it stands; 0 is 0."""
+        """Return the UNIX second of an exptime: up to 30 days are relative, larger numbers absolute; 0 is 0."""
         return now + exptime if 0 < exptime <= 60 * 60 * 24 * 30 else exptime
 
     def write(self, key: Key) -> object:
-        """Note that a row is written and not committed yet; returns what `commit` and `give_up` want."""
+        """Note an uncommitted write of a row; return a token for `commit` and `give_up`."""
         writer = object()
         self._writers[key] = writer
         return writer
 
     def commit(self, key: Key, writer: object, entry: Entry | None) -> None:
-        """Take over what was committed, unless a later write of the same row is under way: then it knows better.
+        """Store a committed row, unless a later write of the same row is in progress.
 
         Args:
-            key: where it stands.
-            writer: what `write` returned.
-            entry: the row; None where it was deleted.
+            key: key of the item.
+            writer: the token that `write` returned.
+            entry: the row; None if it was deleted.
         """
         latest = self._writers.get(key) is writer
         self.give_up(key, writer)
@@ -163,7 +163,7 @@ class Cache:
             self.put(key, entry)
 
     def give_up(self, key: Key, writer: object) -> None:
-        """Forget a write that was taken back."""
+        """Forget a write that was rolled back."""
         if self._writers.get(key) is writer:
             del self._writers[key]
 
@@ -196,15 +196,15 @@ class Pending:
         self._rows: dict[Key, tuple[object, Entry | None]] = {}
 
     def wrote(self, key: Key, entry: Entry | None) -> None:
-        """Keep a row as it is after a write, None where it was deleted; the row's lock is held."""
+        """Note a row after a write, None if it was deleted; the caller has the row's lock."""
         self._rows[key] = self._cache.write(key), entry
 
     def holds(self, key: Key) -> bool:
-        """Tell whether this connection has written the row: it sees its own write, not what the cache has."""
+        """Return whether this connection has written the row: it must see its own write, not the cached item."""
         return key in self._rows
 
     def committed(self) -> None:
-        """Let the cache have what is durable now."""
+        """Pass the committed rows to the cache."""
         for key, (writer, entry) in self._rows.items():
             self._cache.commit(key, writer, entry)
         self._rows.clear()

@@ -1,4 +1,4 @@
-"""memcached's verbs on the memory cache, no table beside it; the plugin's default engine does this in items.c."""
+"""memcached's verbs on the memory cache alone; the plugin's default engine implements them in items.c."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _NUMBER: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
 
 
 def store(cache: Cache, rules: Rules, key: Key, command: c.Store, now: int) -> Reply:
-    """Carry out a storage command on the cache.
+    """Run a storage command on the cache.
 
     Args:
-        cache: the server's.
-        rules: facts in force.
-        key: where the item stands.
-        command: what was asked.
+        cache: the server's memory cache.
+        rules: facts of the profile.
+        key: key of the item.
+        command: the client's command.
         now: UNIX time in whole seconds.
     """
     found = cache.find(key, now)
@@ -62,12 +62,12 @@ def arithmetic(cache: Cache, rules: Rules, key: Key, command: c.Arithmetic, now:
 
 
 def touch(cache: Cache, rules: Rules, key: Key, exptime: int, now: int) -> Entry | None:
-    """Give an item another time and return it; its cas number stays. None where there is none.
+    """Change the expiry time of an item and return it; the cas number stays. None if there is no item.
 
     Args:
-        cache: the server's.
-        rules: facts in force.
-        key: where the item stands.
+        cache: the server's memory cache.
+        rules: facts of the profile.
+        key: key of the item.
         exptime: as the client wrote it.
         now: UNIX time in whole seconds.
     """

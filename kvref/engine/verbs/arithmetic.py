@@ -40,7 +40,7 @@ def arithmetic(session: Session, command: c.Arithmetic, now: int) -> OperationGe
     """Add to or subtract from a stored number; flags and expiry stay, the cas number is new (arith-001)."""
     if command.frame is None or not session.rules.answers_missing_key:
         return (yield from _sum(session, command, now))
-    # 5.6.14 tells no failure: the reply is a success with a number that nobody computed (arith-003, arith-005).
+    # 5.6.14 reports no failure: the reply is a success with an arbitrary number (arith-003, arith-005).
     try:
         reply = yield from _sum(session, command, now)
     except RefusedError:

@@ -1,6 +1,6 @@
-"""The meta commands over mapped tables, each made of the verbs that are there (memcached 1.6, proto_text.c).
+"""The meta commands over mapped tables, composed of the other verbs (memcached 1.6, proto_text.c).
 
-What memcached keeps in an item beside its value (stale, told, fetched) is in `marks.py`.
+The state that memcached keeps in an item in addition to its value (stale, won, fetched) is in `marks.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """An item: where it stands, and its row, None where the memory cache has it."""
+    """An item: its cache key, its entry, its mapping, and its row, None if the item is in the memory cache."""
 
     at: Key
     entry: Entry
@@ -89,7 +89,7 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
 
 
 def _answer(session: Session, command: c.MetaGet, found: _Found, touched: _Found, now: int, *, created: bool) -> r.Meta:
-    """Return what is told of an item, and who shall make it anew (W, X, Z)."""
+    """Return the reply for an item, with the client's part in recaching it (W, X, Z)."""
     marks, entry = session.shared.marks, found.entry
     with marks.exclusive():
         mark = marks.of(found.at, entry)
@@ -97,7 +97,7 @@ def _answer(session: Session, command: c.MetaGet, found: _Found, touched: _Found
         if command.recache is not None and not created:
             expiry = (entry if command.asks_before(b"R", b"T") else touched.entry).expiry
             old = 0 < expiry < time_of(session, command.recache, now)
-        # Who may not write would make nobody's value anew, and keep the others from it.
+        # A client without the right to write cannot recache the item, and would keep other clients from doing so.
         won = not (mark.taken or session.access.read_only) and (old or mark.stale)
         if won:
             marks.take(found.at, touched.entry)
@@ -166,13 +166,13 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> OperationG
     if command.cas is not None and command.cas != found.entry.cas:
         return r.Meta(MetaCode.EXISTS)
     if found.row is not None and found.mapping.cas is None:
-        # Nothing would tell a value that was made anew from the stale one, where the two are equal.
+        # Without a cas number, a recached value that equals the stale one cannot be distinguished from it.
         name = found.mapping.name
         raise RefusedError(r.ClientError(f"mapping {name} has no cas column: its rows cannot be marked as stale"))
     if command.exptime is not None:
         found = yield from _touch(session, found, command.exptime, now)
         if is_over(session, command.exptime):
-            return r.Meta(MetaCode.DONE)  # nobody reads it any more, so that no mark is needed
+            return r.Meta(MetaCode.DONE)  # no client reads it any more, so that no mark is needed
     entry = yield from _renumbered(session, found, now)
     session.shared.marks.mark(found.at, entry, Mark(stale=True))
     return r.Meta(MetaCode.DONE)
@@ -289,7 +289,7 @@ def _touch(session: Session, found: _Found, exptime: int, now: int) -> Generator
 
 
 def _verb(session: Session, command: c.Command, now: int, verb: Verb) -> OperationGen:
-    """Carry out a verb as its policy says, as a part of the command in hand; it is counted as if asked for itself."""
+    """Run a verb by its policy as a part of another command; `stats` counts it like a command of its own."""
     policy = session.shared.directory.policies.of(command)
     if policy is Policy.TABLE:
         reply = yield from verb(session, command, now)

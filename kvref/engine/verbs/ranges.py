@@ -28,14 +28,14 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What a range word asks for; at least one end is there."""
+    """A parsed range word; at least one end is set."""
 
     low: Bound | None
     high: Bound | None
 
 
 def parse(key: bytes) -> Range | None:
-    """Read a range word, or return None for an ordinary key.
+    """Return the range of a range word, or None for an ordinary key.
 
     Args:
         key: the word, or what is left of it behind mapping and delimiter.

@@ -249,7 +249,7 @@ def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False)
 
 
 def _removed_instead(session: Session, mapping: Mapping, row: Row, reply: Reply) -> OperationGen:
-    """Remove the row whose value a refused set was to replace, so that nobody reads the old one; return the refusal."""
+    """Remove the row whose new value was rejected, so that no client reads the old value; return the rejection."""
     cause = yield from remove_row(session, mapping, row)
     if cause is not None:
         return ServerError(cause)

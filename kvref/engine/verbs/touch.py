@@ -118,10 +118,10 @@ def time_asked(session: Session, mapping: Mapping, exptime: int, now: int) -> in
     """Return the UNIX second that a row shall be over after; 0: never.
 
     Raises:
-        RefusedError: the mapping keeps no time, or not this one.
+        RefusedError: the mapping has no expiry column, or the column cannot store this time.
     """
     if mapping.expiry is None and exptime and not is_over(session, exptime):
-        # Unlike a set, which has a value to keep, a touch that is not carried out has done nothing of what was asked.
+        # A set stores at least its value; a touch without an expiry column would do nothing at all.
         raise RefusedError(
             r.ClientError(f"mapping {mapping.name} has no expiry column: the only time that it keeps is 0")
         )

@@ -1,4 +1,4 @@
-"""What a connection and the server ask of an executor and of its fast path."""
+"""Interfaces of an executor and of its fast path, which the connection and the server use."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class FastPath(Protocol):
     """
 
     def usable(self) -> bool:
-        """Return whether commands may be taken now; asked before each `hit` and `take`."""
+        """Return whether commands can be run now; called before each `hit` and `take`."""
 
     def hit(self, data: bytes) -> bytes | None:
-        """Return the reply to a get, alone in the input, of a row that is kept; None for anything else."""
+        """Return the reply to a single get of a cached row; None for any other input."""
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Carry out the plain commands at the beginning of some input.
@@ -80,10 +80,10 @@ class Executor(Protocol):
         """Commit what is open and notify everyone who waits for it."""
 
     async def check(self) -> None:
-        """Ask the store for an answer, rows aside; raises StoreError where there is none."""
+        """Check that the store answers a query, without reading rows; raises StoreError if it does not."""
 
     async def read_directory(self) -> Directory:
         """Read the configuration tables again."""
 
     async def close(self) -> None:
-        """Finish what runs."""
+        """Finish running commands."""

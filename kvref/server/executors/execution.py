@@ -20,15 +20,15 @@ FAILED: Final = ServerError("internal error, see the server's log")
 
 
 class Execution:
-    """One command being carried out.
+    """One command during its execution.
 
     Args:
-        begin: begins the command, or begins it anew.
-        done: takes the reply where that is not there at once.
+        begin: begins the command, also for a retry.
+        done: called with the reply, if it is not available at once.
 
     Attributes:
-        operation: what the command waits for, None before it begins and once `reply` is there.
-        failed: it raised what no command should; the log has what to mend.
+        operation: the operation that the command waits for; None before it begins and once it has a reply.
+        failed: it raised an unexpected exception; the log has the traceback.
     """
 
     __slots__ = ("_begin", "_reply", "_steps", "done", "failed", "operation")
@@ -48,7 +48,7 @@ class Execution:
         return self._reply
 
     def start(self) -> bool:
-        """Begin the command, or begin it anew; return whether it waits for an operation."""
+        """Begin or restart the command; return whether it waits for an operation."""
         if self._steps is not None:
             self._steps.close()
             self.failed, self._reply = False, None
@@ -56,7 +56,7 @@ class Execution:
         return self.send(None)
 
     def send(self, answer: Any) -> bool:
-        """Give the command the answer of its operation; return whether it waits for another one."""
+        """Pass the command the result of its operation; return whether it waits for another one."""
         assert self._steps is not None
         try:
             self.operation = self._steps.send(answer)

@@ -17,9 +17,9 @@ from kvref.protocol.rules import WireRules
 from kvref.server.listeners.refused_clients import Attempts
 from kvref.server.listeners.users import MAX_LINE, Users
 
-# Answers to a client that is not known, which are up to thirty times as long as what asks for them; then it must go.
+# Replies to an unauthenticated client, up to thirty times as long as its requests; after that it is disconnected.
 MAX_ANSWERS: Final = 100
-_LINE: Final = 2048  # bytes of a line, as memcached reads before it hangs up
+_LINE: Final = 2048  # maximum length of a line in bytes; memcached closes the connection after that
 _SET: Final = re.compile(rb"set +[^ ]+ +[^ ]+ +[^ ]+ +([0-9]{1,9})(?: +noreply)? *", re.DOTALL)
 _UNKNOWN: Final = b"CLIENT_ERROR unauthenticated\r\n"
 _WRONG: Final = b"CLIENT_ERROR authentication failure\r\n"
@@ -36,13 +36,13 @@ _MAX_MECHANISM: Final = 32  # bytes of a name (MAX_SASL_MECH_LEN of memcached)
 
 
 class Authenticator:
-    """Hear one client until it is known.
+    """Handle the input of one client until it is authenticated.
 
     Args:
-        users: who may come.
-        release: the answer to a binary `version`, which memcached gives to everybody.
-        attempts: takes note of what was tried.
-        rules: the grammar facts in force.
+        users: users and their passwords.
+        release: the reply to a binary `version`, which memcached sends to any client.
+        attempts: records the authentication attempts.
+        rules: grammar facts of the profile.
     """
 
     def __init__(self, users: Users, release: str, attempts: Attempts, rules: WireRules) -> None:
@@ -57,7 +57,7 @@ class Authenticator:
         self._started = False  # SASL_AUTH named PLAIN; SASL_STEP brings the message
         self.peer: object = None  # the client's address
         self.passed = False
-        self.closes = False  # nothing more is heard
+        self.closes = False  # further input is ignored
         self.foreign = ""  # name of another protocol that the client used, for which the connection is closed
 
     @property
@@ -66,19 +66,19 @@ class Authenticator:
         return True
 
     def unfinished(self) -> c.Refused:
-        """Return what stands for the proof that does not come."""
+        """Return a record for the authentication that is not complete."""
         return c.Refused(b"", frame=c.Frame(0, bytes(4)) if self._binary else None)
 
     @property
     def first(self) -> bytes:
-        """Return the first byte of the protocol that the client spoke."""
+        """Return the first byte of the protocol that the client used."""
         return bytes([REQUEST]) if self._binary else b"s"
 
     def hear(self, data: bytes) -> tuple[bytes, bytes]:
         """Take bytes from the client.
 
         Returns:
-            What to answer, and what it said after it had become known: of anybody else nothing goes on from here.
+            The reply, and the bytes after the authentication; without authentication, no bytes are passed on.
         """
         if not self._heard:
             self._heard, self._binary = True, data[0] == REQUEST
@@ -170,11 +170,11 @@ class Authenticator:
         return _reply(header, _REFUSED, b"Auth failure.")
 
     def _plain(self, message: bytes, *, acceptable: bool) -> bool:
-        """Return whether `[identity] NUL user NUL password` is right; nobody may act as somebody else.
+        """Return whether `[identity] NUL user NUL password` is valid; the identity must be the user's.
 
         Args:
-            message: the client's. If it is malformed it counts as a failed attempt too.
-            acceptable: the mechanism is PLAIN, and where a SASL_STEP brings the message a SASL_AUTH announced it.
+            message: the client's message. A malformed message counts as a failed attempt too.
+            acceptable: the mechanism is PLAIN, and SASL_AUTH preceded a message in SASL_STEP.
         """
         identity, _, rest = message.partition(b"\0")
         user, nul, password = rest.partition(b"\0")

@@ -1,4 +1,4 @@
-"""A listener: where it is, who may come, and what they may do."""
+"""A listener: its address, its users, and their rights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger("kvref.server")
 
 
 class Loaded(NamedTuple):
-    """What the files of a listener say: who may come, and how TLS is spoken; None where there is no such file."""
+    """Contents of the files of a listener: users and TLS context; None if there is no such file."""
 
     users: Users | None
     tls: ssl.SSLContext | None
@@ -30,19 +30,19 @@ class Loaded(NamedTuple):
 
 @dataclass(eq=False)
 class Listener:
-    """One address that is listened on.
+    """One address of the server.
 
     Args:
         address: port 0 is any free one.
-        access: what its connections may do.
-        auth_file: of users who may come, see `users.py`; None: everybody.
-        certificates: for TLS, None: it is not spoken.
-        open: it may be reached from elsewhere though anybody who does may come.
-        passed: a socket that is listened on already; the address is its.
-        permissions: who may connect to a unix socket that is not passed.
+        access: rights of its connections.
+        auth_file: file of users, see `users.py`; None: no authentication.
+        certificates: certificates for TLS, None: no TLS.
+        open: allow a non-loopback address without authentication.
+        passed: a listening socket from the service manager; the address is the socket's.
+        permissions: mode and owner of a unix socket that is not passed.
 
     Raises:
-        ConfigError: a file is of no use, or the listener is one that must be opened on purpose.
+        ConfigError: a file is invalid, or the listener needs `open`.
     """
 
     address: Address
@@ -73,14 +73,14 @@ class Listener:
         return str(self.address)
 
     def load(self) -> Loaded:
-        """Read the files as they are now; raises ConfigError where one is of no use."""
+        """Read the current files; raises ConfigError if one is invalid."""
         return Loaded(
             None if self.auth_file is None else read_users(self.auth_file),
             None if self.certificates is None else self.certificates.context(),
         )
 
     def renew(self, loaded: Loaded) -> None:
-        """Put what was read in force for new connections."""
+        """Use what was read for new connections."""
         self.users, self.tls = loaded
 
     def listen(self) -> list[socket.socket]:

@@ -11,12 +11,12 @@ from kvref.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Files in PEM.
+    """Certificate files in PEM format.
 
     Args:
-        chain: the server's certificate and those between it and a known authority.
+        chain: the server's certificate and the intermediate certificates.
         key: its private key without a passphrase; None: it is in `chain`.
-        clients: authorities of client certificates, of which each client must then show one; None: none is asked for.
+        clients: authorities for client certificates, which are then required; None: no client certificates.
     """
 
     chain: Path
@@ -24,7 +24,7 @@ class Certificates:
     clients: Path | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Return a context for TLS 1.2 and later; raises ConfigError where a file is of no use."""
+        """Return a context for TLS 1.2 and later; raises ConfigError if a file is invalid."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._load(context)
         if self.clients is not None:

@@ -1,6 +1,6 @@
-"""Connections with TLS from their first byte on: while the handshake lasts they count as connections too.
+"""Accept TLS connections: during the handshake they count as connections too.
 
-The event loop's own server tells of them only when the handshake is over: any number could wait in it, beside maxconns.
+The event loop's own server reports them only after the handshake, so their number would not be limited by maxconns.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Handshakes:
     def take(
         self, make: Callable[[], asyncio.Protocol], connection: socket.socket, tls: ssl.SSLContext | None
     ) -> asyncio.Task[None]:
-        """Serve a connection that was accepted; what is returned is done when its handshake is, well or not.
+        """Serve an accepted connection; the returned task ends with the handshake, successful or not.
 
         Args:
-            make: returns what speaks with the client.
-            connection: not blocking; it is closed where the handshake fails.
+            make: the protocol factory.
+            connection: not blocking; closed if the handshake fails.
             tls: None: there is no handshake.
         """
         self.waiting += tls is not None
@@ -78,13 +78,13 @@ class Host(Protocol):
 async def accept(
     place: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
 ) -> asyncio.Server | TLSAcceptor:
-    """Take connections from a socket until what is returned is closed.
+    """Accept connections from a socket until the returned object is closed.
 
     Args:
-        place: listened on, not blocking.
-        listener: says whether TLS is spoken there.
+        place: the listening socket, not blocking.
+        listener: has the TLS context, if TLS is used.
         host: the server.
-        make: returns what speaks with a client.
+        make: the protocol factory.
     """
     if listener.tls is None:
         return await asyncio.get_running_loop().create_server(make, sock=place, backlog=BACKLOG)
@@ -92,13 +92,13 @@ async def accept(
 
 
 class TLSAcceptor:
-    """Take connections with TLS from a socket that is listened on.
+    """Accept TLS connections from a listening socket.
 
     Args:
         place: the socket, not blocking.
-        listener: has the context, another one after a reload.
+        listener: has the TLS context, which a reload replaces.
         host: the server.
-        make: returns what speaks with a client.
+        make: the protocol factory.
     """
 
     def __init__(

@@ -67,19 +67,19 @@ def _group(text: str) -> int:
 
 
 def listen_at(path: str, allowed: Permissions, backlog: int) -> socket.socket:
-    """Listen on a unix socket. A socket that nobody listens on any more is replaced.
+    """Listen on a unix socket. A stale socket file is replaced.
 
     Args:
-        path: of its file.
-        allowed: who may connect.
-        backlog: connections that wait to be accepted.
+        path: path of its file.
+        allowed: mode and owner.
+        backlog: number of connections that can wait to be accepted.
 
     Raises:
-        OSError: something else has that path, a server listens there, or mode and owner cannot be set.
+        OSError: another file has that path, a server listens there, or mode and owner cannot be set.
     """
     _remove_stale(path)
     listener = socket.socket(socket.AF_UNIX)
-    mask = os.umask(0o777)  # nobody connects before mode and owner are those wanted
+    mask = os.umask(0o777)  # no client can connect before mode and owner are set
     try:
         listener.bind(path)
     except BaseException:
@@ -115,7 +115,7 @@ def _remove_stale(path: str) -> None:
         except ConnectionRefusedError:
             Path(path).unlink()
         except (TimeoutError, BlockingIOError):
-            return  # its backlog is full: somebody listens
+            return  # the backlog is full: a server listens there
 
 
 @dataclass(frozen=True, slots=True)

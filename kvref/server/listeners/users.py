@@ -30,14 +30,14 @@ class Users:
         self._passwords = passwords
 
     def knows(self, user: bytes, password: bytes) -> bool:
-        """Tell whether this is the password of that user, in a time that says nothing of either."""
+        """Return whether this is the password of that user, in a time that depends on neither."""
         right = self._passwords.get(user)
         same = hmac.compare_digest(_NOBODY if right is None else right, password)
         return same and right is not None
 
 
 def read_users(path: Path) -> Users:
-    """Read a file of users; warns where others of the machine can read it too.
+    """Read a file of users; warn if other users of the machine can read it.
 
     Args:
         path: one `user:password` in each line, at most LONGEST bytes; no blank in a user, no NUL in either.

@@ -105,14 +105,14 @@ class ProcessEventCounters:
 
     @property
     def trouble(self) -> str | None:
-        """Return why the store could not answer when it was last asked, empty where it could, None: not asked yet."""
+        """Return the error of the last store check, empty if it succeeded, None before the first check."""
         length = self._cells[_Cell.REASON]
         if length:
             return bytes(self._reason[:length]).decode(errors="replace")
         return "" if self._cells[_Cell.WELL] else None
 
     def begin(self) -> None:
-        """Take note that this process serves."""
+        """Record that this process serves."""
         self._cells[_Cell.BEAT] = _now()
         self._cells[_Cell.PID] = os.getpid()
 
@@ -133,11 +133,11 @@ class ProcessEventCounters:
         self._cells[_Cell.BATCHES] = batches
 
     def asked(self) -> None:
-        """Take note that the store is asked whether it can answer."""
+        """Record that a store check has begun."""
         self._cells[_Cell.ASKED] = _now()
 
     def answered(self, reason: str = "") -> None:
-        """Take note that the store can answer, or why it cannot."""
+        """Record that the store check succeeded, or why it failed."""
         text = reason.encode(errors="replace")[:_MAX_REASON]
         self._cells[_Cell.REASON] = 0
         self._reason[: len(text)] = text
@@ -166,11 +166,11 @@ class EventCounters:
     def __init__(self, processes: int) -> None:
         self._cells = anonymous(len(_Common) * CELL).cast("Q")
         self.processes = [ProcessEventCounters() for _ in range(processes)]
-        self.watched = False  # somebody may ask: set before anything is forked
+        self.watched = False  # metrics or health are served: set before processes are forked
 
     @property
     def state(self) -> State:
-        """Return where the server is in its life."""
+        """Return the state of the server in its lifecycle."""
         return State(self._cells[_Common.STATE])
 
     @state.setter

@@ -1,6 +1,6 @@
-"""Metrics and health, served beside one process in its threads, or beside several in a process of their own.
+"""Serve metrics and health, for one process in threads, for several in a process of their own.
 
-Several processes have a parent that forks, for which it must have no threads.
+With several processes the parent forks, and must therefore have no threads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`/metrics` and `/healthz` over HTTP, in threads beside what serves; no client holds it up for long."""
+"""Serve `/metrics` and `/healthz` over HTTP in separate threads, with a timeout for slow clients."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _HOST: Final = re.compile(r"(?:\[(?P<address>[^\]]*)\]|(?P<name>[^:\[\]]+))(?::[
 def is_known_host(header: str, names: Collection[str]) -> bool:
     """Return whether a Host header names this server.
 
-    A web page whose own name is made to resolve to this machine (DNS rebinding) sends its own name and may not read
-    what is answered. It cannot use an address or `localhost`, which no other server can claim.
+    A web page whose host name resolves to this machine (DNS rebinding) sends its own name and must not read the
+    replies. It cannot use an address or `localhost`, which no other server can claim.
 
     Args:
-        header: `NAME` or `NAME:PORT`; an IPv6 address stands in brackets.
+        header: `NAME` or `NAME:PORT`; an IPv6 address is in brackets.
         names: further names of this server, in lower case.
     """
     found = _HOST.fullmatch(header.strip().lower())
@@ -96,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the library's
 
     def __getattr__(self, name: str) -> Any:
-        # The library asks for `do_` and any word that a client sends.
+        # The library looks up `do_` followed by any word that a client sends.
         if name.startswith("do_"):
             return self._refuse
         raise AttributeError(name)
@@ -167,7 +167,7 @@ def serve(
     names = frozenset(name.lower().removesuffix(".") for name in (*hosts, socket.gethostname()))
     for listener in listeners:
         server = _Server(listener, registry, trouble, names)
-        # It is never told to stop, so that it need not look whether it was.
+        # The server is never stopped, so that it need not poll for a stop request.
         threading.Thread(target=server.serve_forever, args=(3600.0,), name="kvref-metrics", daemon=True).start()
 
 

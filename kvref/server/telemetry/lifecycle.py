@@ -1,4 +1,4 @@
-"""The stages of a server's life, told to whoever wants to know: systemd, metrics and health."""
+"""The lifecycle of a server, reported to systemd, metrics and health."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def notify(state: str) -> None:
         return
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-            # In an abstract name the @ stands for a NUL.
+            # In an abstract name, @ means NUL.
             manager.connect(f"\0{path[1:]}" if path.startswith("@") else path)
             manager.sendall(state.encode())
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Once a second in each event loop, where somebody may ask: how late it is, open batches, whether the store answers.
+"""Measure once a second in each event loop its delay, the open batches, and whether the store answers.
 
-Who asks for health then reads numbers and waits for nothing, also while the database hangs.
+A health request then only reads numbers, also while the database hangs.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ EVERY: Final = 1.0  # seconds
 
 
 class LoopMonitor:
-    """Beat until `stop`, in the running loop.
+    """Measure until `stop`, in the running loop.
 
     Args:
-        tally: of this process.
-        clients: gives all connections.
-        check: asks the store for an answer, and raises KvrefError where there is none.
+        tally: counters of this process.
+        clients: returns all connections.
+        check: queries the store, and raises KvrefError if it does not answer.
     """
 
     def __init__(

@@ -71,7 +71,7 @@ class Served:
 
 
 def tell_reload(error: Exception | None) -> None:
-    """Log that a configuration that was read again is in force, or why the old one stays: to each who asked for it."""
+    """Log that the configuration was reloaded, or why the previous one stays active."""
     if error is None:
         _log.info("configuration reloaded")
     else:
@@ -79,7 +79,7 @@ def tell_reload(error: Exception | None) -> None:
 
 
 def shown(store: SQLiteStore | MySQLStore) -> str:
-    """Return the DSN of a store, which holds no password."""
+    """Return the DSN of a store without its password."""
     return f"{SCHEME}{store.path}" if isinstance(store, SQLiteStore) else store.login.text
 
 

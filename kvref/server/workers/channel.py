@@ -11,7 +11,7 @@ _MAX_MESSAGE: Final = 1 << 17  # bytes of a message; the text of an error is cut
 _MAX_TEXT: Final = 1 << 14
 _CONNECTION: Final = b"c"
 SEND_SECONDS: Final = 5.0
-LOST: Final = "lost"  # what is heard of a connection for which this process has no descriptor
+LOST: Final = "lost"  # the message for a connection for which this process has no free descriptor
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,14 +64,14 @@ _FAILURES: Final = {"failed": ConfigError, "unreached": StoreError}
 
 
 class Parent:
-    """Serve a plan with several processes.
+    """Serve with several processes, as a plan says.
 
     Args:
-        plan: what is served, and where.
-        outside: tells of it.
+        plan: addresses and settings.
+        outside: reports the state of the server.
 
     Raises:
-        ConfigError: an address cannot be listened on.
+        ConfigError: the server cannot listen on an address.
     """
 
     def __init__(self, plan: Plan, outside: Outside) -> None:
@@ -219,7 +219,7 @@ class Parent:
 
     def _accept(self, listener: socket.socket) -> None:
         if not any(child.ready for child in self._children.values()):
-            self._accept_no_more()  # those who connect wait for the next worker
+            self._accept_no_more()  # new connections wait in the backlog for the next worker
             return
         try:
             for connection in arrivals(listener):

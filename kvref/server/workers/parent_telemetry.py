@@ -1,4 +1,4 @@
-"""What a parent says and shows to those who run it: its log of what is served, systemd, metrics and health."""
+"""Logs of a parent process, and its notifications to systemd, metrics and health."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Forking:
 
 
 class Outside:
-    """Tell of one server of several processes.
+    """Report the state of a server of several processes.
 
     Args:
-        plan: what is served.
-        exporter: sockets for HTTP, None: nobody may ask.
+        plan: addresses and settings.
+        exporter: sockets for HTTP, None: no HTTP.
     """
 
     def __init__(self, plan: Plan, exporter: Exporter | None) -> None:
@@ -57,7 +57,7 @@ class Outside:
         self.served = Served(plan.profile, without_password(plan.dsn), plan.workers)
 
     def ready(self, places: Mapping[socket.socket, int]) -> None:
-        """Say that connections are accepted, on sockets of which listener."""
+        """Report that connections are accepted, on the sockets of each listener."""
         self._tell()
         for place, number in places.items():
             self._plan.listeners[number].tell(place, self._plan.workers)

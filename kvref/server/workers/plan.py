@@ -75,10 +75,10 @@ class Plan:
         return open_store(self.dsn, self.profile, lock_wait(self.profile, self.settings))
 
     def read(self) -> tuple[Directory, list[str]]:
-        """Read the configuration; returns it with one sentence for each row or listener's mapping of no use.
+        """Read the configuration; return it with one sentence for each unusable row or mapping of a listener.
 
         Raises:
-            ConfigError: nothing usable, or what several processes cannot serve.
+            ConfigError: no usable row, or a configuration that several processes cannot serve.
             StoreError: the store cannot be read.
         """
         store = self.open()
@@ -107,7 +107,7 @@ class Plan:
 
 
 def print_of(directory: Directory) -> str:
-    """Return what tells a configuration from another one, in any process."""
+    """Return a text that identifies a configuration in any process."""
     row = directory.default.row
     assert isinstance(row, Container)
     naming = (directory.naming.charset.name, directory.naming.width)

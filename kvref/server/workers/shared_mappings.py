@@ -20,10 +20,10 @@ _OPTIONAL: Final = ("flags", "cas", "expiry")
 
 
 class KeptMappings:
-    """Mappings by name, in a file without a name; any thread of any worker may ask.
+    """Mappings by name in an anonymous file; every thread of every worker can use it.
 
     Args:
-        memory: has the lock.
+        memory: memory with the lock.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -32,7 +32,7 @@ class KeptMappings:
         self._threads = ThreadLock()  # a lock of the file is one for all threads of a process
 
     def find(self, name: str) -> Mapping | None:
-        """Return the mapping that is kept under a name, as it was read; of its columns only names are known."""
+        """Return the stored mapping of a name, as it was read; of its columns it has only the names."""
         with self._threads, self._memory.locked(Lock.MAPPINGS):
             return self._read(name)
 

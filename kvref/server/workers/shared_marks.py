@@ -1,7 +1,7 @@
-"""What meta commands remember of rows, in memory that all workers see: as `engine/marks.py`, in bounded tables.
+"""State of rows for meta commands, in memory shared by all workers: as `engine/marks.py`, in bounded tables.
 
-A table is of buckets of a few entries, in which the one that was written longest ago goes. Items are told apart by
-64 bits of a hash, which is the same in every process that was forked off one.
+A table consists of buckets of a few entries; the oldest entry of a bucket is replaced. Items are identified by 64 bits
+of a hash, which is the same in every process forked from one.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ MASK: Final = (1 << 64) - 1
 
 
 class Lock(IntEnum):
-    """What is locked, as the byte of a file that stands for it."""
+    """Locks; the value is the byte of the lock file that is locked."""
 
     CAS = 0
     MARKS = 1
@@ -30,7 +30,7 @@ class Lock(IntEnum):
 
 
 class WorkerSlot(IntEnum):
-    """Cells of one worker, in front of its counters."""
+    """Cells of one worker, before its counters."""
 
     PID = 0
     GIVEN = 1  # connections that it was handed
@@ -59,7 +59,7 @@ class Memory:
 
     def __init__(self, workers: int, first_cas: int) -> None:
         self.workers = workers
-        # Behind those of the workers stands one for what the parent counts.
+        # After the slots of the workers there is one for the parent's counters.
         self._cells = anonymous((_SEATS + (workers + 1) * _SLOT) * CELL).cast("Q")
         self._cells[NEXT_CAS] = first_cas
         self.vbuckets = anonymous(VBUCKETS)
@@ -89,12 +89,12 @@ class Memory:
         return sum(slot[WorkerSlot.GIVEN] - slot[WorkerSlot.CLOSED] for slot in slots)
 
     def count_refused(self) -> None:
-        """Count a connection that the parent turned away."""
+        """Count a connection that the parent rejected."""
         slot = self.slot(self.workers)
         slot[len(WorkerSlot) + COUNTED.index("rejected_conns")] += 1
 
     def cas_numbers(self) -> Iterator[int]:
-        """Yield numbers that no worker has had."""
+        """Yield cas numbers that no worker has used."""
         while True:
             with self.locked(Lock.CAS):
                 number = self._cells[NEXT_CAS]
@@ -112,9 +112,9 @@ class Memory:
 
 
 def anonymous(size: int) -> memoryview:
-    """Return zeros that all processes forked off this one will share; what nobody writes takes no room.
+    """Return zeroed memory shared by all processes forked from this one; untouched pages need no memory.
 
     Args:
-        size: bytes.
+        size: size in bytes.
     """
     return memoryview(mmap.mmap(-1, size))

@@ -1,4 +1,4 @@
-"""Signals of the parent as something to wait for beside sockets; its workers ignore them."""
+"""Signals of the parent as a readable socket for its selector; workers ignore these signals."""
 
 from __future__ import annotations
 

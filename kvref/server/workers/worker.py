@@ -123,7 +123,7 @@ class Worker:
             try:
                 heard = self._channel.hear()
             except EOFError:
-                # As with one process that is killed: nobody is answered any more, and no descriptor is kept.
+                # As when a single process is killed: no further replies are sent, and all descriptors are closed.
                 os._exit(FAILED)
             if heard is None:
                 return

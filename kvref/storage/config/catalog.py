@@ -105,17 +105,17 @@ def read_options(catalog: Catalog, profile: Profile) -> tuple[bytes, bytes, list
 def find(
     catalog: Catalog, profile: Profile, naming: Naming, name: str, kept: Kept | None = None
 ) -> tuple[Mapping | None, str]:
-    """Read one container by name, as a switch or bind asks for it.
+    """Read one container by name, for a command that switches or binds a mapping.
 
     Args:
         catalog: the store.
         profile: decides how a row is checked and under which spelling it is kept.
         naming: how names compare.
-        name: the client's.
-        kept: what other processes of the server have read; None where there are none.
+        name: the name that the client sent.
+        kept: mappings that other processes of the server have read; None for a single process.
 
     Returns:
-        The mapping and an empty text, or None and why there is none.
+        The mapping and an empty text, or None and the reason why there is no mapping.
     """
     fold = naming.fold
     place = str if profile["containers.kept"] == "by-spelling" else fold

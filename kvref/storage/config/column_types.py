@@ -29,14 +29,14 @@ _MEMBER: Final = re.compile(r"'((?:[^']|'')*)'")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A declared type in its parts, and what a profile makes of types.
+    """A declared type in its parts, and the rules of a profile for types.
 
     Args:
-        name: of the column.
+        name: name of the column.
         word: the type's name in upper case.
-        arguments: what stands in the parentheses.
-        unsigned: UNSIGNED or ZEROFILL stands behind.
-        charset: of its text.
+        arguments: the text in the parentheses.
+        unsigned: UNSIGNED or ZEROFILL follows the type.
+        charset: character set of its text.
         pads: the wire shows CHAR and BINARY padded.
         raw: what the plugin does not convert has InnoDB's storage form on the wire.
     """
@@ -63,14 +63,13 @@ class Declared:
 def column_of(
     name: str, declared: str, collation: str, profile: Profile, charset: Charset | None = None
 ) -> Column | None:
-    """Return the column a declared type makes, None for a type that no mapping can use.
-
+    """Return the column of a declared type, or None if no mapping can use the type.
     Args:
         name: the column's name.
         declared: its type as in CREATE TABLE.
         collation: its collation as SQLite names it.
         profile: decides the default character set, padding, and what types without conversion show.
-        charset: of its text, where the store tells it; else that of the collation.
+        charset: character set of the column, if the store reports it; by default that of the collation.
     """
     match = _DECLARED.fullmatch(declared)
     if match is None:

@@ -26,7 +26,7 @@ _NAME_SEPARATORS: Final = re.compile(r"[,;| \n]+")
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One row of `containers` as it stands there; None is NULL."""
+    """One row of `containers`, unchanged; None is NULL."""
 
     name: str
     db_schema: str | None
@@ -41,7 +41,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as a store sees it.
+    """A table, as the store describes it.
 
     Args:
         source: its name in the store.
@@ -50,12 +50,12 @@ class Table:
         unique: unique indexes by name, each with its columns in order.
         generated: those of the other columns that cannot be written.
         virtual: those of the generated ones that are computed when read.
-        order: all columns as they stand in the table.
+        order: all columns, in the order of the table.
         clustered: the columns of InnoDB's clustered index, which come first in its record.
         descending: unique indexes whose first column is.
         not_null: columns whose NULL SQL would replace or refuse.
-        hidden: a FULLTEXT index keeps its document ids in a column that nobody sees.
-        beginnings: of unique indexes on the beginning of a column how many characters they hold, by name.
+        hidden: a FULLTEXT index stores its document IDs in a hidden column.
+        beginnings: for each unique index on a prefix of a column, the length of the prefix in characters.
     """
 
     source: str
@@ -73,7 +73,7 @@ class Table:
 
 
 class Catalog(Protocol):
-    """What this module asks of a store."""
+    """What this module requires of a store."""
 
     def containers(self) -> list[Container]:
         """Return all rows; raises ConfigError where the table is missing."""
@@ -92,10 +92,10 @@ class Catalog(Protocol):
 
 
 def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
-    """Turn a containers row into a mapping.
+    """Return the mapping of a row of `containers`.
 
     Raises:
-        ConfigError: names the row, what is wrong with it and how to mend it.
+        ConfigError: names the row, what is wrong and how to fix it.
     """
     where = f"container {row.name!r}"
     for column in ("db_schema", "db_table", "key_columns", "value_columns", "unique_idx_name_on_key"):

@@ -1,4 +1,4 @@
-"""What a table is beyond what a mapping uses of it, for those who explain a configuration: types, triggers, references.
+"""Properties of a table that no mapping uses, but that explain a configuration: types, triggers, foreign keys.
 
 `sqlite/details.py` and `mysql/details.py` read it.
 """

@@ -124,7 +124,7 @@ class Nodes:
             try:
                 _ask(connection, _CATCH_UP)
             except pymysql.err.OperationalError as error:
-                # While the cluster agrees on who is in it nobody can tell.
+                # While the cluster agrees on its members, the state of the node is unknown.
                 if error.args[0] != ER.LOCK_WAIT_TIMEOUT:
                     raise
                 if time.monotonic() > deadline:
@@ -134,7 +134,7 @@ class Nodes:
                 return
 
     def _another(self, left: _Use | None, why: str) -> _Use:
-        """Choose anew, unless somebody has meanwhile."""
+        """Choose another server, unless another thread has already replaced the one that failed."""
         with self._choosing:
             if self._use is not left and self._use is not None:
                 return self._use
@@ -205,11 +205,11 @@ class Nodes:
 
 
 def state_of(connection: Connection[Cursor]) -> State:
-    """Ask a server what it is good for.
+    """Return whether a server accepts writes, only reads, or neither.
 
     Raises:
-        DownError: it is a node without its cluster.
-        pymysql.err.MySQLError, OSError: it does not answer.
+        DownError: the node is not connected to its cluster.
+        pymysql.err.MySQLError, OSError: the server does not reply.
     """
     said = {**_ask(connection, _VARIABLES), **_ask(connection, _STATUS)}
     if said.get("wsrep_on") == "ON":

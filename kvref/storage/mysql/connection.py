@@ -78,13 +78,13 @@ class Link:
     def execute(self, operation: operations.Operation) -> Any:
         """Answer one operation, other than Commit and RollBack.
 
-        Whatever is raised, `in_transaction` then tells whether the transaction, without this operation, is still open.
+        After any exception, `in_transaction` is whether the transaction, without this operation, is still open.
 
         Raises:
-            LockWaitError: another transaction kept a lock for too long.
-            AgainError: a deadlock, the table was altered, or a row came up meanwhile.
+            LockWaitError: another transaction kept a lock for longer than the lock wait timeout.
+            AgainError: a deadlock, the table was altered, or another transaction inserted the row.
             LostError: the connection is gone.
-            StoreError: the server refuses; the text is its cause.
+            StoreError: the server rejects the operation; the text is the cause.
         """
         with self._errors():
             if not self.in_transaction:
@@ -125,7 +125,7 @@ class Link:
             return self._rows.write_all(writes)
 
     def goes_with_others(self, write: operations.Insert | operations.Update) -> bool:
-        """Tell whether `write_all` does with a row what `execute` does: nothing known here speaks against it."""
+        """Return whether `write_all` stores the same row as `execute`, as far as the client side can decide."""
         sql = self._database.statements(write.mapping)
         if isinstance(write, operations.Update) and not sql.takes_together(write.key, write.row):
             return False
@@ -343,22 +343,22 @@ class Link:
 _UNKNOWN: Final = "it is not known whether it was written"
 # The cluster has certified another transaction of the same rows: Galera's words, and Group Replication's.
 _REFUSED: Final = (ER.LOCK_DEADLOCK, 3101)
-# The node lost the others while it waited for a place in their order: they may have the transaction. With this text
-# it never asked for one.
+# The node lost the cluster while it waited for its position in the commit order: the other nodes may have the
+# transaction. With the text of `_TOO_LARGE` it was never sent to them.
 _IN_DOUBT: Final = (1180, 3100)
 _TOO_LARGE: Final = "Maximum writeset size exceeded"
 
 
 def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLError], str]) -> str | None:
-    """Make the transaction of a connection durable; returns why it is lost, or that its outcome is not known.
+    """Commit the transaction of a connection; return why it is lost or in doubt, None if it is durable.
 
     Args:
         connection: in a transaction.
-        words: tells what an error says.
+        words: returns the message of an error.
 
     Raises:
-        CycleError: the cluster refuses it for another's that came first; nothing of it is written.
-        LostError: the node is none of its cluster any more; nothing of it is written.
+        CycleError: the cluster rejects it because of an earlier conflicting transaction; nothing is written.
+        LostError: the node is no longer a member of its cluster; nothing is written.
     """
     try:
         connection.commit()

@@ -1,4 +1,4 @@
-"""What errors of a MySQL or MariaDB server mean to a command, beside those that every store has."""
+"""Errors of a MySQL or MariaDB server and the exceptions that they become, in addition to those of every store."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ REFUSED: Final = (
 )  # fmt: skip
 # No privilege DROP; other tables refer to it.
 NO_TRUNCATE: Final = (ER.TABLEACCESS_DENIED_ERROR, 1701)
-# A lock was not waited for, as NOWAIT asks; MariaDB says LOCK_WAIT_TIMEOUT.
+# A lock was not available and the statement had NOWAIT; MariaDB replies LOCK_WAIT_TIMEOUT.
 LOCKED: Final = (ER.LOCK_WAIT_TIMEOUT, 3572)
 STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR, ER.TABLE_DEF_CHANGED)
-# A node that is not in the primary component of its Galera cluster: it carries out nothing.
+# A node that is not in the primary component of its Galera cluster rejects every statement.
 NOT_READY: Final = 1047
 _LOST: Final = [(number,) for number in (2006, 2013, 2055, 1053, 1927, 3169, 4031, NOT_READY)]
 
 
 class AgainError(KvrefError):
-    """What the command has seen is out of date: begin it anew."""
+    """The data that the command has read is out of date: run the command again."""
 
 
 class DuplicateError(AgainError):
@@ -43,9 +43,9 @@ class LostError(StoreError):
 
 
 class HangError(StoreError):
-    """The server gave no answer in time: it would give none if it were asked again."""
+    """The server did not answer within the timeout; a retry would not help."""
 
 
 def ends_connection(error: pymysql.err.MySQLError) -> bool:
-    """Tell whether an error is one after which the connection is of no use."""
+    """Return whether the connection is unusable after an error."""
     return error.args[:1] in _LOST

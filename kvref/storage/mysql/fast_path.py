@@ -20,12 +20,12 @@ from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Places
 from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED, Statements, literal
 
-# Bytes of a statement for a set beside its value, whose digits are two for each byte: its key comes three times.
+# Bytes of the statement for one set without its value; the key is in it three times, with two digits for each byte.
 BYTES_OF_SET: Final = 2048
 
 
 class Version:
-    """What was seen of all tables together; live: until they are looked at anew."""
+    """A version of all table definitions; `live` is False once they must be read again."""
 
     __slots__ = ("live",)
 
@@ -142,7 +142,7 @@ class PlainTable:
         return {*old, *new}
 
     def _lock(self, link: Link, among: str) -> tuple[set[bytes | None], bool]:
-        """Lock rows, waiting for nobody; returns their keys, and whether any other is not there for certain."""
+        """Lock rows without waiting; return their keys, and whether every other key has no row."""
         keys = f"SELECT {self._sql.key_as_bytes} FROM {self._sql.indexed}{among}"  # noqa: S608 - identifiers are quoted
         try:
             return {cells[0] for cells in link.ask(self.mapping, keys + NO_WAIT, "key", begins=True)}, True
@@ -169,5 +169,5 @@ def _is_number(column: Column) -> bool:
 
 
 def _opening(column: Column) -> str:
-    """Return what stands in front of the hexadecimal digits of a literal."""
+    """Return the part of a literal before its hexadecimal digits."""
     return literal(column, b"").removesuffix("'") if column.kind is not Kind.INTEGER else ""

@@ -43,8 +43,8 @@ _INTEGERS: Final = (
 )  # fmt: skip
 # Everything else arrives as the text, or the bytes, that SQL shows.
 _DECODERS: Final[dict[Any, Any]] = dict.fromkeys(_INTEGERS, int)
-# Nothing that a server's configuration brings along changes what a statement does, cuts it short or refuses it; what
-# stands in /*! or /*M! only MySQL or only MariaDB reads. An invisible index serves as any other (seen on 8.0.33).
+# No setting of the server may change, truncate or reject a statement. Text in /*! is read only by MySQL, text in
+# /*M! only by MariaDB. An invisible index works like any other (observed on 8.0.33).
 _SESSION: Final = (
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00',"
     " autocommit = 1, completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_big_selects = 1,"
@@ -58,7 +58,7 @@ _SESSION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where the server is and who asks.
+    """Address of the server, account, and connection options.
 
     Args:
         host: name or address; the DSN's own words for messages are in `text`.
@@ -66,13 +66,13 @@ class Login:
         user: account.
         password: from the environment or a file.
         socket: UNIX socket, instead of host and port; "" for none.
-        tls: how the server proves who it is, None: TLS is not used.
-        connections: at most so many at once; None: `most` decides.
-        timeout: seconds that a connection may take, and an answer besides the wait for a lock.
+        tls: context that verifies the server, None: TLS is not used.
+        connections: maximum number of open connections; None: `most` decides.
+        timeout: seconds for connecting, and for a reply in addition to the lock wait.
         text: the DSN, for messages.
-        together: at most so many keys in one statement; below 2 each command has statements of its own.
+        together: maximum number of keys in one statement; below 2 each command has statements of its own.
         handlersocket: TCP port of MariaDB's HandlerSocket for reading; 0: it is not used.
-        handlersocket_level: isolation level with which that started, in the server's words; "": as the server says.
+        handlersocket_level: isolation level that HandlerSocket started with; "": the level that the server reports.
         secret: for it, from the environment or a file.
         sync_wait: MariaDB's wsrep_sync_wait, before which statements a node catches up with its cluster; None: as the
             server has it.
@@ -117,11 +117,11 @@ class Login:
 
         Args:
             lock_wait: seconds that a statement waits for a row lock, at least 1.
-            hurry: a server that says nothing counts as hanging `timeout` seconds after it is asked for a connection.
+            hurry: `timeout` also limits the wait for the server's first packet, without the lock wait.
 
         Raises:
-            HangError: it gives no answer.
-            StoreError: the server is not reached, or refuses; the text is its cause and never holds the password.
+            HangError: the server does not reply.
+            StoreError: the server is unreachable or rejects the connection; the text never contains the password.
         """
         where: dict[str, Any] = {"unix_socket": self.socket} if self.socket else {}
         patience, locks = self.patience(lock_wait), max(1, round(lock_wait))
@@ -239,7 +239,7 @@ def _secret(dsn: str, given: dict[str, str], environment: Mapping[str, str], opt
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"store {dsn!r}: {option}: {error}") from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
-        # A container's secret is mounted so, and nobody else is in there.
+        # In a container, secrets are mounted with these permissions, and there are no other users.
         _log.warning("%s %s: other users of this machine may read it: chmod 600 it", option, path)
     return secret
 
@@ -257,7 +257,7 @@ def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
     except OSError as error:
         raise ConfigError(f"store {dsn!r}: ssl_ca={ca}: {error}") from error
     context.check_hostname = identity != "0"
-    # The certificates that servers make for themselves lack what RFC 5280 asks of them.
+    # Certificates that servers generate for themselves lack extensions that RFC 5280 requires.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if cert is not None:
         try:

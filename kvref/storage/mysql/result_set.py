@@ -1,7 +1,7 @@
-"""The answer to a SELECT as the server sends it: cells as SQL's text, apart from PyMySQL's own reading of rows.
+"""Read the reply to a SELECT as cells of SQL text, without PyMySQL's conversion of rows.
 
-That takes two and a half times as long (`bench/README.md`). What is asked, how errors and time limits show and all the
-rest is PyMySQL's. Format: dev.mysql.com/doc/dev/mysql-server, "Text Resultset".
+PyMySQL's reader takes two and a half times as long (`bench/README.md`). Sending, errors and timeouts remain PyMySQL's.
+Format: dev.mysql.com/doc/dev/mysql-server, "Text Resultset".
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class _Stream:
         return data
 
     def _lost(self, cause: str) -> NoReturn:
-        # Number and words are PyMySQL's; that it ran out of time is told by what is raised from here.
+        # Number and text are PyMySQL's; the exception that is the cause shows a timeout.
         self._raw._force_close()
         raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, f"Lost connection to MySQL server during query{cause}")
 

@@ -1,7 +1,7 @@
-"""Which keys of a mapping are the same row, told without its server, for keys that travel in one statement.
+"""Decide locally which batched keys identify the same row.
 
-The server compares by the column's collation. Where `kvref.collations` does not know that one just as the server does,
-keys are not told apart here, and their commands go one by one.
+The server compares by the column's collation. If `kvref.collations` does not implement that collation exactly, the keys
+cannot be distinguished here, and their commands run one by one.
 """
 
 from __future__ import annotations

@@ -328,7 +328,7 @@ class MySQLCatalog:
                     f"configuration table {SCHEMA}.{table}: {cause(error)}: create the tables with `kvref init`"
                 ) from error
             if error.args[0] in _DENIED:
-                # Not as if it were missing: what stands in it may be another delimiter than the built-in one.
+                # Not treated as a missing table: the rows may define a delimiter that differs from the default.
                 raise StoreError(f"configuration table {SCHEMA}.{table}: {cause(error)}: GRANT it") from error
             raise
 
@@ -379,14 +379,14 @@ def create(connection: Connection[Cursor]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """What a mapping asks of a table's indexes.
+    """The indexes of a table, as far as mappings need them.
 
     Args:
-        unique: the unique ones, each with its columns.
-        beginnings: how many characters those hold that are on the beginning of a column: they serve too (index-012).
-        descending: those of them whose first column is.
-        of_expressions: all with an expression in the place of a column, for which MySQL keeps a hidden virtual one.
-        hidden: one is FULLTEXT.
+        unique: the unique indexes, each with its columns.
+        beginnings: length in characters of each unique index on a column prefix; mappings can use it (index-012).
+        descending: unique indexes with a descending first column.
+        of_expressions: indexes with an expression, for which MySQL keeps a hidden virtual column.
+        hidden: there is a FULLTEXT index.
     """
 
     unique: dict[str, tuple[str, ...]]
@@ -399,7 +399,7 @@ class Indexes:
 def indexes(shown: Iterable[dict[str, Any]]) -> Indexes:
     """Read the rows of SHOW INDEX.
 
-    An index that MariaDB is told to ignore is left out: no statement can ask for it.
+    An index that MariaDB ignores is omitted: no statement can use it.
     """
     rows = [row for row in shown if row.get("Ignored", "NO") == "NO"]
     unique = [row for row in rows if not row["Non_unique"]]

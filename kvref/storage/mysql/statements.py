@@ -102,11 +102,11 @@ class Statements:
         return f"{self.select}{self._among(keys)}{lock}"
 
     def refusal(self, row: Row, *, clear_unmapped: bool) -> str | None:
-        """Return why a row cannot be written; None where nothing speaks against it.
+        """Return why a row cannot be written; None if it can.
 
-        Where NULL goes into a NOT NULL column SQL would put the next number of AUTO_INCREMENT, or the time, there
-        (columns:type-185, more:beside-003). Of the hidden column of a FULLTEXT index it takes care itself, which a
-        profile may not (columns:side-044).
+        SQL would replace NULL in a NOT NULL column by the next AUTO_INCREMENT number or the time (`columns:type-185`,
+        `more:beside-003`). SQL fills the hidden column of a FULLTEXT index itself, which the profile may not allow
+        (`columns:side-044`).
         """
         if self.mapping.hidden and self._refuses_hidden:
             return f"{ER.BAD_NULL_ERROR} Column 'FTS_DOC_ID' cannot be null"

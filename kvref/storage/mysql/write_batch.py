@@ -28,18 +28,18 @@ _BYTES_OF_ROW: Final = 4096
 
 
 def lock(link: Link, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list[ports.Row], bool]:
-    """Lock the rows of some keys in the transaction, which this begins if need be, and wait for nobody who holds one.
+    """Lock the rows of some keys without waiting; begin the transaction if there is none.
 
     Args:
-        link: for the transaction.
-        mapping: whose rows.
-        keys: at least one.
+        link: connection of the transaction.
+        mapping: mapping of the rows.
+        keys: at least one key.
 
     Returns:
-        The rows, and whether these are all: if not, any other may be another's.
+        The rows, and whether they are complete: if not, any missing row may be locked by another transaction.
 
     Raises:
-        LockWaitError: the whole table is another's.
+        LockWaitError: another transaction has locked the whole table.
         CycleError: a transaction was open, and the locked row has ended it.
         KvrefError: as `Link.execute`.
     """
@@ -61,7 +61,7 @@ def carry_out(link: Link, operations: Sequence[RowOperation]) -> list[Any]:
         operations: of one command each.
 
     Returns:
-        Their answers in order, an exception for one whose command has to begin anew; the transaction is still open.
+        Their results in order, an exception for each command that must run again; the transaction is still open.
 
     Raises:
         KvrefError, LockWaitError: the transaction is over; CycleError also where it was before.

@@ -12,13 +12,13 @@ CAS_BLOCK: Final = 1_000_000  # numbers reserved at once: those of a block that 
 
 
 class ReservedNumbers:
-    """Numbers that no other server of the file yields.
+    """Numbers that no other server of the file returns.
 
-    Each is asked for by a write, which has the write lock: a block is reserved by the commit that first uses it.
+    Every write that takes a number has the write lock: the commit that first uses a block also reserves it.
 
     Args:
-        connection: of the file.
-        failures: how many commits failed so far; a reservation may have been lost with one.
+        connection: connection to the file.
+        failures: returns the number of failed commits, each of which may have lost a reservation.
     """
 
     def __init__(self, connection: sqlite3.Connection, failures: Callable[[], int]) -> None:

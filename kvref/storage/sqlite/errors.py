@@ -79,7 +79,7 @@ class DiskErrors:
         self._open = False  # the log's last line is of an error
 
     def explained(self, error: sqlite3.Error) -> str:
-        """Return what a client is told of an error; where it is the disk's, the log is told too."""
+        """Return the text of an error for the client; log it if the disk is the cause."""
         text = str(error)
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code not in _OF_DISK:

@@ -1,7 +1,7 @@
-"""Rows of one mapping for plain commands: read and kept for the next get, written by one statement.
+"""Read and write rows of one mapping for simple commands: rows are cached for the next get, sets are one statement.
 
-What a command means is asked of `PlainVerbs`. Whatever is not plain is answered with None and left to the general path;
-nothing is written then.
+`PlainVerbs` has the rules of the commands. None means that the general path must run the command; nothing is written
+then.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class PlainRows:
         return kept
 
     def write(self, word: bytes, flags: int, data: bytes) -> bool:
-        """Write a row without an expiry time; tells whether that is done.
+        """Write a row without an expiry time; return whether it is written.
 
         Args:
-            word: a client's key.
+            word: the key as the client sent it.
             flags: 0 to MAX_FLAGS.
             data: up to MAX_VALUE bytes.
         """

@@ -29,7 +29,7 @@ def path_of(dsn: str) -> Path:
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another one of its name; None where there is none."""
+    """Return the identity of a file, which changes if it is replaced; None if there is no file."""
     try:
         found = path.stat()
     except OSError:

@@ -16,7 +16,7 @@ Place = tuple[str, Hashable]  # table and key, whatever its spelling
 Write = ports.Insert | ports.Update | ports.Remove
 
 
-# Bytes of a pending write beside its cells, as measured with short ones.
+# Bytes of a pending write without its cells, measured with short cells.
 _OVERHEAD: Final = 640
 
 
@@ -113,7 +113,7 @@ class Pending:
         return next((holder for place, holder in held if place[0] == source and holder is not besides), None)
 
     def lock(self, transaction: Transaction, place: Place) -> None:
-        """Take a row's lock, where nobody holds it."""
+        """Lock a row unless another transaction has locked it."""
         if self._holders.setdefault(place, transaction) is transaction:
             transaction.locks[place] = None
 

@@ -13,7 +13,7 @@ from kvref.engine.operations import Clear, Insert, Remove, Update
 from kvref.engine.values import to_bytes
 
 Kept = tuple[bytes, int]  # what a get shows of a row, without END, and its rowid, 0 where that is not known
-# Beside key and item: heads of two bytes objects, a pair, a number, and a place in a dict that is two thirds full.
+# Without key and item: headers of two bytes objects, a pair, a number, and a slot in a dict that is two thirds full.
 OVERHEAD: Final = 2 * 33 + 56 + 32 + 100
 MAX_TABLES: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
 
@@ -28,7 +28,7 @@ class CachedTable:
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
         self.items: dict[bytes, Kept] = {}  # by the key as the table spells it
-        # Written since the last commit, and on its way to the disk: the item, None where the table has to be asked.
+        # Written since the last commit, or being synced to disk: the item, None if the table must be queried.
         self.changed: dict[bytes, Kept | None] = {}
         self.syncing: dict[bytes, Kept | None] = {}
         self.unsure = self.unsure_syncing = False  # anything may have been written
@@ -123,7 +123,7 @@ class RowCache:
             table.unsure = False
 
     def synced(self, *, lost: bool) -> None:
-        """Keep what is on the disk now; where that failed the file has to be asked."""
+        """Cache the written rows, which are on disk now; if the sync failed, the next get queries the file."""
         for table in self._tables.values():
             syncing, table.syncing = table.syncing, {}
             table.unsure_syncing = False

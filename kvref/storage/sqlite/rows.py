@@ -19,12 +19,12 @@ IGNORED: Final = "the table ignored the write (a trigger or ON CONFLICT IGNORE)"
 
 
 class Rows:
-    """Read and write rows; every method raises sqlite3.Error, OverflowError or UnicodeError for what SQLite cannot do.
+    """Read and write rows; every method raises sqlite3.Error, OverflowError or UnicodeError if SQLite fails.
 
     Args:
-        connection: to the file; whoever gives it begins and ends its transactions.
-        statements: of each mapping.
-        referenced: tells whether a foreign key refers to a table.
+        connection: to the file; the caller begins and ends its transactions.
+        statements: SQL of each mapping.
+        referenced: returns whether a foreign key refers to a table.
     """
 
     def __init__(

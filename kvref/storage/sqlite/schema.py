@@ -224,7 +224,7 @@ class SQLiteCatalog:
         return next((n for n in (f"{schema}.{name}", name) if n in tables), None)
 
     def column_collations(self, source: str) -> dict[str, str]:
-        """Return the collation of each column: SQLite tells it of indexes only, so a copy of the table gets one."""
+        """Return the collation of each column, read from indexes of a copy: SQLite reports it for indexes only."""
         ((definition,),) = self._connection.execute(
             "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (source,)
         ).fetchall()

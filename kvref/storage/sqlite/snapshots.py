@@ -36,7 +36,7 @@ class View:
         self._idle: list[Rows] = []  # connections for snapshots
 
     def place(self, mapping: Mapping, key: operations.Cell) -> Place:
-        """Return what tells a row from others."""
+        """Return the identity of a row."""
         sql = self._store.statements(mapping)
         return mapping.source, sql.order.place(sql.key(key))
 

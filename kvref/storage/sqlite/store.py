@@ -51,7 +51,7 @@ class SQLiteStore:
         self.problems: list[str] = []
         self.cache = RowCache(0)
         self.kept: catalog.Kept | None = None
-        self.when_committed: Callable[[float], None] | None = None  # told the seconds that `sync` took, in its thread
+        self.when_committed: Callable[[float], None] | None = None  # called by `sync`, in its thread, with its seconds
         self._sql = PerMapping(Statements)
         self._rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
         self._rolls_back: bool | None = None  # see `can_roll_back`; None: not looked yet
@@ -124,12 +124,12 @@ class SQLiteStore:
         return directory
 
     def refresh(self) -> None:
-        """Notice what others did to the file: commits, DDL, or its loss. Asked once before the operations of a tick.
+        """Detect commits and DDL by other processes, or the loss of the file. Runs once before a tick's operations.
 
-        Mappings in force are brought up to date in place, see `check_again`.
+        Mappings in use are updated in place, see `check_again`.
 
         Raises:
-            BusyError: not to be read just now.
+            BusyError: the file cannot be read at the moment.
             StoreError: the file is gone or was replaced, or SQLite failed.
         """
         try:
@@ -162,7 +162,7 @@ class SQLiteStore:
         """Answer one operation; a write is made durable by the tick's commit.
 
         Raises:
-            BusyError: the write lock is held by another process; nothing was changed.
+            BusyError: another process has the write lock; nothing was changed.
             StoreError: SQLite failed; the text is its cause.
         """
         if operations.takes_lock(operation):
@@ -199,7 +199,7 @@ class SQLiteStore:
         except sqlite3.IntegrityError as error:
             if self._connection.in_transaction or not alone:
                 raise
-            # RAISE(ROLLBACK) or ON CONFLICT ROLLBACK ended the transaction, which held nothing that others wait for.
+            # RAISE(ROLLBACK) or ON CONFLICT ROLLBACK ended the transaction, which had no writes of other commands.
             self._writing = False
             self._failures += 1  # a block of cas numbers may have been reserved in it
             self.cache.committed(lost=True)
@@ -257,7 +257,7 @@ class SQLiteStore:
 
     @property
     def holds_writes(self) -> bool:
-        """Return whether the open transaction may hold a write that somebody waits for."""
+        """Return whether the open transaction may have a write whose command waits for the commit."""
         return self._writing and self._holds_writes
 
     @translating
@@ -318,10 +318,10 @@ class SQLiteStore:
         return self._writing
 
     def commit(self) -> None:
-        """Commit the writes since the last commit: others see them; durable they are after `sync`.
+        """Commit the writes since the last commit: other connections see them; they are durable after `sync`.
 
         Raises:
-            StoreError: they are not, and are gone: whoever waits for them must be told.
+            StoreError: the writes are lost; commands that wait for them must reply with the error.
         """
         if not self._writing:
             return

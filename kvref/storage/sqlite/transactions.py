@@ -220,10 +220,10 @@ class Transactions:
 
 @contextmanager
 def _savepoint(store: SQLiteStore) -> Iterator[Callable[[], None]]:
-    """Write what is written inside, or, after the function it gives is called or an error, nothing of it.
+    """Keep the writes of the block, or undo all of them after an error or a call of the function it yields.
 
     Raises:
-        BusyError: the write lock is held by another process.
+        BusyError: another process has the write lock.
         StoreError: SQLite failed.
     """
     undone = False

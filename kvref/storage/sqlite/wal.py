@@ -1,10 +1,11 @@
 """The write-ahead log of SQLite: detect commits of other connections by a look at memory, and make own ones durable.
 
 Each commit, by whatever connection, writes the header of the wal-index before it returns (sqlite.org/walformat.html,
-2.1): where that is as it was, nobody has committed. Where it is not, `PRAGMA data_version` tells who.
+2.1). While the header is unchanged, no connection has committed; otherwise `PRAGMA data_version` shows whether another
+connection did.
 
 SQLite itself commits with `synchronous=NORMAL`, which orders log, file and checkpoints but does not wait for the disk.
-The server waits: `Log.sync` is the fdatasync that FULL would have run in the commit. It blocks and may run in a thread.
+The server waits: `Log.sync` runs the fdatasync that FULL would run in the commit. It blocks and can run in a thread.
 """
 
 from __future__ import annotations
@@ -56,11 +57,11 @@ class Watch:
         self._seen: Seen | None = None
 
     def unchanged(self) -> bool:
-        """Tell whether nobody has committed since what `accept` took."""
+        """Return whether no connection has committed since the state that `accept` recorded."""
         return self._seen is not None and self._index[:HEADER] == self._seen.header
 
     def look(self) -> Seen:
-        """Return how the file is now; raises sqlite3.Error, and StoreError where it is gone or another one."""
+        """Return the current state of the file; raises sqlite3.Error, and StoreError if it was deleted or replaced."""
         if identity(self._path) != self._identity:
             raise StoreError(f"store {self._path} was deleted or replaced: restart the server")
         if self._seen is not None and self.unchanged():

@@ -1,8 +1,8 @@
-"""Commands of many connections in common statements, where each command is a transaction.
+"""Combine commands of many connections in common statements, if each command is a transaction of its own.
 
-While a statement is under way the look-ups of all other connections queue; then one SELECT answers all those of a
-mapping (`read_batcher.py`). Writers share a transaction (`write_batcher.py`). Whatever is odd, refused, locked by
-others or out of date is carried out by itself (`fallback.py`) and never comes back to a batch: it delays nobody else.
+While a statement runs, the look-ups of all other connections queue; then one SELECT answers all those of a mapping
+(`read_batcher.py`). Writers share a transaction (`write_batcher.py`). A command that is unusual, rejected, blocked by a
+lock or based on outdated data runs alone (`fallback.py`) and is never queued again, so that it delays no other command.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Batching:
     """The batches of one executor.
 
     Args:
-        store: where rows live.
-        isolation: who sees what; without batches of a connection's own.
-        connect: returns a connection of nobody else.
-        runner: goes on with commands.
+        store: the store of the rows.
+        isolation: isolation settings, without batches of a connection's own.
+        connect: returns a dedicated connection.
+        runner: continues commands.
     """
 
     def __init__(
@@ -96,16 +96,16 @@ class Batching:
         return self._store.plain(self._store.alike(mapping))
 
     def spelling(self, mapping: Mapping, key: ports.Cell) -> Spelling | None:
-        """Return what tells a key from others; None where only the server knows."""
+        """Return the identity of a key; None if only the server can compare it with others."""
         places = self._store.places(mapping)
         return places.spelled(key) if places.known else None
 
     def takes_reads(self, mapping: Mapping) -> bool:
-        """Tell whether plain gets are taken; at other levels than the lowest they may lock."""
+        """Return whether simple gets are batched; at other isolation levels than the lowest they may lock rows."""
         return not self._isolation.level and not self._fallback.avoids(mapping)
 
     def takes_writes(self, mapping: Mapping) -> bool:
-        """Tell whether plain sets are taken."""
+        """Return whether simple sets are batched."""
         return not self._fallback.avoids(mapping)
 
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
@@ -121,7 +121,7 @@ class Batching:
         self._writes.add(table, write)
 
     def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
-        """Tell whether a look-up may be answered with others, and note what tells its row from theirs."""
+        """Return whether a look-up can be batched, and set the identity of its row on the command."""
         rules = self._isolation
         if rules.level and not lookup.for_update and (rules.reads_lock or rules.shows_deletes):
             return False
@@ -175,7 +175,8 @@ class _Work:
         try:
             while self.queue:
                 await self._carry_out(*self.queue.take(self._width))
-                # Who was just answered asks again: after a turn of the loop they share the next statement.
+                # Clients that just received a reply send the next command: give the loop a turn, so that the next
+                # statement serves all of them.
                 await asyncio.sleep(0)
         finally:
             self._running = False

@@ -111,13 +111,13 @@ class Runner(Protocol):
         """Start work that is waited for when the server ends."""
 
     def alone(self, command: Command, *, stale: bool = False) -> None:
-        """Carry a command out by itself; `stale`: it begins anew, after a look at the tables."""
+        """Run a command alone; `stale`: check the tables and restart it first."""
 
     def advance(self, command: Command, answer: object) -> None:
-        """Give a command its answer, and go on with what it waits for next, or reply."""
+        """Pass a command its result, and continue with the next operation, or reply."""
 
     def stop(self, command: Command, error: Exception) -> None:
-        """Give a command the reason why there is no answer, and go on as `advance` does."""
+        """Pass a command an error as its result, and continue as `advance` does."""
 
     def reply(self, command: Command) -> None:
         """Reply to a command that has ended."""

@@ -1,4 +1,4 @@
-"""A connection to the database that many commands share, beside the pool: opened when needed, and anew if lost."""
+"""A database connection outside the pool that many commands share: opened when needed, reopened if lost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DedicatedConnection:
         return await self._pool.in_thread(self._call, what, *arguments)
 
     async def check(self) -> None:
-        """Ask the server for an answer, on a new connection where the old one is gone; raises StoreError."""
+        """Run a query, on a new connection if the old one is lost; raises StoreError if the server does not answer."""
         try:
             await self.call(Link.say, "SELECT 1")
         except LostError:

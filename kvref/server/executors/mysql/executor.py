@@ -1,9 +1,8 @@
-"""Between sessions and a database server: each connection's transaction is one of the server's, on a link of its own.
+"""Run sessions on a database server: each connection's transaction is one of the server's, on its own connection.
 
-A connection whose transaction is over holds no link. Each statement waits in a thread, so that what waits for a lock
-stops only its own connection. Where the database says that what a command saw is out of date (deadlock, a row that came
-up meanwhile, DDL, a lost link) the command begins anew, unless acknowledged writes are gone. Why threads:
-bench/README.md.
+A client without a transaction uses no database connection. Each statement waits in a thread, so that a lock blocks only
+its own client. If the data that a command saw is out of date (deadlock, concurrent insert, DDL, lost connection), the
+command runs again, unless acknowledged writes are lost. bench/README.md explains why threads are used.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ TRIES: Final = 4
 # so many seconds: of six connections that add and delete one key, one in a thousand loses four times in a row.
 DEADLOCK_TRIES: Final = 20
 DEADLOCK_PAUSE: Final = 0.02
-# Seconds between two looks at the mapped tables for DDL that no statement fails of; beside the commands, or after a
-# pause before the first one, which would else be answered from what the tables were long ago.
+# Seconds between two checks of the mapped tables for DDL that makes no statement fail. The check runs concurrently
+# with the commands; after a pause, it runs before the first command, which would otherwise use old definitions.
 LOOK_EVERY: Final = 1.0
 PAUSE: Final = 2.0
 
@@ -100,12 +99,12 @@ class MySQLExecutor:
     def run(
         self, transaction: Transaction, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
     ) -> Reply | None:
-        """Run a command's steps.
+        """Run a command.
 
         Args:
-            transaction: of its connection, which runs one command at a time.
-            begin: begins the command, or begins it anew.
-            done: called later with the reply, where the command needs the database.
+            transaction: transaction of the connection, which runs one command at a time.
+            begin: begins the command, also for a retry.
+            done: called later with the reply, if the command needs the database.
 
         Returns:
             The reply, or None when `done` will be called.
@@ -176,12 +175,12 @@ class MySQLExecutor:
             self.reply(command)
 
     def _go_on(self, command: Command, *, stale: bool) -> None:
-        """Carry a command out from its operation on; `stale`: it begins anew, after a look at the tables."""
+        """Continue a command with its operation; `stale`: check the tables and restart it first."""
         if stale or self._batching is None or not self._batching.takes(command):
             self.alone(command, stale=stale)
 
     def _needs_database(self, command: Command, *, waits: bool) -> bool:
-        """Answer operations that do nothing here; return whether the command waits for another one."""
+        """Complete operations that need no database; return whether the command waits for another one."""
         while waits and self._does_nothing(command):
             waits = command.send(None)
         return waits
@@ -205,11 +204,11 @@ class MySQLExecutor:
         return self.store.adopt(directory)
 
     async def check(self) -> None:
-        """Ask the server for an answer, on a connection beside the others; raises StoreError where there is none."""
+        """Check that the server answers a query, on a dedicated connection; raises StoreError if it does not."""
         await self.start(self._checker.check())
 
     async def close(self) -> None:
-        """Wait for the commands that run, commit what is open, then close the links."""
+        """Wait for running commands, commit open transactions, then close the connections."""
         while self._running:
             await asyncio.wait(self._running)
         if self._batching is not None:
@@ -237,8 +236,8 @@ class MySQLExecutor:
         command.done(command.reply)
 
     async def _to_reply(self, command: Command, stale: bool) -> None:
-        """Carry a command out up to its reply; it begins anew where what it saw is out of date."""
-        others = TRIES - 1  # more tries after what is no deadlock
+        """Run a command up to its reply; restart it if the data that it saw is out of date."""
+        others = TRIES - 1  # remaining attempts after errors other than a deadlock
         for left in reversed(range(DEADLOCK_TRIES)):
             last = not (left and others)
             failure: Exception | None = None
@@ -326,22 +325,22 @@ class MySQLExecutor:
         return answer
 
     async def _refused(self, command: Command, reason: str) -> None:
-        """Let a command whose commit was refused begin another batch, before it begins anew."""
+        """Start another batch for a command whose commit was rejected, before the command runs again."""
         await command.transaction.release(self._pool)
         command.send(reason)
 
     async def _failure(self, transaction: Transaction, error: Exception, *, last: bool) -> Exception:
-        """Return what to throw into the steps of a command whose operation failed.
+        """Return the exception to raise in a command whose operation failed.
 
         Raises:
-            AgainError, LostError: begin the command anew.
+            AgainError, LostError: the command must run again.
         """
         lost = transaction.acknowledged and not transaction.open
         again = isinstance(error, AgainError | LostError)
         if lost or (again and not transaction.acknowledged):
             await transaction.finish(self._pool, RollBack())
         if not transaction.open:
-            # Who begins anew looks at the tables first, for which it needs a link.
+            # A restarted command checks the tables first, for which it needs a connection.
             await transaction.release(self._pool)
         if again and not lost and not last:
             raise error

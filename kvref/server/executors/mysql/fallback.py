@@ -13,8 +13,8 @@ from kvref.server.executors.mysql.command import Command, Runner
 from kvref.server.executors.mysql.fast_path import Plain
 from kvref.storage.mysql.errors import AgainError, HangError, LostError
 
-# Seconds for which the commands of a table are carried out one by one after somebody had locked it whole: a batch would
-# hold up those of other tables.
+# Seconds for which the commands of a table run one by one after a session had locked the whole table: in a batch they
+# would block commands for other tables.
 AVOIDED: Final = 5.0
 
 
@@ -58,11 +58,11 @@ class Fallback:
                 self.runner.alone(each, stale=stale)
 
     def hang(self, commands: Iterable[Command | Plain], error: HangError) -> None:
-        """Give commands the reason why there is no answer, and all that wait for their turn: theirs would hang too.
+        """Fail commands, and all queued ones, with the same error: they would time out too.
 
-        Else who has waited for one batch would wait for the next one, and those of many mappings for each other.
+        Otherwise a command that waited for one batch would wait for the next one, too, and mappings for each other.
         """
-        self.runner.looked(anew=False)  # who asks again now would look at the tables first, and wait for that too
+        self.runner.looked(anew=False)  # the next command would check the tables first and wait for that, too
         waiting = [each for queue in self.queues for each in queue.take_all()]
         for each in [*commands, *waiting]:
             if isinstance(each, Plain):

@@ -1,7 +1,7 @@
-"""The fast path over a database server: runs of plain gets, or of plain sets, are queued for common statements.
+"""The fast path over a database server: sequences of simple gets, or of simple sets, are queued for common statements.
 
-What is not plain is left to the general path, and so is what common statements cannot answer. What a command means is
-asked of `engine/fast_path.py`, how a line is read of `protocol/fast_path.py`.
+All other commands use the general path, also those that common statements cannot answer. The rules of commands are in
+`engine/fast_path.py`, the grammar of lines in `protocol/fast_path.py`.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class PlainGet(Plain):
 
     Args:
         verbs, word, data: see `Plain`.
-        key: as the column has it.
-        spelling: what tells it from other keys.
+        key: the key as a value of its column.
+        spelling: identity of the key.
     """
 
     __slots__ = ("_row", "key", "spelling")
@@ -178,13 +178,13 @@ class PlainBatcher(Protocol):
         """Return the table of a mapping, as long as its version is live."""
 
     def spelling(self, mapping: Mapping, key: Cell) -> Spelling | None:
-        """Return what tells a key from others; None where only the server knows."""
+        """Return the identity of a key; None if only the server can compare it with others."""
 
     def takes_reads(self, mapping: Mapping) -> bool:
-        """Tell whether plain gets are taken."""
+        """Return whether simple gets are batched."""
 
     def takes_writes(self, mapping: Mapping) -> bool:
-        """Tell whether plain sets are taken."""
+        """Return whether simple sets are batched."""
 
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
         """Queue a get."""

@@ -13,17 +13,17 @@ from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import Link
 from kvref.storage.mysql.store import MySQLStore
 
-# Beside the links' own: one reads the configuration again.
+# In addition to one thread for each connection: it reads the configuration again.
 _MORE_THREADS: Final = 1
 
 
 class Pool:
-    """The links of one store, in the running loop.
+    """The connection pool of one store, in the running loop.
 
     Args:
-        store: whose.
-        isolation: settings in force.
-        apart: how many of the store's connections somebody else holds, in threads of this pool.
+        store: the store.
+        isolation: isolation settings.
+        apart: number of the store's connections that are dedicated and use threads of this pool.
 
     Raises:
         ConfigError: too few connections for batches.
@@ -35,7 +35,7 @@ class Pool:
         self._loop = asyncio.get_running_loop()
         most = store.login.most(batches=isolation.batches)
         self._threads = ThreadPoolExecutor(most + _MORE_THREADS, thread_name_prefix="kvref-mysql")
-        # Batches may hold every place: what looks at tables beside them needs a connection that none of them holds.
+        # Batches can use all pool permits: a check of the tables during them needs a connection outside the permits.
         self.most = most - apart - (1 if isolation.batches else 0)
         if not self.most:
             raise ConfigError(f"store {store.login.text}: connections=1 is too few for batches: set at least 2")

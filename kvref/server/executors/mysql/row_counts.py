@@ -13,12 +13,12 @@ from kvref.server.executors.mysql.pool import Pool
 
 _log = logging.getLogger("kvref.server")
 
-WAIT: Final = 0.25  # seconds until the number that was found last is shown: monitoring reads `stats` of a slow database
-MAX_TABLES: Final = 1000  # tables; a profile may read a mapping anew again and again
+WAIT: Final = 0.25  # seconds after which the last count is shown: monitoring reads `stats` while a database is slow
+MAX_TABLES: Final = 1000  # tables; a profile may read a mapping repeatedly
 
 
 class RowCounts:
-    """The numbers of rows, by table.
+    """The numbers of rows by table.
 
     Args:
         pool: has a link for each question.

@@ -31,8 +31,8 @@ class RowReader(Protocol):
         """Return the rows of some keys.
 
         Args:
-            mapping: whose.
-            keys: by what tells them from others.
+            mapping: the mapping of the keys.
+            keys: keys by identity.
 
         Raises:
             KvrefError, LockWaitError: as `Link.look_up_all`.
@@ -42,15 +42,15 @@ class RowReader(Protocol):
         """Return the rows of some words, see `PlainTable.read`."""
 
     async def close(self) -> None:
-        """Close what it holds; nothing may run."""
+        """Close the resources; no read may be running."""
 
 
 class SQLReader:
-    """Reads by SELECT.
+    """Read rows by SELECT.
 
     Args:
-        store: whose.
-        connection: of nobody else.
+        store: the store of the rows.
+        connection: a dedicated connection.
     """
 
     def __init__(self, store: MySQLStore, connection: DedicatedConnection) -> None:
@@ -74,14 +74,14 @@ class SQLReader:
 
 
 class HandlerSocketReader:
-    """Reads through HandlerSocket, and by SQL what that does not answer.
+    """Read rows through HandlerSocket, and by SQL if HandlerSocket cannot be used.
 
-    An open index blocks DDL, so that what is held is released soon after the last look-up, too.
+    An open index blocks DDL, so it is also closed soon after the last look-up.
 
     Args:
-        store: whose; its login names the port.
-        connection: of nobody else, for SQL.
-        isolation: who sees what.
+        store: the store of the rows; its login names the port.
+        connection: a dedicated connection, for SQL.
+        isolation: isolation settings.
     """
 
     def __init__(self, store: MySQLStore, connection: DedicatedConnection, isolation: Isolation) -> None:

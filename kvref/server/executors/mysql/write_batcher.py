@@ -17,12 +17,12 @@ from kvref.storage.mysql.store import MySQLStore
 
 
 class WriteBatcher:
-    """Carries out commands that write.
+    """Runs commands that write.
 
     Args:
-        store: whose rows.
-        connection: of nobody else.
-        fallback: takes what cannot be carried out together.
+        store: the store of the rows.
+        connection: a dedicated connection.
+        fallback: runs commands that cannot be batched.
     """
 
     # Queues commands for which there was no room in front of the others.

@@ -171,14 +171,14 @@ class WriteGroup:
         return spelling == command.spelling or self._places.place(spelling) == command.place
 
     def _leave(self, command: Command) -> None:
-        """Let a command begin anew by itself; raises AgainError where what it has written can only go with all."""
+        """Restart a command outside the group; raises AgainError if undoing its writes would undo the whole group."""
         if command.written:
             raise AgainError(_UNDONE)
         del self._inside[command]
         self._begin_anew([command])
 
     async def _commit(self) -> str | None:
-        """Make it durable; returns why it is lost, or that its outcome is not known."""
+        """Commit the group; return why it is lost or in doubt, None if it is durable."""
         if not self._dirty:
             await self._roll_back()  # there are only locks
             return None

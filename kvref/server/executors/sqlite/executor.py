@@ -1,7 +1,7 @@
-"""Between sessions and SQLite: runs a session's steps, parks those that meet another writer, commits once a tick.
+"""Run sessions on SQLite: run their operations, park those that wait for another writer, commit once a tick.
 
-A write is acknowledged after the commit that holds it, or once its batch has it: connections keep their replies while
-the store is dirty and are told by `when_settled` whether the tick became durable.
+A write is acknowledged after its commit, or once its batch contains it: while the store is dirty, connections keep
+their replies, and `when_settled` reports whether the tick became durable.
 """
 
 from __future__ import annotations
@@ -150,9 +150,9 @@ class SQLiteExecutor:
         self._transactions.close()
 
     def look(self) -> bool:
-        """Learn what others did to the file; tells whether what is kept of its rows is valid.
+        """Detect changes to the file by other processes; return whether its cached rows are valid.
 
-        Asked whenever bytes arrive: a commit may come between two reads of one tick, and the second may know of it.
+        Called whenever bytes arrive: a commit may happen between two reads of one tick, and the second must see it.
         """
         self._commands += 1
         if self._looked and (not self._valid or self._unchanged()):
@@ -179,14 +179,14 @@ class SQLiteExecutor:
         self._commits.when_settled(number, settled)
 
     def commit(self) -> None:
-        """Commit what is written so far; who waits for it is told when it is on the disk."""
+        """Commit the pending writes; commands that wait for them are notified when they are on disk."""
         self._commits.commit()
 
     def _committed(self, lost: bool) -> bool:
         return self._transactions.settled(lost=lost)
 
     def _advance(self, command: _Command, error: Exception | None = None) -> Reply | None:
-        """Answer operations, or begin with an error where one is given, until the reply is there or a lock is not."""
+        """Answer operations, or raise an error in the command, until it has a reply or waits for a lock."""
         try:
             for _ in range(SLICE):
                 answer: Any = None

@@ -1,8 +1,8 @@
-"""Plain gets and sets over SQLite past the general path: `get WORD …` and `set WORD FLAGS 0 LENGTH` of ordinary rows.
+"""The fast path over SQLite for simple gets and sets: `get WORD …` and `set WORD FLAGS 0 LENGTH` of ordinary rows.
 
-What is not plain is left to the parser, the verbs and the driver, which answer everything. What a command means is
-asked of `engine/fast_path.py`, how a line is read of `protocol/fast_path.py`; what must hold of a table and its rows is
-in `storage/sqlite/fast_path.py`.
+The parser, the verbs and the driver handle everything else. The rules of commands are in `engine/fast_path.py`, the
+grammar of lines in `protocol/fast_path.py`, and the conditions on a table and its rows in
+`storage/sqlite/fast_path.py`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ TURN: Final = 64 << 10  # bytes of replies; what is left of the input waits for 
 
 
 class SQLiteFastPath:
-    """Answer plain commands on one mapping, for all connections.
+    """Run simple commands on one mapping, for all connections.
 
     Args:
-        store: the file.
-        table: what is kept of the mapping's rows.
-        verbs: what commands mean.
-        lines: how they are read.
-        usable: see `FastPath`: tells whether what is kept of the file is valid.
-        queued: tells whether other writes wait for the file, which come first.
+        store: the store of the file.
+        table: cached rows of the mapping.
+        verbs: rules of the commands.
+        lines: grammar of the lines.
+        usable: see `FastPath`: returns whether the cached rows are valid.
+        queued: returns whether other writes wait for the file; they run first.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class SQLiteFastPath:
             if self._queued():
                 return None
             try:
-                self._store.begin_writing()  # from here on nobody else writes to the file
+                self._store.begin_writing()  # from here on no other process writes to the file
             except KvrefError:
                 return None
         if not self._rows.write(word, int(flags), data):

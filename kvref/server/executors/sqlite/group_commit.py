@@ -1,7 +1,7 @@
-"""One durable commit for the writes of many connections: who waits for it, when it comes, what becomes of a failure.
+"""One durable commit for the writes of many connections: its waiters, its time, and the handling of a failure.
 
-Writes gather in one transaction while the disk takes the one before it. The disk is waited for in a thread, so that
-what needs no commit is answered meanwhile.
+Writes collect in one transaction while the previous one is synced to disk. A thread waits for the disk, so that
+commands without a write are answered meanwhile.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class GroupCommit:
     """The commits of one store.
 
     Args:
-        store: whose.
-        committed: told of each commit, and whether it failed; returns whether pending writes were lost with it.
-        commands: returns how many commands came so far.
+        store: the store to commit.
+        committed: called after each commit with whether it failed; returns whether pending writes were lost with it.
+        commands: returns the number of commands so far.
     """
 
     def __init__(self, store: SQLiteStore, committed: Callable[[bool], bool], commands: Callable[[], int]) -> None:

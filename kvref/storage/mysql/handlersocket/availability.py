@@ -21,10 +21,10 @@ _PADS: Final = "PAD_CHAR_TO_FULL_LENGTH"
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """What HandlerSocket's threads took over from the server when it started.
+    """Settings that HandlerSocket's threads read when the server started.
 
     Args:
-        uncommitted: they see what is not committed; None: it cannot be told, or there are none.
+        uncommitted: the threads read uncommitted rows; None: unknown, or there are no threads.
         pads: they may show CHAR with its padding.
     """
 
@@ -33,7 +33,7 @@ class Threads:
 
 
 def threads(link: Link, login: Login) -> Threads:
-    """Ask a server by SQL; one that is not as `check` wants it has none.
+    """Query the server; a server that does not meet the conditions of `check` counts as one without HandlerSocket.
 
     Raises:
         KvrefError: of the link.

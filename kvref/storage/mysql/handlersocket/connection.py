@@ -1,7 +1,7 @@
 """One connection to MariaDB's HandlerSocket: it blocks, and is used in a thread.
 
-As long as it has an index open, the server lets nobody alter, empty, lock or drop that table (seen on 10.11): who uses
-it closes it soon, see `reads.py`.
+While it has an index open, the server lets no session alter, truncate, lock or drop that table (observed on 10.11).
+Close it soon, see `reads.py`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class HandlerLink:
 
     Args:
         login: where the server is.
-        patience: seconds that an answer may take.
+        patience: timeout of a reply in seconds.
 
     Raises:
-        HandlerError: the port is not reached or nobody answers there.
-        RefusedError: the secret is another one.
+        HandlerError: the port is not reachable or the server does not reply.
+        RefusedError: the secret is wrong.
     """
 
     def __init__(self, login: Login, patience: float) -> None:
@@ -74,7 +74,7 @@ class HandlerLink:
         Args:
             number: of the index.
             keys: at least one, see `handlersocket.questions`.
-            width: how many columns were asked for.
+            width: number of requested columns.
 
         Raises:
             HandlerError: no answer.

@@ -1,7 +1,7 @@
-"""HandlerSocket's protocol as MariaDB speaks it: lines of fields to bytes and back, no I/O.
+"""Codec for HandlerSocket's protocol as MariaDB implements it: lines of fields to bytes and back, without I/O.
 
 A line is fields between tabs. In a field each byte below 0x10 is 0x01 and the byte plus 0x40; NULL is one byte 0.
-Who uses it: `connection.py`.
+`connection.py` uses it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def opening(number: int, names: Sequence[str], columns: Iterable[str]) -> bytes:
 
 
 def questions(number: int, keys: Iterable[bytes]) -> bytes:
-    """Return one line for each key, which asks for its row.
+    """Return one request line for each key, which looks up its row.
 
     Args:
         number: of the index.
@@ -89,13 +89,13 @@ def questions(number: int, keys: Iterable[bytes]) -> bytes:
 
 
 def done(reply: bytes) -> None:
-    """Read the answer to a line that asks for nothing.
+    """Check the reply to a request that returns no rows.
 
     Args:
         reply: without the line's end.
 
     Raises:
-        RefusedError: it was refused.
+        RefusedError: the server rejected the request.
     """
     if not reply.startswith(b"0\t"):
         raise RefusedError(_reason(reply))

@@ -1,11 +1,11 @@
-"""Rows of many keys through MariaDB's HandlerSocket, where that answers just what SQL would; it blocks.
+"""Read the rows of many keys through MariaDB's HandlerSocket, if it returns exactly what SQL would; calls block.
 
-What it opens it holds for HELD seconds at most, and only what was seen by SQL under the same metadata lock: so no DDL
-comes between what a mapping says of its table and what is read of it. A request is answered from what is committed when
-the server reads it (on 10.11: 300 of 300 commits by SQL), or from what is written, see `availability.py`.
+An index stays open for at most `HELD` seconds, and the table is described by SQL under the same metadata lock.
+Therefore no DDL runs between the check of the mapping and the read. Reads return what is committed when the server
+reads (on 10.11: 300 of 300 commits by SQL), or uncommitted rows, see `availability.py`.
 
-It reads only. A write waits for a row lock in the thread of all writers (for 10 s where SQL held a row for 10 s, those
-of other connections with it), and what was answered in one round with a write that loses a deadlock is lost.
+HandlerSocket is used for reads only. A write waits for a row lock in the single writer thread (10 s if SQL keeps the
+lock for 10 s), which delays the writes of all connections; writes in the same batch as a deadlock victim are lost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.storage")
 
 HELD: Final = 0.25  # seconds for which DDL may have to wait
-PATIENCE: Final = 1.0  # seconds for an answer, after which SQL is asked
+PATIENCE: Final = 1.0  # timeout of a reply in seconds, after which SQL is used
 PAUSES: Final = (1.0, 60.0)  # seconds without it after a failure: the first one, and at most
 
 
@@ -49,10 +49,10 @@ class Opened:
 
 
 class HandlerReads:
-    """Look-ups beside the SQL link of one thread.
+    """Look up rows through HandlerSocket for one thread, next to its SQL connection.
 
     Args:
-        store: whose.
+        store: the store of the rows.
     """
 
     def __init__(self, store: MySQLStore) -> None:
@@ -67,16 +67,16 @@ class HandlerReads:
     def look_up(
         self, link: Link, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
     ) -> dict[Spelling, operations.Row] | None:
-        """Return the rows of those keys that have one; None where SQL has to be asked.
+        """Return the rows of those keys that have one, or None if the caller must use SQL.
 
         Args:
-            link: outside a transaction.
-            mapping: whose.
-            keys: as `Places.spelled` has them.
-            uncommitted: what others have not committed is to be seen.
+            link: the SQL connection, outside a transaction.
+            mapping: the mapping of the keys.
+            keys: as `Places.spelled` returns them.
+            uncommitted: whether uncommitted rows of other transactions must be visible.
 
         Raises:
-            KvrefError, LockWaitError: of the link, as `Link.look_up_all`.
+            KvrefError, LockWaitError: an error of the SQL connection, as from `Link.look_up_all`.
         """
         answer = self.ask(link, mapping, keys, uncommitted=uncommitted)
         return None if answer is None else _rows(keys, *answer)
@@ -84,9 +84,9 @@ class HandlerReads:
     def ask(
         self, link: Link, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
     ) -> tuple[Opened, list[list[bytes | None] | None]] | None:
-        """Return the open index and each key's cells as the server writes them; None: SQL has to be asked.
+        """Return the open index and each key's cells as the server sends them, or None if the caller must use SQL.
 
-        Arguments and errors as of `look_up`; a key without a row has None.
+        Arguments and errors are those of `look_up`; a key without a row has None.
         """
         now = time.monotonic()
         if link is not self._asked:
@@ -152,7 +152,7 @@ class HandlerReads:
             return None
         link.begin()
         try:
-            # Nobody alters the table until this transaction is over, and then the open index is in the way.
+            # No session can alter the table until this transaction ends; after that, the open index prevents it.
             link.look_up_all(mapping, [key])
             ((_, found),) = link.look([mapping])
             if not isinstance(found, Mapping) or not _same(found, sql):
