@@ -39,7 +39,7 @@ def refused(command: c.Refused, length: int | None, rules: WireRules) -> Parsed:
     return Discard(command, length + 2) if rules.swallows_refused and length is not None and length >= 0 else command
 
 
-def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Block | Discard:
+def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Parsed:
     """Return a storage line that waits for its data, or a rejected one if the data is too large.
 
     Args:
@@ -50,7 +50,9 @@ def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Block | 
     if fits(length, store.word, rules):
         return Block(store, length)
     removes = store.word if store.verb == "set" and rules.too_large_set_removes else b""
-    return Discard(c.Refused(TOO_LARGE, store.noreply, removes), length + 2)
+    command = c.Refused(TOO_LARGE, store.noreply, removes)
+    # more:tail-006, out_string of memcached.c: with noreply the plugin goes to the next command at once.
+    return command if store.noreply and not rules.swallows_too_large_noreply else Discard(command, length + 2)
 
 
 def fits(length: int, word: bytes, rules: WireRules) -> bool:
@@ -59,7 +61,7 @@ def fits(length: int, word: bytes, rules: WireRules) -> bool:
     Args:
         length: of the value in bytes.
         word: the key.
-        rules: the grammar facts in force.
+        rules: grammar facts of the profile.
     """
     return rules.value_limit is None or length + (len(word) if rules.limit_counts_key else 0) <= rules.value_limit
 
@@ -73,7 +75,12 @@ def time_read(exptime: int, rules: WireRules) -> tuple[int, bytes]:
 
 
 def length_read(word: bytes, rules: WireRules) -> int | None:
-    """Return the length of a data block, None where it is none."""
+    """Return the length of a data block in bytes, or None if it is no number or out of the profile's range.
+
+    Args:
+        word: of the line.
+        rules: grammar facts of the profile.
+    """
     length = numbers.signed(word)
     if length is None:
         return None
@@ -81,4 +88,5 @@ def length_read(word: bytes, rules: WireRules) -> int | None:
         return None
     if rules.wide_length == "error" and length < -(1 << 31):
         return None
-    return numbers.low_32_signed(length)
+    length = numbers.low_32_signed(length)
+    return length if length <= rules.longest_length else None

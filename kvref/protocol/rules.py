@@ -26,12 +26,15 @@ class WireRules:
         closes_on_http: an HTTP request line closes the connection (`text.foreign_protocols`).
         closes_on_foreign: so do the first bytes of TLS, SSH, RESP and PROXY.
         wide_length: low-32-bits, error or error-from-2-31 (`text.wide_length`).
+        longest_length: largest length of a data block in bytes (`text.longest_length`).
         negative_exptime: stored, error or expired (`expiry.negative`).
         wide_exptime: low-32-bits or error (`expiry.from_2_31`).
         wide_flags_wrap: flags keep their low 32 bits (`store.flags_from_2_32`).
         bad_delay_ignored: a delay that is no number counts as 0 (`flush.bad_delay`).
         value_limit: largest value in bytes, None without limit.
         limit_counts_key: the key's length counts towards it.
+        swallows_too_large_noreply: the data of a storage line with noreply that is refused as too large is thrown away
+            (`text.too_large_noreply`); without noreply every profile does.
         too_large_set_removes: a set beyond it removes the row (`text.too_large_set`).
         beyond_plugin: touch, gat, gats, the meta commands, cache_memlimit, refresh_certs and lru_crawler
             are there (`verbs.beyond_plugin`).
@@ -55,12 +58,14 @@ class WireRules:
     closes_on_http: bool
     closes_on_foreign: bool
     wide_length: str
+    longest_length: int
     negative_exptime: str
     wide_exptime: str
     wide_flags_wrap: bool
     bad_delay_ignored: bool
     value_limit: int | None
     limit_counts_key: bool
+    swallows_too_large_noreply: bool
     too_large_set_removes: bool
     beyond_plugin: bool
     names_unknown_opcode: bool
@@ -117,11 +122,13 @@ def wire_rules(
         closes_on_http=profile["text.foreign_protocols"] != "answered",
         closes_on_foreign=profile["text.foreign_protocols"] == "close",
         wide_length=str(profile["text.wide_length"]),
+        longest_length=profile.number("text.longest_length"),
         negative_exptime=str(profile["expiry.negative"]),
         wide_exptime=str(profile["expiry.from_2_31"]),
         wide_flags_wrap=profile["store.flags_from_2_32"] == "low-32-bits",
         bad_delay_ignored=profile["flush.bad_delay"] == "ignored",
         value_limit=limits[limit],
+        swallows_too_large_noreply=profile["text.too_large_noreply"] == "swallowed",
         limit_counts_key=limit == "1048520-with-key",
         too_large_set_removes=own_engine or (oversized_set_removes and profile["text.too_large_set"] == "removes-row"),
         beyond_plugin=profile.flag("verbs.beyond_plugin"),

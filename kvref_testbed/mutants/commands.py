@@ -121,6 +121,18 @@ def keeps_items_without_an_expiry_column() -> None:
     put(store, "remove_row", lambda session, mapping, row: (yield Update(mapping, row.key, row, clear_unmapped=False)))
 
 
+@breaks("KV-PARSE-027")
+def waits_for_two_gibibytes() -> None:
+    """A length of 2147483646 or 2147483647 is too large, and as many bytes are thrown away."""
+    put_fact("text.longest_length", 2147483647)
+
+
+@breaks("KV-PARSE-029")
+def runs_the_data_of_a_silent_set_too_large() -> None:
+    """The data of a line with noreply that is too large runs as commands."""
+    put_fact("text.too_large_noreply", "read-as-command")
+
+
 @breaks("KV-LIMIT-013")
 def keeps_the_item_of_a_set_too_large() -> None:
     """A set that is too large leaves the old item."""

@@ -17,7 +17,8 @@ REFUSED = (BAD_FORMAT, BAD_FORMAT + "ERROR\r\n")
 ERROR = ("ERROR\r\n", "ERROR\r\nERROR\r\n")
 TOO_LARGE = "SERVER_ERROR object too large for cache\r\n"
 SET = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
-THERE = say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
+FOUND = "VALUE {k} 0 1\r\nx\r\nEND\r\n"
+THERE = say("get {k}\r\n", FOUND)
 GONE = say("get {k}\r\n", "END\r\n")
 
 LINES = (
@@ -58,6 +59,22 @@ LINES = (
     *(
         case(f"length-{name}", "KV-PARSE-008", SET, say(f"set {{k}} 0 0 {length}\r\ny\r\n", REFUSED), THERE)
         for name, length in (("negative", "-1"), ("text", "abc"), ("tail", "1x"), ("hex", "0x1"))
+    ),
+    *(
+        case(f"{verb}-length-{length}", "KV-PARSE-027", SET, say(f"{line}\r\nget {{k}}\r\n", BAD_FORMAT + FOUND))
+        for length in (2147483646, 2147483647)
+        for verb, line in (
+            ("set", f"set {{k}} 0 0 {length}"),
+            ("append", f"append {{k}} 0 0 {length}"),
+            ("cas", f"cas {{k}} 0 0 {length} 1"),
+            ("ms", f"ms {{k}} {length}"),
+        )
+    ),
+    case(
+        "noreply-length-2147483646",
+        "KV-PARSE-027",
+        SET,
+        say("set {k} 0 0 2147483646 noreply\r\nget {k}\r\n", FOUND),
     ),
     case("length-2-31", "KV-PARSE-009", SET, say("set {k} 0 0 2147483648\r\n", (BAD_FORMAT, TOO_LARGE)), THERE),
     case("length-2-32", "KV-PARSE-010", SET, say("set {k} 0 0 4294967296\r\n\r\n", (*REFUSED, TOO_LARGE)), THERE),
@@ -197,6 +214,15 @@ DATA = (
         SET,
         say("ms {k} 2097152\r\n{v~2097152}\r\n", TOO_LARGE, patience=15.0),
         GONE,
+    ),
+    case(
+        "noreply-of-two-megabytes",
+        "KV-PARSE-029",
+        say(
+            "set {k} 0 0 2097152 noreply\r\nset {k2:32} 0 0 1\r\nx\r\n{v~2097105}\r\nget {k2:32}\r\n",
+            "END\r\n",
+            patience=15.0,
+        ),
     ),
     *(
         case(

@@ -158,6 +158,13 @@ LINES = (
         shape=LARGE,
     ),
     case(
+        "noreply-data-too-large-runs",
+        "KV-PARSE-028",
+        say("set x 0 0 1048600 noreply\r\nset y 0 0 1\r\ny\r\nget y\r\n", "STORED\r\nVALUE y 0 1\r\ny\r\nEND\r\n"),
+        misses("x"),
+        shape=LARGE,
+    ),
+    case(
         "refused-set-deletes",
         "KV-LIMIT-012",
         stored("x", "old"),
