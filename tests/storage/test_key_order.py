@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvref import collations
-from kvref.storage.sqlite.key_order import KeyOrder
+from kvref.storage.key_order import KeyOrder
 
 COLLATIONS = ["BINARY", "NOCASE", "RTRIM", "utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "latin1_swedish_ci"]
 TEXTS = st.text(st.sampled_from("abAB zZéÉß[_^`\U0001f600"), max_size=4)

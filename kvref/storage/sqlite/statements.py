@@ -8,8 +8,8 @@ from typing import Final
 from kvref.engine.mapping import Column, Mapping
 from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.storage.config.codecs import READS_ZERO, UNSIGNED
+from kvref.storage.key_order import KeyOrder
 from kvref.storage.rows import listed_columns, listed_row, row_of
-from kvref.storage.sqlite.key_order import KeyOrder
 from kvref.storage.sqlite.schema import quote
 
 ROWID: Final = "_rowid_"

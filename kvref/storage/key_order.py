@@ -1,4 +1,4 @@
-"""How SQLite compares the keys of one column, for rows that are not in its file yet."""
+"""How SQLite compares the keys of one column, for rows outside its file: pending ones, and those in memory."""
 
 from __future__ import annotations
 
