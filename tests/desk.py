@@ -71,6 +71,10 @@ class Desk:
                 return b"".join(replies) + b"<EOF>"
         return b"".join(replies) + (b"<EOF>" if bytes_in.closed else b"")
 
+    def forget(self, connection: str) -> None:
+        """Forget a named connection."""
+        self._connections.pop(connection, None)
+
     def rows(self, query: str) -> list[tuple[object, ...]]:
         """Return what SQL sees from outside."""
         return self.sql.execute(query).fetchall()

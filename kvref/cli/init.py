@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from kvref import profiles
-from kvref.storage.stores import open_store
+from kvref.errors import ConfigError
+from kvref.storage.stores import open_store, scheme_of
 
 LOCK_WAIT = 10.0  # seconds
 
@@ -23,6 +24,8 @@ def command(dsn: str) -> None:
 
     Existing tables are not changed.
     """
+    if scheme_of(dsn).volatile:
+        raise ConfigError(f"store {dsn!r}: its tables would be lost when this command ends: name a database")
     store = open_store(dsn, profiles.load("kvref"), LOCK_WAIT)
     try:
         created = store.initialise()

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import uvloop
@@ -32,13 +32,11 @@ from kvref.server.workers.parent import Parent
 from kvref.server.workers.parent_telemetry import Outside
 from kvref.server.workers.plan import Plan
 from kvref.server.workers.refusals import refuse_settings
+from kvref.storage.base import Store
 from kvref.storage.sqlite.file import SCHEME, path_of
 from kvref.storage.sqlite.schema import refuse_foreign
 from kvref.storage.sqlite.store import SQLiteStore
-from kvref.storage.stores import open_store
-
-if TYPE_CHECKING:
-    from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.stores import open_store, scheme_of
 
 MAX_WORKERS = 64
 _SETTINGS_HELP = "\n".join(
@@ -71,8 +69,9 @@ Settings for --set, with their defaults:
     "--store",
     "dsn",
     metavar="DSN",
-    help="Database to serve: sqlite:///PATH or mysql://USER@HOST/. An empty SQLite file gets the plugin's"
-    " configuration tables. [default: a new file in a temporary folder]",
+    help="Database to serve: sqlite:///PATH, mysql://USER@HOST/, or memory://, which is the plugin's demo table without"
+    " durability. An empty SQLite file gets the plugin's configuration tables. [default: a new file in a temporary"
+    " folder]",
 )
 @click.option(
     "--profile",
@@ -153,12 +152,15 @@ def _serve(
         able = ", ".join(profiles.with_mappings())
         raise KvrefError(f"profile {profile!r} has no mappings to serve: choose one of {able}")
     new, dsn = dsn is None, dsn or _new_file()
-    refuse_settings(workers, facts, settings, database=not dsn.startswith(SCHEME))
+    scheme = scheme_of(dsn)
+    refuse_settings(workers, facts, settings, scheme)
     if dsn.startswith(SCHEME):
         refuse_foreign(path_of(dsn))
     store = open_store(dsn, facts, lock_wait(facts, settings))
     try:
         _initialise(store, new=new)
+        if scheme.volatile:
+            logging.getLogger("kvref").warning("store %s: all rows are lost when the server stops", dsn)
         if workers == 1:
             server = Server(store, facts, read_settings, where)
             if exporter is not None:
@@ -189,7 +191,7 @@ def _new_file() -> str:
     return f"{SCHEME}{Path(tempfile.mkdtemp(prefix='kvref-')) / 'kvref.sqlite'}"
 
 
-def _initialise(store: SQLiteStore | MySQLStore, *, new: bool) -> None:
+def _initialise(store: Store, *, new: bool) -> None:
     log = logging.getLogger("kvref")
     if isinstance(store, SQLiteStore):
         if new:

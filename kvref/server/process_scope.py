@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from kvref.engine.crawler import Crawler
 from kvref.engine.marks import Marks
 from kvref.engine.stats import Counters
 from kvref.engine.vbuckets import VBuckets
 from kvref.server.telemetry.event_counters import EventCounters, ProcessEventCounters
-from kvref.storage.sqlite.store import SQLiteStore
-
-if TYPE_CHECKING:
-    from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.base import Store
 
 
 class Scope(Protocol):
@@ -45,7 +42,7 @@ class Scope(Protocol):
     def own(self) -> ProcessEventCounters:
         """Return the part of it that is this process's."""
 
-    def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:
+    def cas_numbers(self, store: Store) -> Iterator[int]:
         """Return the counter of cas numbers."""
 
     def publish(self, connections: int, most: int) -> None:
@@ -68,7 +65,7 @@ class SingleProcess:
         self.tally = EventCounters(1)
         (self.own,) = self.tally.processes
 
-    def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:
+    def cas_numbers(self, store: Store) -> Iterator[int]:
         """Return the counter of cas numbers."""
         return store.cas_numbers()
 

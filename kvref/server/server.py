@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvref.engine.batch import Limits
 from kvref.engine.cache.memory import Cache
@@ -38,14 +38,11 @@ from kvref.server.process_scope import Scope, SingleProcess
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.lifecycle import Lifecycle
 from kvref.server.telemetry.loop_monitor import LoopMonitor
-from kvref.server.telemetry.start_report import Served, shown, tell_reload
+from kvref.server.telemetry.start_report import Served, tell_reload
 from kvref.server.timeouts import Timeouts
 from kvref.server.turns import Turns
+from kvref.storage.base import Store
 from kvref.storage.isolation import isolation
-from kvref.storage.sqlite.store import SQLiteStore
-
-if TYPE_CHECKING:
-    from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
 
@@ -83,7 +80,7 @@ class Server:
 
     def __init__(
         self,
-        store: SQLiteStore | MySQLStore,
+        store: Store,
         profile: Profile,
         read_settings: Callable[[], dict[str, int]],
         listeners: list[Listener],
@@ -94,7 +91,7 @@ class Server:
         self.scope = scope = scope or SingleProcess()
         self.tally = scope.own
         self.lifecycle = Lifecycle(scope.tally)
-        self.served = Served(profile, shown(store))
+        self.served = Served(profile, store.dsn)
         self.profile = profile
         self.listeners = listeners
         self._read_settings = read_settings
@@ -282,9 +279,7 @@ class Server:
         self.shared.reply_size_max = self.settings["reply_size_max"]
         self.shared.oversized_set_removes = bool(self.settings["oversized_set_removes"])
         self._most = held(self.settings["maxconns"])
-        if isinstance(self.store, SQLiteStore):
-            self.store.cache.retire()
-            self.store.cache.limit = self.settings["row_cache_bytes"]
+        self.store.limit_row_cache(self.settings["row_cache_bytes"])
 
     async def drain(self) -> None:
         """Answer the commands that have arrived, commit open batches and close every connection."""

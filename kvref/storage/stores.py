@@ -1,39 +1,21 @@
-"""The stores by the scheme of their DSN."""
+"""The table of stores by the scheme of their DSN: a new store registers itself with one row here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final
 
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
+from kvref.storage.base import Scheme, Store
 from kvref.storage.dsn import MYSQL, without_password
-from kvref.storage.sqlite.file import SCHEME, path_of
+from kvref.storage.memory import SCHEME as MEMORY
+from kvref.storage.memory import MemoryStore
+from kvref.storage.sqlite.file import SCHEME as SQLITE
+from kvref.storage.sqlite.file import path_of
 from kvref.storage.sqlite.store import SQLiteStore
 
-if TYPE_CHECKING:
-    from kvref.storage.mysql.store import MySQLStore
 
-
-def open_store(dsn: str, profile: Profile, lock_wait: float) -> SQLiteStore | MySQLStore:
-    """Open the store of a DSN; a MySQL server is not contacted yet.
-
-    Args:
-        dsn: sqlite:///PATH or mysql://USER@HOST/.
-        profile: profile of the server.
-        lock_wait: lock wait timeout of a write in seconds.
-
-    Raises:
-        ConfigError: another scheme, or the extra `mysql` is not installed.
-        StoreError: the file cannot be opened.
-    """
-    if dsn.startswith(MYSQL):
-        return _mysql(dsn, profile, lock_wait)
-    if not dsn.startswith(SCHEME):
-        raise ConfigError(f"store {without_password(dsn)!r}: write sqlite:///PATH or mysql://USER@HOST/")
-    return SQLiteStore(path_of(dsn), profile)
-
-
-def _mysql(dsn: str, profile: Profile, lock_wait: float) -> MySQLStore:
+def _mysql(dsn: str, profile: Profile, lock_wait: float) -> Store:
     try:
         # An extra.
         from kvref.storage.mysql.login import parse  # noqa: PLC0415
@@ -41,3 +23,38 @@ def _mysql(dsn: str, profile: Profile, lock_wait: float) -> MySQLStore:
     except ModuleNotFoundError as lack:
         raise ConfigError(f"store mysql://…: {lack}: install kvref[mysql]") from lack
     return MySQLStore(parse(dsn), profile, lock_wait)
+
+
+SCHEMES: Final = (
+    Scheme(SQLITE, "sqlite:///PATH", lambda dsn, profile, _: SQLiteStore(path_of(dsn), profile)),
+    Scheme(MYSQL, "mysql://USER@HOST/", _mysql, transactions=True),
+    Scheme(MEMORY, MEMORY, lambda dsn, profile, _: MemoryStore(dsn, profile), volatile=True),
+)
+
+
+def scheme_of(dsn: str) -> Scheme:
+    """Return the scheme of a DSN.
+
+    Raises:
+        ConfigError: no store has it.
+    """
+    found = next((each for each in SCHEMES if dsn.startswith(each.prefix)), None)
+    if found is None:
+        *forms, last = (each.form for each in SCHEMES)
+        raise ConfigError(f"store {without_password(dsn)!r}: write {', '.join(forms)} or {last}")
+    return found
+
+
+def open_store(dsn: str, profile: Profile, lock_wait: float) -> Store:
+    """Open the store of a DSN; no connection to a MySQL server is made yet.
+
+    Args:
+        dsn: as one of SCHEMES has it.
+        profile: see the stores.
+        lock_wait: how long a write waits for another writer, in seconds.
+
+    Raises:
+        ConfigError: no store has that scheme, the DSN is invalid, or the extra `mysql` is not installed.
+        StoreError: the file cannot be opened.
+    """
+    return scheme_of(dsn).open(dsn, profile, lock_wait)

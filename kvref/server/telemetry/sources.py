@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import kvref
 from kvref.profiles import Profile
 from kvref.server.workers.counters import totals
-from kvref.storage.sqlite.file import SCHEME
+from kvref.storage.stores import scheme_of
 
 if TYPE_CHECKING:
     from kvref.server.server import Server
@@ -70,10 +70,9 @@ class Workers:
 
 
 def _info(profile: Profile, dsn: str, workers: int) -> dict[str, str]:
-    store = SCHEME if dsn.startswith(SCHEME) else "mysql://"
     return {
         "version": kvref.__version__,
         "profile": profile.name,
-        "store": store.partition(":")[0],
+        "store": scheme_of(dsn).prefix.partition(":")[0],
         "workers": str(workers),
     }

@@ -5,16 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvref.engine.mapping import Column, Directory, Mapping
 from kvref.profiles import Profile
 from kvref.server.settings import SETTINGS
-from kvref.storage.sqlite.file import SCHEME
-from kvref.storage.sqlite.store import SQLiteStore
-
-if TYPE_CHECKING:
-    from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.served")
 
@@ -76,11 +71,6 @@ def tell_reload(error: Exception | None) -> None:
         _log.info("configuration reloaded")
     else:
         _log.error("configuration not reloaded, the previous one stays active: %s", error, extra={"reason": str(error)})
-
-
-def shown(store: SQLiteStore | MySQLStore) -> str:
-    """Return the DSN of a store without its password."""
-    return f"{SCHEME}{store.path}" if isinstance(store, SQLiteStore) else store.login.text
 
 
 def _mapping(mapping: Mapping) -> Line:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kvref.engine.mapping import Directory
 from kvref.engine.vbuckets import VBuckets
@@ -20,13 +19,10 @@ from kvref.server.workers.refusals import refuse_policies
 from kvref.server.workers.shared_mappings import KeptMappings
 from kvref.server.workers.shared_marks import MarkTables
 from kvref.server.workers.shared_memory import Memory
+from kvref.storage.base import Store
 from kvref.storage.config.containers import Container
 from kvref.storage.sqlite.file import SCHEME, identity, path_of
-from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.stores import open_store
-
-if TYPE_CHECKING:
-    from kvref.storage.mysql.store import MySQLStore
 
 
 @dataclass
@@ -64,7 +60,7 @@ class Plan:
         self.marks = MarkTables()
         self.tally = EventCounters(self.workers)
 
-    def open(self) -> SQLiteStore | MySQLStore:
+    def open(self) -> Store:
         """Open the store; no connection of it may live across a fork.
 
         Raises:

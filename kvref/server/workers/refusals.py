@@ -6,16 +6,17 @@ from kvref.engine.cache.policies import Policy
 from kvref.engine.mapping import Directory
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
+from kvref.storage.base import Scheme
 
 
-def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], *, database: bool) -> None:
+def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], scheme: Scheme) -> None:
     """Refuse settings whose meaning rests on one process.
 
     Args:
         workers: 1 or more.
         profile: in force.
         settings: values by name.
-        database: the store is a server with transactions of its own.
+        scheme: of the store.
 
     Raises:
         ConfigError: they need --workers 1.
@@ -23,7 +24,12 @@ def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], *,
     reads, writes = (settings[f"daemon_memcached_{kind}_batch_size"] for kind in "rw")
     if workers == 1:
         return
-    if writes > 1 and not database:
+    if scheme.volatile:
+        raise ConfigError(
+            f"--workers {workers}: processes cannot share the rows of {scheme.prefix}: choose --workers 1 or another"
+            " store"
+        )
+    if writes > 1 and not scheme.transactions:
         raise ConfigError(
             f"--workers {workers} and daemon_memcached_w_batch_size={writes}: over SQLite, one process keeps"
             " the pending writes and row locks of a batch in memory: choose --workers 1,"

@@ -27,11 +27,10 @@ from kvref.server.workers.crawler import WorkerCrawler
 from kvref.server.workers.plan import Plan, print_of
 from kvref.server.workers.shared_marks import WorkerMarks
 from kvref.server.workers.shared_memory import WorkerSlot
-from kvref.storage.sqlite.store import SQLiteStore
+from kvref.storage.base import Store
 
 if TYPE_CHECKING:
     from kvref.server.listeners.listener import Loaded
-    from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
 
@@ -64,7 +63,7 @@ class OneOfSeveral:
         self.own = plan.tally.processes[number]
         self.taken = 0  # connections handed to this process
 
-    def cas_numbers(self, store: SQLiteStore | MySQLStore) -> Iterator[int]:
+    def cas_numbers(self, store: Store) -> Iterator[int]:
         """Return the counter of cas numbers: the file's, or that of all workers."""
         return store.cas_numbers() if self._plan.numbers_in_store else self._memory.cas_numbers()
 

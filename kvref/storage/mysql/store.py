@@ -39,6 +39,7 @@ class MySQLStore(Database):
 
     def __init__(self, login: Login, profile: Profile, lock_wait: float) -> None:
         super().__init__(login, profile, lock_wait)
+        self.dsn = login.text
         self.problems: list[str] = []
         self.places = PerMapping(Places)
         self.plain = PerMapping(self._plain)
@@ -59,6 +60,9 @@ class MySQLStore(Database):
         """
         with closing(self.link()) as link:
             return link.create_schema()
+
+    def limit_row_cache(self, size: int) -> None:
+        """Do nothing: no rows are kept in memory, the server has its own buffer pool."""
 
     def close(self) -> None:
         """Look after the servers no more; links are closed by whoever opened them."""

@@ -24,7 +24,7 @@ from kvref.storage.config.containers import check_again
 from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite.counter import ReservedNumbers
 from kvref.storage.sqlite.errors import BusyError, DiskErrors, StatementError, translating
-from kvref.storage.sqlite.file import OPEN_WAIT, opened
+from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME, opened
 from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.schema import SQLiteCatalog, create
@@ -47,6 +47,7 @@ class SQLiteStore:
 
     def __init__(self, path: Path, profile: Profile) -> None:
         self.path = path
+        self.dsn = f"{SCHEME}{path}"
         self.profile = profile
         self.problems: list[str] = []
         self.cache = RowCache(0)
@@ -122,6 +123,11 @@ class SQLiteStore:
         self._naming = directory.naming
         self._mappings.add(directory.default)
         return directory
+
+    def limit_row_cache(self, size: int) -> None:
+        """Forget the rows kept in memory, and keep at most `size` bytes of them from now on."""
+        self.cache.retire()
+        self.cache.limit = size
 
     def refresh(self) -> None:
         """Detect commits and DDL by other processes, or the loss of the file. Runs once before a tick's operations.

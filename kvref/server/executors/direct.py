@@ -1,0 +1,99 @@
+"""Runs commands over a store that answers each operation at once, see `kvref.storage.base.DirectStore`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from kvref.engine.mapping import Directory
+from kvref.engine.operations import OperationGen
+from kvref.engine.session import Session
+from kvref.errors import ConfigError, StoreError
+from kvref.protocol.replies import Reply
+from kvref.protocol.rules import WireRules
+from kvref.server.executors.execution import Execution
+from kvref.storage.base import DirectStore
+from kvref.storage.isolation import Isolation
+
+SLICE: Final = 500  # operations of one command before the other connections have their turn
+
+
+class DirectExecutor:
+    """Answer the operations of all sessions, each write committed alone.
+
+    Args:
+        store: where rows live.
+        isolation: by the settings.
+
+    Raises:
+        ConfigError: the settings turn batches on.
+    """
+
+    def __init__(self, store: DirectStore, isolation: Isolation) -> None:
+        if isolation.batches:
+            raise ConfigError(
+                f"store {store.dsn}: it commits each command alone: set daemon_memcached_r_batch_size and"
+                " daemon_memcached_w_batch_size to 1, or choose another store"
+            )
+        self._store = store
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def unsettled(self) -> None:
+        """Return None: replies wait for no commit."""
+        return None
+
+    def begin(self) -> None:
+        """Return None: there are no transactions."""
+
+    def run(
+        self, transaction: None, begin: Callable[[], OperationGen], done: Callable[[Reply], None]  # noqa: ARG002
+    ) -> Reply | None:  # fmt: skip
+        """Run a command, see `Executor`; only one of many operations calls `done`."""
+        command = Execution(begin, done)
+        return self._advance(command) if command.start() else command.reply
+
+    def fast_path(self, session: Session, wire_rules: WireRules) -> None:
+        """Return None: all commands take the general path."""
+
+    def end(self, transaction: None) -> None:
+        """Do nothing: there are no transactions."""
+
+    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - see `Executor`
+        """Call back at once: each write is committed."""
+        settled("")
+
+    def commit(self) -> None:
+        """Do nothing: each write is committed."""
+
+    async def check(self) -> None:
+        """Do nothing: the store always answers."""
+
+    async def read_directory(self) -> Directory:
+        """Read the configuration, see `Store.read_directory`."""
+        return self._store.read_directory()
+
+    async def close(self) -> None:
+        """Do nothing: nothing runs in the background."""
+
+    def _advance(self, command: Execution) -> Reply | None:
+        for _ in range(SLICE):
+            assert command.operation is not None, "a command that has ended has no operation"
+            try:
+                answer = self._store.execute(command.operation)
+            except StoreError as error:
+                waits = command.throw(error)
+            except Exception:  # noqa: BLE001 - logged whole
+                waits = command.fail()
+            else:
+                waits = command.send(answer)
+            if not waits:
+                return command.reply
+        self._loop.call_soon(self._go_on, command)
+        return None
+
+    def _go_on(self, command: Execution) -> None:
+        reply = self._advance(command)
+        if reply is not None:
+            command.done(reply)

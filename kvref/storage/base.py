@@ -1,0 +1,115 @@
+"""The interface of a store, and the description of a DSN scheme by which a store registers itself in `stores.py`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kvref.engine.mapping import Directory
+from kvref.engine.operations import Operation
+from kvref.profiles import Profile
+from kvref.storage.config.catalog import Kept
+
+
+class Store(Protocol):
+    """Mapped tables, as the server uses them.
+
+    Attributes:
+        dsn: its DSN without a password, for messages.
+        problems: one sentence for each configuration row that the last `read_directory` could not use.
+        kept: mappings shared by several worker processes, None for a single process.
+        when_committed: called with the duration of each commit in seconds, in any thread.
+    """
+
+    dsn: str
+    problems: list[str]
+    kept: Kept | None
+    when_committed: Callable[[float], None] | None
+
+    def initialise(self) -> bool:
+        """Create missing configuration tables with the demo rows; return whether any was missing.
+
+        Raises:
+            StoreError: the store is not reached, or refuses.
+        """
+
+    def read_directory(self) -> Directory:
+        """Read the configuration and set `problems`.
+
+        Raises:
+            ConfigError: no usable row, see `catalog.read_directory`.
+            StoreError: the store is not reached, or refuses.
+        """
+
+    def adopt(self, directory: Directory) -> Directory:
+        """Use a configuration that another process or thread has read, and return it."""
+
+    def cas_numbers(self) -> Iterator[int]:
+        """Return the counter of cas numbers, by the fact `cas.start`."""
+
+    def limit_row_cache(self, size: int) -> None:
+        """Empty the row cache and set its maximum size in bytes; a store without a cache does nothing."""
+
+    def close(self) -> None:
+        """Commit what is open and release files and connections."""
+
+
+class DirectStore(ABC):
+    """Base class of a `Store` that answers each operation at once and commits it alone: no I/O wait, locks or batches.
+
+    `kvref.server.executors.direct` runs its commands.
+    """
+
+    dsn: str
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.kept: Kept | None = None
+        self.when_committed: Callable[[float], None] | None = None
+
+    @abstractmethod
+    def execute(self, operation: Operation) -> Any:
+        """Answer one operation as `kvref.engine.operations` defines; raises StoreError where there is no answer."""
+
+    @abstractmethod
+    def read_directory(self) -> Directory:
+        """Read the configuration, see `Store`."""
+
+    @abstractmethod
+    def cas_numbers(self) -> Iterator[int]:
+        """Return the counter of cas numbers, see `Store`."""
+
+    def initialise(self) -> bool:
+        """Do nothing and return False: the configuration is part of the store."""
+        return False
+
+    def adopt(self, directory: Directory) -> Directory:
+        """Return the configuration."""
+        return directory
+
+    def limit_row_cache(self, size: int) -> None:  # noqa: B027 - a default that a store may override
+        """Do nothing: there is no row cache."""
+
+    def close(self) -> None:  # noqa: B027 - a default that a store may override
+        """Do nothing: there is nothing to release."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """The scheme of a DSN.
+
+    Args:
+        prefix: beginning of its DSNs.
+        form: how to write a DSN, for messages.
+        open: opens the store of a DSN for a profile, with the maximum time of a lock wait in seconds.
+        transactions: it is a database server with transactions of its own, which several processes can use.
+        volatile: rows live in the process that opened the store and are lost when it ends.
+    """
+
+    prefix: str
+    form: str
+    open: Callable[[str, Profile, float], Store]
+    transactions: bool = False
+    volatile: bool = False

@@ -1,0 +1,184 @@
+"""A store in memory, `memory://`: the plugin's demo table in one process, for demonstrations and tests.
+
+It has no durability, no access by SQL, no batches (see `DirectStore`) and no containers but the demo row. Everything
+else is as over SQLite: the same code checks the configuration and compares keys.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
+from functools import cmp_to_key
+from typing import Any, Final
+
+from kvref.engine import operations
+from kvref.engine.cache.policies import Policy
+from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Column, Directory, Naming
+from kvref.engine.operations import Cell, ListedRow, Row
+from kvref.engine.values import to_bytes
+from kvref.errors import ConfigError
+from kvref.profiles import Profile
+from kvref.storage.base import DirectStore
+from kvref.storage.config import catalog
+from kvref.storage.config.cache_policies import KINDS, PolicyCell
+from kvref.storage.config.column_types import column_of
+from kvref.storage.config.containers import Container, Table
+from kvref.storage.key_order import KeyOrder
+from kvref.storage.rows import from_sql
+
+SCHEME: Final = "memory://"
+DUPLICATE: Final = "duplicate key"
+# The plugin's demo table and row (innodb_memcached_config.sql).
+_CONTAINER: Final = Container("aaa", "test", "demo_test", "c1", "c2", "c3", "c4", "c5", "PRIMARY")
+_COLUMNS: Final = {"c1": "VARCHAR(32)", "c2": "VARCHAR(1024)", "c3": "INT", "c4": "BIGINT UNSIGNED", "c5": "INT"}
+_NAME_WIDTH: Final = 50
+
+
+class MemoryStore(DirectStore):
+    """Answer operations from a dict.
+
+    Args:
+        dsn: `memory://`.
+        profile: decides character set and collation, and where cas numbers start.
+
+    Raises:
+        ConfigError: something follows the scheme.
+    """
+
+    dsn = SCHEME
+
+    def __init__(self, dsn: str, profile: Profile) -> None:
+        super().__init__()
+        if dsn != SCHEME:
+            raise ConfigError(f"store {dsn!r}: write {SCHEME}: it has no path and no options")
+        self._profile = profile
+        self._catalog = _DemoCatalog(profile)
+        self._order = self._catalog.order
+        self._by_order = cmp_to_key(self._order.compare)
+        self._rows: dict[Hashable, Row] = {}
+        self._keys: list[Any] | None = None  # of all rows, ascending; None after a key is added or removed
+        key, value = from_sql(tuple(self._catalog.columns[name] for name in ("c1", "c2")), ("AA", "HELLO, HELLO"))
+        self._insert(Row(key, (value,), 8, 0, 0))
+
+    def read_directory(self) -> Directory:
+        """Return the demo row as a configuration."""
+        directory, self.problems = catalog.read_directory(self._catalog, self._profile)
+        return directory
+
+    def cas_numbers(self) -> Iterator[int]:
+        """Return the counter of cas numbers: from 1 as the plugin has it, or from the microsecond of the start."""
+        return itertools.count(1 if self._profile["cas.start"] == "one" else time.time_ns() // 1000)
+
+    def execute(self, operation: operations.Operation) -> Any:
+        """Answer one operation, see `DirectStore`."""
+        match operation:
+            case operations.Lookup(_, key):
+                row = self._rows.get(self._place(key))
+                return None if row is None else replace(row)  # a verb may change its copy
+            case operations.ReadAlong(_, key, columns):
+                row = self._rows.get(self._place(key))
+                return () if row is None else tuple(_cells(row)[column.name] for column in columns)
+            case operations.Scan():
+                bounds = (operation.low, operation.low_inclusive), (operation.high, operation.high_inclusive)
+                return [replace(row) for row in self._between(*bounds)[: operation.limit]]
+            case operations.ListRows(_, after, limit):
+                return [_listed(row) for row in self._between((after, False), (None, False))[:limit]]
+            case operations.CountRows():
+                return len(self._rows)
+            case operations.Insert(_, row):
+                return self._insert(row)
+            case operations.Update(_, key, row):
+                return self._update(key, row)
+            case operations.Remove(_, key):
+                self._rows.pop(self._place(key), None)
+                self._keys = None
+            case operations.Clear():
+                self._rows.clear()
+                self._keys = None
+            case operations.LoadMapping(name):
+                return catalog.find(self._catalog, self._profile, self._catalog.naming(), name)[0]
+            case operations.Recheck() | operations.Commit() | operations.RollBack() | operations.FixSnapshot():
+                pass  # there is no DDL, and each write is committed
+        return None
+
+    def _insert(self, row: Row) -> str | None:
+        place = self._place(row.key)
+        if place in self._rows:
+            return DUPLICATE
+        self._rows[place] = row
+        self._keys = None
+        return None
+
+    def _update(self, key: Cell, row: Row) -> str | None:
+        old, new = self._place(key), self._place(row.key)
+        if old != new and new in self._rows:
+            return DUPLICATE
+        if old in self._rows:
+            del self._rows[old]
+            self._rows[new] = row
+            self._keys = None
+        return None
+
+    def _between(self, low: tuple[Cell, bool], high: tuple[Cell, bool]) -> list[Row]:
+        """Return the rows between two keys in ascending order; each bound is a key, None for none, and inclusive."""
+        if self._keys is None:
+            self._keys = sorted(self._by_order(self._in_sql(row.key)) for row in self._rows.values())
+        first, last = 0, len(self._keys)
+        if low[0] is not None:
+            first = (bisect_left if low[1] else bisect_right)(self._keys, self._by_order(self._in_sql(low[0])))
+        if high[0] is not None:
+            last = (bisect_right if high[1] else bisect_left)(self._keys, self._by_order(self._in_sql(high[0])))
+        return [self._rows[self._order.place(key.obj)] for key in self._keys[first:last]]
+
+    def _place(self, key: Cell) -> Hashable:
+        return self._order.place(self._in_sql(key))
+
+    def _in_sql(self, key: Cell) -> Cell:
+        codec = self._catalog.columns["c1"].codec
+        return key if codec is None else codec.to_sql(key)
+
+
+class _DemoCatalog:
+    """The configuration tables and the demo table, as the plugin's script creates them."""
+
+    def __init__(self, profile: Profile) -> None:
+        collation = str(profile["store.default_collation"])
+        self.order = KeyOrder(collation)
+        self.columns: dict[str, Column] = {}
+        for name, declared in _COLUMNS.items():
+            column = column_of(name, declared, collation, profile)
+            assert column is not None, "a mapping can use each of these types"
+            self.columns[name] = replace(column, nullable=name != "c1", collation=collation)
+
+    def containers(self) -> list[Container]:
+        return [_CONTAINER]
+
+    def options(self) -> dict[str, bytes | None]:
+        return {"separator": DEFAULT_SEPARATOR, "table_map_delimiter": DEFAULT_DELIMITER}
+
+    def policies(self) -> list[PolicyCell]:
+        member = [*Policy].index(Policy.TABLE) + 1
+        return [PolicyCell("policy_name", "cache_policy", None)] + [
+            PolicyCell(f"{kind}_policy", Policy.TABLE.value, member) for kind in KINDS
+        ]
+
+    def naming(self) -> Naming:
+        width, fold = _NAME_WIDTH, self.order.place
+        return Naming(self.columns["c1"].charset, width, lambda name: str(fold(name)), cmp_to_key(self.order.compare))
+
+    def table(self, schema: str, name: str) -> Table | None:
+        if (schema, name) != (_CONTAINER.db_schema, _CONTAINER.db_table):
+            return None
+        key = ("c1",)
+        return Table(name, self.columns, unique={"PRIMARY": key}, order=tuple(self.columns), clustered=key)
+
+
+def _cells(row: Row) -> dict[str, Cell]:
+    return dict(zip(_COLUMNS, (row.key, *row.values, row.flags, row.cas, row.expiry), strict=True))
+
+
+def _listed(row: Row) -> ListedRow:
+    return ListedRow(row.key, row.expiry, row.cas, sum(len(to_bytes(value)) for value in row.values))

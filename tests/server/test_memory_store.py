@@ -1,0 +1,64 @@
+"""`kvref serve --store memory://`: judged by the suite, and what it rejects."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from serving import ask, serving
+
+# Requirements that the demo table is enough for.
+CORE = ("KV-CORE-*", "KV-PARSE-*", "KV-FLAG-*", "KV-SET-*", "KV-ARITH-*", "KV-MGET-*", "KV-FLUSH-*", "KV-META-*")
+MORE = ("KV-MG-*", "KV-MS-*", "KV-MD-*", "KV-MA-*", "KV-BINFRAME-*", "KV-BINGET-*", "KV-BINSTORE-*", "KV-BINARITH-*")
+
+
+def kvref(*arguments: str) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "kvref", *arguments]
+    return subprocess.run(words, capture_output=True, text=True, timeout=200, check=False)
+
+
+@pytest.mark.programs
+def test_it_conforms(tmp_path: Path) -> None:
+    patterns = [word for each in (*CORE, *MORE) for word in ("--only", each)]
+    with serving("memory://") as served:
+        address = f"127.0.0.1:{served.port}"
+        judged = kvref("conform", address, "--allow-destructive", *patterns, "--report", str(tmp_path))
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+    holds = int(judged.stdout.partition(f"{address} as kvref: ")[2].partition(" holds")[0])
+    assert holds > 400, judged.stdout
+
+
+@pytest.mark.programs
+def test_a_reload_keeps_its_rows_and_a_restart_does_not() -> None:
+    with serving("memory://") as served, served.connect() as client:
+        served.wait_for("store memory://: all rows are lost when the server stops")
+        assert ask(client, b"set new 0 0 1\r\nx\r\n") == b"STORED\r\n"
+        served.reload()
+        assert ask(client, b"get new\r\n") == b"VALUE new 0 1\r\nx\r\nEND\r\n"
+    with serving("memory://") as served, served.connect() as client:
+        assert ask(client, b"get AA new\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (
+            ["serve", "--store", "memory://", "--workers", "2"],
+            "--workers 2: processes cannot share the rows of memory://: choose --workers 1",
+        ),
+        (
+            ["serve", "--store", "memory://", "--set", "daemon_memcached_w_batch_size=2"],
+            "store memory://: it commits each command alone: set daemon_memcached_r_batch_size",
+        ),
+        (["init", "--store", "memory://"], "store 'memory://': its tables would be lost when this command ends"),
+        (["doctor", "--store", "memory://"], "store 'memory://': write sqlite:///PATH or mysql://USER@HOST/"),
+    ],
+)
+def test_what_it_cannot_do_is_rejected(arguments: list[str], text: str) -> None:
+    result = kvref(*arguments)
+    assert result.returncode == 2
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
