@@ -136,7 +136,7 @@ def internal(folders: Iterable[str] = FOLDERS) -> Iterator[Text]:
                 if token.type == tokenize.COMMENT:
                     yield Text(_name(path), token.start[0], token.string)
         for node in _docstrings(_tree(path)):
-            yield Text(_name(path), node.lineno, node.value)
+            yield Text(_name(path), node.lineno, "\n".join(map(_without_code, node.value.splitlines())))
 
 
 def today() -> Counter[str]:
@@ -187,6 +187,18 @@ def _strings(path: Path) -> Iterator[ast.Constant]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
             yield node
+
+
+def _without_code(line: str) -> str:
+    """Return a line of a docstring without names of arguments, or only the comment of a line of code."""
+    text = re.sub(r"(?:^|(?<=\. ))[a-z_]+(?=: )", "", line.strip())
+    code, _, comment = text.partition("#")
+    try:
+        (statement,) = ast.parse(code.strip()).body
+    except (SyntaxError, ValueError):
+        return text
+    calls = any(isinstance(node, ast.Call) for node in ast.walk(statement))
+    return comment if calls else text
 
 
 def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:

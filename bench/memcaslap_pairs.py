@@ -7,11 +7,11 @@
     python bench/memcaslap_pairs.py                               # boots a memcached of its own
     python bench/memcaslap_pairs.py --endpoint 127.0.0.1:11211 --json pairs.json
 
-Both ask 90 % get and 10 % set, keys of 17 bytes, values of 100, one request at a time on each connection, and verify
-every value. Rounds alternate: memcaslap, the generator at depth 1, the generator at depth 16, and the next round the
-other way round. What is shown are ratios within a round, median and range, since what else the machine does meanwhile
-touches all three. CPU time is the client's: of memcaslap that of its process but for its start, which a run of one get
-for each connection tells, of the generator that of its worker in the measured time.
+Both send 90 % get and 10 % set, keys of 17 bytes, values of 100, one request at a time on each connection, and verify
+every value. Rounds alternate: memcaslap, the generator at depth 1, the generator at depth 16, and the next round in
+reverse order. The results are ratios within a round, median and range, since other load on the machine affects all
+three. CPU time is the client's: of memcaslap that of its process without its start, which a run of one get for each
+connection measures, of the generator that of its worker in the measured time.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 # requires-python = ">=3.11"
 # dependencies = ["kvref[bench]"]
 # ///
-"""Bytes for each idle connection: of a server that was asked one get on each, in text or binary, and then nothing.
+"""Bytes for each idle connection of a server, after one get on each connection, in text or binary.
 
     python bench/memory.py                                        # boots kvref over SQLite
     python bench/memory.py --target kvref-sqlite --target kvref-sqlite-workers --json memory.json
     python bench/memory.py --connections 0,100,1000
 
-What is counted is the resident memory of the server's process and of its children, pages that they share once for
-each. A figure is the growth from the first row that has connections, so that what the first get makes (statements,
-pages of SQLite's) is in none. The kernel's own memory of a socket, some kilobytes more, is nobody's resident memory.
+The measure is the resident memory of the server's process and of its children; shared pages count once for each
+process. A figure is the growth from the first row that has connections, so that the memory of the first get
+(statements, pages of SQLite's) is excluded. The kernel's own memory of a socket, some kilobytes, is not included.
 """
 
 from __future__ import annotations

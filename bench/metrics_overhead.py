@@ -7,9 +7,9 @@
     python bench/metrics_overhead.py                                  # ten pairs
     python bench/metrics_overhead.py --pairs 3 --gets 20000 --workers 2 --json overhead.json
 
-Both servers run all the time and one is asked at a time; every second pair the other way round. A measurement is a
-number of gets over many connections; what the servers use for it is read from the kernel, with all their processes.
-Scrapes, and what is done once a second, are in it.
+Both servers run all the time and one is measured at a time; every second pair in reverse order. A measurement is a
+number of gets over many connections; the CPU time of all processes of the servers is read from the kernel. Scrapes,
+and the work that is done once a second, are included.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def connected(stack: ExitStack, target: targets.Target) -> list[socket]:
 
 
 def microseconds(pid: int, clients: list[socket], gets: int) -> float:
-    """Ask for a row, one get at a time on each connection; returns the server's processor time for each."""
+    """Get a row, one get at a time on each connection; return the server's CPU time in microseconds per get."""
     before, begun = used(pid), time.monotonic()
     rounds = gets // len(clients)
     for _ in range(rounds):

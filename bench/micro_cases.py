@@ -45,12 +45,12 @@ class Case:
 
 
 def table(keys: int) -> Table:
-    """Give the table that is asked; its mapping is the default one."""
+    """Return the table of the requests; its mapping is the default one."""
     return Table("demo", "default", Keys(keys, length=LENGTH), VALUES)
 
 
 def cases(keys: int) -> tuple[Case, ...]:
-    """Give all cases for a table of so many rows, at least MANY."""
+    """Return all cases for a table with this number of rows, at least MANY."""
     there = [key(table(keys).keys, number) for number in range(keys)]
     missing = [key(table(2 * keys).keys, number) for number in range(keys, 2 * keys)]
     item = len(b"VALUE  0 100\r\n") + LENGTH + VALUE + 2

@@ -59,9 +59,9 @@ class Sink(asyncio.Transport):
 
 
 class Bench:
-    """A server over a filled file, in the running loop, which nobody reaches.
+    """A server over a filled file, in the running loop, without a listener.
 
-    path: of the file, with its table. count: exchanges of each measurement.
+    path: path of the file, with its table. count: exchanges of each measurement.
     """
 
     def __init__(self, store: SQLiteStore, count: int) -> None:
@@ -77,7 +77,7 @@ class Bench:
     async def stages(self, case: Case) -> dict[str, float]:
         """Measure every stage of a case once; CPU microseconds of each exchange.
 
-        Beside the stages there is `run`: dispatch and storage together, as the driver runs them.
+        In addition to the stages there is `run`: dispatch and storage together, as the driver runs them.
         """
         requests = case.requests(self.count)
         parse_time, commands = self._parse(case, requests)
@@ -117,7 +117,7 @@ class Bench:
             for connection, data in zip(connections, some, strict=False):
                 connection.data_received(data)
             await asyncio.sleep(0)
-            # A connection whose turn is over has the rest of its replies later. What is too short is told by `whole`.
+            # A connection whose turn is over has the rest of its replies later. `whole` reports incomplete replies.
             while any(sink.size < all_of_it for sink, all_of_it in zip(self._sinks, full, strict=False)):
                 if time.monotonic() > late:
                     return
@@ -174,7 +174,7 @@ class Bench:
         return running, committing, replies
 
     def _storage(self, commands: Sequence[Sequence[Any]]) -> float:
-        """Carry out what the commands ask of the store, and nothing else; CPU microseconds."""
+        """Run the storage operations of the commands, and nothing else; CPU microseconds."""
         operations, now = [], int(time.time())
         session, own = Session(self.server.shared), Transaction()
         for command in (each for several in commands for each in several):

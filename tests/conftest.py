@@ -13,7 +13,7 @@ from tiers import pytest_collection_modifyitems, pytest_ignore_collect, pytest_r
 
 __all__ = ["chromium", "desk", "pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_runtest_protocol"]
 
-# How long an example takes says nothing: other tests run at the same time.
+# The duration of an example has no meaning: other tests run at the same time.
 settings.register_profile("kvref", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kvref")
 

@@ -1,4 +1,4 @@
-"""A server's `/metrics` and `/healthz` as a scraper asks for them."""
+"""A client for a server's `/metrics` and `/healthz`, which requests them as a scraper does."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def metrics(served: Served) -> dict[str, float]:
 
 
 def wait_for_health(served: Served, status: int, text: str, seconds: float = 15.0) -> str:
-    """Ask for health until it is as wanted; returns what it says."""
+    """Request the health until it has this status and text; return the body."""
     deadline = time.monotonic() + seconds
     found = (0, "")
     while time.monotonic() < deadline:

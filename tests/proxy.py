@@ -33,7 +33,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def trap(self, said: bytes, how: str) -> None:
-        """End the next connection whose client says this: `before` or `after` the server hears it, or in `silence`.
+        """End the next connection whose client sends this: `before` or `after` the server receives it, or in `silence`.
 
         `abort` ends only its transaction, as error 1213 does: MySQL's protocol, and the request is not carried out.
         """
@@ -41,7 +41,7 @@ class Proxy:
 
     @property
     def trapped(self) -> bool:
-        """Tell whether the client has said it."""
+        """Return whether the client has sent it."""
         return self._trap is None
 
     def close(self) -> None:

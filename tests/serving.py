@@ -81,9 +81,9 @@ def serving(
     first: Sequence[str] = (),
     anew: bool = False,
 ) -> Iterator[Served]:
-    """Serve a SQLite file, or what a DSN names, for the block; on a free port where nothing else is asked for.
+    """Serve a SQLite file, or the store of a DSN, for the block; by default on a free port.
 
-    first: words in front of the command. anew: start the interpreter anew, so that the command line is the server's.
+    first: words in front of the command. anew: start a new interpreter, so that the command line is the server's.
     """
     words = [*command(store), *(["--listen", listen] if listen else []), *options]
     if anew or first or MEASURED & os.environ.keys():

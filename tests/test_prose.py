@@ -57,6 +57,20 @@ def test_docstrings_and_comments_are_counted_apart_from_texts(
     assert (shown.line, shown.words) == (4, "told")
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("    asked: the verb. held: what was told.", ["told"]),
+        ('    asks("get held", on="told"),   # waits, as it is held', ["held"]),
+        ("Who asked: it is told.", ["asked", "told"]),
+        ("Who asked, is told (see `held`).", ["asked", "told"]),
+    ],
+)
+def test_code_in_docstrings_is_skipped(prose: ModuleType, line: str, words: list[str]) -> None:
+    found = prose.found([prose.Text("module.py", 1, prose._without_code(line))])
+    assert sorted(each.words for each in found) == words
+
+
 def test_a_count_can_only_fall(prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     more = {where: count + 1 for where, count in prose.remaining().items()}
     monkeypatch.setattr(prose, "today", lambda: more)

@@ -71,7 +71,7 @@ class Warm:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless it has ended."""
         if self.poll() is None:
-            # It may have ended, and the process that forked it may not have told yet.
+            # It may have ended without a report from the process that forked it.
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
@@ -100,7 +100,7 @@ def _forking() -> socket.socket:
 
 
 class Forker:
-    """The process that forks; its children are told of over `requests`."""
+    """The process that forks; `requests` reports its children."""
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
@@ -110,7 +110,7 @@ class Forker:
             os.set_blocking(each, False)
 
     def run(self) -> list[str] | None:
-        """Fork what is asked for; returns the arguments in a child, and None where nobody asks any more."""
+        """Fork on request; return the arguments in a child, and None once the requests end."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)

@@ -1,8 +1,8 @@
-"""The benchmark: scenarios, a load generator, runs on disk, and what notebooks make of them.
+"""The benchmark: scenarios, a load generator, runs on disk, and the analysis of notebooks.
 
-Reading path: `scenario` (what is asked), `workload` (requests and the replies they must get), `sql` (the same as
-prepared statements), `peers` (the servers: tables, settings, counters), `load` (workers, sessions, histograms),
-`experiment` (all points of a scenario), `runs` (folders, gates, comparison, export), `analysis` (what notebooks draw).
+Reading path: `scenario` (experiments), `workload` (requests and their expected replies), `sql` (the same as prepared
+statements), `peers` (the servers: tables, settings, counters), `load` (workers, sessions, histograms), `experiment`
+(all points of a scenario), `runs` (folders, gates, comparison, export), `analysis` (figures of the notebooks).
 
 It starts servers through `kvref_testbed.targets` and measures `kvref.client` as one client among others; it imports no
 code of the server that it measures.

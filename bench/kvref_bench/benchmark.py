@@ -1,4 +1,4 @@
-"""From what a user asks for to a run's folder: engine, servers, experiment.
+"""From a command line to a run's folder: engine, servers, experiment.
 
 outcome = measure(request, display)
 outcome.folder, outcome.stopped
@@ -47,9 +47,9 @@ class Workers:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A run that is wanted.
+    """A requested run.
 
-    folder: of the run, named by `document.new_id`. seed: of every draw. argv: the command line.
+    folder: folder of the run, named by `document.new_id`. seed: seed of every draw. argv: the command line.
     """
 
     scenario: Scenario
@@ -61,7 +61,7 @@ class Request:
 
 
 class Outcome(NamedTuple):
-    """What became of a run; stopped: why it ended before its last point, None when it did not."""
+    """Outcome of a run; stopped: why it ended before its last point, None if it was complete."""
 
     folder: Path
     stopped: str | None

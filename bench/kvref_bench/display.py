@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class Display(Steps, Protocol):
-    """Who is told."""
+    """Receives the progress of a run."""
 
     def begin(self, points: int, seconds: float) -> None:
-        """Take how many points there are and how long they take at least."""
+        """Show the number of points and the minimum of their total time in seconds."""
 
     def note(self, text: str) -> None:
-        """Take a line for the user."""
+        """Show a line for the user."""
 
     def point(self, turn: Turn) -> None:
-        """Take which point begins."""
+        """Show which point begins."""
 
     def progress(self, what: Progress) -> None:
         """Take what one worker did in a second."""

@@ -67,11 +67,11 @@ def cluster(scheduler: str, workers: int | None = None, control_host: str | None
 
     Args:
         scheduler: its address, `tcp://HOST:PORT`.
-        workers: at most so many at once; None: as many as the cluster has.
-        control_host: of this machine, as they reach it; None: the address from which the scheduler is reached.
+        workers: maximum number at once; None: as many as the cluster has.
+        control_host: address of this machine as the workers reach it; None: the address that reaches the scheduler.
 
     Raises:
-        BenchError: the package is missing, nobody answers, or there is no worker.
+        BenchError: the package is missing, no scheduler answers, or there is no worker.
     """
     try:
         import distributed  # noqa: PLC0415 -- an extra of its own
@@ -107,7 +107,7 @@ class _InTurn(Executor):
 
 def _address_towards(scheduler: str) -> str:
     host, _, port = scheduler.rpartition("://")[2].rpartition(":")
-    # Connecting a datagram socket sends nothing; it only asks the routing table.
+    # Connecting a datagram socket sends nothing; it only looks up the routing table.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, int(port)))
         return str(probe.getsockname()[0])

@@ -1,7 +1,7 @@
 """All points of a scenario on one or several servers, in their order, one record each.
 
-What can be told before anything is measured is told by `order.arrange`; what a server refuses later is noted with its
-reason and left out; a server that is gone ends the run, which keeps its points.
+`order.arrange` reports errors that are known before the measurement. A setting that a server rejects later is noted
+with its reason and omitted; if a server ends, the run ends and keeps its points.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Experiment:
             return
         self._display.step("the generator's own ceiling, against a null responder")
         with self._interrupts.kept():
-            # A client library does not speak the responder's language.
+            # A client library cannot use the responder's protocol.
             self._ceilings.measure(self._work(turn) for turn in turns if turn.series.work.driver == "wire")
 
     def _get_ready(self, each: Round) -> set[str]:
@@ -177,7 +177,7 @@ class Experiment:
             time.sleep(self._scenario.cooldown)
         self._clean.discard(turn.server)
         try:
-            # Trials take minutes, and one that is cut short says nothing: they end at once.
+            # Trials take minutes, and an interrupted trial has no result: they end at once.
             with self._interrupts.kept() if self._scenario.kind == "load" else nullcontext():
                 point = self._measure(turn, peer, rate)
                 if point is None:
@@ -247,7 +247,7 @@ def _why(error: BaseException) -> str:
 
 
 def _must_answer(peer: OpenPeer, error: Exception) -> None:
-    """Raise the error unless the server still tells its counters."""
+    """Raise the error unless the server still returns its counters."""
     try:
         with peer.sample():
             pass

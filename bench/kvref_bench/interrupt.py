@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Interrupts:
-    """Takes SIGINT for the block; outside the main thread, where no signal can be taken, it does nothing.
+    """Handles SIGINT for the block; outside the main thread, which receives no signals, it does nothing.
 
-    asked: the user wants the run to end.
+    asked: the user has requested the end of the run.
     """
 
     def __init__(self) -> None:
@@ -36,10 +36,10 @@ class Interrupts:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Let the first Ctrl-C wait until the block ends; what runs in it asks `asked`.
+        """Delay the first Ctrl-C until the block ends; code in the block checks `asked`.
 
         Raises:
-            KeyboardInterrupt: at the end of the block, when there was one.
+            KeyboardInterrupt: at the end of the block, if there was a Ctrl-C.
         """
         self._waits = True
         try:
@@ -57,9 +57,9 @@ class Interrupts:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Keep SIGINT from this thread until the block ends, and for ever from processes that are started in it.
+    """Block SIGINT in this thread until the block ends, and permanently in processes that are started in it.
 
-    Ctrl-C reaches every process of the terminal; what it means is decided by the one that the user started.
+    Ctrl-C reaches every process of the terminal; only the process that the user started handles it.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -1,7 +1,7 @@
-"""How long SQL does not see what was written: write a few rows, stop, and look until they are there.
+"""Measure how long it takes until SQL sees a write: write a few rows, stop, and query until they are visible.
 
-A trial is one memcached connection that writes `WRITES` new rows one by one and then says nothing more. From the last
-STORED on it measures, each once:
+A trial is one memcached connection that writes `WRITES` new rows one by one and then is idle. From the last STORED on
+it measures, each once:
 
 * `visible`: until a SQL connection at READ COMMITTED sees all of the rows;
 * `uncommitted`: until one at READ UNCOMMITTED does (InnoDB only: a SQLite file has no such reads);
@@ -10,8 +10,8 @@ STORED on it measures, each once:
 
 For the first two, one connection looks for the rows of all trials every 5 ms. Trials overlap, but at most `A_TICK`
 begin in one interval: 5.6.14 commits six connections at a tick (transactions page, section 3), and the seventh would
-measure the queue. Within the interval they begin at random, since the ticks come at fixed times from the start of the
-server on.
+measure the queue. Within the interval they begin at random, since the ticks are at fixed times after the start of the
+server.
 """
 
 from __future__ import annotations

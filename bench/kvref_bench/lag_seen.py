@@ -43,12 +43,12 @@ class Found:
             bins[place] = bins.get(place, 0) + 1
 
     def miss(self, kind: Kind) -> None:
-        """Count what was waited for in vain."""
+        """Count a row that was not seen within the limit."""
         with self._lock:
             self.unseen.append(f"not {kind.outcome} after {self.limit:g} s")
 
     def is_late(self, since: int) -> bool:
-        """Tell whether a trial has waited for the limit."""
+        """Return whether a trial has waited for the limit."""
         return time.perf_counter_ns() - since > self.limit * 1e9
 
 

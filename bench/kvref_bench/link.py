@@ -118,7 +118,8 @@ def _must_be_possible() -> None:
 
 
 def _reach_loopback(here: Namespace, ends: tuple[str, str]) -> None:
-    # Its own loopback stays down, so that 127.0.0.0/8 can lead out of it; both ends must be told that this is meant.
+    # Its own loopback stays down, so that 127.0.0.0/8 can leave the namespace; both ends need a setting that allows
+    # this.
     setting = "net.ipv4.conf.{}.route_localnet"
     Path("/proc/sys", setting.format(ends[0]).replace(".", "/")).write_text("1")
     inner = Path("/proc/sys", setting.format(ends[1]).replace(".", "/"))

@@ -1,4 +1,4 @@
-"""Which servers a command line asks for: [NAME=]VALUE words of several options that belong together by their names."""
+"""Read the servers of a command line: [NAME=]VALUE words of several options that belong together by their names."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""What a case is: a conversation of steps, written as data. Nothing here talks; `conversation.py` does.
+r"""A case: a conversation of steps, written as data. `conversation.py` runs it.
 
     case("set-new", "KV-STORE-001", say("set {k} 3 0 3\r\none\r\n", "STORED\r\n"))
 
     case("bin-set-new", "KV-BINSTORE-001", ask("set key={k} value=one", "set ok cas=<cas>"))
 
 Texts are templates (`template.py`), one character a byte, or frames of the binary protocol in words (`frames.py`).
-Where endpoints may differ, `by` asks a fact of the profile. Time passes in requests and statements that wait, and in
-what is seen no later than a deadline:
+If endpoints may differ, `by` reads a fact of the profile. Time is expressed by requests and statements that wait, and
+by deadlines for what must be observed:
 
-    asks("set {k} 0 0 1\r\nb\r\n", on="b"),      # waits for the row that another connection holds
+    asks("set {k} 0 0 1\r\nb\r\n", on="b"),      # waits for the row that another connection has locked
     sql("COMMIT", on="s"),
     answers("STORED\r\n", on="b"),
 
-    eventually(sql(ROW, ("x",))),                  # is seen within so many seconds
+    eventually(sql(ROW, ("x",))),                # is visible within the deadline
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kvref.profiles import Profile
 
 
-# What no answer may come in, where the endpoint has to wait: long for one that does not wait, short for a run.
+# Seconds without a reply from an endpoint that has to wait: long for one that does not wait, short for a run.
 SILENT_SECONDS: Final = 0.3
 PATIENCE: Final = 15.0
 CLOSED: Final = "(connection closed)"
@@ -52,13 +52,13 @@ class By:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Send bytes on a connection and judge what comes.
+    """Send bytes on a connection and judge the reply.
 
     Args:
-        pieces: what is sent, one packet each.
-        allow: answers that are allowed.
+        pieces: bytes to send, one packet each.
+        allow: allowed replies.
         on: name of the connection.
-        quiet: nothing may come, and no sentinel is sent (an unfinished data block).
+        quiet: no reply is allowed, and no sentinel is sent (an unfinished data block).
         closes: the endpoint closes the connection after the answer.
         patience: seconds to wait for the answer.
         binary: texts are frames in words (`frames.py`), and a connection that it opens is a binary one.
@@ -124,12 +124,12 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """Send a request that is not answered yet.
+    """Send a request that is answered later.
 
     Args:
         request: template.
         on: name of the connection.
-        silent: seconds in which no answer may come; 0 where one may.
+        silent: seconds in which no reply is allowed; 0 if one is.
         binary: the request is in the words of `frames.py`.
     """
 
@@ -273,7 +273,7 @@ class Shape:
 
     Args:
         columns: inside the parentheses of CREATE TABLE, in MySQL's words.
-        values: cell `value_columns` of the row; likewise key, flags, cas, expiry and index. None is NULL.
+        values: cell `value_columns` of the row; key, flags, cas, expiry and index are the other cells. None is NULL.
     """
 
     columns: str

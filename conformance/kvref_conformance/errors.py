@@ -1,4 +1,4 @@
-"""What can go wrong with a run: the endpoint's fault is `CaseFailed`; all else is said before or beside a verdict."""
+"""Errors of a run: the endpoint's fault is `CaseFailed`; all others occur outside of a verdict."""
 
 from __future__ import annotations
 

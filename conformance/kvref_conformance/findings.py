@@ -177,12 +177,12 @@ def collect(judge: Judge, case: Case, chapter: str, look: Callable[[], Finding |
 
 
 def signature(request: str, allowed: Iterable[str], got: str, keys: Iterable[str]) -> Signature:
-    """Return what two conversations have in common that end for the same reason, as far as can be told.
+    """Return a signature that conversations with the same cause of failure share, as far as it can be determined.
 
     Args:
-        request: that was not answered as allowed.
-        allowed: answers to it.
-        got: what came instead, with the note of how it ended.
+        request: request without an allowed reply.
+        allowed: its allowed replies.
+        got: the actual reply, with the note of how it ended.
         keys: of the conversation.
     """
     verb, *rest = request.split("\r\n", maxsplit=1)[0].split(" ")

@@ -3,9 +3,9 @@
     set key=shop flags=4 value=one; noop        ->        set ok cas=17; noop ok
 
 Of a request: the opcode by its name or as `0x1f`, then `key`, `flags`, `exp`, `delta`, `initial`, `level` (the extras
-that the opcode has), `extras` (other ones, in hexadecimal digits), `cas`, `opaque`, and last `value`, to the end. What
-no client would send: `magic`, `vbucket`, `datatype`, `keylen`, `extlen` (announced instead of the true ones), and
-`longer`, by how many bytes the announced body is longer than the sent one. `raw` stands for the bytes behind it.
+that the opcode has), `extras` (other ones, in hexadecimal digits), `cas`, `opaque`, and last `value`, to the end. For
+malformed requests: `magic`, `vbucket`, `datatype`, `keylen`, `extlen` (in place of the actual ones), and `longer`, by
+how many bytes the announced body is longer than the sent one. `raw` is followed by bytes.
 
 Of a reply: the opcode, `ok` or the number of the status, each field that is not zero or empty, `number` for the sum of
 incr and decr, and the body: behind `value=`, or in quotes where the status is an error.
@@ -69,7 +69,7 @@ def encode(words: str) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    """Return replies in words; what is no whole reply stands at the end as `rest` in hexadecimal digits."""
+    """Return replies in words; an incomplete reply at the end is `rest` in hexadecimal digits."""
     said = []
     while len(data) >= HEADER.size and data[0] == REPLY:
         end = HEADER.size + HEADER.unpack_from(data)[6]
@@ -81,7 +81,7 @@ def decode(data: bytes) -> str:
 
 
 def told(data: bytes) -> str:
-    """Return requests in words, as a transcript has them; what is no whole request stands as `raw` bytes."""
+    """Return requests in words, as in a transcript; an incomplete request at the end is `raw` bytes."""
     said = []
     while len(data) >= HEADER.size and data[0] in (REQUEST, REPLY):
         end = HEADER.size + HEADER.unpack_from(data)[6]

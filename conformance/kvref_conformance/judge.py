@@ -93,7 +93,7 @@ class Judge:
         return Names({**given, "version": self.endpoint.version}, self.fresh_key)
 
     def fresh_key(self, name: str) -> str:
-        """Return a key that nobody used: short, because a key column of the demo shape holds 32 characters."""
+        """Return an unused key: short, because a key column of the demo shape has 32 characters."""
         key = f"{self.tag}{len(self.keys):x}{name}"
         self.keys.append(key)
         return key

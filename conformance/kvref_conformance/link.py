@@ -1,7 +1,7 @@
-"""One connection to the endpoint: send bytes, read up to a sentinel, never wait without a deadline.
+"""One connection to the endpoint: send bytes, read up to a sentinel, always with a deadline.
 
-The sentinel is a request with a known answer: answers come in order, so what stands before its answer is the answer to
-what was sent. In text it is `version`, in binary a noop with an opaque that nothing else has.
+The sentinel is a request with a known reply: replies are in order, so everything before its reply is the reply to the
+bytes sent before. In text it is `version`, in binary a noop with a unique opaque.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def version_line(address: SocketAddress) -> bytes:
     """Return the line with which an endpoint answers `version`.
 
     Raises:
-        CannotJudge: nobody listens there, or what answers does not speak memcached.
+        CannotJudge: no server listens there, or it does not use the memcached protocol.
     """
     where = shown(address)
     try:

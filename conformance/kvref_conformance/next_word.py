@@ -1,7 +1,7 @@
-"""Gets whose answer hangs on where 8.0 keeps them in memory (KV-MGET-026).
+"""Gets whose reply depends on the memory addresses of their words in 8.0 (KV-MGET-026).
 
-innodb_get tells whether another word follows by the low 16 bits of that word's address. What is received begins at an
-aligned address, so only words at multiples of the alignment can lie where those bits are zero.
+innodb_get decides whether another word follows by the low 16 bits of that word's address. Received data begins at an
+aligned address, so only words at multiples of the alignment can be at addresses where those bits are zero.
 """
 
 from __future__ import annotations

@@ -143,11 +143,11 @@ class OwnDeviations:
         return said + [f"{self._path.name}: {row} names no case: remove it" for row in self._dead]
 
     def update(self) -> str:
-        """Write the file anew, so that the same run conforms; return a line about it.
+        """Rewrite the file, so that the same run conforms; return a line about it.
 
-        Rows that still hold true, or do not count here, stay as they are, comments too. A row of which some cases hold
-        becomes one for each case that fails, under the same conditions; one of which none fails, or that names no case
-        at all, goes.
+        Rows that are still true, or do not count here, are unchanged, including comments. A row of which some cases
+        hold is replaced by one for each case that fails, under the same conditions; a row of which none fails, or that
+        names no case at all, is removed.
         """
         document = tomlkit.parse(self._path.read_text(encoding="utf-8")) if self._path.exists() else tomlkit.document()
         old = document.get("deviation", tomlkit.aot())

@@ -157,13 +157,13 @@ def _settings_of(item: pytest.Item) -> object:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Say what would be judged, and end, where --dry-run asks for it; a profile that was found is shown as its file."""
+    """With --dry-run, print what would be judged, and end; print a profile that was detected as a profile file."""
     if RUN not in session.config.stash:
         return None
     run = session.config.stash[RUN]
     if session.config.option.dry_run:
         cases = [case for case in map(selection.case_of, session.items) if case is not None]
-        print(run.profile_file(), *run.plan(cases), sep="\n")  # noqa: T201 - what was asked for
+        print(run.profile_file(), *run.plan(cases), sep="\n")  # noqa: T201 - the output of the option
         run.planned = True
         return True
     instances = session.config.hook.pytest_kvref_instances()

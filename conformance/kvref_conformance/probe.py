@@ -1,7 +1,7 @@
-"""Ask an endpoint which features it has before judging it, so that what it lacks is not judged case by case.
+"""Detect the features of an endpoint before judging it, so that missing features are not judged case by case.
 
-Features are what memcached's protocol has beside its core; a request for each is refused (ERROR, a closed connection,
-silence) or answered. What was found is a file that a user can freeze: what it says is then demanded.
+Features are parts of memcached's protocol outside of its core; a request for each is rejected (ERROR, a closed
+connection, no reply) or answered. The result is a file that a user can freeze: its features are then demanded.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ VERB: Final = re.compile(r"(?:^|\n)([a-z_]+)(?=[ \r])")
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What an endpoint has.
+    """The features of an endpoint.
 
     Args:
-        there: by name; one that is not named is taken for there.
-        refused: how one was refused, by name, or ""; empty for a profile file.
-        file: name of the profile file; empty where the endpoint was asked.
+        there: whether it has a feature, by name; other features count as present.
+        refused: how a feature was rejected, by name, or ""; empty for a profile file.
+        file: name of the profile file; empty if the features were detected.
     """
 
     there: Mapping[str, bool]
@@ -88,7 +88,7 @@ class Features:
         return f"{self.file}: {name} = false" if self.file else f"the probe found no {name}: {self.refused[name]}"
 
 
-# Where nobody asked.
+# The features if they were not detected.
 EVERY: Final = Features({}, {})
 
 
@@ -106,15 +106,15 @@ class Frozen:
 
 
 def probe(address: SocketAddress, sentinel: bytes, *, flushes: bool) -> Features:
-    """Ask for every feature, each on a connection of its own.
+    """Request every feature, each on a connection of its own.
 
     Args:
         address: host and port.
         sentinel: the endpoint's whole VERSION line.
-        flushes: flush_all may be sent; else it is not asked for, and taken for there.
+        flushes: flush_all may be sent; otherwise it is not tested and counts as present.
 
     Raises:
-        CannotJudge: it cannot be reached any more.
+        CannotJudge: the endpoint is no longer reachable.
     """
     asked: dict[str, str] = {}
     for name, request in REQUESTS.items():

@@ -24,11 +24,11 @@ class Pulse:
     """Watches one endpoint between conversations.
 
     Args:
-        endpoint: whom.
+        endpoint: the endpoint.
 
     Attributes:
-        revive: starts it again, as the hook `pytest_kvref_restart` without settings: "" when it answers, why not, or
-            None where nobody can.
+        revive: starts it again, as the hook `pytest_kvref_restart` without settings: "" if it answers, the reason if
+            not, or None if there is no way to start it.
         ended: why nothing more can be tried; empty while the endpoint answers.
         back: called when it answers again.
     """

@@ -1,4 +1,4 @@
-"""A failure tried again: is it always there, at times, or only while nobody waits longer?"""
+"""A repeated failure: does it occur always, at times, or only with short waits?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_SECONDS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What became of the repetitions.
+    """The result of the repetitions.
 
     Args:
         failed: how many broke the requirement again.
@@ -39,7 +39,7 @@ class Repeated:
 
     @property
     def flaky(self) -> bool:
-        """Tell whether it broke the requirement at some times and not at others."""
+        """Return whether only some of the repetitions broke the requirement."""
         return self.failed < self.tried
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Repeats:
         """Try a failure again.
 
         Args:
-            breaks: holds the conversation on fresh keys with waits so many times as long; tells whether it breaks.
+            breaks: runs the conversation on fresh keys with waits multiplied by a factor; returns whether it breaks.
             waits: time is part of it: it hung, or a step waits.
         """
         began = time.monotonic()

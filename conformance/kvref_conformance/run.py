@@ -57,13 +57,13 @@ class Run:
         judge: judges the cases.
         tally: the verdicts so far.
         header: what the report says about the run.
-        folder: where the report goes; None: no report.
+        folder: folder of the report; None: no report.
         examples: random conversations of the machine.
         histories: of three connections, under each group of settings.
         seed: of the machine and the histories.
         own: the user's deviations; None without a file.
-        update: write that file anew at the end.
-        aftermath: looks after each case.
+        update: rewrite that file at the end.
+        aftermath: checks the endpoint after each case.
         level: what counts: one of `verdict.DEMANDS`.
         send: takes the verdicts of this run, which another process counts; None: they are counted here.
     """
@@ -91,7 +91,7 @@ class Run:
 
         Args:
             options: pytest's, with those of the plugin.
-            restart: the hook `pytest_kvref_restart`, asked where there is no --restart.
+            restart: the hook `pytest_kvref_restart`, called if there is no --restart.
 
         Raises:
             CannotJudge: an option, the endpoint or the database is unusable.

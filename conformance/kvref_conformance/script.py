@@ -73,12 +73,12 @@ class _Plain(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What such a file says.
+    """The content of such a file.
 
     Args:
-        case: to be held.
-        chapter: it belongs to.
-        profile: by which it is judged.
+        case: the case to run.
+        chapter: its chapter.
+        profile: the profile that it is judged by.
     """
 
     case: Case
@@ -90,7 +90,7 @@ def as_json(case: Case, profile: Profile, seen: Verdict, about: dict[str, str]) 
     """Return the file of a failure.
 
     Args:
-        case: what was held; where its answers go by a fact, the profile's are written.
+        case: the case that was run; replies that depend on a fact are written for the profile.
         profile: of the endpoint.
         seen: the verdict, with the conversation as it was.
         about: the endpoint, for the reader.
@@ -204,7 +204,7 @@ def _made(kind: type[Any], given: object, where: str) -> Any:
 
 
 def _check(given: dict[str, Any], kind: type, where: str) -> None:
-    """Raise ValueError where a field is unknown, of another type, or asks for more time or memory than a case takes."""
+    """Raise ValueError if a field is unknown, of another type, or exceeds the time or memory limits of a case."""
     if fault := faults_of(given, kind, _NAMES, where):
         raise ValueError(fault)
     for name, value in given.items():

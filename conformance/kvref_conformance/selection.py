@@ -25,7 +25,7 @@ Wanted = Callable[[Case], bool]
 
 
 def wanted(options: Namespace) -> Wanted:
-    """Return what tells whether a case is to be tried.
+    """Return a function that decides whether a case is to be tried.
 
     Args:
         options: pytest's, with those of the plugin.
@@ -61,12 +61,12 @@ def replayed(options: Namespace) -> Script | None:
 
 
 def split(items: list[pytest.Item], fits: Wanted, *, replay: bool) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Return the tests that a run takes, and those that it leaves out.
+    """Return the tests of a run, and the omitted ones.
 
     Args:
-        items: all that were collected; tests that are none of the suite's stay.
-        fits: as `wanted`.
-        replay: the case of a replay file is wanted, and nothing else.
+        items: all that were collected; tests that are not the suite's remain.
+        fits: as `wanted` returns it.
+        replay: only the case of a replay file is to run.
     """
     taken: list[pytest.Item] = []
     left: list[pytest.Item] = []

@@ -1,10 +1,10 @@
-"""The little language of the cases: bytes typed as text, with names in braces and holes in angle brackets.
+"""The template language of the cases: bytes typed as text, with names in braces and holes in angle brackets.
 
 `{k}` `{k2}` fresh keys of the case, `{k:32}` the key filled up to 32 bytes, `{m1}` a mapping, `{t1}` its table,
-`{#w1}` the length of a name's text, `{v~1024}` a run of 1024 letters v. In an answer `<number>` and `<cas>` stand for
-decimal digits, `<text>` for the rest of a line, `<stats>` for STAT lines, `<cas a>` remembers the digits as
-`{a}`, `<new cas b>` does so and wants a number not remembered before; a name that stands twice in an answer is twice
-the same number. In frames `<value>` and `<key>` stand for a field to its end, `<pairs>` for frames of stat with a name.
+`{#w1}` the length of a name's text, `{v~1024}` a run of 1024 letters v. In a reply `<number>` and `<cas>` match
+decimal digits, `<text>` the rest of a line, `<stats>` STAT lines, `<cas a>` stores the digits as
+`{a}`, `<new cas b>` does so and requires a number not stored before; a name that occurs twice in a reply is twice
+the same number. In frames `<value>` and `<key>` match a field to its end, `<pairs>` frames of stat with a name.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Names:
         return self.texts[name]
 
     def render(self, template: str) -> str:
-        """Replace the names in a template; raises KeyError for one that stands for nothing."""
+        """Replace the names in a template; raises KeyError for an unknown one."""
         return RUN.sub(lambda run: run[1] * int(run[2]), NAME.sub(self._replace, template))
 
     def _replace(self, found: re.Match[str]) -> str:
@@ -95,7 +95,7 @@ class Names:
 
 
 def with_numbers(text: str) -> str:
-    """Return the pattern of an answer in which each CAS stands for digits, a group each."""
+    """Return the pattern of a reply in which each CAS matches digits, a group each."""
     return re.escape(text).replace(re.escape(CAS), r"(\d+)")
 
 

@@ -1,6 +1,6 @@
-"""A few requirements on trial: their cases judged without pytest, at a server that keeps its rows in a SQLite file.
+"""Judge the cases of a few requirements without pytest, on a server that keeps its rows in a SQLite file.
 
-What `kvref conform --self-test` asks of servers that are broken on purpose, and of the one that is not.
+`kvref conform --self-test` does this with servers that are broken on purpose, and with the correct one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ settings.register_profile("trial", phases=[Phase.generate])
 
 @contextmanager
 def judging(address: str, store: str, reload: Callable[[], None], restart: Restart) -> Iterator[Judge]:
-    """Give a judge of a server that is held to the profile kvref without any deviation.
+    """Yield a judge of a server by the profile kvref without any deviation.
 
     Args:
         address: HOST:PORT or unix:PATH.

@@ -14,7 +14,7 @@ def mismatch(value: object, hint: Any, where: str = "") -> str:
     """Return where decoded JSON does not fit a type, and why; "" where it fits.
 
     Args:
-        value: a JSON list stands for a tuple.
+        value: decoded JSON; a JSON list matches a tuple.
         hint: str, int, float, bool, None, object, tuple, Mapping with names, a union, or a TypedDict.
         where: the name of the value.
     """

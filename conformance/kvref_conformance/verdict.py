@@ -43,9 +43,9 @@ ABOUT: Final = {
 }
 VERDICTS: Final = tuple(ABOUT)
 KEPT: Final = frozenset({HOLDS, QUIRK})
-# What makes an endpoint one that does not conform.
+# Verdicts with which an endpoint does not conform.
 BROKEN: Final = frozenset({FLAKY, FAILS, HANG, CRASH})
-# Of these the endpoint was asked.
+# Verdicts for which requests were sent.
 TRIED: Final = KEPT | BROKEN | {NON_STRICT, DEVIATES}
 
 # What a run may demand, and the levels of requirements that it then counts.
@@ -70,9 +70,9 @@ class Verdict:
         verdict: one of VERDICTS.
         reason: why, in one line; empty for `holds`.
         duration: seconds.
-        conversation: what was said.
+        conversation: the exchanges.
         text: the whole failure text; empty unless it is broken.
-        repeated: what became of it when tried again; empty where it was not.
+        repeated: the result of the repetitions; empty if there were none.
         script: the conversation as a case of its own, where a generated one broke; None: it is the case.
     """
 

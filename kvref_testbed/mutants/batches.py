@@ -179,7 +179,7 @@ def notices_no_deadlock() -> None:
 
 @breaks("KV-LOCK-030")
 def never_gives_up_a_wait() -> None:
-    """A request waits for ever."""
+    """A request waits without limit."""
     put(SQLiteExecutor, "_give_up", lambda self, command: None)
 
 
@@ -210,7 +210,7 @@ def hides_own_writes() -> None:
 
 @breaks("KV-LOCK-040")
 def flushes_beside_batches() -> None:
-    """`flush_all` waits for nobody."""
+    """`flush_all` does not wait for row locks."""
     put(Pending, "holder_of_table", lambda self, source, besides: None)
 
 

@@ -21,11 +21,11 @@ def started(
 ) -> Endpoint:
     """Start the main process of a target and wait until it answers.
 
-    name: of the process.
-    argv: its words.
+    name: name of the process.
+    argv: its command line.
     address: HOST:PORT where it listens.
     ask: returns the version of the server at a port, or raises NotYetError.
-    Raises TargetError when it ends, with what it printed.
+    Raises TargetError with its output if it ends.
     """
     port = int(address.rpartition(":")[2])
 

@@ -1,4 +1,4 @@
-"""Conversations with a server that asks who one is, and certificates for one that speaks TLS."""
+"""Exchanges with a server that requires authentication, and certificates for one with TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is beside rows: who is to make a value anew, and where metrics are shown."""
+"""State other than rows: the client that recaches a value, and the listener of metrics."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_pymemcache_client(
         ("localhost", served.port), mapping=mapping, pool_size=pool_size, credentials=ALICE, tls_context=context
     ) as client:
         assert client.get("AA") == b"HELLO, HELLO"
-        client.close()  # the next call connects anew
+        client.close()  # the next call reconnects
         assert client.get("@@aaa.AA") == b"HELLO, HELLO"
 
 

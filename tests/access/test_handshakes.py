@@ -1,4 +1,4 @@
-"""Who opens a connection to a port with TLS and does not speak it: it counts, and its time is bounded."""
+"""Clients that connect to a TLS port without a handshake: they count as connections, and their time is limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client that is not known can make a server do: nothing that it asks for, and not much of anything."""
+"""Requests of unauthenticated clients: none is served, and their number and size are limited."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_client_certificates(tmp_path: Path, own: Files) -> None:
             try:
                 said = held(served.port, [b"get AA\r\n"], trusting(own[0], shown))
             except (ssl.SSLError, ConnectionError):
-                said = [ENDED]  # TLS 1.3 tells it with the first answer, or the connection is gone by then
+                said = [ENDED]  # TLS 1.3 reports it with the first reply, or the connection is closed by then
             assert said == [ENDED]
 
 

@@ -1,4 +1,4 @@
-"""What the binary log of a real server tells of write batches."""
+"""Write batches in the binary log of a real server."""
 
 from __future__ import annotations
 

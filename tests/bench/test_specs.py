@@ -1,4 +1,4 @@
-"""Which servers a command line asks for, and what it says to words that could mean several."""
+"""Servers of a command line, and the errors for ambiguous words."""
 
 from __future__ import annotations
 

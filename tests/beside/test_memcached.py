@@ -1,9 +1,9 @@
 """Generated conversations of touch and meta commands with native memcached and with kvref over a table, side by side.
 
-KVREF_BESIDE=5000 pytest -rP tests/beside holds that many (default 250). What differs on purpose is not generated: times
+`KVREF_BESIDE=5000 pytest -rP tests/beside` runs that many (default 250). Intended differences are not generated: times
 below zero; numbers of another length than before (memcached pads shorter ones, and with longer ones 1.6.18 loses T); marks
 of numbers (any write ends one here); h and l, which memcached also answers after other verbs than mg; ma with N and q, whose
-success 1.6.18 answers where it has stored; ma with C of an empty value, which it takes for no number before it compares.
+success 1.6.18 answers where it has stored; ma with C of an empty value, which is not a number before the comparison.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TIME = re.compile(rb"( t| exp=-)(\d{2,})")
 DEBUG = re.compile(rb" (la|cas|fetch|cls|size)=\S+")
 CLOCKS = 2  # seconds: one may begin between the two, and memcached's clock ticks once in each
 TEXTS, NUMBERS = ("k1", "k2"), ("n1", "n2")
-CODED = {"Ynli": "byb"}  # asked for in base64 only: memcached answers the spelling that the item was stored in
+CODED = {"Ynli": "byb"}  # requested in base64 only: memcached answers in the encoding that the item was stored with
 
 times = st.sampled_from(["0", "100", "5000", "1000000", "2000000000"])
 bad = st.sampled_from(["x", "", "1x", "--1"])
@@ -107,14 +107,14 @@ lines = st.one_of(
 
 @dataclass
 class Side:
-    """One of the two endpoints; its cas numbers are told by the order in which they came up."""
+    """One of the two endpoints; its cas numbers are replaced by the order of their first appearance."""
 
     port: int
     seen: list[bytes] = field(default_factory=list)
     last: str = "1"
 
     def hold(self, conversation: list[str]) -> list[tuple[bytes, list[int]]]:
-        """Return the answers to a conversation that begins with no item, and the seconds left that they tell."""
+        """Run a conversation without items; return its replies, and the remaining seconds in them."""
         self.seen, self.last = [], "1"
         with socket.create_connection(("127.0.0.1", self.port), timeout=10) as client:
             ask(client, b"flush_all\r\n")

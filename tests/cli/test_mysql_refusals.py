@@ -1,4 +1,4 @@
-"""A MySQL store that cannot be served: each command says why and how to mend it, and starts nothing."""
+"""A MySQL store that cannot be served: each command names the cause and the fix, and starts nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kvref_testbed import targets
 from kvref_testbed.targets import SQLServer
 from kvref_testbed.targets.ports import free_port
 
-SECRET = "hidden-from-all"  # a password: of nobody, and never shown
+SECRET = "hidden-from-all"  # an invalid password, which is never shown
 COMMANDS = {
     "serve": ["serve", "--listen", "127.0.0.1:0", "--set", "innodb_lock_wait_timeout=1", "--store"],
     "init": ["init", "--store"],

@@ -18,7 +18,7 @@ from kvref_testbed import targets
 from kvref_testbed.targets import Private
 
 SERVERS = ("kvref-sqlite", nightly("mysql-8.0-plugin"), nightly("mysql-5.6-plugin"))
-# Beside the plugin's own `aaa`: another table of its shape, and three value columns.
+# In addition to the plugin's own `aaa`: another table with the same columns, and three value columns.
 TABLES = (
     "CREATE TABLE {test}second (c1 VARCHAR(32) NOT NULL PRIMARY KEY, c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT){utf8}",
     "CREATE TABLE {test}shop (id VARCHAR(32) NOT NULL PRIMARY KEY, name VARCHAR(40), price INT, note VARCHAR(40), f INT, c BIGINT UNSIGNED, e INT){utf8}",

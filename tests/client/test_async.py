@@ -53,7 +53,7 @@ def test_cancelled_calls_do_not_shift_answers(empty: Any) -> None:
                 got = await asyncio.gather(*tasks, return_exceptions=True)
                 for n, value in enumerate(got):
                     assert value == b"%d" % (n % 100) or (n % 3 == 0 and isinstance(value, asyncio.CancelledError))
-            # All this was one connection: it still knows what it was told before.
+            # All commands used one connection: it is still bound to its mapping.
             assert await client.get("k7") == b"7"
 
     asyncio.run(main())
@@ -127,7 +127,7 @@ def test_nobody_waits_for_noreply_and_nothing_is_lost(empty: Any) -> None:
         client = AsyncMappedClient(empty.address, mapping="bbb")
         for n in range(500):
             assert await client.set(f"k{n}", n, noreply=True)
-        # This one is refused, or cut, without a word to anybody.
+        # This write is rejected or truncated without a reply.
         await client.set("long", "x" * 1025, noreply=True)
         await client.delete("k0", noreply=True)
         assert (await client.get("k499"), await client.get("k0")) == (b"499", None)

@@ -193,7 +193,7 @@ def test_whose_fault_it_is(empty: Any, connect: Connect) -> None:
 
 def test_a_restart_keeps_what_was_bound(empty: Any, another: Any, one_of_each: list[Connect]) -> None:
     def again(call: Callable[[], object]) -> object:
-        # A connection of whose end nobody heard yet costs one call, and no more.
+        # A closed connection that was not detected yet costs one call at most.
         try:
             return call()
         except LinkError:

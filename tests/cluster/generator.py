@@ -37,12 +37,12 @@ class Writer(threading.Thread):
         self.times: list[float] = []
         """When writes were acknowledged."""
         self.refusals: list[bytes] = []
-        """Answers to writes that were not carried out, or nobody knows."""
+        """Replies to writes that failed, or whose outcome is unknown."""
         self.wrong: list[str] = []
-        """Answers that nobody may get, and an end of the connection."""
+        """Wrong replies, and closed connections."""
 
     def run(self) -> None:
-        """Write until it is to stop."""
+        """Write until `stopping`."""
         number = 0
         try:
             while not self.stopping:

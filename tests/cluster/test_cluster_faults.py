@@ -1,6 +1,6 @@
-"""Faults of a Galera cluster under writes: nothing acknowledged is lost, nobody is told what is not, and service returns.
+"""Faults of a Galera cluster under writes: acknowledged writes survive, no reply is wrong, and service returns.
 
-KVREF_FAULT_LENGTH=full holds ten cycles of each fault; KVREF_FAULTS names a file that gets a line for each.
+`KVREF_FAULT_LENGTH=full` runs ten cycles of each fault; KVREF_FAULTS names a file that gets a line for each.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def test_nothing_acknowledged_is_lost(fault: Fault, galera: GaleraCluster, serve
         acknowledged += sum(len(each.times) for each in writers)
         gaps.append(without_service(writers))
         refusals = [reply for each in writers for reply in each.refusals]
-        # What was not in its COMMIT was begun anew, and nobody was told of it, if there was a node for it.
+        # A write that was not in its COMMIT runs again without an error, if there is a node for it.
         assert all(UNKNOWN in reply or NONE_SERVES in reply for reply in refusals), set(refusals)
         assert fault.of_used or refusals == []
     tell(fault, time.monotonic() - began, acknowledged, len(lost), max(gaps))
@@ -119,7 +119,7 @@ def used_of(cluster: GaleraCluster, without: GaleraNode) -> GaleraNode:
 
 
 def differences(cluster: GaleraCluster, writers: list[Writer]) -> list[str]:
-    """Return which rows are not what was acknowledged, on any node; nobody got a wrong answer, and all nodes agree."""
+    """Return acknowledged rows that differ on any node; no writer got a wrong reply, and all nodes agree."""
     assert [wrong for each in writers for wrong in each.wrong] == []
     seen = [rows(node) for node in cluster.nodes]
     assert seen == [seen[0]] * len(seen)
@@ -127,7 +127,7 @@ def differences(cluster: GaleraCluster, writers: list[Writer]) -> list[str]:
 
 
 def tell(fault: Fault, seconds: float, acknowledged: int, lost: int, gap: float) -> None:
-    """Write the line of a fault where it is wanted."""
+    """Write the line of a fault to the file, if one is configured."""
     line = {
         "fault": fault.name,
         "expected": fault.expected,

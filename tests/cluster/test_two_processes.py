@@ -141,7 +141,7 @@ def test_one_of_many_adds_a_row_and_the_others_leave_nothing_locked(galera: Gale
         for _ in range(30):
             answers = list(threads.map(lambda client: ask(client, b"add n 0 0 1\r\nx\r\n"), clients))
             assert sorted(answers) == [b"NOT_STORED\r\n"] * (len(clients) - 1) + [b"STORED\r\n"]
-            # Whoever was refused and begun anew has ended its transaction, although its connection goes on.
+            # A command that was rejected and run again has ended its transaction, although its connection continues.
             for node in (one, two):
                 asked(node, "SET SESSION innodb_lock_wait_timeout = 1", "SELECT * FROM test.demo_test FOR UPDATE")
             asked(one, "DELETE FROM test.demo_test")

@@ -1,10 +1,10 @@
-"""Ask a live MySQL 8.0 for the weights of its collations and write kvref/collations/data.
+"""Read the weights of the collations of a live MySQL 8.0 and write kvref/collations/data.
 
     python tests/collations/weights_of_mysql.py        # boots the target mysql-8.0-plugin, takes about a minute
 
-WEIGHT_STRING of one character tells what it weighs on each level; of two letters, whether they count as one. What
-the rules of `kvref.collations.weights` give anyway is left out. The files are read by that module, which describes
-their form.
+WEIGHT_STRING of one character returns its weight on each level; of two letters, it shows whether they count as one.
+Weights that follow from the rules of `kvref.collations.weights` are omitted. The files are read by that module, which
+describes their format.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def line(text: str, found: Levels) -> str:
 
 
 def main() -> None:
-    """Boot the server, ask it, write the files."""
+    """Boot the server, query it, write the files."""
     DATA.mkdir(exist_ok=True)
     with targets.running("mysql-8.0-plugin") as target:
         (socket,) = parse_qs(urlsplit(target.sql or "").query)["unix_socket"]

@@ -1,4 +1,4 @@
-"""Fixtures of the judge's own tests: an endpoint that says what a test tells it to say, and commands in a folder."""
+"""Fixtures of the judge's own tests: an endpoint with scripted replies, and commands in a folder."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Scripted:
     """A server that answers whole lines from a table, `version` and unknown lines like memcached.
 
     Args:
-        answers: reply by line, without the line end; b"<close>" closes, b"" says nothing.
+        answers: reply by line, without the line end; b"<close>" closes, b"" sends no reply.
         version: its VERSION line.
-        pause: seconds before each answer, so that answers come apart.
+        pause: seconds before each reply, so that replies arrive separately.
     """
 
     def __init__(self, answers: dict[bytes, bytes], version: bytes = VERSION, pause: float = 0.0) -> None:
@@ -93,7 +93,7 @@ def scripted() -> Iterator[Callable[..., Scripted]]:
 
 @pytest.fixture
 def unused_port() -> int:
-    """Return a port on which nobody listens."""
+    """Return a port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     return port

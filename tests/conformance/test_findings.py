@@ -39,7 +39,7 @@ def test_two_things_are_the_same(one: tuple[str, str, str], other: tuple[str, st
 
 
 class Run:
-    """What of a judge is asked for."""
+    """The part of a judge that is used."""
 
     pulse = SimpleNamespace(ended="")
     budget = Budget(1e-9)

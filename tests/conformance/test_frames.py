@@ -1,4 +1,4 @@
-"""Frames in words and back: bytes typed by hand beside what is said of them."""
+"""Frames as words and back: hand-written bytes compared with their description."""
 
 from __future__ import annotations
 

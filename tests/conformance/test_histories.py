@@ -209,7 +209,7 @@ def test_a_cas_number_belongs_to_one_version() -> None:
 
 @pytest.mark.parametrize(("threads", "reason"), [(8, ""), (1, "it would block another connection's thread")])
 def test_what_blocks_a_thread_of_others_is_not_sent(threads: int, reason: str) -> None:
-    """A command that waits for a lock of another connection of the same thread would wait for ever."""
+    """A command that waits for a lock of another connection of the same thread would wait without limit."""
     model = begin("mysql-8.0", (), threads, **{W: 1000, R: 1000})
     for step in (s.Open("a", "m1"), s.Open("b", "m1"), K1[0]):
         model.take(step)

@@ -1,4 +1,4 @@
-"""Histories with a live kvref: held in its own profile, failed and shrunk in another one."""
+"""Histories with a live kvref: they hold in its own profile, and fail and are shrunk in another one."""
 
 from __future__ import annotations
 

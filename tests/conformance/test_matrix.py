@@ -1,4 +1,4 @@
-"""Reports beside each other: read strictly, compared without what is of one run only, written in every form."""
+"""Several reports: read strictly, compared without the parts that differ by run, written in every format."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_a_password_is_not_reported() -> None:
         version = "1"
         reason = "as asked for"
 
-        class profile:  # noqa: N801 - stands for an attribute
+        class profile:  # noqa: N801 - a stub of the attribute
             name = "kvref"
 
         features = EVERY

@@ -1,4 +1,4 @@
-"""The table of results in the documentation: made of reports as they are, and the same as the record beside the code."""
+"""The table of results in the documentation: generated from reports, and equal to the record in the package."""
 
 from __future__ import annotations
 

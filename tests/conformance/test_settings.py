@@ -1,4 +1,4 @@
-"""Settings of cases: one start for each group, what was before put back, refusals and the lack of a way told."""
+"""Settings of cases: one start for each group, restored values, reported errors and missing ways to set them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ END_OF_FILE, RESET = "end of file", "reset"
 
 
 class Slow:
-    """A server that answers `wait` once somebody said `free`, counts at `count`, and notes how connections end."""
+    """A server that answers `wait` after a client sent `free`, counts at `count`, and records how connections end."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -121,7 +121,7 @@ def test_what_never_comes_fails_at_the_deadline(judged: Callable[..., Verdict]) 
 
 @pytest.mark.parametrize(("how", "seen"), [("half", END_OF_FILE), ("close", END_OF_FILE), ("reset", RESET)])
 def test_connections_end_in_several_ways(slow: Slow, judged: Callable[..., Verdict], how: str, seen: str) -> None:
-    judged(say("count\r\n", "0\r\n"))  # whoever asked for the version has gone by then
+    judged(say("count\r\n", "0\r\n"))  # the connection that read the version is closed by now
     before = len(slow.ended)
     assert judged(say("count\r\n", "1\r\n"), Hangup(how=how)).verdict == HOLDS
     deadline = time.monotonic() + 5

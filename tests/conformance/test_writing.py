@@ -1,4 +1,4 @@
-"""A conversation of the machine as a case that can be held again."""
+"""A conversation of the machine as a case that can be run again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """What of a judge is asked for."""
+    """The part of a judge that is used."""
 
     keys = ("zk0", "zk1")
 

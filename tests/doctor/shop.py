@@ -37,7 +37,7 @@ CLEAN_UP: Final = (
     "DROP VIEW test.seen",
     "DELETE FROM innodb_memcache.containers WHERE name <> 'aaa'",
 )
-# What each unusable row is told, as profile mysql-8.0 starts.
+# The reason for each unusable row, with the beginning of its text in profile mysql-8.0.
 FAULTS: Final = {
     "gen": "contains virtual columns: g",
     "isam": "is a table of engine myisam",

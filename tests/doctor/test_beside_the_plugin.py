@@ -123,7 +123,7 @@ def test_a_cas_number_fits_twice_where_both_count_from_one(plain: Old, profile: 
             while int(number) <= reached:
                 ask(ours, b"set k 0 0 1\r\n2\r\n")
                 number = ask(ours, b"gets k\r\n").split()[4]
-            # The plugin writes with its next number, which is the one that is held here where both count alike.
+            # The plugin writes with its next number, which equals the row's number here if both count alike.
             assert ask(theirs, b"cas k 0 0 1 %s\r\n3\r\n" % number) == b"STORED\r\n"
             assert ask(ours, b"cas k 0 0 1 %s\r\n4\r\n" % number) == second
 

@@ -136,7 +136,7 @@ def test_features_come_from_what_is_declared(
     found = examined(configured(tmp_path, {"m": row}, f"CREATE TABLE t2 ({columns})"))["rows"][0]
     assert found["fault"] == ""
     names = {finding["feature"] for finding in found["findings"]}
-    # Some requirements are of 5.6 only, and a finding without one is not told.
+    # Some requirements are of 5.6 only, and a finding without a requirement is not reported.
     of_5_6 = {"nullable-integer-key", "nullable-unsigned-key", "unsigned-value"}
     assert set(there.split()) - of_5_6 <= names
     assert not set(not_there.split()) & names

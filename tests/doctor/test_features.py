@@ -17,7 +17,7 @@ from kvref.specification.deviations import defects
 ROOT = Path(__file__).parents[2]
 TABLE = features.load()
 MAPPING = profiles.with_mappings()
-WITHOUT_REQUIREMENT = {"unseen"}  # it says nothing of the row
+WITHOUT_REQUIREMENT = {"unseen"}  # it describes no property of the row
 
 
 def names(scope: str) -> set[str]:

@@ -24,7 +24,7 @@ KVREF = "kvref-sqlite"
 
 
 class Notes:
-    """Keeps what a run tells."""
+    """Keeps the reports of a run."""
 
     def __init__(self) -> None:
         self.found_ones: list[Found] = []

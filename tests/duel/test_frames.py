@@ -1,4 +1,4 @@
-"""Binary conversations: frames as they are told, compared, explained, kept out, drawn and made small."""
+"""Binary conversations: how frames are described, compared, explained, excluded, generated and shrunk."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ Rows = dict[str, str]
 
 @dataclass(frozen=True)
 class Mix:
-    """What is sent.
+    """The commands to send.
 
     Args:
-        depth: requests at most in one write to the socket.
+        depth: maximum number of requests in one write to the socket.
         counts: also increments of a key that all connections share.
-        asks: also gets, for cas numbers.
+        asks: also sends gets, for cas numbers.
     """
 
     depth: int = 16
@@ -44,7 +44,7 @@ class Numbers:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def contradicts(self, cas: int, key: str, write: int) -> bool:
-        """Take note of a number; tells whether it was shown for another write."""
+        """Record a number; return whether it was shown for another write."""
         with self.lock:
             return self.of.setdefault(cas, (key, write)) != (key, write)
 

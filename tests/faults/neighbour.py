@@ -1,4 +1,4 @@
-"""A client beside those that behave badly: its answers are right, and soon."""
+"""A client that runs during the misbehavior of others: its replies are correct and fast."""
 
 from __future__ import annotations
 

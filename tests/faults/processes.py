@@ -1,4 +1,4 @@
-"""What a running process uses, as the kernel tells."""
+"""Resources of a running process, as the kernel reports them."""
 
 from __future__ import annotations
 

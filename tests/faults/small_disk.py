@@ -45,14 +45,14 @@ class Disk:
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Disk]:
-    """Give a file system for the block.
+    """Mount a file system for the block.
 
     Args:
-        folder: an empty one, where it is seen.
+        folder: an empty folder, the mount point.
         size: as mount(8) takes it, e.g. `64m`.
 
     Raises:
-        MissingError: nobody but root may have such a namespace here, or not even root.
+        MissingError: such a namespace needs root here, or is not available at all.
     """
     root = os.geteuid() == 0
     user = [] if root else ["--user", "--map-root-user"]

@@ -40,15 +40,15 @@ class Steady(threading.Thread):
         self._go = threading.Event()
         self._go.set()
         self.unsure: dict[str, set[Value]] = {}
-        """Keys of which nobody knows whether their last write was carried out: both values; they are used no more."""
+        """Keys whose last write has an unknown outcome, with both possible values; they are not used any more."""
         self.acknowledged = 0
         self.tried = 0
         self.errors: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.longest = 0.0
-        """Seconds that the slowest answer took."""
+        """Seconds of the slowest reply."""
         self.ended = False
-        """The server has closed the connection, or never answered."""
+        """The server has closed the connection, or did not reply."""
 
     @property
     def keys(self) -> list[str]:
@@ -62,11 +62,11 @@ class Steady(threading.Thread):
         self.join(HANG)
 
     def pause(self) -> None:
-        """Ask nothing more until `go_on`."""
+        """Send nothing until `go_on`."""
         self._go.clear()
 
     def go_on(self) -> None:
-        """Ask again."""
+        """Send again."""
         self._go.set()
 
     def run(self) -> None:

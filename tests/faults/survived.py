@@ -105,7 +105,7 @@ def verdict(row: Record) -> str:
 
 
 def figures(row: Record) -> str:
-    """Return the numbers of a row in words; `longest_answer_s` is told as `longest answer 0.1 s`."""
+    """Return the numbers of a row as text; `longest_answer_s` is `longest answer 0.1 s`."""
     parts = [f"{row['cycles']:,} cycle{'s' * (row['cycles'] > 1)}"] if row["cycles"] else []
     if row.get("acknowledged"):
         parts.append(f"{row['acknowledged']:,} writes acknowledged")

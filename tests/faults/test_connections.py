@@ -16,7 +16,7 @@ from faults.stores import Store
 from serving import ask, serving
 
 pytestmark = pytest.mark.live
-SPARE = 200  # descriptors of this process and of the server beside connections
+SPARE = 200  # descriptors of this process and of the server other than connections
 KIB_OF_ONE = 16
 FEW = 64  # descriptors of a server that shall run out of them
 SOME = [b"", b"get some", b"set some 0 0 1000\r\n" + b"x" * 500, b"\x80\x01\x00\x04", b"mg some"]

@@ -29,9 +29,9 @@ CAUSE = re.compile(r"connect|connection|no answer|it is not known whether it was
 
 
 def survive(fault: Fault, store: Store, begins: Callable[[], None], ends: Callable[[], None]) -> None:
-    """Let the database go and come back under load, again and again, and hold its rows against what was acknowledged."""
+    """Stop and start the database under load, repeatedly, and compare its rows with the acknowledged writes."""
     options = ("--set", f"innodb_lock_wait_timeout={LOCK_WAIT}")
-    # Few commands travel together, so that some wait for their turn behind others that wait.
+    # Batches are small, so that some commands queue behind others that wait.
     with serving(f"{store.dsn}?timeout={TIMEOUT}&coalesce=2", *options) as served:
         with writing(served, fault, CLIENTS) as writers:
             for _ in range(fault.size):

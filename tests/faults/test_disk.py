@@ -99,7 +99,7 @@ class Tried:
         )
 
     def _reads(self, client: socket.socket, reads: bytes) -> None:
-        """Ask until the answer is right: a get that is read beside a write is answered with that write's error."""
+        """Get until the reply is right: a get concurrent with a write receives that write's error."""
         for _ in range(TRIES):
             client.sendall(b"get kept\r\n")
             said = client.recv(1000)

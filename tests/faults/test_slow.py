@@ -25,7 +25,7 @@ TIMES = ASKED // len(REPLY)
 
 @pytest.fixture
 def big(store: Store) -> Store:
-    """Map a table of large values beside the demo table."""
+    """Map a table of large values in addition to the demo table."""
     assert store.file is not None
     in_file(
         store.file,

@@ -1,5 +1,5 @@
-"""Fuzz of the server: any bytes of both protocols, on many connections, beside one that must not notice.
+"""Fuzz of the server: random bytes of both protocols on many connections, and one client that must not be affected.
 
-`messages.py` makes what is sent, `replies.py` reads what is answered, `neighbour.py` is the one that must not notice,
-`live.py` runs them against a server, `parsers.py` looks at the parsers alone. No code of kvref's parsers is used.
+`messages.py` generates requests, `replies.py` reads replies, `neighbour.py` is the client that must not be affected,
+`live.py` runs them against a server, `parsers.py` tests the parsers alone. No code of kvref's parsers is used.
 """

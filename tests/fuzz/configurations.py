@@ -1,4 +1,4 @@
-"""Rows of the configuration tables that nobody should write: quotes, statements, NUL, wide characters, too much of it."""
+"""Invalid rows of the configuration tables: quotes, statements, NUL, wide characters, very long values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXTS: Final = st.one_of(
     st.lists(_PIECES, min_size=1, max_size=3).map("".join),
     st.text(st.characters(exclude_categories=("Cs",)), max_size=40),
 ).filter(lambda text: text.lower() not in (SENTINEL, f"test.{SENTINEL}"))
-# Tables and columns with such names are there, so that a row may come to be served.
+# Tables and columns with such names exist, so that a row can be valid.
 TABLES: Final = ("t", "odd'name", 'odd"name', "odd`name", f"t; DROP TABLE {SENTINEL}", "\u00e9", "a b", "select")
 
 
@@ -86,7 +86,7 @@ POLICIES: Final = st.one_of(
 
 @dataclass(frozen=True)
 class Configuration:
-    """Rows of the three tables; `plain`: a row that can be used stands among them."""
+    """Rows of the three tables; `plain`: they include a usable row."""
 
     containers: list[Container]
     options: dict[str, str | None]

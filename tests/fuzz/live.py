@@ -65,13 +65,13 @@ class _Client:
 
 
 class Fuzz:
-    """Send messages to a server and look at what becomes of it.
+    """Send messages to a server and check its state.
 
     Args:
         served: the server.
-        seed: of everything random.
+        seed: seed of everything random.
         plugin: it answers as the plugin does.
-        pool: connections to a database that it may open and keep.
+        pool: maximum number of open connections to a database.
     """
 
     def __init__(self, served: Served, seed: int, *, plugin: bool = False, pool: int = 0) -> None:

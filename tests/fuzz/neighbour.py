@@ -11,7 +11,7 @@ _HEAD: Final = struct.Struct(">BBHBBHIIQ")
 
 
 class WrongReplyError(AssertionError):
-    """A neighbour was answered what it did not ask."""
+    """A neighbor received a reply to another request."""
 
 
 class TextNeighbour:

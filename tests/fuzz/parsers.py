@@ -46,7 +46,7 @@ def parse(rules: WireRules, pieces: list[bytes]) -> tuple[list[c.Command], bool,
             raise ParserFaultError(f"{parsing.pending} bytes wait")
         if parsing.closed:
             break
-        parsing.unfinished()  # may be told at any moment
+        parsing.unfinished()  # may be called at any moment
     return commands, parsing.closed, not parsing.closed and parsing.halfway
 
 

@@ -80,14 +80,14 @@ def held(run: Run, served: Served, messages: int, seed: int, progress: Callable[
     """Fuzz a server and record it.
 
     Args:
-        run: which.
+        run: the configuration.
         served: the server.
-        messages: how many.
-        seed: of everything random.
-        progress: told at times how far it is.
+        messages: number of messages.
+        seed: seed of everything random.
+        progress: called regularly with the figures so far.
 
     Raises:
-        AssertionError: a rule does not hold; the text says which and shows the seed.
+        AssertionError: a rule does not hold; the text names it and the seed.
     """
     fuzz = Fuzz(served, seed, plugin="--profile" in run.options, pool=POOL if run.database else 0)
     try:

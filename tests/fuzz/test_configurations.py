@@ -1,4 +1,4 @@
-"""Whatever stands in the configuration tables, the server serves it or says why not, and touches no other table."""
+"""For any content of the configuration tables, the server serves it or names the error, and changes no other table."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class OverSQLite:
         return True
 
     def look(self) -> list[object]:
-        """Return the tables there are and the rows of the one that nobody names."""
+        """Return the existing tables and the rows of the one that no configuration names."""
         names = self.db.execute("SELECT name, sql FROM sqlite_master WHERE tbl_name <> 'kvref_counters' ORDER BY 1, 2")
         return [*names, *self.db.execute(f"SELECT * FROM {SENTINEL} ORDER BY k")]
 
@@ -142,7 +142,7 @@ def world(kind: str, folder: Path) -> Iterator[tuple[Served, OverSQLite | OverMy
 
 
 def use(served: Served, wanted: Configuration) -> int:
-    """Use every mapping in both protocols; returns how many beside the plain one took what was stored."""
+    """Use every mapping in both protocols; return how many except the plain one stored a value."""
     stored = 0
     for row in (*wanted.containers, PLAIN):
         with served.connect() as client:

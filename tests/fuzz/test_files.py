@@ -1,4 +1,4 @@
-"""Whatever stands in a file that kvref reads, it is read or refused in one line; nothing else is raised."""
+"""Any content of a file that kvref reads is accepted, or rejected with a one-line error; nothing else is raised."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def spoken_to(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 @given(seeds, st.sampled_from(MAKERS))
 @settings(max_examples=EXAMPLES // 3, deadline=None)
 def test_no_session_fails(spoken_to: Desk, seed: int, make: Callable[[random.Random], bytes]) -> None:
-    """Whatever one is told, it answers with whole replies, and the next one is answered too."""
+    """For any input, a session replies with complete replies, and the next session is answered too."""
     rng = random.Random(seed)
     block = messages.Source(rng, make, broken=0.0).block(20)
     # The first byte decides, and a first frame may have another one.

@@ -55,7 +55,7 @@ def over_sqlite(folder: Path, *options: str) -> Iterator[Served]:
 
 @contextmanager
 def over_mysql(database: SQLServer, *options: str) -> Iterator[Served]:
-    """Serve the tables, made anew, from a database for the block."""
+    """Serve the tables, created again, from a database for the block."""
     sql(database, "DELETE FROM innodb_memcache.containers")
     for name, columns in TABLES.items():
         sql(database, f"DROP TABLE IF EXISTS test.{name}", f"CREATE TABLE test.{name} ({columns}) ENGINE = InnoDB")

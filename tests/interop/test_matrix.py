@@ -1,4 +1,4 @@
-"""The table of client libraries in the documentation: the same as the record beside the code, and every wrong cell has its reason."""
+"""The table of client libraries in the documentation: it equals the record, with reasons for wrong cells."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ SETTINGS = "maxconns item_size_max num_threads"  # of `stats settings`
 
 
 def rows(served: Served, words: str = "stats") -> dict[str, str]:
-    """Return what a client is told."""
+    """Return the rows that a client receives."""
     with served.connect() as client:
         return dict(re.findall(r"STAT (\S+) ([^\r]*)\r\n", ask(client, words.encode() + b"\r\n").decode()))
 

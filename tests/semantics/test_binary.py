@@ -1,4 +1,4 @@
-"""What only the binary protocol asks, at the desk: cas numbers of every write, first numbers, one row of a range."""
+"""Requests of the binary protocol only, in process: cas numbers of every write, initial numbers, one row of a range."""
 
 from __future__ import annotations
 

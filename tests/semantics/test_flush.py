@@ -1,4 +1,4 @@
-"""flush_all and delete beside foreign keys; ids in brackets name recordings of the plugin."""
+"""flush_all and delete with foreign keys; IDs in brackets name recordings of the plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meta commands at the desk: marks beside the tables, batches, cache policies, and what has no column."""
+"""Meta commands in process: marks outside the tables, batches, cache policies, and state without a column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cache policies at the desk: what the suite cannot reach from outside, with the profiles beside each other."""
+"""Cache policies in process: what the suite cannot reach from outside, with the profiles side by side."""
 
 from __future__ import annotations
 

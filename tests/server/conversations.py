@@ -75,13 +75,13 @@ def plain(chance: random.Random, keys: Sequence[bytes]) -> bytes:
 
 
 class Peer:
-    """One server and what a conversation does to it.
+    """One server in a conversation.
 
     Args:
         served: the server.
         stack: closes the connections.
-        own: in the place of `~`; in nothing else that is sent.
-        hides_cas: answers have no cas numbers, which differ where clients ask at once.
+        own: replaces `~`, which nothing else that is sent contains.
+        hides_cas: removes cas numbers from replies, which differ if clients send at once.
     """
 
     def __init__(self, served: Served, stack: ExitStack, own: bytes = b"~", *, hides_cas: bool = True) -> None:
@@ -90,7 +90,7 @@ class Peer:
         self.hides_cas = hides_cas
 
     def ask(self, number: int, data: bytes, cuts: Sequence[int] = ()) -> bytes:
-        """Send bytes in pieces on a connection; returns what is answered up to a mark behind them."""
+        """Send bytes in pieces on a connection; return the reply up to a mark behind them."""
         self.send(number, data, cuts)
         return self.answer(number, data)
 
@@ -151,7 +151,7 @@ def converse(
 
 
 def _at_once(chance: random.Random, peers: Sequence[Peer], containers: Sequence[bytes], step: int) -> None:
-    """Let all clients ask at once, each for rows of its own, so that the order in which they come does not matter."""
+    """Let all clients send at once, each for rows of its own, so that the order of arrival does not matter."""
     asked = [
         b"".join(command(chance, containers, keys, empties=False) for _ in range(chance.choice([1, 1, 6])))
         for keys in KEYS

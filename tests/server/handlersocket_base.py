@@ -32,7 +32,7 @@ class Base:
         return f"{self.server.dsn}?handlersocket={self.port}&handlersocket_level={self.level}"
 
     def rounds(self) -> int:
-        """Return how often it was asked for rows so far."""
+        """Return the number of look-ups through HandlerSocket so far."""
         ((_, count),) = sql(self.server, "SHOW GLOBAL STATUS LIKE 'handlersocket_hs_table_lock'")
         return int(count)
 

@@ -1,4 +1,4 @@
-"""The server in this process, over real sockets, with a disk that waits and fails as it is told."""
+"""The server in this process, over real sockets, with a disk that waits and fails on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients can make the server keep has a bound, and what goes beyond it is told."""
+"""Data that clients can make the server keep is limited, and exceeding a limit is reported."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_the_fast_path_answers_as_the_general_one(tmp_path: Path, profile: str, 
         converse(chance, peers, [name.encode() for name, *_ in ROWS], 250, by_sql)
         for table, columns in COLUMNS.items():
             asked = f"SELECT {columns if at_once else '*'} FROM {table} ORDER BY 1"
-            # A time counts from the second in which a server was asked.
+            # An expiry time is relative to the second in which a server received the command.
             rows = {re.sub(r"\b1[789]\d{8}\b", "later", peer.run(asked)) for peer in peers}
             assert len(rows) == 1, table
         counters, *others = [peer.counters() for peer in peers]

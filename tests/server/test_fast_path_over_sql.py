@@ -59,7 +59,7 @@ SQL = (
 # But those of cas numbers.
 COLUMNS = {"names~": "k, v, f, e", "western~": "k, v, f"}
 STEPS = 150
-# How each server is started: what stands behind its DSN, and further options.
+# How each server is started: the query of its DSN, and further options.
 GENERAL = ("", "--set", "line_size_max=100000")
 SINGLE = ("coalesce=0",)
 FAST = ("",)
@@ -67,7 +67,7 @@ FAST = ("",)
 
 @dataclass(frozen=True)
 class Base:
-    """A database server, and what stands behind the DSN of a server with its fast path."""
+    """A database server, and the query of the DSN of a server with its fast path."""
 
     server: SQLServer
     query: str = ""
@@ -100,7 +100,7 @@ def prepare(server: SQLServer, own: str) -> None:
 
 
 def rows(server: SQLServer, own: str, name: str) -> str:
-    """Return what a table holds; times that count from when a server was asked are alike."""
+    """Return the rows of a table; times relative to the second of a request are replaced."""
     asked = f"SELECT {COLUMNS.get(name, '*')} FROM test.{name} ORDER BY k"
     return re.sub(r"\b1[789]\d{8}\b", "later", repr(sql(server, asked.replace("~", own))))
 

@@ -1,4 +1,4 @@
-"""What is answered before the disk has it, and what is not; what becomes of a disk or a commit that fails."""
+"""Replies that do not wait for the disk, and those that do; failures of a disk or a commit."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def test_what_sql_commits_is_seen_at_once(database: Base, served: Served) -> Non
 @pytest.mark.parametrize("of_threads", [handlersocket.LEVEL, "REPEATABLE-READ"])
 @pytest.mark.parametrize("level", range(4))
 def test_what_sql_has_not_committed(request: pytest.FixtureRequest, of_threads: str, level: int) -> None:
-    """It is seen at level 0, and HandlerSocket is asked where its threads see what is wanted."""
+    """It is visible at level 0, and HandlerSocket is used if its threads read at the required level."""
     if of_threads == handlersocket.LEVEL:
         of_base = request.getfixturevalue("database")
     else:
@@ -218,7 +218,7 @@ def test_what_sql_has_not_committed(request: pytest.FixtureRequest, of_threads: 
         missing = ask(client, b"get AA\r\n")
         cursor.execute("ROLLBACK")
         asked = of_base.rounds() - before
-    if level == 3:  # a read waits for a row that is written, and in vain
+    if level == 3:  # a read waits for a row that is written, until the timeout
         assert seen != AA
         assert asked == 0
         return

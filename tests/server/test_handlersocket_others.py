@@ -1,4 +1,4 @@
-"""kvref that reads through HandlerSocket beside DDL, locks, REVOKE and servers that go: nobody waits for long."""
+"""Reads through HandlerSocket during DDL, locks, REVOKE and stopped servers: no command waits for long."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class Seen:
     quiet_since: float
 
     def commit_idle(self) -> None:
-        """Not asked here: the rule only chooses."""
+        """Unused here: the rule only chooses."""
 
 
 NOW = 100.0

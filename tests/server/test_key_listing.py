@@ -41,7 +41,7 @@ def test_a_client_that_reads_nothing_takes_little_memory(tmp_path: Path) -> None
             (paused,) = (each for each in connections if each._paused)
             transport = paused._transport
             assert transport is not None
-            # One turn, the page that ended it, and what the transport had when it asked for a pause.
+            # One turn, the page that ended it, and the transport's buffer when it paused the writer.
             assert transport.get_write_buffer_size() + paused._out.owed < 4 * TURN_BYTES
             said = bytearray()
             while not said.endswith(HIT):

@@ -45,7 +45,7 @@ def rows(client: socket.socket) -> dict[str, str]:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_connections_beyond_maxconns_are_told_so_and_the_others_go_on(tmp_path: Path, workers: str) -> None:
-    """As memcached 1.6.18 does, whichever protocol a client speaks."""
+    """As memcached 1.6.18 does, in either protocol."""
     options = ("--workers", workers, *settings("maxconns=6"))
     with serving(tmp_path / "x.sqlite", *options) as served, ExitStack() as stack:
         assert "at most 6 connections (maxconns)" in served.wait_for("at most")
@@ -98,7 +98,7 @@ def test_maxconns_is_reloaded(tmp_path: Path, workers: str) -> None:
 
 @contextmanager
 def descriptors(most: int) -> Iterator[None]:
-    """Let processes started in the block have so many, and not ask for more."""
+    """Limit the file descriptors of processes started in the block, without a way to raise the limit."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, before[1]))
     try:

@@ -24,7 +24,7 @@ from kvref.printable import printable
 from kvref.server.telemetry.logs import MAX_WARNINGS, PERIOD, Bound
 from kvref_testbed.targets.ports import free_port
 
-SECRET = "hidden-from-all"  # of nobody, and never shown
+SECRET = "hidden-from-all"  # an invalid password, which is never shown
 BATCHES = ("--set", "daemon_memcached_w_batch_size=9", "--set", "innodb_api_bk_commit_interval=100")
 EVIL = "x\\nkvref: forged\\r\\x1b[31m\\u2028"
 

@@ -63,7 +63,7 @@ def eventually(database: SQLServer, query: str, rows: list[tuple[Any, ...]], sec
     deadline = time.monotonic() + seconds
     while sql(database, query) != rows:
         assert time.monotonic() < deadline, sql(database, query)
-        # information_schema.innodb_trx stays as it is for those who read it more often than every 0.1 s.
+        # information_schema.innodb_trx is cached for clients that read it more often than every 0.1 s.
         time.sleep(0.15)
 
 

@@ -1,4 +1,4 @@
-"""kvref over InnoDB when many connections ask at once: common statements, and to each command its own exact answer."""
+"""kvref over InnoDB with many concurrent connections: common statements, and for each command its own exact reply."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 @pytest.fixture
 def shop(database: SQLServer) -> Iterator[None]:
-    """Map test.shop with two columns beside the mapped ones."""
+    """Map test.shop, which has two more columns than the mapped ones."""
     map_table(database, "shop", "v", "k VARCHAR(9) NOT NULL", "v VARCHAR(9)", "w INT DEFAULT 7", "PRIMARY KEY (k)")
     yield
     sql(database, "DELETE FROM innodb_memcache.containers WHERE name = 'shop'", "DROP TABLE IF EXISTS test.shop")

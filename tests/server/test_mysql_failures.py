@@ -52,7 +52,7 @@ def kill_connections(database: SQLServer) -> int:
 
 
 def together(served: Served, clients: int, data: bytes) -> list[bytes]:
-    """Ask on so many connections at once."""
+    """Send on so many connections at once."""
 
     def one(client: socket.socket) -> bytes:
         with client:

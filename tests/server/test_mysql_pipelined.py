@@ -29,7 +29,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 @pytest.fixture
 def client(served: Served) -> Iterator[socket.socket]:
-    """A client that has asked for a row, so that what follows may take the fast path."""
+    """A client that has read a row, so that the next commands can use the fast path."""
     with served.connect() as found:
         ask(found, b"get AA\r\n", 1)
         yield found

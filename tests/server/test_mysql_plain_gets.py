@@ -1,4 +1,4 @@
-"""Gets of one key over a database server, gathered without parser and verbs: never otherwise than the long way."""
+"""Gets of one key over a database server, batched without parser and verbs: same replies as on the general path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
 
 def ask(client: socket.socket, request: bytes) -> bytes:
-    """Send one request alone, as the short way wants it."""
+    """Send one request alone, as the fast path requires."""
     client.sendall(request)
     if request == b"stats\r\n":
         said = b""
@@ -78,7 +78,7 @@ def test_what_the_common_statement_cannot_tell_goes_the_long_way(database: SQLSe
             database,
             f"ALTER TABLE test.{name} MODIFY k VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci NOT NULL",
         )
-        # The server finds the row by this key now, which nobody has looked at the table for.
+        # The server finds the row by this key now, since a change of the table that kvref has not read yet.
         assert ask(client, b"get A\r\n") == b"VALUE A 0 1\r\nv\r\nEND\r\n"
 
 

@@ -1,4 +1,4 @@
-"""Sets of ordinary rows over a database server, gathered without parser and verbs: never otherwise than the long way."""
+"""Sets of ordinary rows over a database server, batched without parser and verbs: results of the general path."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 @pytest.fixture
 def crowd(served: Served) -> Iterator[Crowd]:
-    """Many clients that have each asked for a row, so that what follows may go the short way."""
+    """Many clients that have each read a row, so that the next commands can use the fast path."""
     with Crowd(served, CLIENTS) as found:
         found.ask([b"get AA\r\n"] * CLIENTS)
         yield found
@@ -51,7 +51,7 @@ def test_new_rows_and_old_ones_together(database: SQLServer, crowd: Crowd) -> No
     asked = [b"set %b %d 0 3\r\nnew\r\n" % (key.encode(), number % 3) for number, key in enumerate(KEYS)]
     assert crowd.ask(asked) == [STORED] * CLIENTS
     sql(database, "SET GLOBAL general_log = OFF")
-    # Only this way asks for the keys alone.
+    # Only the fast path selects the keys alone.
     logged = sql(
         database,
         "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'SELECT CAST(`c1` AS BINARY) FROM%%NOWAIT'",
@@ -168,13 +168,13 @@ def test_a_row_that_is_locked_holds_up_nobody_else(database: SQLServer, crowd: C
     logged = sql(
         database, "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE 'UPDATE%%WHEN%%'"
     )
-    # They were not sent the long way, one by one, for its sake.
+    # The other commands did not leave the fast path because of it.
     assert max(text.count("WHEN") for (text,) in logged) > CLIENTS / 2
     sql(database, "TRUNCATE TABLE mysql.general_log")
 
 
 def test_all_that_wait_are_told_at_once_that_the_database_hangs(database: SQLServer) -> None:
-    # It counts as hanging after two seconds; who then asked it again would wait for two more.
+    # It counts as hanging after two seconds; another attempt would wait for two more.
     with (
         serving(f"{database.dsn}?timeout=1", "--set", "innodb_lock_wait_timeout=1") as served,
         Crowd(served, CLIENTS) as crowd,

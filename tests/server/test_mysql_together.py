@@ -1,4 +1,4 @@
-"""SQL and memcached clients on the same rows at once: nobody's write is lost, nobody's lock is passed."""
+"""SQL and memcached clients on the same rows at once: no write is lost, and every lock is respected."""
 
 from __future__ import annotations
 

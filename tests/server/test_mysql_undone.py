@@ -1,7 +1,7 @@
-"""Transactions that the server ends by itself: what was written in them is written again, or nobody is told that it is.
+"""Transactions that the server rolls back by itself: their writes run again, or are not acknowledged.
 
-A node of a Galera cluster does so for another node's write at any moment, and reports it in answer to whatever comes
-next; with innodb_rollback_on_timeout any server does where a row stays locked.
+A node of a Galera cluster does so for another node's write at any moment, and reports it in the reply to the next
+statement; with innodb_rollback_on_timeout any server does so if a row stays locked.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ CASES = {
     "add": Case(put("new", "x", "add"), [b"NOT_STORED\r\n"] * 3 + [b"STORED\r\n"], "10", b"INSERT INTO"),
     "delete": Case(b"delete a\r\n", [b"DELETED\r\n"] + [b"NOT_FOUND\r\n"] * 3, None, b"DELETE FROM"),
 }
-COUNTED = CASES["incr"].replies  # of those who count on row `b` at the same time
+COUNTED = CASES["incr"].replies  # of clients that increment row `b` at the same time
 
 
 def prepared(served: Served, verb: str) -> bytes:

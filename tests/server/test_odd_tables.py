@@ -1,4 +1,4 @@
-"""kvref over InnoDB of MySQL 8.0.33: tables and settings of which the plugin 8.0.33 answered what stands here."""
+"""kvref over InnoDB of MySQL 8.0.33: unusual tables and settings, with the replies of the plugin 8.0.33."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who takes too long is sent away: silent clients, half commands, clients that do not read; the others are not."""
+"""Timeouts disconnect idle clients, clients with half a command, and clients that do not read; other clients stay."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_bytes_that_trickle_do_not_help(serve: Serve) -> None:
                 break
         answer = client.recv(1000)
         assert answer == NOT_WHOLE + b"\r\n"
-        # Committed, so that nobody has to wait.
+        # Committed, so that no client has to wait.
         assert ask(other, b"set k 0 0 1\r\ny\r\n") == b"STORED\r\n"
 
 

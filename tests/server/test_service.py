@@ -47,7 +47,7 @@ def tool(name: str) -> str:
 
 @contextmanager
 def listening(number: int) -> Iterator[list[socket.socket]]:
-    """Listen on some ports, with descriptors that stand in nobody's way."""
+    """Listen on some ports, with descriptors that do not conflict with others."""
     with ExitStack() as stack:
         made = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
         for each in made:

@@ -1,4 +1,4 @@
-"""Settings: limits, sources, and what becomes of values out of range in each profile."""
+"""Settings: limits, sources, and the handling of values out of range in each profile."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_meta_marks_and_vbuckets_are_shared(served: Served) -> None:
     with clients(served, 2) as (a, b):
         ask(a, b"set k 0 0 1\r\nx\r\n")
         assert ask(a, b"md k I T30\r\n") == b"HD\r\n"
-        assert ask(b, b"mg k v\r\n") == b"VA 1 X W\r\nx\r\n"  # told to make it anew
+        assert ask(b, b"mg k v\r\n") == b"VA 1 X W\r\nx\r\n"  # this client is to recache it
         assert ask(a, b"mg k v\r\n") == b"VA 1 Z X\r\nx\r\n"
         assert ask(b, b"mg k h\r\n").startswith(b"HD h1")
         with served.connect() as binary:
@@ -311,7 +311,7 @@ def test_a_file_that_is_gone_is_not_made_anew(served: Served) -> None:
         os.kill(workers(served)[0], signal.SIGKILL)
         assert client.recv(100) == b""
         until(lambda: "".join(served.log).count("was killed by SIGKILL") == 2)
-    # Nobody is left; who connects waits for a worker that can start.
+    # No worker is left; a client that connects waits for a worker that can start.
     with served.connect() as client:
         client.sendall(b"get AA\r\n")
         Path(served.store).with_name("moved").rename(served.store)

@@ -49,7 +49,7 @@ class Writer(threading.Thread):
     values: dict[str, str | None] = field(default_factory=dict)
     """By key: what was acknowledged last, None: deleted."""
     unknown: tuple[str, str | None] | None = None
-    """The last write, if it was never answered: key, and what stands there if it was carried out."""
+    """The last write, if it was never answered: key, and its value if the write was carried out."""
     wrong: list[str] = field(default_factory=list)
     """Answers that contradict what was acknowledged before."""
 

@@ -1,4 +1,4 @@
-"""`kvref spec`: one requirement, a selection, the register, the coverage; what is asked for wrongly."""
+"""`kvref spec`: one requirement, a selection, the register, the coverage, and errors of usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gates of the catalogue: nothing demanded that nothing holds, nothing held that nobody demands, no claim without evidence."""
+"""The gates of the catalog: each requirement has a case, each case a requirement, each claim its evidence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXTS = re.compile(
 )
 
 
-# Obligations whose evidence from a version is a conversation held and not kept, and why.
+# Obligations whose evidence from a version is a conversation that was run and not kept, and why.
 MEGABYTES = "two megabytes of data do not belong into a recording; each run of the suite holds it"
 LIVE_ONLY = {"KV-LIMIT-006": MEGABYTES, "KV-LIMIT-013": MEGABYTES, "KV-BINSTORE-039": MEGABYTES, "KV-MS-022": MEGABYTES}
 

@@ -1,4 +1,4 @@
-"""What an error of COMMIT means: refused, failed, or nobody knows."""
+"""Meaning of an error of COMMIT: rejected, failed, or unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several servers in one DSN: which one is used, when it is left, and what becomes of connections to it."""
+"""Several servers in one DSN: which one is used, when it is replaced, and what happens to its connections."""
 
 from __future__ import annotations
 

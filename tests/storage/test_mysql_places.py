@@ -1,4 +1,4 @@
-"""Which keys are one row to MySQL and MariaDB, told without them."""
+"""Which keys identify one row in MySQL and MariaDB, decided locally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded store: what is durable when, and what happens beside another writer."""
+"""The embedded store: durability, and the behavior with another writer."""
 
 from __future__ import annotations
 

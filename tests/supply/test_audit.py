@@ -1,4 +1,4 @@
-"""`.ci/audit` tells a lock without known faults, one with some, and a service that does not answer from each other."""
+"""`.ci/audit` distinguishes a lock without vulnerabilities, one with some, and a service that does not answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from supply.locked import CI, licences
 
-KNOWN = "jinja2==2.4.1"  # by which .ci/audit tells whether a service knows anything
+KNOWN = "jinja2==2.4.1"  # a vulnerable release, by which .ci/audit checks that a service has data
 
 
 @contextmanager

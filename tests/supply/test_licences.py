@@ -1,4 +1,4 @@
-"""Each package that is locked may be used under terms that ask for no more than its notice, or is named here with a reason."""
+"""The license of each locked package requires no more than its notice, or the package is listed here with a reason."""
 
 from __future__ import annotations
 

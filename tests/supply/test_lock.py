@@ -1,4 +1,4 @@
-"""The locks say what pyproject.toml asks for, on each Python that is supported, with hashes and from nowhere in particular."""
+"""The locks match pyproject.toml on each supported Python, with hashes and without an index address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 
 
 def asked(extra: str) -> Iterator[Requirement]:
-    """Yield what an extra asks for, with the extras that it names, and what serving and building need."""
+    """Yield the requirements of an extra, with those of the extras that it names, and of serving and building."""
     texts = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"], *EXTRAS[extra]]
     while texts:
         wanted = Requirement(texts.pop())

@@ -44,7 +44,7 @@ def say(address: str, line: bytes, last: bytes) -> bytes:
 
 
 def rows(dsn: str, query: str) -> tuple[tuple[Any, ...], ...]:
-    """Ask the SQL side of a target."""
+    """Query the SQL side of a target."""
     parts = urlsplit(dsn)
     path = parse_qs(parts.query)["unix_socket"][0]
     with closing(pymysql.connect(unix_socket=path, user=parts.username)) as connection, connection.cursor() as cursor:
@@ -53,7 +53,7 @@ def rows(dsn: str, query: str) -> tuple[tuple[Any, ...], ...]:
 
 
 def exists(pid: int) -> bool:
-    """Say whether a process of that number exists, dead ones that nobody waited for included."""
+    """Return whether a process of that number exists, zombies included."""
     return Path(f"/proc/{pid}").exists()
 
 

@@ -1,4 +1,4 @@
-"""Servers and proxies of others that speak memcached's protocol: twemproxy, yrmcds and nodecached."""
+"""Other servers and proxies of memcached's protocol: twemproxy, yrmcds and nodecached."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_twemproxy_passes_on_what_the_plugin_answers() -> None:
     with target_or_skip("twemproxy") as target:
         demo = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
         assert talk(target.memcached(), b"get AA\r\n") == [demo]
-        # Why the suite gets no SQL of it: nobody can choose a mapping for himself.
+        # Why the suite cannot use its SQL side: no client can choose a mapping for itself.
         assert talk(target.memcached(), b"bind aaa\r\n") == [b""]
         mapped = b"VALUE @@aaa 0 14\r\ntest/demo_test\r\nEND\r\n"
         assert talk(target.memcached(), b"get @@aaa\r\n", b"get AA\r\n") == [mapped, demo]

@@ -88,7 +88,7 @@ def test_a_server_of_another_release_wants_root(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_server_of_another_release_wants_a_debian_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # apt as it stands on a machine whose sources are not Debian's, or were never read.
+    # apt on a machine whose sources are not Debian's, or were never read.
     config = tmp_path / "apt.conf"
     config.write_text(f'Dir::State::lists "{tmp_path}";\n')
     monkeypatch.setenv("APT_CONFIG", str(config))

@@ -34,7 +34,7 @@ EVERY = pytest.mark.parametrize("name", [MYSQL_8, "mariadb", "mysql-9.7"])
 
 
 def rows(server: SQLServer, query: str) -> tuple[tuple[Any, ...], ...]:
-    """Ask over TCP, as a client that was given the DSN."""
+    """Query over TCP, as a client with the DSN does."""
     parts = urlsplit(server.dsn)
     assert parts.hostname is not None
     where = pymysql.connect(host=parts.hostname, port=parts.port or 0, user=parts.username, autocommit=True)

@@ -45,7 +45,7 @@ def test_what_is_read_is_what_was_written(name: str) -> None:
     assert [to_json(each) for each in transcripts.load(name).values()] == lines(name)
 
 
-# What 5.6 does not know: a set-up that says so cannot be held there.
+# Features that 5.6 lacks: a set-up with them cannot be run there.
 NOT_IN_5_6 = re.compile(r"\bjson\b|\bAS \(concat|utf8mb4_0900")
 
 

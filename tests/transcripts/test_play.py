@@ -1,4 +1,4 @@
-"""How a conversation is held: what is sent, how long is listened, what is noted down. The peer says what it is told to."""
+"""How a conversation is run: what is sent, how long it waits, what is recorded. The peer is scripted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACE = Pace(first=2.0, quiet=0.05, whole=0.1, broken=0.4)
 
 
 class Peer:
-    """A world in which `answer` is asked for what to say to each line; a number in its answer is a pause in seconds."""
+    """A world in which `answer` returns the reply to each line; a number in it is a pause in seconds."""
 
     version = "0.0.0"
 

@@ -1,4 +1,4 @@
-"""Plain lines mean to the parser what stands in them, whatever the profile."""
+"""The parser reads simple lines literally in every profile."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ EVERYWHERE: list[tuple[bytes, list[c.Command]]] = [
     (b"\r\n \n", refused(b"ERROR", b"ERROR")),
     (b"GET a\r\ntouch a\r\nget\r\n", refused(b"ERROR", b"ERROR", b"ERROR")),
     (b"set k 0 0\r\nx\r\n", refused(b"ERROR", b"ERROR")),
-    # The length itself is unknown: nobody can tell where the data would end.
+    # The length is invalid: the end of the data is unknown.
     (b"set k 0 0 1x\r\n", refused(BAD)),
     (b"set k 0 0 -1\r\n", refused(BAD)),
 ]

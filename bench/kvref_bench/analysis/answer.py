@@ -18,7 +18,7 @@ CANNOT_TELL: Final = "cannot tell"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a notebook asks, and the scenarios whose runs can answer it."""
+    """The question of a notebook, and the scenarios whose runs can answer it."""
 
     text: str
     scenarios: tuple[str, ...] = ()

@@ -14,12 +14,12 @@ import pandas as pd
 class Claim:
     """One row of an article's table, or one sentence of it, as a ratio of two sides.
 
-    group: what stands together in an overview. place: where in the article. what: the ratio in words.
+    group: group of rows in an overview. place: where in the article. what: the ratio in words.
     at: sessions of both sides; `best`: each at its fastest.
-    published: the ratio, computed from the printed figures; NaN where only words are printed. as_printed: those.
+    published: the ratio, computed from the printed figures; NaN if only words are printed. as_printed: those words.
     relation: of the ratio to 1: `more`, `less`, `same` or `not less`.
-    compare, upper, lower, measure: which of our points make the ratio (`sides`); a `compare` that is none of the ways
-    there is the reason why it cannot be had here. servers, series: patterns of those that are asked; empty: all.
+    compare, upper, lower, measure: which of our points make the ratio (`sides`); any other text in `compare` is the
+    reason why it cannot be measured here. servers, series: patterns of the compared ones; empty: all.
     over: `memcached` or `sql`, empty: both. where: `local` or `remote`, the place of the clients.
     """
 

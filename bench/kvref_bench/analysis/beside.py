@@ -33,14 +33,14 @@ TICKS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 
 
 
 def everything() -> tuple[list[Row], dict[str, dict[str, Data]]]:
-    """Set every claim beside the runs there are; give the rows, and the data by scenario and place."""
+    """Compare every claim with the runs; return the rows, and the data by scenario and place."""
     names = list(dict.fromkeys(claim.scenario for claim in claims()))
     datas = {name: gather.places(name) for name in names}
     return [row for name in names for row in seeds.compare(claims(name), datas[name])], datas
 
 
 def table(rows: Iterable[Row]) -> pd.DataFrame:
-    """Give a line for each claim and server: what the article prints, its ratio, ours, and whether they agree."""
+    """Return a line for each claim and server: what the article prints, its ratio, ours, and whether they agree."""
     return pd.DataFrame(
         [
             {
@@ -138,7 +138,7 @@ def _ratio_axis(axes: Axes, published: Iterable[float], rows: Iterable[Row]) -> 
 
 
 def _key(page: style.Slide, axes: Axes, ends: Sequence[style.End], looks: Mapping[str, style.Look]) -> None:
-    """Name the markers beside the axes, which give way where the names need more room."""
+    """Label the markers next to the axes, which become narrower if the labels need more room."""
     top, texts = 1.0, []
     for end in ends:
         lines = _wrapped(end.text, 18)

@@ -45,12 +45,12 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a server holds.
+    """Capacity of a server.
 
-    sessions: the most that keep the limits, and their rate; None: cannot tell.
-    highest: rate that any number of sessions up to those has; more sessions may well be slower.
-    at_least: nothing larger was measured; the server may hold more.
-    reason: what ends it, or why nothing can be told.
+    sessions: the most that keep the limits, and their rate; None: unknown.
+    highest: rate that every number of sessions up to those reaches; more sessions may be slower.
+    at_least: nothing larger was measured; the capacity may be higher.
+    reason: what limits it, or why it is unknown.
     """
 
     sessions: int | None

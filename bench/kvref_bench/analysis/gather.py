@@ -46,11 +46,11 @@ class Data:
     """The runs of one scenario on one machine, each server's from its newest run.
 
     points: columns of `runs.tables.POINTS`, and: `kind` of the server; `label` of it, for readers; `over`: `memcached`
-    or `sql`; `plain`: its series has no settings of the server; `mix`: what is asked, one panel of a chart; `line`:
-    name of what a chart draws as one line; `line_kind`: whose colour that has; `cpu_share`: of the machine's cores that
-    the server used; `use`: `valid`, `limited` (invalid only because the client was at its limit: the server can do this
-    or more) or `invalid`; `visible`: ns until SQL saw a write.
-    left_out: sentences about runs that are not in it.
+    or `sql`; `plain`: its series has no settings of the server; `mix`: its commands, one panel of a chart; `line`: name
+    of one line of a chart; `line_kind`: the line's color; `cpu_share`: share of the machine's cores that the server
+    used; `use`: `valid`, `limited` (invalid only because the client was at its limit: the server reaches at least this
+    rate) or `invalid`; `visible`: ns until SQL saw a write.
+    left_out: sentences about runs that are not included.
     """
 
     scenario: str
@@ -195,7 +195,7 @@ def _visible(run: Run, points: pd.DataFrame) -> list[float]:
 
 
 def mix(work: dict[str, Any]) -> str:
-    """Say what the sessions of a series ask: `get`; `get 90 %, set 10 %`; `get, 16 in one write`."""
+    """Return the commands of a series as text: `get`; `get 90 %, set 10 %`; `get, 16 in one write`."""
     total = sum(work["verbs"].values())
     shares = [(verb, 100 * weight / total) for verb, weight in sorted(work["verbs"].items(), key=lambda each: -each[1])]
     said = shares[0][0] if len(shares) == 1 else ", ".join(f"{verb} {share:.3g} %" for verb, share in shares)
@@ -204,13 +204,13 @@ def mix(work: dict[str, Any]) -> str:
 
 
 def _plain(spec: dict[str, Any]) -> set[str]:
-    """Give the series without settings of the server."""
+    """Return the series without settings of the server."""
     own = {each["name"]: each.get("settings") for each in spec["series"]}
     return {name for name, settings in own.items() if not (spec.get("settings") if settings is None else settings)}
 
 
 def _names(spec: dict[str, Any]) -> dict[str, str]:
-    """Give what tells series apart that ask the same of the same side; nothing for the only one without settings."""
+    """Return a suffix that distinguishes series with the same commands and side; empty for the one without settings."""
     alike: dict[tuple[str, str], list[str]] = {}
     for each in spec["series"]:
         alike.setdefault((each["over"], mix(each["work"])), []).append(each["name"])

@@ -1,7 +1,7 @@
-"""What the articles say, as hypotheses that a run can hold or break, one verdict for each server.
+"""The claims of the articles as hypotheses, with one verdict for each server.
 
-A hypothesis is a list of ratios that must lie between two bounds. It holds where all their intervals do, fails where
-one lies outside, and nobody can tell where an interval crosses a bound, or where there is none.
+A hypothesis is a list of ratios that must lie between two bounds. It holds if all their intervals do, and fails if one
+lies outside. It cannot be decided if an interval crosses a bound, or if there is none.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NEW: Final = "New Enhancements for InnoDB Memcached (2012)"
 
 
 class Finding(NamedTuple):
-    """One figure of one server beside the bounds: its interval (NaN where there is none), and why there is none."""
+    """One figure of one server: its interval, to be compared with the bounds (NaN if none), and why there is none."""
 
     server: str
     value: float
@@ -79,9 +79,9 @@ class Hypothesis:
 
 
 class Verdict(NamedTuple):
-    """What became of a hypothesis on one server.
+    """The verdict on a hypothesis for one server.
 
-    shown: its figures, from the least to the greatest; why: what the verdict rests on.
+    shown: its figures, from the least to the greatest; why: reason of the verdict.
     """
 
     hypothesis: str
@@ -277,7 +277,7 @@ def reasons(verdicts: Iterable[Verdict]) -> pd.DataFrame:
 
 
 def conclude(reports: Mapping[str, Report], verdicts: Sequence[Verdict]) -> Answer:
-    """Answer what servers keep, and what became of the articles' claims."""
+    """Return which requirements servers meet, and which of the articles' claims hold."""
     kept = matrix.sentence(reports)
     if not verdicts:
         none = "No claim of the articles could be tested: there are no runs."

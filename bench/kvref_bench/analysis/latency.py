@@ -149,7 +149,9 @@ def open_loop(data: Data) -> pd.DataFrame:
 
 
 def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
-    """Give p50 and p99 in ns at each asked rate of the open loop, from the schedule to the reply, repetitions merged.
+    """Return p50 and p99 in ns at each target rate of the open loop, from the schedule to the reply.
+
+    Repetitions are merged.
 
     Columns: line, sessions, rate, share (of the closed loop's median with the same sessions), p50, p99.
     """

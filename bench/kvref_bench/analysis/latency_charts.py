@@ -92,10 +92,10 @@ def above(data: Data | None, curves: Curves) -> style.Slide:
 
 
 def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
-    """Draw p50 and p99 from the schedule to the reply over the rate that was asked: the hockey stick."""
+    """Draw p50 and p99 from the schedule to the reply over the target rate: the hockey stick."""
     if data is None or table.empty:
         return style.nothing("No latency against load", NO_RUN if data is None else NO_OPEN_LOOP, "Source: none.")
-    # A line whose highest rate has no valid point shows how it begins, but not how it grows.
+    # A line without a valid point at its highest rate shows the low rates, but not the growth.
     whole = table[table.groupby("line")["share"].transform("max") == table["share"].max()]
     ends = whole.sort_values("rate").groupby("line")["p99"].agg(["first", "last"])
     growth = (ends["last"] / ends["first"]).sort_values()
@@ -123,7 +123,7 @@ def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
 
 
 def timings(data: Data | None, line: str, both: Curves) -> style.Slide:
-    """Draw one server's latencies at its highest asked rate, timed from the send and from the schedule.
+    """Draw one server's latencies at its highest target rate, timed from the send and from the schedule.
 
     both: the distributions by timing, `service` and `intended`.
     """

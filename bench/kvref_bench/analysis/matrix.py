@@ -179,7 +179,7 @@ def conversation(report: Report, requirement: str) -> pd.DataFrame:
 def draw(axes: Axes, matrix: pd.DataFrame, names: Mapping[str, str] | None = None) -> None:
     """Draw each server as a strip, each requirement as a line in it, coloured by its verdict.
 
-    names: what is written beside a strip, by server.
+    names: label of each strip, by server.
     """
     codes = matrix.apply(lambda column: column.map(VERDICTS.index)).to_numpy(dtype=np.int64).T
     colours = ListedColormap([COLOURS[each] for each in VERDICTS])
@@ -222,7 +222,7 @@ def page(reports: Mapping[str, Report]) -> style.Slide:
         f"{server} {str(report.header['started'])[:10]}" for server, report in reports.items()
     )
     made, (axes,) = style.slide(_title(matrix), f"{source}.", subtitle=UNDER, left=0.16, right=0.98)
-    made.subplots_adjust(top=made.subplotpars.top - 0.055)  # the legend stands there
+    made.subplots_adjust(top=made.subplotpars.top - 0.055)  # room for the legend
     draw(axes, matrix)
     return made
 

@@ -97,7 +97,7 @@ def _plain(run: Run, but: str = "") -> Run:
 
 
 def _without_settings(run: Run) -> Run:
-    """Leave out series that are there for their settings, where others ask the same."""
+    """Omit series with server settings if there are series with the same commands without settings."""
     spec = run.info["scenario"]["spec"]
     own = {each["name"]: each.get("settings") for each in spec["series"]}
     bare = [name for name, settings in own.items() if not (spec.get("settings") if settings is None else settings)]

@@ -202,7 +202,7 @@ def chart_residuals(data: Data) -> style.Slide:
 
 
 def answer(scenario: str) -> Answer:
-    """Say where each line peaks, and of which that cannot be told."""
+    """State where each line peaks, and for which lines this is unknown."""
     data = gather(scenario)
     if data is None:
         return cannot_tell(f"no run of {scenario} here", command=command(scenario))

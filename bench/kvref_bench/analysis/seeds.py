@@ -1,9 +1,9 @@
-"""Each table and each claim of the articles beside our runs: ratios only, never rates of one machine beside another's.
+"""Each table and claim of the articles compared with our runs: by ratios only, never by rates of different machines.
 
 rows = seeds.compare(articles.claims("get-vs-select"), gather.places("get-vs-select"))
 
-A direction agrees when our interval lies on the same side of 1 as the published ratio, and does not when it lies on the
-other side. Where the article says "the same", or "no loss", less than 10 % counts as none.
+A direction agrees if our interval lies on the same side of 1 as the published ratio, and disagrees if it lies on the
+other side. If the article says "the same", or "no loss", less than 10 % counts as no difference.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MARGIN: Final = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A claim beside one of our servers.
+    """A claim compared with one of our servers.
 
-    server: its label; empty where no run could be asked. ours: the ratio; None where it cannot be had.
-    bound: as in `sides.Compared`. direction: whether it agrees. why: what the verdict rests on.
+    server: its label; empty if no run is comparable. ours: the ratio; None if it cannot be measured.
+    bound: as in `sides.Compared`. direction: whether it agrees. why: reason of the verdict.
     """
 
     claim: Claim
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def counted(self) -> bool:
-        """Whether it speaks of what the article does: not kvref, nor native memcached in the plugin's place."""
+        """Whether the server is of the article's kind: not kvref, nor native memcached in the plugin's place."""
         if self.server.startswith("kvref"):
             return False
         native = self.server.startswith("memcached")
@@ -50,9 +50,9 @@ class Row:
 
 
 def compare(asked: Iterable[Claim], datas: Mapping[str, Data]) -> list[Row]:
-    """Set claims beside what was measured: a row for each server that can be asked, at least one for each claim.
+    """Compare claims with measurements: a row for each comparable server, at least one for each claim.
 
-    datas: of the claims' scenario, by place of the clients.
+    datas: runs of the claims' scenario, by place of the clients.
     """
     return [_row(claim, found) for claim in asked for found in compared(claim, datas)]
 

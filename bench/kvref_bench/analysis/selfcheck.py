@@ -113,7 +113,7 @@ def calibrations(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def lags(points: pd.DataFrame, calibrated: pd.DataFrame) -> pd.DataFrame:
-    """Give how late 99 % of the sends of each open loop were at most, and for which share of the ceiling it asked.
+    """Return the 99th percentile of the send lag of each open loop, and its rate as a share of the ceiling.
 
     points: of runs. calibrated: as of `calibrations`; their lags at half of the ceiling have `server` "null responder".
     """
@@ -127,7 +127,7 @@ def lags(points: pd.DataFrame, calibrated: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_lags(axes: Axes, asked: pd.DataFrame) -> None:
-    """Draw how late sends were over the share of the ceiling that was asked for, with the limit."""
+    """Draw the send lag over the target rate as a share of the ceiling, with the limit."""
     for own, colour, text in ((True, style.INK, "null responder"), (False, style.PALETTE["plugin"][0], "a server")):
         part = asked[(asked["server"] == NULL) == own]
         axes.scatter(
@@ -152,7 +152,7 @@ def lag_page(asked: pd.DataFrame, source: str) -> style.Slide:
     page, (axes,) = style.slide(
         f"{what} 99 % of the requests leave within {style.duration(worst)} of their moment", source, right=0.97
     )
-    page.subplots_adjust(top=page.subplotpars.top - 0.055)  # the legend stands there
+    page.subplots_adjust(top=page.subplotpars.top - 0.055)  # room for the legend
     draw_lags(axes, asked)
     return page
 
@@ -196,7 +196,7 @@ def client_page(table: pd.DataFrame, data: Data | None) -> style.Slide:
     page, (axes,) = style.slide(
         title, source, left=0.2, right=0.83, subtitle="One session, one request at a time; line: 95 % interval"
     )
-    page.subplots_adjust(top=page.subplotpars.top - 0.055)  # the legend stands there
+    page.subplots_adjust(top=page.subplotpars.top - 0.055)  # room for the legend
     draw_clients(axes, table)
     return page
 

@@ -49,7 +49,7 @@ class Side(NamedTuple):
 
 
 def compared(claim: Claim, datas: Mapping[str, Data]) -> list[Compared]:
-    """Give the claim's ratio for each server that can be asked; one row without a server where none can.
+    """Return the claim's ratio for each comparable server; one row without a server if there is none.
 
     datas: what was measured, by place of the clients.
     """

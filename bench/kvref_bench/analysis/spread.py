@@ -1,4 +1,4 @@
-"""Labels beside a chart, moved apart where they would overlap."""
+"""Labels next to a chart, moved apart if they would overlap."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def spread(wanted: Sequence[float], sizes: Sequence[float], low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Move heights, ascending, as little as needed so that what stands there does not overlap.
+    """Move ascending heights as little as needed so that labels at these heights do not overlap.
 
-    sizes: room that each needs. Runs of neighbours that touch are centred on where they wanted to be.
+    sizes: height of each label. Adjacent labels that touch are centered on the mean of their original heights.
     """
     blocks: list[tuple[list[int], float]] = []  # members, middle of the block
 

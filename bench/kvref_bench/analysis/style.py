@@ -277,9 +277,9 @@ def line(
 
 
 def label_ends(axes: Axes, ends: Sequence[End], *, gap: float = 0.062, size: float = 15) -> None:
-    """Write what each line is beside its end, in its colour, none over another; call it when the limits are final.
+    """Label each line next to its end, in its color, without overlaps; call it when the limits are final.
 
-    axes: of the last column; they give way where the labels need more room.
+    axes: of the last column; they become narrower if the labels need more room.
     gap: between two labels of one line each, share of the height of the axes.
     """
     page = axes.get_figure(root=True)

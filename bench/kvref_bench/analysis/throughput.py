@@ -146,7 +146,7 @@ def _sessions(count: float) -> str:
 
 
 def chart_best(data: Data) -> style.Slide:
-    """Draw the best rate of each line beside the others', best to best as the articles compare."""
+    """Draw the best rate of each line, as the articles compare servers."""
     top = best(table(data))
     if top.empty:
         return style.nothing(_fastest(top), "See what each point says of itself in notebook 01.", data.source)

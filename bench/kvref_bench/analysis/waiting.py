@@ -49,13 +49,13 @@ class Waiting:
 
     @property
     def loaded(self) -> pd.DataFrame:
-        """p50 and p99 at each asked rate, with units."""
+        """p50 and p99 at each target rate, with units."""
         shown = self.load.assign(rate=self.load["rate"].round()) if len(self.load) else self.load
         return shown.assign(**{name: shown[name].map(style.duration) for name in ("p50", "p99") if name in shown})
 
 
 def of(data: Data | None) -> Waiting:
-    """Pick what is shown; nothing where there is no run, or no valid point."""
+    """Select the data to show; nothing if there is no run or no valid point."""
     if data is None:
         return Waiting()
     hist = latency.joined(data.runs)

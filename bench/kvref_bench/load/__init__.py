@@ -1,4 +1,4 @@
-"""Load workers: what they are asked (`work`), what they send (`plan`), how they count (`recorder`), who starts them."""
+"""Load workers: their tasks (`work`), their requests (`plan`), their counts (`recorder`), and their start."""
 
 import os
 

@@ -37,9 +37,9 @@ class Progress:
 
 
 class Channel:
-    """A worker's end; a context manager. Raises BenchError where nobody listens.
+    """A worker's end; a context manager. Raises BenchError if the coordinator is not reachable.
 
-    task: with the address and the token.
+    task: has the address and the token.
     """
 
     def __init__(self, task: Task) -> None:

@@ -1,13 +1,13 @@
-"""The same gets through client libraries: `Work.driver` names one, and `run` is what a load worker does for it.
+"""Gets through client libraries: `Work.driver` names one, and `run` measures it for a load worker.
 
-Each driver asks for existing keys, one at a time on each session, compares every answer with the value that must come,
-and gives the latencies from the call of its get to the return, and the CPU time of its processes. What differs is how
-the library is used, which is how its language uses it: threads, coroutines, or a process for each session. So with one
-session all are alike, and with more the CPU time per get is comparable and the operations a second are what an
-application of that kind would get. Loop and bookkeeping around a get are in its CPU time: half a microsecond in
-Python, one in Perl. `sent` and `received` are not known here: the libraries hide their sockets.
+Each driver gets existing keys, one at a time on each session, compares every reply with the expected value, and returns
+the latencies of its get calls, and the CPU time of its processes. Drivers use a library in the way that is usual in its
+language: threads, coroutines, or a process for each session. With one session all are alike. With more sessions the CPU
+time per get is comparable, and the operations a second are those of an application of that kind. Loop and bookkeeping
+around a get are in its CPU time: half a microsecond in Python, one in Perl. `sent` and `received` are unknown here: the
+libraries hide their sockets.
 
-A driver that lacks something on this machine raises BenchError naming the package; its point is not measured.
+If a driver needs a package that is not installed, it raises BenchError with its name; its point is not measured.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """One way to ask.
+    """One client library in one style of use.
 
-    summary: for people. run: measures the sessions of a worker.
-    pipelines: it may have several gets under way on one connection, `Work.depth`.
-    binds: it binds its connections to the mapping; others ask for `@@mapping` first.
+    summary: description for people. run: measures the sessions of a worker.
+    pipelines: it can have several gets in flight on one connection, `Work.depth`.
+    binds: it binds its connections to the mapping; others get `@@mapping` first.
     """
 
     summary: str

@@ -1,4 +1,4 @@
-"""Starts the workers of one point together, tells them to stop, and gathers what they measured."""
+"""Starts the workers of one point together, stops them, and collects their results."""
 
 from __future__ import annotations
 

@@ -30,11 +30,11 @@ def local(workers: int, cpus: Sequence[int] = (), first: Callable[[], None] | No
     """Run workers in local processes, which end with the block; at once when the block is left by an error.
 
     Args:
-        workers: at most so many at once, 1 to 1024.
-        cpus: they are pinned to, in turn; none: the kernel decides.
+        workers: maximum number at once, 1 to 1024.
+        cpus: processors that they are pinned to, in turn; none: the kernel decides.
         first: called in each process before its first task.
     """
-    # Started anew, not forked: a fork would share this process's event loop and threads.
+    # Spawned, not forked: a fork would share this process's event loop and threads.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
     executor = ProcessPoolExecutor(workers, context, initializer=first)

@@ -41,7 +41,7 @@ def lowest(bins: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def middle(bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the duration that stands for all in a bin, ns."""
+    """Return the duration in ns that represents all durations of a bin."""
     shift = np.maximum((bins >> BITS) - 1, 0)
     halfway: NDArray[np.int64] = lowest(bins) + ((np.int64(1) << shift) - 1) // 2
     return halfway

@@ -1,4 +1,4 @@
-"""What one point asks of the load workers: plain values that travel to other processes and machines.
+"""The task of the load workers for one point: plain values that are sent to other processes and machines.
 
 A point is one measurement: one series of a scenario on one endpoint, with one number of sessions and one set of
 factors.

@@ -88,10 +88,10 @@ def _without_collector() -> Iterator[None]:
 
 
 async def measure(task: Task, plan: Plan, channel: Line) -> WorkerResult:
-    """Do a worker's part of a point in the running loop.
+    """Run a worker's part of a point in the running loop.
 
     Args:
-        task: the part. plan: what is sent. channel: tells when.
+        task: the part. plan: the requests. channel: reports start and stop.
 
     Raises:
         Exception: what the plan's reader raised.
@@ -140,7 +140,7 @@ class _Connection:
         self._known = (0, 0)
 
     def bytes(self) -> tuple[int, int]:
-        """Tell how many bytes the other side has acknowledged and sent; of a lost connection as last asked.
+        """Return how many bytes the peer has acknowledged and sent; of a lost connection the last known numbers.
 
         A unix socket does not count them: (0, 0).
         """
@@ -191,7 +191,7 @@ class _Point:
                 done = self._crowd.done if self._crowd.running == 0 else time.perf_counter_ns()
             self._tell(second)
             second += 1
-        # Before the loop runs again: it would take answers that nobody counts.
+        # Before the loop runs again: otherwise it would receive replies that are not counted.
         open_now = sum(each.open() for each in self._sessions)
         used, bytes_now = usage.since(before), self._bytes()
         await sender

@@ -1,6 +1,6 @@
 """kvref against its peers in interleaved pairs, servers and generator on processors of their own.
 
-Reading path: `rows` (what is measured, as data), `cpus` (who runs where), `servers` (those of one row, filled),
-`clients` (the three generators), `measure` (the pairs of a row), `document` (JSON, the table and where it stands).
+Reading path: `rows` (the measurements, as data), `cpus` (assignment of processors), `servers` (those of one row,
+filled), `clients` (the three generators), `measure` (the pairs of a row), `document` (JSON, and the table in its page).
 The command is `bench/pairs.py`.
 """

@@ -43,11 +43,11 @@ class Settings:
 
 @dataclass(slots=True)
 class Measured:
-    """What became of a row.
+    """The result of a row.
 
     pairs: ours and theirs, in the order of the table whichever was first.
-    facts: of the servers, by name. ceilings: of the generator, ours and theirs; None: not known.
-    skipped: why it was not measured; "" where it was.
+    facts: of the servers, by name. ceilings: of the generator, ours and theirs; None: unknown.
+    skipped: why it was not measured; "" if it was.
     """
 
     row: Row

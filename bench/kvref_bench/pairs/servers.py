@@ -1,7 +1,7 @@
-"""The servers of one row: booted on their processors, their table filled, gone with the block.
+"""The servers of one row: booted on their processors, with filled tables, stopped at the end of the block.
 
-All over MySQL are one mysqld with the plugin loaded and one table: kvref serves over it, the plugin reaches into it,
-and SQL is asked there.
+All servers over MySQL share one mysqld with the plugin loaded and one table: kvref serves it, the plugin accesses it,
+and SQL queries go to it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.progress import Progress
 
 PLUGIN: Final = "mysql-8.0-plugin"
-# More than any table here needs: what is not in it is measured from the disk.
+# More than any table here needs; otherwise the disk would be measured.
 OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
 LOOPBACK: Final = "127.0.0.1"
 DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
-# Nobody outside sees it: kvref/storage/sqlite/wal.py does itself what FULL does in each commit.
+# Not visible from outside: kvref/storage/sqlite/wal.py itself does what FULL does in each commit.
 SYNCHRONOUS: Final = "as FULL: fdatasync of the log before a write is answered"
 
 
@@ -67,9 +67,9 @@ class Server:
 
 
 class Servers:
-    """Boots the servers of a row as they are asked for; each once.
+    """Boots the servers of a row when they are first used; each once.
 
-    table: what each of them has. options: further ones of `kvref serve`.
+    table: the table of each server. options: further options of `kvref serve`.
     """
 
     def __init__(self, stack: ExitStack, table: Table, options: Sequence[str], progress: Progress) -> None:

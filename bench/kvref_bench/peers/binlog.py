@@ -1,11 +1,11 @@
-"""How transactions came into the binary log: alone, or several in one group.
+"""Count how transactions were written to the binary log: alone, or several in one group.
 
-MySQL gives each transaction the number of the last one that had been committed when it was ready (`last_committed`, in
-its GTID event since 5.7). Those with the same number were ready together, and the log is flushed and synchronised for
-them once. What `SHOW BINLOG EVENTS` tells does not have that number, so the log is read as a replica reads it. MariaDB
-counts groups itself (`Binlog_group_commits`); 5.6 tells nothing of them.
+MySQL stores with each transaction the number of the last one that had been committed when it was ready
+(`last_committed`, in its GTID event since 5.7). Those with the same number were ready together, and the log is flushed
+and synchronized for them once. `SHOW BINLOG EVENTS` does not return that number, so the log is read as a replica reads
+it. MariaDB counts groups itself (`Binlog_group_commits`); 5.6 has no such data.
 
-How many transactions there were, and their bytes, is in the server's own counters: `Binlog_cache_use`, `Binlog_bytes`.
+The number of transactions, and their bytes, are in the server's own counters: `Binlog_cache_use`, `Binlog_bytes`.
 """
 
 from __future__ import annotations

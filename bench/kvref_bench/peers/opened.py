@@ -51,12 +51,12 @@ class OpenPeer:
 
     @property
     def sql_dsn(self) -> str | None:
-        """Give the DSN of the SQL server behind it; None where SQL is not spoken."""
+        """Return the DSN of the SQL server behind it; None if there is none."""
         return self.tables_dsn if isinstance(self._tables, MySQLTables) else None
 
     @property
     def has_tables(self) -> bool:
-        """Tell whether there is a table behind it; native memcached has none."""
+        """Return whether there is a table behind it; native memcached has none."""
         return self._tables is not None
 
     @property
@@ -95,12 +95,12 @@ class OpenPeer:
             raise BenchError(f"{self._known.name}: {error}") from error
 
     def prepare(self, table: Table) -> None:
-        """Make the table anew, map it, fill it, and see that it answers; no session may be open.
+        """Create the table again, map it, fill it, and wait until it is served; no session may be open.
 
-        Native memcached gets the same keys and values over the wire.
+        Native memcached receives the same keys and values over its protocol.
 
         Raises:
-            BenchError: the database or the endpoint refuses.
+            BenchError: the database or the endpoint returns an error.
         """
         self._progress.step(f"{self._known.name}: {table.keys.count} rows of {table.name}")
         self._table = None
@@ -159,7 +159,7 @@ class OpenPeer:
         rows.told(f"items of {table.name}", table.keys.count, steps, self._progress)
 
     def _until(self, check: Callable[[], None]) -> None:
-        # A server reads its configuration some time after it was told to.
+        # A server reads its configuration some time after the request.
         deadline = time.monotonic() + RELOAD_SECONDS
         while True:
             try:

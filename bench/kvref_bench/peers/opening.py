@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.progress import Progress
 
 ADDRESS: Final = re.compile(r".+:\d+")
-# What the plugin says behind VERSION: the server's.
+# The plugin's text after VERSION is the server's version.
 RELEASE: Final = re.compile(r"(5\.[67]|8\.\d+)\.\d+")
-# The articles' tables are in memory as a whole, and they have up to 512 connections. 8.0 has a binary log unless told
-# otherwise, and flushes it with each commit over SQL; 5.6 has none, and the plugin of both writes none until
+# The articles' tables are in memory as a whole, and they have up to 512 connections. 8.0 has a binary log by default,
+# and flushes it with each commit over SQL; 5.6 has none, and the plugin of both writes none until
 # innodb_api_enable_binlog is set, which also switches the log on.
 MYSQL: Final = ("--innodb_buffer_pool_size=512M", "--max_connections=2000", "--skip-log-bin")
 MEMCACHED: Final = ("-m", "2048", "-c", "4096")

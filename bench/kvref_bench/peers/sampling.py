@@ -53,10 +53,10 @@ class Sampling:
         self._reader.start()
 
     def end(self) -> ServerSample:
-        """Take the last numbers; a second call gives the same sample.
+        """Read the final counters; a second call returns the same sample.
 
         Raises:
-            BenchError: the server no longer tells its counters.
+            BenchError: the server no longer returns its counters.
         """
         if self.sample is not None:
             return self.sample

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kvref_testbed.targets import Private
 
 COMMAND_SECONDS: Final = 300
-# Settings of what speaks the memcached protocol, beside `innodb_lock_wait_timeout` and `item_size_max`.
+# Settings of the memcached side, in addition to `innodb_lock_wait_timeout` and `item_size_max`.
 OF_THE_PLUGIN: Final = ("daemon_memcached_", "innodb_api_")
 ALSO_OF_KVREF: Final = ("innodb_lock_wait_timeout", "item_size_max")
 BINLOG: Final = "innodb_api_enable_binlog"
@@ -50,7 +50,7 @@ class Fixed:
 class OfTarget:
     """A target that was booted for the run.
 
-    database: asked before and after whether it knows the variables, where it is the server itself; an option of the
+    database: queried before and after whether it has the variables, if it is the server itself; an option of the
         plugin that does not exist, or is out of range, is only a warning in its log.
     """
 
@@ -177,7 +177,7 @@ def taken(tables: MySQLTables, settings: Mapping[str, int]) -> None:
 
 
 def run_command(option: str, command: str) -> None:
-    """Run the user's own command line, asked for with an option. Raises BenchError where it fails."""
+    """Run the user's own command line, given as an option. Raises BenchError if it fails."""
     try:
         done = subprocess.run(  # noqa: S602
             command, shell=True, check=False, capture_output=True, text=True, timeout=COMMAND_SECONDS
@@ -195,7 +195,7 @@ def _number(value: str) -> int | None:
 
 
 def _reason(text: str) -> str:
-    """Give the line of a server's last words that tells why it did not start."""
+    """Return the line of a server's last output that explains why it did not start."""
     lines = [line.strip() for line in text.splitlines()]
     return next((line for line in lines[1:] if "error" in line.lower()), lines[0])
 

@@ -14,11 +14,11 @@ class PeerSpec:
     """One server to measure.
 
     endpoint: HOST:PORT or unix:PATH of the memcached protocol, or the name of a target (`kvref target list`), booted
-        for the run and gone after it; None: a SQL server alone, that of `sql`.
-    name: in the run's tables; "" makes one of the target, or of what the server says it is.
-    sql: DSN of the tables behind, `mysql://…` or `sqlite:///PATH`; a target knows its own.
-    reload: shell command that makes the endpoint read its configuration tables again; the plugin is loaded anew over
-        SQL without one.
+        for the run and removed after it; None: only a SQL server, that of `sql`.
+    name: name in the run's tables; "" derives one from the target or from the server's version.
+    sql: DSN of the tables behind it, `mysql://…` or `sqlite:///PATH`; a target has its own.
+    reload: shell command that makes the endpoint read its configuration tables again; without it, the plugin is
+        reloaded over SQL.
     restart: shell command that starts the endpoint again on the same data with the settings behind it, NAME=VALUE
         words; a target does that itself.
     report: folder of a report of `kvref conform` on this endpoint.

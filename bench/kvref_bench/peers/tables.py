@@ -15,28 +15,28 @@ class Tables(Protocol):
     """A database with the configuration tables and the table of a scenario."""
 
     def create(self, table: Table) -> None:
-        """Make the scenario's table anew, empty, with its procedures. Raises BenchError."""
+        """Create the scenario's table again, empty, with its procedures. Raises BenchError."""
 
     def fill(self, table: Table, progress: Progress) -> None:
-        """Insert the rows that are there when a point begins. Raises BenchError."""
+        """Insert the rows that exist when a point begins. Raises BenchError."""
 
     def map(self, table: Table) -> None:
-        """Make the row in `containers`, the only one of the benchmark's database. Raises BenchError."""
+        """Create the row in `containers`, the only one of the benchmark's database. Raises BenchError."""
 
     def replaced(self, table: Table) -> str | None:
         """Return SCHEMA.TABLE of the mapping to another schema that `map` would replace, or None. Raises BenchError."""
 
     def delimiter(self) -> str:
-        """Give what stands between a mapping's name and a key."""
+        """Return the delimiter between a mapping's name and a key."""
 
     def containers(self) -> list[dict[str, str]]:
-        """Give the mappings of the benchmark's tables."""
+        """Return the mappings of the benchmark's tables."""
 
     def ddl(self, table: Table) -> str:
-        """Give the statements that would make the table and its procedures as they are."""
+        """Return the statements that would create the table and its procedures."""
 
     def variables(self) -> dict[str, str]:
-        """Give the server's configuration as far as it is not the default."""
+        """Return the server's configuration as far as it is not the default."""
 
     def counters(self) -> dict[str, int]:
         """Give the counters that only grow."""

@@ -1,4 +1,4 @@
-"""The little of memcached's text protocol that is asked before and after a measurement, blocking."""
+"""A blocking client for the commands of memcached's text protocol before and after a measurement."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def link(address: str) -> Iterator[Link]:
 
 
 def version(address: str) -> str:
-    """Ask for the version. Raises BenchError where something else answers."""
+    """Return the server's version. Raises BenchError if the server does not use the protocol."""
     with link(address) as to:
         said = to.ask(b"version")
     if not said.startswith(b"VERSION "):
@@ -71,13 +71,13 @@ def version(address: str) -> str:
 
 
 def has_mappings(address: str) -> bool:
-    """Tell whether it knows `bind`, which native memcached does not."""
+    """Return whether the server has the verb `bind`, which native memcached lacks."""
     with link(address) as to:
         return to.ask(b"bind kvref-bench-no-such-mapping") != b"ERROR"
 
 
 def stats(address: str, about: str = "") -> dict[str, str]:
-    """Ask `stats`, or `stats settings`: names and values."""
+    """Return the rows of `stats`, or of `stats settings`, by name."""
     with link(address) as to:
         said = to.ask(f"stats {about}".strip().encode())
         found = {}

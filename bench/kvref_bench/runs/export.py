@@ -72,7 +72,7 @@ def _hgrm(run: Run, folder: Path) -> list[Path]:
             made = hdr.histogram(hdr.bins(rows))
             text = io.BytesIO()
             made.output_percentile_distribution(text, MS)
-            # The library leaves the deviation in ns beside a mean in ms.
+            # The library prints the deviation in ns next to a mean in ms.
             deviation = f"StdDeviation   = {made.get_stddev() / MS:12.3f}]"
             lines = re.sub(r"StdDeviation\s*=\s*[\d.]+\]", deviation, text.getvalue().decode("ascii"))
             written.append(_write(folder, point, f"-{clock}.hgrm", lines))

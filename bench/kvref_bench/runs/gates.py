@@ -26,9 +26,9 @@ COUNTED: Final = 0.001
 THIRDS: Final = 0.10
 VARIATION: Final = 0.15
 LAG_SHARE: Final = 0.10
-# uvloop's timers fire on whole milliseconds, one late at most, so a lag below this is the clock's own grain.
+# uvloop's timers fire on whole milliseconds, one late at most, so a lag below this is the clock's own resolution.
 LAG: Final = 2e6
-# CPU times are told in ticks of 10 ms: of a quarter of a second they are known to 4 %.
+# CPU times have a resolution of 10 ms, which is 4 % of a quarter of a second.
 SHORTEST: Final = 0.25
 # The 99th percentile of fewer is the longest of all.
 FEWEST: Final = 100

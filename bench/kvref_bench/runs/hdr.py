@@ -1,4 +1,4 @@
-"""Histograms of a run as HdrHistograms, with three digits, in the unit asked for."""
+"""Histograms of a run as HdrHistograms, with three digits, in a given unit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bins(rows: pd.DataFrame) -> dict[int, int]:
 
 
 def histogram(counts: Mapping[int, int], unit: int = NS) -> Any:
-    """Make an HdrHistogram of counts by bin; each bin stands at its middle.
+    """Return an HdrHistogram of counts by bin; each bin is represented by its middle.
 
     unit: of the recorded values, ns.
     """
@@ -38,5 +38,5 @@ def histogram(counts: Mapping[int, int], unit: int = NS) -> Any:
 
 
 def encoded(made: Any) -> str:
-    """Give an HdrHistogram in its V2 format, compressed, in base64."""
+    """Return an HdrHistogram in its V2 format, compressed, in base64."""
     return bytes(made.encode()).decode("ascii")

@@ -25,7 +25,7 @@ _LOOK: Final = 0.5  # seconds
 
 
 def machine() -> dict[str, Any]:
-    """Describe this machine; its name only as a hash, so that runs can be told apart and nothing is given away."""
+    """Describe this machine; its name only as a hash, which identifies it without disclosing it."""
     cpu = Path("/sys/devices/system/cpu")
     frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
     return {
@@ -64,7 +64,7 @@ def runtime() -> dict[str, Any]:
         "implementation": platform.python_implementation(),
         **{name: _version(name) for name in ("uvloop", "numpy", "pandas", "pyarrow", "scipy")},
         "gc": {"enabled": gc.isenabled(), "threshold": list(gc.get_threshold())},
-        # Folders are nobody's business, that one was set is.
+        # The folders may be private; only that the variable was set is recorded.
         "env": {
             name: "(folders)" if os.sep in text else text
             for name, text in sorted(os.environ.items())

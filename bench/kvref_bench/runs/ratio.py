@@ -77,10 +77,10 @@ def compare(
     """Compare repetitions.
 
     Args:
-        measure: what they are.
+        measure: what the values are.
         a, b: one value for each repetition, positive; with `pairs` in the same order.
         pairs: a[i] and b[i] were measured one after the other.
-        threshold: share by which medians must differ, 0.05 for 5 %, beside an interval without 1.
+        threshold: minimum difference of the medians, 0.05 for 5 %, in addition to an interval without 1.
         seed: of the resampling; the runs' names.
     """
     from scipy import stats  # noqa: PLC0415 -- takes a second to load, for every command

@@ -38,9 +38,9 @@ class Peer:
 class ServerSample:
     """What the server used and counted in the measured time of a point.
 
-    usage: None where its process is not on this machine.
-    counters: differences of its own counters (`stats`, `SHOW GLOBAL STATUS`), those that moved.
-    seconds: for which the usage is; a server under load tells its counters late. None: not known.
+    usage: None if its process is not on this machine.
+    counters: differences of its own counters (`stats`, `SHOW GLOBAL STATUS`), those that changed.
+    seconds: duration of the usage; a server under load returns its counters late. None: unknown.
     """
 
     usage: Usage | None

@@ -1,4 +1,4 @@
-"""A run that was read: its tables, and what is asked of them."""
+"""A run that was read: its tables, and queries on them."""
 
 from __future__ import annotations
 

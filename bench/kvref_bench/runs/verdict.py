@@ -11,7 +11,7 @@ from kvref.documents import DocumentError
 from kvref_bench.errors import BenchError
 
 REPORT: Final = "report.jsonl"
-FORMAT: Final = 1  # of the report, which its first line tells
+FORMAT: Final = 1  # of the report, as in its first line
 BROKEN: Final = frozenset({"fails", "flaky", "hang", "crash"})
 NONE: Final = "no conformance report: nothing says that this endpoint answers correctly"
 SQL: Final = "SQL only: the endpoint does not use the judged protocol"

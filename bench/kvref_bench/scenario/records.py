@@ -37,8 +37,8 @@ class Series:
     """One line of the scenario's figure.
 
     over: `memcached`: each endpoint given has such a line; `sql`: each SQL server given.
-    work: what its sessions ask; sessions and seed are filled in for each point.
-    sessions: instead of the scenario's; None: the scenario's.
+    work: commands of its sessions; sessions and seed are filled in for each point.
+    sessions: replace the scenario's; None: the scenario's.
     settings: of the server, in place of all of the scenario's; None: the scenario's.
     needs_table: an endpoint without a table behind it (native memcached) has no such line.
     """
@@ -60,8 +60,8 @@ class Scenario:
     kind: `load`: operations by sessions; `lag`: after how long a write is seen over SQL.
     sessions: numbers of sessions to measure with.
     settings: of the server, by the plugin's own names, every combination; each combination is a start of the server.
-    fresh: the table is filled anew before each point, not before each combination of settings.
-    processes: load workers at most.
+    fresh: the table is filled again before each point, not before each combination of settings.
+    processes: maximum number of load workers.
     warmup, measure, cooldown: seconds of each point; measure is the limit where sessions have a number of operations.
     repetitions: of each point; the order is repetition, settings, sessions, series and endpoints in turn.
     rates: shares of the closed loop's median operations a second at which the open loop measures; none: no open loop.

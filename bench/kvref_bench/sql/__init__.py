@@ -6,8 +6,8 @@ and had 15,600 to 31,200 (MySQL 8.0.33 and MariaDB 10.11, in turn, eight times, 
 prepared statements, which the articles had.
 
 So PyMySQL logs in, which it can in all ways there are, and its socket is taken over. Each connection prepares the
-work's statements. Each COM_STMT_EXECUTE is encoded before the clock, and so is the reply it should have: the server is
-asked once what it says around a row. Several in one write are answered one after the other.
+work's statements. Each COM_STMT_EXECUTE is encoded before the clock starts, and so is the reply it should have: the
+bytes around a row are read from the server once. Several in one write are answered one after the other.
 
 Reading path: `login.py` (DSNs), `packets.py` (frames), `statement.py` (parameters), `connection.py` (prepare, execute),
 `learn.py` (replies), `codec.py` and `reader.py` (verbs and outcomes), `handles.py` (numbers of statements).
@@ -36,10 +36,10 @@ DATABASE: Final = "kvref_bench"
 
 
 def plan_of(task: Task) -> Plan:
-    """Make the plan of one worker for the protocol `mysql`; asks the server what it says around its rows.
+    """Return the plan of one worker for the protocol `mysql`; reads the bytes around rows from the server.
 
     Raises:
-        BenchError: the server is not reached or refuses a statement, or the parts of the work do not go together.
+        BenchError: the server is not reachable or rejects a statement, or the parts of the work are incompatible.
     """
     work = task.work
     if work.multiget > 1:

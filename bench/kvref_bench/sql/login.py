@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCHEME: Final = "mysql"
 FORMS: Final = "mysql://USER[:PASSWORD]@HOST[:PORT]/ or mysql://USER@localhost/?unix_socket=PATH"
-# As `kvref serve` takes it, so that no password stands on a command line.
+# The same variable as for `kvref serve`, so that no password is on a command line.
 PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
 PORT: Final = 3306
 CONNECT_SECONDS: Final = 10
@@ -29,7 +29,7 @@ CONNECT_SECONDS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where a server is and who asks.
+    """Address and account of a server.
 
     socket: path of its UNIX socket, instead of host and port.
     """

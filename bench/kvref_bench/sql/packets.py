@@ -1,7 +1,7 @@
 """Packets of MySQL's client protocol: their frames, and the replies to a prepared statement taken apart.
 
-MySQL's manual of the source code, "Client/Server Protocol"; MariaDB's is the same as far as it goes here. Without
-CLIENT_DEPRECATE_EOF, which PyMySQL does not ask for, an EOF packet ends the columns and another the rows.
+MySQL's manual of the source code, "Client/Server Protocol"; MariaDB's is the same as far as it is used here. Without
+CLIENT_DEPRECATE_EOF, which PyMySQL does not request, an EOF packet ends the columns and another the rows.
 """
 
 from __future__ import annotations

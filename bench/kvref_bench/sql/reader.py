@@ -1,4 +1,4 @@
-"""The reading of replies that differ from the expected ones, or that nobody knows before."""
+"""The reader of replies that differ from the expected ones, or that cannot be predicted."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class SQLReader:
 
 
 def outcome(verb: str, said: Reply) -> str:
-    """Tell what became of an operation; whether a row has the right value is not looked at.
+    """Return the outcome of an operation; the value of a row is not checked.
 
-    Who counts found rows (CLIENT_FOUND_ROWS) has 0 where there is none.
+    With CLIENT_FOUND_ROWS, the count is 0 only if there is no row.
     """
     if said.error is not None:
         return "not_stored" if verb == "add" and said.error[0] == ER.DUP_ENTRY else "error"

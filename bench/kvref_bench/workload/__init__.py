@@ -1,11 +1,11 @@
-"""What a worker asks: keys and values, their encodings, and the replies that must come.
+"""Requests of a worker: keys and values, their encodings, and the expected replies.
 
     plan = plan_of(task)
     connection = plan.connect()
     for exchange in plan.exchanges(0): ...
 
 Reading path: `keys` and `values`, `commands` (verbs and outcomes), `text` and `binary` (one codec each), `exchanges`
-(pools), `connect` (routes), `check` (what does not go together).
+(pools), `connect` (routes), `check` (incompatible parts).
 """
 
 from __future__ import annotations

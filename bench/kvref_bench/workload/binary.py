@@ -1,10 +1,10 @@
 """The binary protocol: frames with the replies they should have, and the reading of other replies.
 
 memcached's `doc/protocol-binary.txt`; what the plugin answers instead: binary page, sections 1 to 5. Several keys are
-asked as libmemcached does: a `getkq` each and a `noop` behind them.
+requested as libmemcached does: a `getkq` for each and a final `noop`.
 
-A reply carries a cas number that nobody knows before, so that of a point with cas numbers most replies go through the
-reader; of one frame it compares all other bytes.
+A reply contains a cas number that cannot be predicted, so most replies of a point with cas numbers go through the
+reader; for a single frame it compares all other bytes.
 """
 
 from __future__ import annotations

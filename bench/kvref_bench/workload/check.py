@@ -1,4 +1,4 @@
-"""What a Work cannot ask, said before anything is measured."""
+"""Reject a Work that cannot be run, before anything is measured."""
 
 from __future__ import annotations
 

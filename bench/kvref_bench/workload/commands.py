@@ -1,4 +1,4 @@
-"""What memcached's commands ask and what can come of them, whichever protocol carries them."""
+"""memcached's commands and their outcomes, independent of the protocol."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OUTCOMES: Final[dict[str, tuple[str, ...]]] = {
     "delete": ("deleted", "not_found"),
     "touch": ("touched", "not_found"),
 }
-"""What each verb may answer beside an error."""
+"""Outcomes of each verb other than an error."""
 
 _THERE: Final = {
     "get": ("hit", "miss"),
@@ -67,11 +67,11 @@ class Codec(Protocol):
         items: several for get and gets, else one. place: of its first operation in the exchange. cas: the number that
             the verb cas compares.
 
-        Returns: what a reply has that nobody knows before (a cas number, a sum) is left out or 0.
+        Returns: the request and the reply, in which unpredictable parts (a cas number, a sum) are omitted or 0.
         """
 
     def reader(self, kinds: Kinds, fits: Fits, cas: dict[bytes, int]) -> Reader:
-        """Give what reads other replies.
+        """Return a reader of other replies.
 
         cas: where it notes the cas numbers of gets, by name.
         """
@@ -85,12 +85,12 @@ class Kinds:
         self._numbers = {kind: number for number, kind in enumerate(self.all)}
 
     def number(self, verb: str, outcome: str) -> int:
-        """Give the number of what became of an operation."""
+        """Return the number of the outcome of an operation."""
         return self._numbers[Kind(verb, outcome)]
 
 
 class Fits:
-    """Tells whether a value that was read may be that of a key.
+    """Decides whether a value that was read may be that of a key.
 
     verbs: all of the point; append, prepend, incr and decr change values in ways that are known. values: of each name.
     """
@@ -116,5 +116,5 @@ class ValueOf(Protocol):
 
 
 def expected(verb: str, *, there: bool) -> str:
-    """Tell what should become of a verb for a key that is in the table, or not."""
+    """Return the expected outcome of a verb for a key that is in the table, or not."""
     return _THERE[verb][not there]

@@ -24,7 +24,7 @@ def connect(address: str, work: Work) -> socket.socket:
     address: HOST:PORT or unix:PATH.
 
     Raises:
-        BenchError: nobody answers there, or the mapping is not known.
+        BenchError: no server answers there, or it does not have the mapping.
     """
     where = parse_address(address)
     try:

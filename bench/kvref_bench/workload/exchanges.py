@@ -74,7 +74,8 @@ class Exchanges:
         return whole if self._limit is None else islice(whole, self._limit)
 
     def _again(self, pool: Sequence[_T], session: int) -> Iterator[_T]:
-        # Sessions with one pool begin somewhere else, so that they do not ask the same at the same time.
+        # Sessions with one pool begin at different positions, so that they do not request the same keys at the same
+        # time.
         start = 0 if self._apart else session * len(pool) // max(self._sessions, 1)
         return chain(islice(pool, start, None), chain.from_iterable(repeat(pool)))
 
@@ -161,5 +162,5 @@ class Exchanges:
 
 
 def prefix(work: Work) -> bytes:
-    """Give what stands before each key: the mapping, where the route says so."""
+    """Return the prefix of each key: the mapping, if the route requires it."""
     return f"@@{work.mapping}{work.delimiter}".encode() if work.route == "each" else b""

@@ -26,7 +26,7 @@ _LINES: Final = {
     "not_found": b"NOT_FOUND\r\n",
     "deleted": b"DELETED\r\n",
     "touched": b"TOUCHED\r\n",
-    "counted": b"0\r\n",  # one of the sums it may be: nobody knows which, but what is shorter is not complete
+    "counted": b"0\r\n",  # the shortest possible sum; anything shorter is not complete
 }
 _OUTCOMES: Final = {line.rstrip(): outcome for outcome, line in _LINES.items() if line}
 
@@ -39,9 +39,9 @@ class Asked(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What became of a command.
+    """The outcome of a command.
 
-    end: behind its reply. wrong: bytes that are no allowed answer.
+    end: position after its reply. wrong: bytes that are not an allowed reply.
     """
 
     outcomes: tuple[str, ...]
@@ -124,7 +124,7 @@ class TextReader:
             stop = end + 2 + size + 2
             if len(data) < stop:
                 return None
-            # Values come in the order asked, and those that are not there are left out.
+            # Values are in the order of the keys, and missing ones are omitted.
             for each in left:
                 if each == name:
                     break

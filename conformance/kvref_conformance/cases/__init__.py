@@ -13,7 +13,7 @@ from kvref.errors import SuiteError
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
 
-# The order of a run: from the plain protocol to what needs the endpoint to be configured anew.
+# The order of a run: from the basic protocol to cases that need another configuration of the endpoint.
 CHAPTERS: Final = (
     "storage",
     "retrieval",

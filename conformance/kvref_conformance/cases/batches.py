@@ -33,7 +33,7 @@ IDLE: Final = {W: 4, R: 4, LEVEL: 2, "innodb_api_bk_commit_interval": 2}
 COUNT: Final = "SELECT COUNT(*) FROM {t1} WHERE c1 LIKE '{k}%'"
 UNCOMMITTED: Final = sql("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", on="dirty")
 BEGIN: Final = sql("BEGIN", on="s")
-# In 5.6 the second of the two counts for DDL beside an open batch.
+# In 5.6 the second of the two limits DDL during an open batch.
 SOON: Final = sql("SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1", on="s")
 COMMIT: Final = sql("COMMIT", on="s")
 ROLLBACK: Final = sql("ROLLBACK", on="s")

@@ -61,5 +61,5 @@ def each_refused(*frames: str) -> tuple[Say, ...]:
 
 
 def in_text(request: str, answer: str) -> Say:
-    """Ask on a text connection beside the binary one."""
+    """Send a request on a text connection that is open in addition to the binary one."""
     return say(request, answer, on="text")

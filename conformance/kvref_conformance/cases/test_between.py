@@ -1,6 +1,6 @@
-"""What connections see of each other: eight of them, so that an endpoint of several threads or processes has to share.
+"""Visibility between eight connections, so that an endpoint of several threads or processes has to share its state.
 
-One connection after the other asks; where several ask at once, what is wanted is what no order of them changes.
+The connections send in turn; if several send at once, the expected result is independent of the order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keys and values beside their columns: too wide, of another type, in several columns, beyond the endpoint's limit."""
+"""Keys and values that do not match their columns: too wide, of another type, in several columns, beyond a limit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Cache policies: what get, set, delete and flush do with the table and with the memory cache beside it.
+"""Cache policies: the effect of get, set, delete and flush on the table and on the memory cache.
 
-{k} is a key nobody used; a row is always that of {t1} or {t2}. Numbers have a blank behind them where the plugin would
-read on in its memory.
+{k} is an unused key; a row is always one of {t1} or {t2}. Numbers are followed by a blank if the plugin would read on
+in its memory.
 """
 
 from __future__ import annotations

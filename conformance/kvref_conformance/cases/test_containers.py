@@ -1,6 +1,6 @@
-"""Rows of `containers` that are wrong in every way the manual names, each beside good ones, and odd names that work.
+"""Rows of `containers` with each error that the manual names, next to valid ones, and unusual names that are valid.
 
-{m} is a good mapping of {t}; the row of a case is {k2}. What a Shape can say of a wrong row stands in other chapters:
+{m} is a valid mapping of {t}; the row of a case is {k2}. Errors that a Shape can express are in other chapters:
 key and value columns in `test_key_column.py` and `test_value_column.py`, indexes in `test_key_index.py`.
 """
 

@@ -1,4 +1,4 @@
-"""A write that fails within a batch: what becomes of the others."""
+"""A write that fails within a batch, and its effect on the others."""
 
 from __future__ import annotations
 

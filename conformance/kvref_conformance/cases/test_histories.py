@@ -1,7 +1,7 @@
 """Any history of three connections and SQL, judged by the model in `kvref_conformance.histories`.
 
-Each of these cases is a group of settings, and one start of the endpoint. What histories have shown that nobody had
-recorded stands behind them as conversations.
+Each of these cases is a group of settings, and one start of the endpoint. Behavior that histories have found and no
+recording had shown follows as conversations.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The commit in the background: a batch that nobody fills is committed after `innodb_api_bk_commit_interval` seconds.
+"""The background commit: an incomplete batch is committed after `innodb_api_bk_commit_interval` seconds.
 
-Here every 2 seconds. 8.0 commits every open batch then, 5.6 those that are older than 5 seconds, six at a time.
+Here every 2 seconds. 8.0 then commits every open batch, 5.6 those that are older than 5 seconds, six at a time.
 """
 
 from __future__ import annotations

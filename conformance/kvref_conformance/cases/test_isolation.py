@@ -34,7 +34,7 @@ LISTED = "SELECT COUNT(*) > 0 FROM information_schema.innodb_trx WHERE trx_isola
 
 
 def behind(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int] | None = None) -> Case:
-    """Write a case with a transaction of SQL's, which only a server of MySQL's kind has beside others."""
+    """Return a case with a SQL transaction, which only a MySQL server can run concurrently with others."""
     return case(id_, requirements, *steps, settings=settings, engine="mysql")
 
 

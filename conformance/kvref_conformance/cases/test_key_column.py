@@ -171,7 +171,7 @@ BEYOND = (
     ),
 )
 
-# Each is the wrong row beside good ones; a connection begins bound to {m1}.
+# Each is an invalid row next to valid ones; a connection begins bound to {m1}.
 ODD = {
     "KV-KEY-018": ("BINARY(8)", "VARBINARY(8)"),
     "KV-KEY-020": ("DECIMAL(8,2)", "FLOAT", "DOUBLE"),

@@ -1,4 +1,4 @@
-"""Waiting for a row that nobody gives back: how long, which answer, and what becomes of the batch."""
+"""The wait for a row that stays locked: its duration, the reply, and the effect on the batch."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Rows that somebody else holds: who waits, who does not, and how it goes on when the row is free.
+"""Rows that another transaction has locked: which commands wait, and their result when the row is free.
 
-What happens when nobody frees it: `test_lock_wait.py`; tables as a whole: `test_table_locks.py`. Holder and waiter are
-the first two connections of a case: the plugin deals connections to its two threads in turn, and a request that waits
-keeps its thread.
+Rows that stay locked: `test_lock_wait.py`; tables as a whole: `test_table_locks.py`. Holder and waiter are the first
+two connections of a case: the plugin assigns connections to its two threads in turn, and a request that waits blocks
+its thread.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def batched(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case
 
 
 def behind(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int] | None = None) -> Case:
-    """Write a case with a transaction of SQL's, which only a server of MySQL's kind has beside others."""
+    """Return a case with a SQL transaction, which only a MySQL server can run concurrently with others."""
     return case(id_, requirements, *steps, settings=settings, engine="mysql")
 
 

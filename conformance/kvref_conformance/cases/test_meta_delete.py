@@ -30,7 +30,7 @@ def md(flags: str, answer: str = DONE, key: str = "{k}") -> Say:
 
 
 def mg(answer: str, on: str = "a") -> Say:
-    """Ask for the value of {k}."""
+    """Get the value of {k}."""
     return say("mg {k} v\r\n", answer, on=on)
 
 

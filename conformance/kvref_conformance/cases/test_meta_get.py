@@ -1,4 +1,4 @@
-"""mg: what it answers, what it touches, and who is told to make an item anew."""
+"""mg: its reply, its effect on the expiry time, and which client is to recache an item."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def timed(seconds: int, value: str = "x") -> Say:
 
 
 def asked(flags: str, *allow: str, key: str = "{k}") -> Say:
-    """Ask mg for {k} with those flags."""
+    """Send mg for {k} with those flags."""
     return say(f"mg {key} {flags}\r\n", allow)
 
 
 def left(flags: str, before: str, seconds: int, behind: str = "\r\n") -> Say:
-    """Ask for flags and want so many seconds, or one less where a second has begun."""
+    """Send mg with flags and expect this number of seconds, or one less if a second has begun."""
     return asked(flags, *(f"{before}t{each}{behind}" for each in (seconds, seconds - 1)))
 
 

@@ -1,6 +1,6 @@
-"""What the C plugin answers otherwise, in mappings and ranges: its quirks, held as they were recorded.
+"""Quirks of the C plugin in mappings and ranges, as they were recorded.
 
-What they break stands in the other chapters, for the endpoints that keep it. An empty range with a word behind it would
+The requirements that they break are in the other chapters, for other endpoints. An empty range followed by a word would
 end 8.0 (core:range-077).
 """
 

@@ -1,6 +1,6 @@
-"""What the C plugin answers otherwise, in the plain text protocol: its quirks, held as they were recorded.
+"""Quirks of the C plugin in the basic text protocol, as they were recorded.
 
-What they break stands in the other chapters, for the endpoints that keep it.
+The requirements that they break are in the other chapters, for other endpoints.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
 ONE = Shape(COLUMNS)
-# Setups of one case each: what it changes is written anew for the next.
+# Setups of one case each: what one changes is written again for the next.
 DEFAULTS = {
     name: Setup(containers=(("beta", "t2"), (name, "t1")))
     for name in ("delta-a", "delta-b", "delta-c", "delta-d", "delta-e")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ONE_CHARACTER = {"comma": ",", "semicolon": ";", "blank": " ", "zero": "0", "tab": "\t"}
 BARS, SEMIBAR, LETTERS, LONG = (Setup(separator=text) for text in ("||", ";|", "ab", "-" * 40))
 COMMA = Setup(separator=",")
-# Options beside the usual ones; a separator of None is no row.
+# Options in addition to the usual ones; a separator of None means no row.
 CAPITALS = Setup(separator=None, others=(("SEPARATOR", ","),))
 NULL = Setup(separator=None, others=(("separator", None),))
 WHOLE = inserted("{k}", "'one', 'two', 'three', 0, 0, 0")

@@ -1,4 +1,4 @@
-"""The mapped table beside its mapped columns: other columns, NOT NULL, triggers, foreign keys, views, two mappings."""
+"""The mapped table: other columns, NOT NULL, triggers, foreign keys, views, two mappings."""
 
 from __future__ import annotations
 

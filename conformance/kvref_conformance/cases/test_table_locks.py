@@ -1,4 +1,4 @@
-"""Tables as a whole: DDL and LOCK TABLES beside connections and their batches."""
+"""Tables as a whole: DDL and LOCK TABLES during connections and their batches."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ SHORT_APPEND: Final = "short-append"
 COUNTERS: Final = "counters"
 SLABS: Final = "slabs"
 
-# Stands among the profiles where kvref over InnoDB takes part.
+# Listed with the profiles if kvref over InnoDB takes part.
 INNODB: Final = "innodb"
 
 _FLUSH: Final = re.compile(rb"(?m)^ *flush_all\b")

@@ -22,7 +22,7 @@ NUMBERS: Final = (0, 1, 2, 5, 7, 9, 10, 99, -1, -5, 2020)
 
 
 def row_pool(rnd: Random, table: Table, version: str) -> tuple[tuple[Cell, ...], ...]:
-    """Draw rows for a table; keys are told apart by what every collation tells apart."""
+    """Draw rows for a table; their keys differ in every collation."""
     rows: list[tuple[Cell, ...]] = []
     taken: set[str] = set()
     for number in range(rnd.randint(0, 8)):

@@ -24,7 +24,7 @@ TOLERANCE: Final = 3
 
 
 class Counted:
-    """The cas numbers of one conversation, left beside right, one to one."""
+    """The cas numbers of one conversation, left and right paired one to one."""
 
     def __init__(self) -> None:
         self._left: dict[int, int] = {}

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def cut(answer: bytes) -> tuple[list[Frame], bytes]:
-    """Cut an answer into whole frames and what stands behind them: how the connection ended, or half a frame."""
+    """Cut an answer into whole frames and the remainder: how the connection ended, or half a frame."""
     whole = [frame for frame in frames(answer) if frame.whole]
     return whole, answer[sum(frame.size for frame in whole) :]
 
 
 def same_frames(left: bytes, right: bytes, counted: Counted) -> bool:
-    """Tell whether two answers are the same up to cas numbers, which are paired."""
+    """Return whether two answers are the same up to cas numbers, which are paired."""
     (mine, end), (theirs, other_end) = cut(left), cut(right)
     return (
         end == other_end

@@ -1,8 +1,7 @@
-"""Hold one conversation with two servers at once, quickly.
+"""Run one conversation on two servers at once, without waiting for silence.
 
-A `version`, or a noop in the binary protocol, sent behind each command marks the end of its answer, so nobody waits for
-silence. A connection is closed
-by closing its sending side and reading to the end: the server is then done with it.
+A `version`, or a noop in the binary protocol, after each command marks the end of its answer. A connection is closed
+by closing its sending side and reading to the end: the server has then finished with it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _MARKED: Final = re.compile(rb"VERSION [0-9][0-9A-Za-z.+-]*\r\n\Z")
 # flush_all of 8.0 may wait for the plugin's background thread, which wakes every five seconds.
 PATIENCE: Final = 8.0
 DYING: Final = 1.0
-# What stands in the place of an answer.
+# Placeholders for an answer.
 SILENCE: Final = b"<silence>"
 CLOSED: Final = b"<EOF>"
 FLOOD: Final = b"<%s>" % beyond(MAX_ANSWER_BYTES).encode()

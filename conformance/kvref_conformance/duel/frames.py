@@ -37,20 +37,20 @@ FLUSHES: Final = frozenset((OPCODES["flush"], OPCODES["flushq"]))
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A frame to send; lengths are told as they are unless one is given otherwise.
+    """A frame to send; its length fields are correct unless others are given.
 
     Args:
-        opcode: of the command.
+        opcode: opcode of the command.
         key: of any length.
-        value: behind the key.
-        extras: in front of the key.
-        cas: of the header.
-        heard: instead of `cas`, the n-th cas number answered so far; 0: none.
-        opaque: comes back in the reply.
+        value: follows the key.
+        extras: precede the key.
+        cas: cas number of the header.
+        heard: instead of `cas`, the n-th cas number received so far; 0: none.
+        opaque: returned in the reply.
         vbucket: of the header.
         datatype: of the header.
         magic: first byte.
-        lengths: of key, extras and body as told; None: as it is.
+        lengths: length fields of key, extras and body; None: the actual lengths.
     """
 
     opcode: int
@@ -78,20 +78,20 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame as it was sent or answered.
+    """A frame that was sent or received.
 
     Args:
-        opcode: of the command.
-        status: of a reply, the vbucket of a request.
-        extras: as told by their length; where that is wrong, as far as the body goes.
-        key: likewise.
+        opcode: opcode of the command.
+        status: status of a reply, the vbucket of a request.
+        extras: as long as their length field says; if that is wrong, up to the end of the body.
+        key: as long as its length field says; if that is wrong, up to the end of the body.
         value: the rest of the body.
         cas: of the header.
         opaque: of the header.
         whole: all of the body is there.
         magic: first byte.
         datatype: of the header.
-        lengths: of key, extras and body as told.
+        lengths: length fields of key, extras and body.
     """
 
     opcode: int

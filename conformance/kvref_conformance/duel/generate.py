@@ -37,8 +37,8 @@ class Script:
     """One conversation.
 
     Args:
-        number: in its seed.
-        world: that it is held in.
+        number: number in its seed.
+        world: world that it runs in.
         steps: in order.
         rows: statements that fill the tables first.
         restless: it changes `containers`, which servers read once: they must read it again afterwards.
@@ -52,12 +52,12 @@ class Script:
 
 
 def world_of(seed: int, number: int, ground: Ground) -> World:
-    """Draw the world in which a conversation is held.
+    """Draw the world in which a conversation runs.
 
     Args:
-        seed: of the run.
-        number: of the conversation, from 0.
-        ground: that the run stands on.
+        seed: seed of the run.
+        number: number of the conversation, from 0.
+        ground: configuration of the run.
     """
     mine = number // IN_ONE_WORLD
     return draw_world(Random(f"{seed} world {mine}"), mine, ground)
@@ -81,7 +81,7 @@ _STEPS: Final = {
 }  # fmt: skip
 
 
-# With batches one connection writes and another one reads: rows that a batch holds keep nobody waiting.
+# With batches one connection writes and another one reads: locked rows of a batch block no other connection.
 _WRITER: Final = "a"
 _NOT_IN_BATCHES: Final = ("sql",)
 _READS: Final = {"command": 12.0, "bind": 1, "close": 0.3}
@@ -175,7 +175,8 @@ class _Conversation:
             flush = self._talk(name, self._caller.flush())
         else:
             line = weighted(self._rnd, _FLUSHES)
-            # A number read before tells whether one of flush_all's is refused, whoever sent it (more:errno-001).
+            # A get that reads a number first decides whether a flush_all with a number is rejected, on any connection
+            # (more:errno-001).
             flush = Talk(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
         if rules.FLUSH_BESIDE_READERS not in self._ground.care and not self._ground.batches:
             return [flush]
@@ -231,7 +232,7 @@ def _default(world: World) -> Container:
 
 
 def _binary(rnd: Random, protocol: str) -> frozenset[str]:
-    """Draw which connections speak the binary protocol."""
+    """Draw which connections use the binary protocol."""
     if protocol == MIXED:
         return frozenset(name for name in "abc" if chance(rnd, 0.6))
     return frozenset("abc" if protocol == BINARY else "")
@@ -242,7 +243,7 @@ def _latin(part: bytes) -> str:
 
 
 def _json(parts: Parts, written: Callable[[bytes], str]) -> Json:
-    """Return what is sent as it stands in a script; `written` writes bytes."""
+    """Return the JSON of what is sent, for a script; `written` encodes bytes."""
     joined: list[Json] = []
     for part in parts:
         if isinstance(part, int):

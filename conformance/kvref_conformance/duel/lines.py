@@ -20,12 +20,12 @@ STORAGE: Final = {"set": 5.0, "add": 1.5, "replace": 1, "append": 1, "prepend": 
 
 
 class Speaker:
-    """Draw what one conversation says.
+    """Draw the commands of one conversation.
 
     Args:
         rnd: source of chance.
-        world: that it is held in.
-        ground: that the run stands on.
+        world: world that it runs in.
+        ground: configuration of the run.
     """
 
     def __init__(self, rnd: Random, world: World, ground: Ground) -> None:

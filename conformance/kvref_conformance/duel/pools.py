@@ -1,4 +1,4 @@
-"""What the generator draws from: `pools.toml`, read once, and the long texts that nobody wants to read."""
+"""The generator's pools: `pools.toml`, read once, and long texts that are built here."""
 
 from __future__ import annotations
 

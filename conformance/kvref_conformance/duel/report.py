@@ -1,4 +1,4 @@
-"""What a run tells its reader: differences as numbered conversations, files to replay them, counts."""
+"""The output of a run: differences as numbered conversations, files to replay them, counts."""
 
 from __future__ import annotations
 

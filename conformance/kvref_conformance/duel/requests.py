@@ -38,7 +38,7 @@ _STATS: Final = (
     "topkeys", "cachedump 1 0 0", "conns", "tap", "detail", "detail off", "detailed", "nope", "@@m1",
     " ", "RESET",
 )  # fmt: skip
-# Kept out: 0x83 to 0x85 and the scrubber, whose answers hang on what anybody did before; see `_vbuckets`.
+# Excluded: 0x83 to 0x85 and the scrubber, whose answers depend on earlier commands of any client; see `_vbuckets`.
 _OTHERS: Final = (
     0x1C, 0x1D, 0x1E, 0x1F, 0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x30, 0x3F, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46,
     0x47, 0x48, 0x60, 0x7F, 0x80, 0x81, 0x82, 0x86, 0x8F, 0xC0, 0xEF, 0xF0, 0xF1, 0xFE, 0xFF,
@@ -47,11 +47,11 @@ _ODD_BYTES: Final = (b" ", b"\0", b"\t", b"\r\n", b"\n", b"\xff", b"\xc3", b"\x8
 
 
 class Caller:
-    """Draw what one conversation says in frames.
+    """Draw the frames of one conversation.
 
     Args:
         rnd: source of chance.
-        world: that it is held in.
+        world: world that it runs in.
         speaker: of the same conversation's text; knows its mappings and what is not said.
     """
 
@@ -177,9 +177,9 @@ class Caller:
         return [self._with_cas(replace(request, opcode=rnd.choice(_OTHERS)), 0.05)]
 
     def _vbuckets(self, _: Container) -> list[Request]:
-        """Draw a state for a vbucket, what is told of it, and its end: nothing is left for whoever comes next.
+        """Draw a state for a vbucket, a query of it, and its removal, so that later conversations are not affected.
 
-        Not the states replica and pending: whoever asks for one ends mysqld (more:bin-204).
+        Not the states replica and pending: a client that sets one ends mysqld (more:bin-204).
         """
         rnd = self._rnd
         number = rnd.choice([b"1", b"7", b"007", b"65535", b"70000", b"-1", b"x", b"", b" 5", b"9" * 31])

@@ -66,33 +66,33 @@ class Tally:
 
     @property
     def differences(self) -> int:
-        """Return how many conversations differ, each time they are held."""
+        """Return how many conversations differ in each repetition."""
         return self.kinds.total()
 
 
 class Watch(Protocol):
-    """Whoever wants to know how the run goes."""
+    """Receives the progress of a run."""
 
     def step(self, text: str) -> None:
-        """Say what begins now."""
+        """Show what begins now."""
 
     def held(self, tally: Tally) -> None:
-        """Say that one more conversation was held."""
+        """Show that one more conversation was run."""
 
     def found(self, found: Found) -> None:
         """Show a difference."""
 
 
 class Run:
-    """Hold conversations with two servers.
+    """Run conversations on two servers.
 
     Args:
         sides: both servers.
-        seed: of the conversations.
-        steps: in a conversation.
-        ground: that the run stands on.
+        seed: seed of the conversations.
+        steps: number of steps in a conversation.
+        ground: configuration of the run.
         known: rows that explain differences.
-        watch: is told.
+        watch: receives the progress.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Run:
         return self._drawn
 
     def _closed(self, number: int, world: World) -> None:
-        """Count a conversation that could not be held because nobody listens: a difference where somebody should."""
+        """Count a conversation that could not be run, as a port is closed: a difference if the other one is open."""
         self.tally.not_held += 1
         if self._ports[0] == self._ports[1]:
             return

@@ -1,8 +1,8 @@
 """Draw tables: columns of every type the plugin maps, in any order, under any collation, with or without neighbours.
 
-Left out altogether, because a server ends or shows uninitialised memory (columns page, sections 7, 10 and 16):
+Excluded, because a server ends or shows uninitialised memory (columns page, sections 7, 10 and 16):
 MEDIUMINT, DATE, TINYTEXT, TINYBLOB, BINARY, DECIMAL, FLOAT, times, BIT, JSON, ENUM, SET, YEAR; cas and expiry columns
-too narrow for a counter or a time, whose contents depend on when a conversation is held.
+too narrow for a counter or a time, whose contents depend on the time of the run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEY_WIDTHS: Final = {32: 6.0, 1: 0.5, 2: 1, 3: 1, 4: 1, 5: 1, 8: 2, 16: 2, 64: 
 _VALUE_WIDTHS: Final = {40: 4.0, 1: 0.5, 2: 1, 3: 1, 5: 1, 6: 2, 10: 2, 20: 2, 126: 1, 200: 2, 1024: 1}
 
 
-# What the connections of a conversation speak.
+# Protocols of the connections of a conversation.
 TEXT: Final = "text"
 BINARY: Final = "binary"
 MIXED: Final = "mixed"
@@ -44,12 +44,12 @@ BATCHES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a run stands on.
+    """The configuration of a run.
 
     Args:
-        version: of the MySQL server whose defaults the tables take.
-        care: names of the rules of `care.toml` in force.
-        protocol: one of PROTOCOLS; mixed: each connection speaks one or the other.
+        version: version of the MySQL server whose defaults the tables use.
+        care: names of the active rules of `care.toml`.
+        protocol: one of PROTOCOLS; mixed: each connection uses one or the other.
         batches: the servers run with `BATCHES`.
     """
 
@@ -115,7 +115,7 @@ def _indexed(rnd: Random, table: Table, ground: Ground) -> Table:
         return table
     if style == "unique":
         return replace(table, primary=None)
-    # Beside a primary key of their own: the plugin writes NULL into it, so only reads, deletes and errors are left.
+    # With a primary key of their own: the plugin writes NULL into it, so only reads, deletes and errors are left.
     identity = Column("id", "INT", nullable=False)
     columns = (identity, *table.columns) if chance(rnd, 0.5) else (*table.columns, identity)
     deadly = rules.INTEGER_KEY_NULL in ground.care and table.column("k").kind == "integer"
@@ -188,7 +188,7 @@ def _unmapped(rnd: Random, number: int) -> Column:
 def second_view(rnd: Random, shape: Shape, ground: Ground) -> Shape:
     """Draw another way to map the same table: other value columns, features off."""
     table = shape.table
-    # Cas numbers and times stay out: as text they could not be told from what a client wrote.
+    # Cas numbers and times are excluded: as text they look like values that a client wrote.
     out = {shape.key, shape.cas, shape.expiry, "id", *(["f"] if rules.UNSIGNED_VALUES in ground.care else [])}
     free = [column.name for column in table.columns if column.name not in out]
     values = tuple(some(rnd, free, 3))

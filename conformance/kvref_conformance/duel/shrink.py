@@ -24,8 +24,8 @@ def shrink(script: Script, differs: Callable[[Script], bool]) -> Script:
     """Return a smaller script that still differs.
 
     Args:
-        script: differs.
-        differs: holds a script and tells whether the same kind of difference shows.
+        script: a script that differs.
+        differs: runs a script and returns whether the same kind of difference occurs.
     """
     while True:
         before = script
@@ -74,9 +74,9 @@ def fewer(
     """Drop pieces of halving size as long as the difference stays (delta debugging, Zeller 1999).
 
     Args:
-        items: differ.
-        differs: tells whether fewer of them still do.
-        may_go: tells whether an item may be dropped at all.
+        items: items that differ.
+        differs: returns whether fewer of them still do.
+        may_go: returns whether an item may be dropped at all.
     """
     kept = list(items)
     size = max(1, len(kept) // 2)

@@ -60,9 +60,9 @@ class Exercised:
         """Count a literal case.
 
         Args:
-            case: gives steps and configuration.
-            exchanges: of its conversation; none where it was not held.
-            names: what its names stand for.
+            case: has the steps and the configuration.
+            exchanges: those of its conversation; none if it was not run.
+            names: values of its names.
         """
         if not exchanges:
             return
@@ -97,7 +97,7 @@ class Exercised:
         self.configured(setup, shape, settings)
 
     def configured(self, setup: Setup | None, shape: Shape | None, settings: Mapping[str, int] | None = None) -> None:
-        """Count a configuration beside that of `begin`."""
+        """Count a configuration other than that of `begin`."""
         levels = row(setup, shape, settings) if self.naming.supported else None
         if levels is not None:
             self.rows[levels] += 1
@@ -118,7 +118,7 @@ class Exercised:
         connection = self._connections[on]
         found = connection.reader.read(data, more=more)
         for request in found:
-            # Of the answer to several requests nobody tells whose is which.
+            # The parts of a reply to several requests cannot be assigned to them.
             self._count(connection, request, got if len(found) == 1 and not more else None)
 
     def end(self, on: str) -> None:
@@ -184,7 +184,7 @@ class Exercised:
 
 
 def _done(request: Request, got: str | None) -> bool:
-    """Tell whether a request was answered by what it asked for; what nobody has seen is taken for that."""
+    """Return whether a request succeeded; a request without a recorded reply counts as successful."""
     if not got:
         return True
     if request.verb.name.startswith(BINARY):

@@ -51,13 +51,13 @@ class Limits:
 
 @dataclass
 class Connection:
-    """A connection, as far as what was sent on it tells; a commit in the background is not seen.
+    """A connection, as far as its requests show its state; a background commit is not visible.
 
     Args:
-        reader: takes apart what is sent on it.
-        mapping: how the mapping in force came there, one of MAPPING_STATES.
-        name: of that mapping; empty for the default one.
-        reads: that wait for a commit; `writes` likewise.
+        reader: parses what is sent on it.
+        mapping: how the mapping was bound, one of MAPPING_STATES.
+        name: name of that mapping; empty for the default one.
+        reads: number of reads that wait for a commit; `writes` is that of writes.
     """
 
     reader: TextReader | BinaryReader

@@ -76,7 +76,7 @@ class Naming:
         return name, behind if delimiter else None
 
     def shapes(self, request: Request) -> frozenset[str]:
-        """Return the shapes of a request: SEVERAL beside those of its keys."""
+        """Return the shapes of a request: SEVERAL in addition to those of its keys."""
         if not request.verb.key:
             return frozenset({NONE})
         if not request.keys:

@@ -1,4 +1,4 @@
-"""The requests of a literal case: its steps beside the exchanges that they made."""
+"""The requests of a literal case: its steps with their exchanges."""
 
 from __future__ import annotations
 

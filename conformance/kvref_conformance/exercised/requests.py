@@ -8,7 +8,7 @@ from typing import Final
 from kvref_conformance.exercised.verbs import BINARY, OTHER, OTHER_BINARY, VERBS, Verb
 from kvref_conformance.frames import HEADER, NAMES, REQUEST
 
-# Of an unfinished line or frame so much is kept until the rest comes: more than any key with what stands around it.
+# Maximum length of an unfinished line or frame that is kept until the rest arrives: more than any key with its line.
 LONGEST: Final = 1 << 17
 # No endpoint waits for a data block of a longer length.
 MOST_DIGITS: Final = 9
@@ -19,8 +19,8 @@ class Request:
     """One request.
 
     Args:
-        verb: what it asks for.
-        keys: in the place of keys, one character each byte; () where none stands there.
+        verb: verb of the request.
+        keys: its keys, one character each byte; () if there are none.
         encoded: the key is in base64.
     """
 

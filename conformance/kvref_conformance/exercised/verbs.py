@@ -16,12 +16,12 @@ class Verb:
 
     Args:
         name: as sent; an opcode of the binary protocol by its name, with `binary ` before it.
-        key: the word at which keys begin, counted behind the verb; 0 where it has none.
+        key: position of the first key after the verb; 0 if it has none.
         several: it takes several keys.
-        ranged: it reads rows, so that a range may stand in the place of a key.
-        encoded: a flag of it says that the key is in base64.
-        data: the word that is the length of a data block, counted likewise; 0 where there is none.
-        batch: what it counts as in a batch: read, write, or empty where it does not count.
+        ranged: it reads rows, so that a range can replace a key.
+        encoded: it has a flag for keys in base64.
+        data: position of the length of a data block after the verb; 0 if there is none.
+        batch: how it counts in a batch: read, write, or empty if it does not count.
         beyond: the plugin does not have it.
     """
 

@@ -1,9 +1,9 @@
 """Generated histories: three memcached connections and a SQL observer, in batches, at every level, with locks.
 
-A history is drawn (`generate.py`, of `steps.py`) and held (`play.py`, over `line.py`); a model (`model.py`, over
-`batches.py` and `rows.py`, with the facts of `rules.py`) says after each step what may be observed (`expected.py`):
-answers, silence of what waits, rows over SQL. Nothing is sent whose outcome nobody can tell, or that freezes the plugin
-(`care.py`). What is not allowed is shrunk (`run.py`).
+A history is generated (`generate.py`, from `steps.py`) and run (`play.py`, over `line.py`). After each step, a model
+(`model.py`, over `batches.py` and `rows.py`, with the facts of `rules.py`) defines the allowed observations
+(`expected.py`): replies, no reply from a command that waits, rows over SQL. Requests with an undefined outcome, or that
+freeze the plugin, are not sent (`care.py`). A failure is shrunk (`run.py`).
 """
 
 from __future__ import annotations

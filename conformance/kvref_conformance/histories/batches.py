@@ -19,15 +19,15 @@ class Connection:
     """A memcached connection.
 
     Args:
-        mapping: bound.
+        mapping: the bound mapping.
         slot: the worker thread that serves it.
-        reads: counted since the last commit; `writes` likewise.
+        reads: number of reads since the last commit; `writes` is that of writes.
         snapshot: the moment its transaction reads at; None: not fixed yet.
-        wrote: its transaction has come to a write.
-        has_written: it has come to a write since the mapping was bound or the table flushed.
+        wrote: its transaction has begun a write.
+        has_written: it has begun a write since the mapping was bound or the table flushed.
         touched: tables it has read or written since then.
-        seen: the cas numbers that `gets` has shown it.
-        waits: what it waits with.
+        seen: the cas numbers that `gets` has returned to it.
+        waits: the command that waits.
     """
 
     mapping: str

@@ -20,12 +20,12 @@ Cells: TypeAlias = tuple[str, str, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that comes on a connection, to what was sent on it last.
+    """The reply to the last request on a connection.
 
     Args:
         on: name of the connection.
-        texts: any of them; CAS stands for a number.
-        numbers: what the CAS of a text are numbers of.
+        texts: any of them; CAS is a placeholder for a number.
+        numbers: identities of the cas numbers of a text.
     """
 
     on: str
@@ -126,7 +126,7 @@ class Numbers:
         return self._learn((row.number, each[4]) for (_, row), each in zip(rows, cells, strict=True))
 
     def imagine(self, expected: Answer | Seen) -> None:
-        """Take an observation for granted where nobody looks: numbers that were not seen yet get one."""
+        """Assume an observation that no one makes: cas numbers that were not seen yet get a number."""
         numbers = expected.numbers if isinstance(expected, Answer) else tuple(row.number for _, row in expected.rows)
         for each in numbers:
             self._learn([(each, each.seen or len(self._known) + 1)])

@@ -1,4 +1,4 @@
-"""A memcached connection on which an answer may be late: what is asked and what is answered are two calls."""
+"""A memcached connection with late replies: sending a request and reading its reply are two calls."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SocketLine:
             self._socket.sendall(request)
 
     def answer(self, patience: float) -> str | None:
-        """Return the answer to what was asked; None when it is not whole after so many seconds."""
+        """Return the reply to the last request; None if it is not complete after this number of seconds."""
         if not self._read_until(lambda: self._data.endswith(self._sentinel), patience):
             return None
         if self._flooded:

@@ -254,7 +254,7 @@ class Model:
         return []
 
     def _released(self) -> list[Expected]:
-        """Carry out what waits for nobody any more; that may give further locks back."""
+        """Run the commands whose wait has ended; that may release further locks."""
         expected: list[Expected] = []
         while True:
             if self.sql_waits and not self.rows.holder(self.sql_waits[0], s.AUTOCOMMIT):

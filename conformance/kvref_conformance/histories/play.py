@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from kvref_conformance.histories.model import Model
     from kvref_conformance.histories.rows import Place, Row
 
-# What comes from an endpoint that is not blocked comes within this time, also on a busy machine.
+# A reply from an endpoint that is not blocked arrives within this time, also on a busy machine.
 PATIENCE: Final = 8.0
-# No answer may come in this time to what waits: long for an endpoint that forgot the lock.
+# Seconds without a reply to a command that waits: long for an endpoint without the lock.
 SILENT: Final = 0.02
-# What a failed history leaves open: a connection that waits is not closed before the others.
+# For what a failed history leaves open: a connection that waits is not closed before the others.
 LEAVING: Final = 0.2
 # Between two looks at what follows soon.
 PAUSE: Final = 0.002
@@ -67,14 +67,14 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where histories are held.
+    """The connections and names with which histories run.
 
     Args:
         connect: opens a memcached connection.
         observer: sees what is committed.
-        transaction: holds the open SQL transaction; None where the store has none beside the endpoint's.
-        waiter: waits for rows; None likewise.
-        dirty: sees what is not committed; None likewise.
+        transaction: the connection of the open SQL transaction; None if the store allows none at the same time.
+        waiter: the SQL connection that waits for rows; None as above.
+        dirty: the SQL connection that reads uncommitted rows; None as above.
         tables: names of t1 and t2 in SQL.
         names: of the mappings at the endpoint.
     """
@@ -310,7 +310,7 @@ def _asleep(step: s.Change, model: Model) -> tuple[Place, Row | None] | None:
 
 
 def _ending(model: Model) -> Iterator[s.Step]:
-    """End everything that is open; what waits comes after what it waits for, so each step is asked for in its turn."""
+    """End everything that is open, in turn: a command that waits ends after the one that it waits for."""
     yield s.End(commit=True)
     for _ in s.CONNECTIONS:
         for on in list(model.open):

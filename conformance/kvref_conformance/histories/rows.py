@@ -72,7 +72,7 @@ class Rows:
         return next((owner for owner, sure in self._holders(place, but).items() if sure), None)
 
     def doubtful(self, place: Place, but: str) -> bool:
-        """Tell whether somebody other than `but` may hold the lock of a row, and nobody surely."""
+        """Return whether another owner than `but` may have locked a row, and none is certain to."""
         return bool(self._holders(place, but)) and self.holder(place, but) is None
 
     def held_by(self, owner: str) -> set[Place]:

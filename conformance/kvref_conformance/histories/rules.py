@@ -87,7 +87,7 @@ class Rules:
 
     @classmethod
     def of(cls, profile: Profile) -> Rules:
-        """Ask a profile."""
+        """Return the rules of a profile."""
         return cls(
             failure_discards=profile["batch.failed_write"] == "discards",
             switch_keeps_count=profile.flag("batch.switch_keeps_count"),

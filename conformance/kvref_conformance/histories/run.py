@@ -39,10 +39,10 @@ class Histories:
     """Histories with an endpoint that runs with these settings.
 
     Args:
-        endpoint: whom.
+        endpoint: the endpoint.
         world: its tables and mappings.
-        settings: in force, by the plugin's names.
-        exercised: collects what is sent; None: nobody does.
+        settings: its settings, by the plugin's names.
+        exercised: collects the requests; None: they are not collected.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Histories:
         return Model(self._rules, self._limits, self._names, self._words, self._threads, rows)
 
     def _another(self, database: Database, level: str) -> Database:
-        """Open a further SQL connection; a lock that nobody should hold is not waited for for long."""
+        """Open another SQL connection; it has a short lock wait timeout."""
         another = database.another()
         self._stack.callback(another.close)
         if database.engine == "mysql":
@@ -144,7 +144,7 @@ class Histories:
 
 
 def _threads(endpoint: Endpoint) -> int:
-    """Ask how many worker threads the plugin deals its connections to; one that waits blocks all of its thread."""
+    """Return the number of worker threads of the plugin; a command that waits blocks all connections of its thread."""
     line = SocketLine(endpoint)
     line.ask(b"stats\r\n")
     found = re.search(r"STAT threads (\d+)", line.answer(PATIENCE) or "")

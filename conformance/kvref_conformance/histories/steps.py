@@ -1,8 +1,8 @@
-"""What a history is made of: requests on three memcached connections, statements of a SQL observer.
+"""The steps of a history: requests on three memcached connections, statements of a SQL observer.
 
-Mappings, tables and keys have the same names in every history; `play.py` knows what they are called at the endpoint.
-Only the keys of odd number are touched. Those between them are there all the time: what a transaction locks beside a
-row it looked for, a gap up to the next row, then reaches no other key.
+Mappings, tables and keys have the same names in every history; `play.py` has their names at the endpoint. Only keys
+with an odd number are used. The even keys between them always exist: the gap up to the next row, which a transaction
+locks in addition to the row that it looked up, then contains no other odd key.
 """
 
 from __future__ import annotations

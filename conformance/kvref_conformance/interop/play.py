@@ -1,4 +1,4 @@
-"""Run a script against an endpoint and judge what it tells, feature by feature."""
+"""Run a script against an endpoint and judge its output, feature by feature."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ PATIENCE: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What became of one feature of one client at one endpoint.
+    """The result of one feature of one client at one endpoint.
 
     outcome: WORKS, WRONG, CANNOT or NOT_RUN.
-    why: what came where it is wrong; the client's reason where it cannot.
+    why: the result if it is wrong; the client's reason if it lacks the feature.
     """
 
     outcome: str
@@ -53,15 +53,15 @@ def play(
     """Run a script to its end.
 
     Args:
-        words: that start it.
-        environment: what it needs more than this process has.
+        words: command line without arguments.
+        environment: additional environment variables.
         arguments: HOST, PORT, PROTOCOL and PREFIX, with which all its keys begin.
         features: the columns.
-        patience: seconds.
+        patience: timeout in seconds.
 
     Returns:
-        A cell for each feature. A script that tells nothing of a feature, ends early or hangs is wrong in it; one that
-        does not get as far as its own name did not run.
+        A cell for each feature. A feature is wrong if the script prints no line for it, ends early or hangs; a script
+        that does not print its own name did not run.
     """
     ended = ""
     try:

@@ -1,4 +1,4 @@
-"""twemproxy in front of an endpoint, one for a script: a mapping chosen on its connection belongs to nobody else."""
+"""twemproxy in front of an endpoint, one for each script: a mapping bound through it affects no other script."""
 
 from __future__ import annotations
 

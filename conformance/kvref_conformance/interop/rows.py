@@ -1,4 +1,4 @@
-"""The rows and columns of the table, as the toml files beside this one have them."""
+"""The rows and columns of the table, read from the TOML files in this folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCRIPTS: Final = HERE / "scripts"
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One thing every client is asked; see features.toml."""
+    """One feature that every client is tested for; see features.toml."""
 
     id: str
     title: str

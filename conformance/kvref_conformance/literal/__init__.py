@@ -1,5 +1,5 @@
-"""The cases without Python: JSON in which a reader of any language finds what to send and what may come.
+"""The cases without Python: JSON that a program in any language can read, with requests and allowed replies.
 
-`export.py` makes it, `steps.py` writes the steps, `schema.json` says exactly what may stand there. Keys and tables have
-names, lengths are counted, facts of the profile are answered; what only a run can know is left as a hole.
+`export.py` makes it, `steps.py` writes the steps, `schema.json` defines the format. Keys and tables have names, lengths
+are computed, facts of the profile are resolved; values that only a run determines are holes.
 """

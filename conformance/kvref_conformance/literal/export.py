@@ -72,7 +72,7 @@ def _cases(profile: Profile) -> Iterator[dict[str, Any]]:
 
 
 def _needs(case: Case) -> Iterator[str]:
-    """Name what an endpoint must have, or let be done to it, beside answering on the port."""
+    """Yield the features that a case needs from an endpoint, in addition to a reply on its port."""
     if case.needs_mappings():
         yield "mappings"
     if case.needs_sql():

@@ -59,7 +59,7 @@ def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: 
 
 
 def _run(machine: type[CommandMachine], examples: int, start: int) -> str:
-    """Return the failure text of a run, empty when it held."""
+    """Return the failure text of a run, empty if it succeeded."""
     try:
         with no_folder_left_behind():
             run_state_machine_as_test(

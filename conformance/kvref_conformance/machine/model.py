@@ -33,11 +33,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """An allowed answer.
+    """An allowed reply.
 
     Args:
-        text: the answer; CAS stands for a number.
-        effect: what it means for the state, given the numbers; returns False when they cannot be.
+        text: the reply; CAS is a placeholder for a number.
+        effect: applies it to the state, given the numbers; returns False if they are impossible.
     """
 
     text: str
@@ -50,9 +50,9 @@ class Model:
 
     Args:
         profile: facts.
-        tables: name of the table by mapping; one mapping of no name where the endpoint has none.
-        words: what a switch word may answer for each mapping.
-        any_number: a number may come for incr of a missing key (a documented deviation).
+        tables: name of the table by mapping; one mapping without a name if the endpoint has none.
+        words: allowed values of a switch word for each mapping.
+        any_number: incr of a missing key may return any number (a documented deviation).
         start: mapping that each connection begins with.
     """
 

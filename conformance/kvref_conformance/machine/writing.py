@@ -1,4 +1,4 @@
-"""A conversation of the machine as a case, so that it can be held again: keys, mappings and cas numbers get names."""
+"""A conversation of the machine as a case, so that it can run again: keys, mappings and cas numbers get names."""
 
 from __future__ import annotations
 

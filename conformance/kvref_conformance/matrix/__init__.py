@@ -1,4 +1,4 @@
-"""Several reports beside each other: requirements by endpoints, for people, pull requests and machines.
+"""Several reports side by side: requirements by endpoints, for people, pull requests and machines.
 
-`column.py` reads a report, `grid.py` puts them beside each other; every other module writes one form of the grid.
+`column.py` reads a report, `grid.py` combines them; every other module writes one format of the grid.
 """

@@ -79,11 +79,11 @@ class Step:
     Args:
         on: connection, or `sql`.
         sent: what was sent; bytes are latin-1 characters.
-        got: what came.
-        note: how it ended, where not by an answer.
-        same: what is the same in another run where the same happened: both texts with names and holes instead of keys
-            and numbers of the run; None in a report that is older than that.
-        opening: binds the case's mapping, which only an endpoint with mappings is told; never compared.
+        got: what was received.
+        note: how it ended, if not by a reply.
+        same: the parts that are equal in another run with the same result: both texts with names and holes in place of
+            the keys and numbers of the run; None in a report of an older format.
+        opening: binds the case's mapping, which is only sent to an endpoint with mappings; never compared.
     """
 
     on: str
@@ -108,11 +108,11 @@ class Outcome:
     steps: tuple[Step, ...]
 
     def whole(self) -> tuple[tuple[str, str, str, str], ...] | None:
-        """Return the conversation as `same`, with the steps that are never compared; None where that cannot be told."""
+        """Return the conversation as `same`, with the steps that are never compared; None if it is unknown."""
         return None if self.same() is None else tuple(step.same or ("", "", "", "") for step in self.steps)
 
     def same(self) -> tuple[tuple[str, str, str, str], ...] | None:
-        """Return the conversation without what is of one run only; None where that cannot be told."""
+        """Return the conversation without the parts that differ by run; None if it is unknown."""
         compared = [step.same for step in self.steps if not step.opening]
         kept = tuple(same for same in compared if same is not None)
         return kept if kept and len(kept) == len(compared) else None
@@ -131,7 +131,7 @@ class Column:
         name: heading.
         header: of the report.
         outcomes: by case.
-        complaints: what counts against the endpoint beside its cases.
+        complaints: problems of the endpoint other than its cases.
         exit_code: of the run.
     """
 

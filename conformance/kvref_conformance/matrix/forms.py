@@ -19,7 +19,7 @@ NO_XML: Final = {code: f"\\x{code:02x}" for code in (*range(9), 11, 12, *range(1
 
 
 def as_json(grid: Grid) -> str:
-    """Return the grid as JSON; `matrix.schema.json` beside this file describes it."""
+    """Return the grid as JSON; `matrix.schema.json` in this folder describes it."""
     about: dict[str, Any] = {
         "format": FORMAT,
         "endpoints": [

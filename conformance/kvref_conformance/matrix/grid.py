@@ -1,4 +1,4 @@
-"""Columns beside each other: what each requirement is on each endpoint, and where the endpoints part."""
+"""Columns side by side: the verdict on each requirement for each endpoint, and where the endpoints differ."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Grid:
 
 
 def grid(columns: Sequence[Column]) -> Grid:
-    """Put columns beside each other."""
+    """Combine columns into a grid."""
     # The order of the first report that has a case; a later one may have others.
     named: dict[str, dict[str, None]] = {}
     for column in columns:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kvref_conformance.matrix.column import Outcome, Step
     from kvref_conformance.matrix.grid import Grid
 
-# A verdict is told by its sign too, not by colour alone.
+# A verdict has a sign too, not only a color.
 SIGNS: Final = {
     HOLDS: "✓",
     QUIRK: "✓",

@@ -39,6 +39,6 @@ def inside(package: str) -> dict[str, Markup]:
 
 
 def asset(package: str, name: str) -> Markup:
-    """Return a style or a script of a folder of `kvref_conformance`, as it stands in a page."""
+    """Return a style or a script from a folder of `kvref_conformance`, for inclusion in a page."""
     # Our own file, not input: nothing in it may be escaped.
     return Markup(files("kvref_conformance").joinpath(package, name).read_text(encoding="utf-8"))  # noqa: S704

@@ -25,16 +25,16 @@ class Header:
     """The first line of report.jsonl.
 
     Args:
-        format: version of the report's format; a reader refuses one it does not know.
+        format: version of the report's format; a reader rejects one it does not know.
         suite: version of the suite.
         endpoint: HOST:PORT or unix:PATH.
-        version: what the endpoint says behind VERSION.
+        version: the endpoint's text after VERSION.
         profile: facts it was judged by.
         profile_reason: how the profile was chosen.
-        sql: DSN of the view behind, without a password; None without one.
-        database: what is behind, such as `MySQL 8.0.33`; None without a view.
+        sql: DSN of the database behind it, without a password; None without one.
+        database: product and version behind it, such as `MySQL 8.0.33`; None without a DSN.
         level: what counted: one of `verdict.DEMANDS`.
-        features: of the endpoint, by name, where it was asked or a profile file says.
+        features: features of the endpoint by name, if they were detected or are in a profile file.
         catalogue: SHA-256 of the requirements.
         seed: of the machine.
         examples: random conversations of the machine.

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """Tells a run as it goes.
+    """Shows the progress of a run.
 
     Args:
-        console: where to.
+        console: console to write to.
         expected: number of cases by chapter.
     """
 

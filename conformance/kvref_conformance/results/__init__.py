@@ -3,7 +3,7 @@
     python -m kvref_conformance.results DIR docs/reference/conformance-results.md
 
 reads DIR/TARGET/PROFILE/report.jsonl and DIR/TARGET/replay.json as `.ci/results` makes them, writes `over_sql.json`
-beside this file and fills that page between MARKS. Numbers are taken over as they are: nothing is judged here.
+in this folder and fills that page between MARKS. Numbers are copied unchanged: nothing is judged here.
 """
 
 from __future__ import annotations

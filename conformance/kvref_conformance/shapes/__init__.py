@@ -1,7 +1,7 @@
-"""Generated tables: hypothesis draws a table, its rows and commands (`strategies.py`), a model says what they answer.
+"""Generated tables: hypothesis draws a table, its rows and commands (`strategies.py`), a model predicts the replies.
 
-Three cases, each a loop of examples: any table; any row of `containers`, wrong or odd, beside a good one; any delimiter
-and separator. A failure shrinks to the smallest table and the fewest commands that show it.
+Three cases, each a loop of examples: any table; any row of `containers`, invalid or unusual, next to a valid one; any
+delimiter and separator. A failure shrinks to the smallest table and the fewest commands that show it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kvref_conformance.judge import Judge
 
 Example = Any
-# What each case draws and how it is held; a configuration costs a reload, so few are tried.
+# Divisors of the number of examples of each case; a configuration costs a reload, so few are tried.
 SHARE: Final = {ANY_TABLE: 1, ANY_ROW: 2, ANY_CONFIGURATION: 12}
 
 
@@ -78,7 +78,7 @@ def _kinds(talk: Talk) -> dict[str, tuple[SearchStrategy[Example], Callable[[Exa
 
 
 def _run(draws: SearchStrategy[Example], hold: Callable[[Example], None], examples: int, start: int) -> str:
-    """Return the failure text of a run, empty when it held."""
+    """Return the failure text of a run, empty if it succeeded."""
 
     @seed(start)
     @example_settings(examples)

@@ -22,7 +22,7 @@ MALFORMED: Final = "SERVER_ERROR <text>\r\n"
 NOT_STORED: Final = "NOT_STORED\r\n"
 LEADING: Final = re.compile(r"\s*([+-]?\d+)")
 DECIMAL: Final = re.compile(r"[+-]?\d+")
-# What the generated keys hold beside ASCII, and what a case- and accent-insensitive collation takes it for.
+# Characters of generated keys other than ASCII, and their equals in a case- and accent-insensitive collation.
 FOLDED: Final = str.maketrans({"é": "e", "É": "e"})
 
 
@@ -98,7 +98,7 @@ class Table:
         return "DELETED\r\n"
 
     def insert(self, key: Cell, cells: tuple[Cell, ...], flags: int | None) -> bool:
-        """Take a row that SQL inserts; tells whether the key is new."""
+        """Add a row that SQL inserts; return whether the key is new."""
         if self._folded(key) in self.rows:
             return False
         self.rows[self._folded(key)] = Row(key, cells, flags)

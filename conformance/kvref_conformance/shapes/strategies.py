@@ -1,6 +1,6 @@
-"""What hypothesis draws: tables, their rows, commands with keys around every limit, rows of `containers`, options.
+"""Strategies of hypothesis: tables, rows, commands with keys around every limit, rows of `containers`, options.
 
-Left out is what ends a plugin server or shows memory that nobody set (`deviations/defects.toml`): unsigned and odd
+Excluded is what ends a plugin server or returns uninitialized memory (`deviations/defects.toml`): unsigned and unusual
 integer columns as values, `append` and `incr`, NUL bytes, ranges.
 """
 
@@ -33,7 +33,7 @@ LETTERS: Final = "aAbeEéÉ1 "
 KEY_INTEGERS: Final = ("TINYINT", "TINYINT UNSIGNED", "SMALLINT", "INT", "INT UNSIGNED", "BIGINT")
 VALUE_INTEGERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 FLAGS: Final = Column("f", "INT")
-# A key or value that the table cannot show is told by these bytes, which are no UTF-8.
+# These bytes, which are not UTF-8, represent a key or value that the table cannot show.
 BROKEN: Final = ("\xff", "a\xff", "\xc3", "b\xe9a")
 
 
@@ -136,7 +136,7 @@ def _sent(column: Column, text: str) -> str:
 
 
 def keys(column: Column) -> SearchStrategy[str]:
-    """Draw words for a key column, as bytes: what fits, what just fits no more, and other spellings of the same."""
+    """Draw words for a key column, as bytes: valid ones, ones just beyond a limit, and other spellings of the same."""
     fitting = _cells(column).filter(lambda cell: cell != "").map(lambda cell: _spelled(column, cell))
     if column.kind == "integer":
         low, high = column.limits

@@ -52,7 +52,7 @@ class Talk:
         self._hold(table, commands, "|")
 
     def hold_row(self, drawn: tuple[Cells, bool]) -> None:
-        """Insert a row of `containers` beside a good one, and want it known or unknown."""
+        """Insert a row of `containers` next to a valid one, and require that it is known or unknown."""
         cells, usable = drawn
         self._begin(None)
         names = self._table(PLAIN)

@@ -1,4 +1,4 @@
-"""One requirement with all that is known of it: who is held to it, who breaks it, what judges it, what shows it."""
+"""One requirement with all its data: the endpoints that it applies to, deviations, cases, and evidence."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ class Example:
     Args:
         citation: `core:map-001`.
         title: what it shows.
-        versions: it was recorded with, sorted.
-        given: options and statements of its set-up, and how the server stood then.
+        versions: versions it was recorded with, sorted.
+        given: options and statements of its set-up, and the state of the server afterwards.
         exchanges: the steps.
     """
 
@@ -72,7 +72,7 @@ class Example:
     exchanges: tuple[Exchange, ...]
 
     def last_answer(self, version: str) -> tuple[str, str] | None:
-        """Return the last command on the wire that a version answered, with the answer; None when it answered none."""
+        """Return the last command that a version answered, with the reply; None if it answered none."""
         told = (
             (exchange.sent, answer.text)
             for exchange in reversed(self.exchanges)
@@ -125,7 +125,7 @@ def _told(step: Talk | Query | Crowd | Server) -> Mapping[str, Json]:
 
 
 def framed(recorded: Json, *, asked: bool) -> Json:
-    """Return recorded frames in words, holes for their cas numbers; what is no frame, or has other holes, as it stands.
+    """Return recorded frames in words, with holes for their cas numbers; anything else is returned unchanged.
 
     Args:
         recorded: hexadecimal digits with holes.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MARKS: Final = ((re.compile(r"`([^`]+)`"), r"<code>\1</code>"), (re.compile(r"\*\*([^*]+)\*\*"), r"<b>\1</b>"))
 EMPHASIS: Final = (re.compile(r"(?<!\*)\*([^*]+)\*(?!\*)"), r"<em>\1</em>")
-# A conversation of up to so many steps is shown at once, a longer one when it is asked for.
+# A conversation of up to this number of steps is expanded, a longer one is folded.
 SHORT: Final = 8
 
 
@@ -36,7 +36,7 @@ def html(sections: Sequence[Section]) -> str:
 
 def markdown(sections: Sequence[Section]) -> str:
     """Return the same text in Markdown, with the ids as anchors."""
-    # Markdown is no HTML: backquotes protect what stands between them.
+    # Markdown is not HTML: backquotes escape what is between them.
     environment = Environment(  # noqa: S701
         loader=PackageLoader("kvref_conformance", "spec"), undefined=StrictUndefined, keep_trailing_newline=True
     )

@@ -1,4 +1,4 @@
-"""What the suite asks of a database, and the statements that are the same on both."""
+"""The suite's interface to a database, and the statements that are the same on both."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Database(ABC):
 
     @abstractmethod
     def create_table(self, name: str, columns: str) -> None:
-        """Create a table; `columns` is what stands in the parentheses, in MySQL's words."""
+        """Create a table; `columns` is the text in the parentheses, in MySQL's syntax."""
 
     @abstractmethod
     def let_flags_be_null(self, *, allowed: bool) -> None:
-        """Let `containers` hold NULL in its column flags, which the plugin's own script declares NOT NULL, or not."""
+        """Allow or forbid NULL in the column flags of `containers`, which the plugin's own script declares NOT NULL."""
 
     @abstractmethod
     def tables(self, prefix: str) -> list[str]:

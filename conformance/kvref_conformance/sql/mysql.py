@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pymysql.cursors import Cursor
 
 
-# Nothing the suite asks takes long; a statement that waits for a lock nobody gives back is given up then.
+# No statement of the suite takes long; one that waits for a lock that is never released fails after this time.
 READ_SECONDS: Final = 60
 
 
@@ -72,7 +72,7 @@ class MySql(Database):
         self.execute(f"CREATE TABLE {name} ({columns}) ENGINE=INNODB")
 
     def let_flags_be_null(self, *, allowed: bool) -> None:
-        """Declare the column anew."""
+        """Redefine the column."""
         self.execute(
             f"ALTER TABLE {self.containers} MODIFY flags VARCHAR(250) {'' if allowed else 'NOT NULL'} DEFAULT '0'"
         )
@@ -111,12 +111,12 @@ class MySql(Database):
         self.execute("INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'")
 
     def revive(self) -> None:
-        """Connect anew where an interrupt closed the connection."""
+        """Reconnect if an interrupt closed the connection."""
         if not self._connection.open:
             self._connection = self._connect()
 
     def connect_again(self) -> None:
-        """Close the connection and open it: a server that was started again closed it."""
+        """Close and open the connection: a restarted server closed it."""
         self.close()
         self._connection = self._connect()
 

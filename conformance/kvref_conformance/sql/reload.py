@@ -37,7 +37,7 @@ def chosen(command: str | None, database: Database, address: SocketAddress) -> C
 
 
 def _run(command: str, address: SocketAddress) -> None:
-    # The user's own command line, asked for with --reload.
+    # The user's own command line, given with --reload.
     done = subprocess.run(command, shell=True, check=False, capture_output=True, text=True, timeout=60)  # noqa: S602
     said = (done.stderr or done.stdout).strip()
     if done.returncode == UNFIT:

@@ -1,4 +1,4 @@
-"""Settings that cases ask for: the endpoint is started again with them, at the same address and on the same data."""
+"""Settings of cases: the endpoint is restarted with them, at the same address and on the same data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Settings:
         address: the endpoint.
         restart: as the hook `pytest_kvref_restart`.
         prepare: called before a start.
-        reconnect: opens the SQL connection anew, which a server closes that is started again.
+        reconnect: opens the SQL connection again, which a restarted server has closed.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ def by_command(command: str) -> Restart:
 
 def _run(command: str, settings: Mapping[str, int]) -> str:
     words = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
-    # The user's own command line, asked for with --restart.
+    # The user's own command line, given with --restart.
     done = subprocess.run(  # noqa: S602
         " ".join([command, *words]), shell=True, check=False, capture_output=True, text=True, timeout=COMMAND_SECONDS
     )

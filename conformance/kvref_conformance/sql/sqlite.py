@@ -87,7 +87,7 @@ class Sqlite(Database):
         """Do nothing: an interrupted statement leaves the connection usable."""
 
     def connect_again(self) -> None:
-        """Do nothing: no server stands between."""
+        """Do nothing: there is no server process."""
 
     def another(self) -> Sqlite:
         """Open the file once more."""

@@ -1,4 +1,4 @@
-"""The suite's own tables and mappings, the configurations that cases ask for, and the way back.
+"""The suite's own tables and mappings, the configurations of cases, and their restoration.
 
 Tables are made and configurations changed here, with no memcached connection open: in 8.0 an idle one holds a metadata
 lock, and UNINSTALL PLUGIN leaves old ones without answers.
@@ -37,7 +37,7 @@ UNSEEN_SECONDS: Final = 1.0
 class World:
     """Tables t1, t2, t3 and mappings m1 -> t1, m1b -> t1, m2 -> t2, q (one letter) -> t3; tables of a case's own shape.
 
-    A further mapping leads to another table at each reload: a used mapping stays as it was until then, so it tells when
+    A further mapping leads to another table at each reload: a used mapping is unchanged until then, so it shows when
     the endpoint has read its configuration.
 
     Args:

@@ -1,14 +1,14 @@
 """Transcripts: conversations with the real servers, recorded byte by byte, one JSON object a line.
 
-The sets are the files beside this one; a conversation is cited `core:map-001`. The format: README.md and schema.json.
+The sets are the files in this folder; a conversation is cited `core:map-001`. The format: README.md and schema.json.
 
     from kvref_conformance import transcripts
 
     transcripts.load("core")["map-001"]
     transcripts.find("core:map-001")
 
-Reading path: `conversation.py` (what a line is), `holes.py` (what may differ), `play.py` over `talk.py` (how one is
-held), `mysql_stage.py` (where), `record.py` over `detect.py` (how answers come into the files).
+Reading path: `conversation.py` (the format of a line), `holes.py` (variable parts), `play.py` over `talk.py` (running a
+conversation), `mysql_stage.py` (its server), `record.py` over `detect.py` (recording).
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def parse(text: str, where: str) -> dict[str, Conversation]:
         where: name of the file, for errors.
 
     Raises:
-        SuiteError: a line is no JSON object or no conversation, or an id stands twice; the text names file and line.
+        SuiteError: a line is not a JSON object or not a conversation, or an ID occurs twice; the text names file and
+            line.
     """
     conversations: dict[str, Conversation] = {}
     # Not splitlines: an answer may hold characters that Unicode counts as ends of lines.

@@ -1,4 +1,4 @@
-"""What was observed beside what was recorded, step by step, up to the holes of the recording."""
+"""Compare observations with a recording, step by step, except for the holes of the recording."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 DIED: Final = "server died"
 ENDS: Final = "the server ends"
-# MySQL's numbers of a connection that broke, and of one that nobody took.
+# MySQL's numbers for a connection that was lost, and for one that was refused.
 LOST: Final = frozenset({2003, 2013})
 GARBAGE: Final = {"number": "garbage"}
-# In the place of rows that nobody has committed, where SQL cannot show them: such a step is not compared.
+# In place of uncommitted rows, if SQL cannot show them: such a step is not compared.
 NOT_TO_SEE: Final = {"rows": "not to be seen"}
 
 
 class Asked(Enum):
-    """Who was asked now, which decides what can be compared."""
+    """The kind of server that was replayed, which decides what can be compared."""
 
     PLUGIN = "a plugin"
     KVREF = "kvref over a database of the recorded version: its SQL answers in the same words"
@@ -67,11 +67,11 @@ def differences(conversation: Conversation, played: Played, version: str, asked:
         conversation: with `got` of that version; a step without one is not compared.
         played: the replay.
         version: key of `got`.
-        asked: where the plugin answers a number that it never computed, kvref may answer what it likes. Of another
-            SQL, what MySQL shows as the text of a decimal number may be a number.
+        asked: the kind of server. If the plugin returns uninitialized numbers, kvref may return any number. Another
+            database may return a decimal number that MySQL returns as text.
 
     Returns:
-        The differences in order; empty where the replay is the recording.
+        The differences in order; empty if the replay equals the recording.
     """
     return list(_differences(conversation, played, version, asked))
 

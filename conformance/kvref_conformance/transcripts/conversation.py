@@ -1,6 +1,6 @@
-"""A conversation: set-up, steps, and per version what was answered; one JSON object a line of a transcript.
+"""A conversation: set-up, steps, and the replies of each version; one JSON object a line of a transcript.
 
-The format is described in README.md beside this file and published as `schema.json`. A script is a conversation whose
+The format is described in README.md in this folder and published as `schema.json`. A script is a conversation whose
 steps have no `got` yet.
 """
 
@@ -98,12 +98,12 @@ class Crowd:
     """The same on many memcached connections: all send, then all read.
 
     Args:
-        many: how many.
+        many: number of connections.
         name: beginning of their names; a number from 0 follows.
-        send: text; `{i}` stands for the number.
+        send: text; `{i}` is replaced by the number.
         first: seconds to wait for the first byte.
         close: close them.
-        got: by version, how often each answer came.
+        got: by version, the count of each reply.
     """
 
     many: int
@@ -116,7 +116,7 @@ class Crowd:
 
 Step: TypeAlias = Talk | Query | Sleep | Server | Crowd
 
-# The key that tells the kind of a step.
+# The key that identifies the kind of a step.
 KINDS: Final[Mapping[str, type[Step]]] = {"mc": Talk, "sql": Query, "sleep": Sleep, "server": Server, "many": Crowd}
 
 
@@ -128,11 +128,11 @@ class Conversation:
         id: unique in its set.
         group: conversations on the same subject.
         title: what it shows.
-        options: of mysqld; `{mc_port}` in one stands for the memcached port.
+        options: options of mysqld; `{mc_port}` is replaced by the memcached port.
         sql: statements after the plugin's own `innodb_memcached_config.sql` and before the plugin is installed.
         steps: in order.
-        port: by version, `closed` where the port did not open with this set-up, `server died` where mysqld did.
-        crash: by version, mysqld's exit status (negative: signal) when it died during the conversation.
+        port: by version, `closed` if the port did not open with this set-up, `server died` if mysqld ended.
+        crash: by version, mysqld's exit status (negative: signal) if it ended during the conversation.
     """
 
     id: str
@@ -155,7 +155,7 @@ class Conversation:
         return frozenset(recorded | self.port.keys() | self.crash.keys())
 
 
-# The order of keys in a line: what a reader wants to see first stands first.
+# The order of keys in a line: what a reader needs first comes first.
 ORDER: Final = ("id", "group", "title", "options", "sql", "port", "crash", "steps")
 
 

@@ -26,12 +26,12 @@ class Job:
     """The part of one version.
 
     Args:
-        version: whose recordings are compared with.
+        version: version of the recordings to compare with.
         scripts: each recorded with it.
-        rows: the list of what does not replay.
-        stages: how many at a time.
+        rows: the list of conversations that do not replay.
+        stages: number of concurrent stages.
         open_stage: opens one; what it enters in the stack ends with the job.
-        asked: as of `replay`.
+        asked: as in `replay`.
     """
 
     version: str

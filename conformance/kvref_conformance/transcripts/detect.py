@@ -1,8 +1,8 @@
-"""Find the typed holes of a conversation that was held twice, on two servers whose cas numbers, ports and pids differ.
+"""Find the typed holes of a conversation from two runs, on two servers whose cas numbers, ports and pids differ.
 
-What is equal stays plain, but for what two servers may show alike by chance: times, cas numbers that the plugin chose,
-and rows of `stats` that count. What differs becomes a hole by the type of its place; answers that differ in more than
-such places become one hole, since no rule says which of them comes.
+Equal parts are kept as text, except parts that two servers may show alike by chance: times, cas numbers that the plugin
+chose, and counters of `stats`. A difference becomes a hole by the type of its place; replies that differ elsewhere
+become one hole, since no rule determines them.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def answers(conversation: Conversation, one: Played, other: Played) -> list[Json
     """Join two runs of a conversation.
 
     Args:
-        conversation: what was held.
-        one: a run; its words are the ones recorded.
+        conversation: the conversation.
+        one: a run; its text is recorded.
         other: a run on a server with other cas numbers.
 
     Returns:
@@ -66,7 +66,7 @@ def answers(conversation: Conversation, one: Played, other: Played) -> list[Json
 
 
 def unexplained(answer: Json) -> Iterator[Hole]:
-    """Find the holes that stand for no number of a known kind: uninitialised memory, or a race."""
+    """Find the holes that represent no number of a known kind: uninitialised memory, or a race."""
     if isinstance(answer, list):
         for each in answer:
             yield from unexplained(each)
@@ -112,8 +112,8 @@ class _Joint:
         if one == other:
             return one
         known = one in self._one and other in self._other
-        # Numbers nobody answered on a memcached connection are cas numbers only where the servers' counters tell them
-        # apart; two that lie close together are a count that depends on the run.
+        # Numbers that no memcached connection returned are cas numbers only if the servers' counters are far enough
+        # apart; two numbers close to each other are a count that depends on the run.
         return self._cas(one, other) if known or abs(other - one) >= APART else RACE
 
     def _time(self, one: int, other: int) -> int | None:
@@ -233,7 +233,7 @@ def _kinds(tokens: Iterable[Token]) -> list[str]:
 
 
 def _around(one: str, other: str) -> list[Json]:
-    """Keep what two texts begin and end with; a race unless what stands between looks like uninitialised memory."""
+    """Keep the common beginning and end of two texts; a race unless the middle looks like uninitialised memory."""
     shorter = min(len(one), len(other))
     head = next((i for i in range(shorter) if one[i] != other[i]), shorter)
     tail = next((i for i in range(shorter - head) if one[-1 - i] != other[-1 - i]), shorter - head)

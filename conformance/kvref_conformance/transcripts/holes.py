@@ -1,7 +1,7 @@
-"""Typed holes: the parts of a recorded answer that no rule fixes, and how an observed answer fits around them.
+"""Typed holes: the parts of a recorded reply that no rule determines, and how an observed reply matches around them.
 
-A recorded answer is JSON. Where text has holes it is a list of strings and holes instead of a string; a number that is
-a hole stands as the hole alone. A hole is an object with one key, which is its kind:
+A recorded reply is JSON. A text with holes is a list of strings and holes instead of a string; a number that is
+a hole is the hole alone. A hole is an object with one key, which is its kind:
 
     {"cas": n}       a cas number; the same n is the same number all through a conversation, another n another number
     {"time": s}      UNIX time: when the step ran plus about s seconds
@@ -44,7 +44,7 @@ _NUMBERED: Final = re.compile(f"{_VALUE}|{_META}", re.ASCII | re.DOTALL)
 
 
 class CasNumbers:
-    """The cas numbers of one conversation: recorded n beside observed number, one to one."""
+    """The cas numbers of one conversation: recorded n and observed number paired one to one."""
 
     def __init__(self) -> None:
         self._observed: dict[int, int] = {}
@@ -147,7 +147,7 @@ def cas_spans(answer: str, *, hexadecimal: bool = False) -> Iterator[tuple[int, 
     """Find the cas numbers in an answer: fifth words of VALUE lines, flags c, binary headers' fields that are not zero.
 
     Args:
-        answer: as observed; what stands inside a value is not looked at.
+        answer: an observed reply; values are not searched.
         hexadecimal: the answer is hexadecimal digits of the binary protocol.
 
     Yields:

@@ -88,7 +88,7 @@ class InnoDBStage:
         shared = [each for each in settings_of(conversation) if each.startswith(LOCK_WAIT)] or [f"{LOCK_WAIT}50"]
         self._process.settle()
         if conversation is self._held:
-            # It went another way: a command that was too slow for it must not run in the tables made anew.
+            # It is a repetition: a command that was too slow in the first run must not run in the new tables.
             self._process.stop()
         self._held = conversation
         try:

@@ -27,7 +27,7 @@ FOREIGN: Final = frozenset(
 )
 
 
-# Beginning of a binary frame that asks for counters.
+# Beginning of a binary frame that requests counters.
 STAT: Final = "8010"
 SETTLE_SECONDS: Final = 10.0
 
@@ -73,9 +73,10 @@ class KvrefProcess:
         self._last = ""
 
     def load(self, conversation: Conversation) -> str:
-        """Serve the world of a conversation; returns "" or "closed".
+        """Serve the world of a conversation; return "" or "closed".
 
-        A reload checks the configuration as a start does: "closed" says that it was refused, and nobody connects then.
+        A reload checks the configuration as a start does: "closed" means that it was rejected, and no client can
+            connect then.
 
         Raises:
             SuiteError: kvref has no such option.
@@ -115,11 +116,11 @@ class KvrefProcess:
         return int(found[1]) - 1 if found else 0  # one is the socket it listens on
 
     def stop(self) -> None:
-        """End the server, and with it the commands that nobody waits for any more; `load` starts it again."""
+        """End the server, and with it commands that are no longer awaited; `load` starts it again."""
         self._machine.stop()
 
     def connect(self) -> socket.socket:
-        """Open a memcached connection; raises OSError where the configuration was refused, as nobody listens then."""
+        """Open a memcached connection; raises OSError if the configuration was rejected, since no port is open then."""
         if not self._serves:
             raise ConnectionRefusedError("the configuration was refused")
         return socket.create_connection(self._machine.address, timeout=5.0)

@@ -1,6 +1,6 @@
 """Conversations that do not replay on kvref: rows of a list for SQLite and one for InnoDB, with a class and a reason.
 
-The list is strict: a conversation that is listed and replays all the same fails the run, as does a row that fits none.
+The list is strict: a listed conversation that does replay fails the run, and so does a row that matches none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A stage over native memcached, for conversations that need no mapping; its answers stand beside the plugin's.
+"""A stage over native memcached, for conversations that need no mapping; its replies are compared with the plugin's.
 
-Each conversation has a server of its own, which holds the plugin's demo row.
+Each conversation has a server of its own, with the plugin's demo row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The SQL side of a stage over MySQL or MariaDB: schemas made anew for each conversation, and its SQL connections."""
+"""The SQL side of a stage over MySQL or MariaDB: schemas created again for each conversation, and SQL connections."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 SYSTEM_SCHEMAS: Final = ("information_schema", "mysql", "performance_schema", "sys")
 SCHEMAS: Final = "SELECT schema_name FROM information_schema.schemata"
-# Longer than InnoDB waits for a row lock (50 s). Some statements wait for ever: on 5.6 a DROP DATABASE while one of its
-# tables is mapped (columns:side-020).
+# Longer than InnoDB waits for a row lock (50 s). Some statements wait without limit: on 5.6 a DROP DATABASE while one
+# of its tables is mapped (columns:side-020).
 STATEMENT_SECONDS: Final = 70.0
 
 

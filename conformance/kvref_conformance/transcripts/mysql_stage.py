@@ -1,8 +1,9 @@
-"""A stage over the real plugin: MySQL with daemon_memcached, set up anew for each conversation.
+"""A stage over the real plugin: MySQL with daemon_memcached, set up again for each conversation.
 
-One server serves many conversations: between two of them the plugin is unloaded, every schema dropped and made again,
-the plugin loaded. A fresh server only where options differ, after a death, and after statements that leave traces
-outside the schemas. Cas numbers go on counting while the server lives, also over a reload.
+One server serves many conversations: between two of them the plugin is unloaded, every schema dropped and created
+    again,
+and the plugin loaded. A new server is started only if options differ, after a crash, and after statements that leave
+traces outside the schemas. Cas numbers continue while the server runs, also after a reload.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ class MySQLStage:
             if self._database.query(INSTALLED):
                 self._database.query(UNINSTALL)
         except pymysql.err.MySQLError:
-            # It died of the unloading: what became of the conversation before was recorded already.
+            # The unload ended it: the result of the conversation before was recorded already.
             return False
         return True
 
@@ -221,7 +222,7 @@ class MySQLStage:
                     if line.recv(512):
                         return "open"
             except OSError:
-                # Nobody listens yet, or nobody any more.
+                # No server listens yet, or it has ended.
                 if self.exit_status() is not None:
                     return "server died"
             time.sleep(0.02)

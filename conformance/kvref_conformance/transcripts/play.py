@@ -1,6 +1,6 @@
-"""Carry out a conversation on a stage and give what was observed at each step.
+"""Run a conversation on a stage and return the observations of each step.
 
-Recording and replaying do the same here; only the stage differs, and what becomes of the answers.
+Recording and replaying both use this; they differ in the stage and in the use of the replies.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ JOIN_SECONDS: Final = 120.0
 
 
 class Stage(Protocol):
-    """A world in which conversations are held."""
+    """A world in which conversations run."""
 
     version: str
     """Key of `got`: `8.0.33`, `5.6.14`."""
 
     def prepare(self, conversation: Conversation) -> str:
-        """Set the world up for a conversation; returns "", "closed" or "server died", the state of the port."""
+        """Set up the world for a conversation; return "", "closed" or "server died", the state of the port."""
 
     def connect(self) -> socket.socket:
-        """Open a memcached connection; raises OSError when nobody listens."""
+        """Open a memcached connection; raises OSError if no server listens."""
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
         """Run a statement on the SQL connection of that name, opened at its first use, which commits by itself.
@@ -63,10 +63,10 @@ class Stage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What one step brought.
+    """The observation of one step.
 
     Args:
-        got: the answer as it stands in a recording, without holes; None for a step that has none.
+        got: the reply as in a recording, without holes; None for a step without one.
         began: UNIX seconds.
         ended: UNIX seconds.
     """
@@ -94,12 +94,12 @@ class Played:
 
 
 def play(conversation: Conversation, stage: Stage, pace: Pace = NORMAL) -> Played:
-    """Set the stage, take the steps in order, clean up.
+    """Prepare the stage, run the steps in order, clean up.
 
     Args:
-        conversation: its `got` are not looked at.
-        stage: where it is held.
-        pace: how long to listen.
+        conversation: its `got` are ignored.
+        stage: the stage.
+        pace: how long to wait for replies.
     """
     port = stage.prepare(conversation)
     player = _Player(stage, pace, listening=not port)

@@ -41,7 +41,7 @@ class Recording:
     doubts: tuple[str, ...]
 
     def entered(self, conversation: Conversation) -> Conversation:
-        """Give the conversation with these answers in place of what stood there of this version."""
+        """Return the conversation with these replies in place of earlier ones of this version."""
         rows = zip(conversation.steps, self.answers, strict=True)
         return replace(
             conversation,

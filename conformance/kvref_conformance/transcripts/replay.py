@@ -26,8 +26,8 @@ DIFFERS: Final = "differs"
 UNLISTED: Final = "replays though listed"
 WORDS: Final = (SAME, LISTED, DIFFERS, UNLISTED)
 
-# kvref answers in one piece and at once, so short silences tell the end of an answer. What differs at this pace is held
-# again at slower paces before it counts, as is what is listed and does not: a slow answer looks like one that waits.
+# kvref sends a reply at once and in one piece, so short silences mark its end. A difference at this pace is tried again
+# at slower paces before it counts, and so is a listed one without a difference: a slow reply looks like a wait.
 BRISK: Final = Pace(first=0.2, quiet=0.05, whole=0.003, broken=0.03)
 
 SAMPLE_STEP: Final = 12
@@ -57,12 +57,12 @@ class Outcome:
 
     Args:
         script: what was replayed.
-        version: whose recording it was compared with.
+        version: version of the recording it was compared with.
         word: one of WORDS.
-        differences: where it went another way; empty for `same`, and for what was not tried.
-        row: the row that lists it, where one does.
-        seconds: how long it took.
-        failure: why it could not be held at all, where it could not.
+        differences: the differences; empty for `same`, and for a conversation that was not tried.
+        row: the row that lists it, if there is one.
+        seconds: duration.
+        failure: why it could not be run, if it could not.
     """
 
     script: Script
@@ -80,13 +80,13 @@ class Outcome:
 
 
 def replay(scripts: Iterable[Script], stage: Stage, rows: Sequence[Row], asked: Asked) -> Iterator[Outcome]:
-    """Hold conversations one after another.
+    """Run conversations one after another.
 
     Args:
         scripts: each recorded with the stage's version.
-        stage: where.
-        rows: the list of what does not replay there.
-        asked: who answers there; kvref does so briskly.
+        stage: the stage.
+        rows: the list of conversations that do not replay there.
+        asked: the kind of server; kvref is replayed at a faster pace.
 
     Yields:
         One outcome each.

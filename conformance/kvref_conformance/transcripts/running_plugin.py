@@ -1,4 +1,4 @@
-"""A plugin server that somebody else runs, as the machine of a `MySQLStage`: nobody here starts, stops or kills it."""
+"""A plugin server that is already running, as the machine of a `MySQLStage`: it is never started, stopped or killed."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class RunningPlugin:
         self._socket = parse_qs(parts.query).get("unix_socket", [None])[0]
 
     def boot(self, options: Sequence[str]) -> None:
-        """Accept the server as it is.
+        """Accept the server unchanged.
 
         Raises:
-            SuiteError: options are asked for.
+            SuiteError: there are options.
         """
         if options:
             raise SuiteError(f"needs a server with {' '.join(options)}: kvref did not start this one")

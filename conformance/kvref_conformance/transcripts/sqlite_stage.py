@@ -1,4 +1,4 @@
-"""A stage over `kvref serve` on SQLite: one server for all conversations, its file set up anew for each."""
+"""A stage over `kvref serve` on SQLite: one server for all conversations, whose file is set up again for each."""
 
 from __future__ import annotations
 

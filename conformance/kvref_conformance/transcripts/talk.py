@@ -1,7 +1,7 @@
 """The memcached connections of one conversation: send bytes, and read until the server is silent.
 
-How long silence must last depends on what came: an answer whose last line ends answers is taken for whole sooner than
-one that stops in the middle. What comes later is noticed, so that the conversation can be held again more patiently.
+How long silence must last depends on the data: a reply whose last line can end a reply is complete sooner than
+one that stops in the middle. Later bytes are detected, so that the conversation can run again at a slower pace.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Lines:
         """Take a step on a connection.
 
         Returns:
-            The answer as it stands in a recording; None when the step only closes.
+            The reply as in a recording; None if the step only closes.
         """
         binary = step.hex is not None
         payload = self._payload(step.hex if binary else step.send, hexadecimal=binary)
@@ -206,7 +206,7 @@ class _Line:
         self._reset = False
         self.heard = b""
         self.ending = ""
-        """What stands behind the bytes of the last answer: nothing, or how the connection ended."""
+        """What follows the bytes of the last reply: nothing, or how the connection ended."""
 
     def send(self, payload: bytes, *, half: bool) -> None:
         if self.ending:

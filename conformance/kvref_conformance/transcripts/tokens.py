@@ -22,7 +22,7 @@ class Token:
 
     Args:
         kind: `cas`, `number`, `text`; in binary frames also `length` of a row of `stats`, and `body` of other frames.
-        text: as it stands in the answer.
+        text: the text in the reply.
         shown: the same without hexadecimal digits.
     """
 
@@ -72,7 +72,7 @@ def _header(head: str) -> Iterator[Token]:
 
 
 def body_tokens(body: str) -> Iterator[Token]:
-    """Cut the body of a frame into its numbers and what stands between them."""
+    """Cut the body of a frame into its numbers and the parts between them."""
     for number, text in enumerate(_DIGITS.split(bytes.fromhex(body))):
         yield _text(text.hex(), "number" if number % 2 else "text")
 

@@ -24,7 +24,7 @@ FLAGS: Final = (0, 1, 65535, 65536, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 EXPIRIES: Final = (0, 0, 0, 1000, 2592000, -1, 2592001, (1 << 31) - 1)
 AMOUNTS: Final = ("0", "1", "10", "18446744073709551615", "9223372036854775808")
 NO_AMOUNTS: Final = ("18446744073709551616", "-1", "x", "1.5")
-# The longest name that a key may have, beside ordinary ones.
+# The maximum length of a key.
 LONGEST: Final = 250
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kvref_bench.analysis import articles
 
-# Misprints of the articles, and units that a table's head tells: what stands there is not what is meant.
+# Misprints of the articles, and units from the head of a table: the printed number is not the intended one.
 MISPRINTS = {"6.800": 6800, "55.000": 55000, "7,00": 7000}
 MILLIONS = {"close to 1.2 million": 1_200_000, "1 million rows": 1_000_000, "10 million records": 10_000_000}
 WORDS = {"doubled": 2, "more than twice as fast": 2, "around 30%": 1.3}

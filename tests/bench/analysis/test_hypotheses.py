@@ -1,4 +1,4 @@
-"""A hypothesis holds, fails or cannot be told by its intervals, never by its medians."""
+"""The intervals, never the medians, decide whether a hypothesis holds, fails or cannot be decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our ratios beside the articles': which side of 1 they are on, and why it cannot be told where it cannot."""
+"""Our ratios compared with the articles': the side of 1 on which they are, or the reason why it is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every driver asks, verifies and counts, at real servers."""
+"""Every driver sends, verifies and counts, on real servers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ HIT, MISS, ERROR = Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error")
 
 
 class Looker:
-    """Keeps what it is told."""
+    """Keeps the progress reports."""
 
     def __init__(self) -> None:
         self.told: list[Progress] = []

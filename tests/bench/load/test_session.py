@@ -56,7 +56,7 @@ class Quiet:
         return False
 
     def progress(self, what: object) -> None:
-        """Nobody looks on."""
+        """Ignore the progress."""
 
 
 def measured(

@@ -22,7 +22,7 @@ NUMBERS = Table("numbers", "default", Keys(300, "int"), Values((32, 32)), extras
 
 
 class Told:
-    """Notes what a load tells."""
+    """Records the progress of a load."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []

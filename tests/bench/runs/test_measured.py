@@ -24,13 +24,13 @@ WORK = Work(Keys(500), Values(), {"set": 1.0}, sessions=4, operations=1000)
 
 
 class Quiet:
-    """Looks on and says nothing."""
+    """Ignores the progress."""
 
     def going(self, seconds: float) -> None:
-        """Take when it starts."""
+        """Ignore the start."""
 
     def progress(self, what: Progress) -> None:
-        """Take what was done."""
+        """Ignore the progress."""
 
     def stopping(self) -> bool:
         """Never."""
@@ -38,7 +38,7 @@ class Quiet:
 
 
 def stats(address: str) -> dict[str, int]:
-    """Ask a server for its counters."""
+    """Return the counters of a server."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port))) as asking, asking.makefile("rb") as said:
         asking.sendall(b"stats\r\n")

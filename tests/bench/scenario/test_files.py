@@ -1,4 +1,4 @@
-"""The scenarios that come with the benchmark: each loads at each scale, and asks what the articles did."""
+"""The scenarios of the benchmark: each loads at each scale, and sends the commands of its article."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def booted(request: pytest.FixtureRequest) -> Iterator[Sut]:
 
 @pytest.fixture
 def sut(booted: Sut) -> Sut:
-    """Fill both tables anew."""
+    """Fill both tables again."""
     booted.peer.prepare(WORDS)
     booted.peer.prepare(NUMBERS)
     return booted

@@ -1,4 +1,4 @@
-"""Exchanges of a plan, held with a server one after the other."""
+"""Exchanges of a plan, run on a server one after the other."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Held(NamedTuple):
-    """What became of some exchanges.
+    """The result of some exchanges.
 
-    kinds: of their operations. foreseen: exchanges whose reply was the expected one. unexpected: replies not allowed.
+    kinds: of their operations. foreseen: exchanges with the expected reply. unexpected: replies that are not allowed.
     """
 
     kinds: Counter[Kind]
@@ -31,7 +31,7 @@ class Held(NamedTuple):
 
 
 class Talk:
-    """A worker's plan of two sessions, whose exchanges are held by hand."""
+    """A worker's plan of two sessions, whose exchanges the test runs."""
 
     def __init__(
         self, dsn: str, table: Table, statements: dict[str, str], depth: int = 1, missing: float = 0.0

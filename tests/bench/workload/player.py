@@ -1,4 +1,4 @@
-"""A small blocking client: it sends the exchanges of a plan and tells what became of them, as a load worker would."""
+"""A small blocking client: it sends the exchanges of a plan and returns their outcomes, as a load worker would."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Played:
-    """equal: exchanges with exactly the expected reply. asked: each exchange with what became of it."""
+    """equal: exchanges with exactly the expected reply. asked: each exchange with its outcomes."""
 
     plan: Plan
     equal: int = 0

@@ -1,4 +1,4 @@
-"""Values: of a key always the same, and of the sizes that were asked for."""
+"""Values: the same for each call with a key, and of the configured sizes."""
 
 from __future__ import annotations
 

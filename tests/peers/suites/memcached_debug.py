@@ -56,7 +56,7 @@ def extended(text: str) -> list[str]:
 
 
 def words(options: list[tuple[str, str]], store: str) -> list[str]:
-    """Return the command that serves what memcached's options ask for."""
+    """Return the command that serves with the equivalents of memcached's options."""
     host, port, path = "127.0.0.1", "11211", ""
     more = ["--set", "maxconns=1024"]  # memcached's default
     for name, value in options:

@@ -44,7 +44,7 @@ Open = Callable[["Task", str | None, int], list[Session]]
 def pymemcache(task: Task, word: str | None, sessions: int) -> list[Session]:
     """Open a `Client` for each session.
 
-    task: with the address. word: asked for first on each connection, so that it switches; None: none is.
+    task: has the address. word: key of a first get on each connection, which switches the mapping; None: no first get.
     """
     where = parse_address(task.address).socket_address
     clients = [Client(where, **TIMEOUTS) for _ in range(sessions)]

@@ -1,4 +1,4 @@
-"""Clients for asyncio: all sessions of a worker in one loop; `depth` coroutines ask on each session's connection."""
+"""Clients for asyncio: all sessions of a worker in one loop, with `depth` coroutines on each session's connection."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def mapped(task: Task, word: str | None, stack: AsyncExitStack) -> Get:
 async def streams(task: Task, word: str | None, stack: AsyncExitStack) -> Get:
     """Open a connection of asyncio's streams; one get at a time.
 
-    word: asked for first, so that it switches; None: none is.
+    word: key of a first get, which switches the mapping; None: no first get.
     """
     where = parse_address(task.address)
     if where.path:

@@ -1,7 +1,7 @@
 """memcaslap of libmemcached-tools, run to its end: a client in C that verifies what it reads.
 
-It makes its own keys, other ones at each start: its first set of each is an insert, and its gets ask for what the same
-start has set.
+It generates its own keys, different ones at each start: its first set of each key is an insert, and its gets read keys
+that the same process has set.
 """
 
 from __future__ import annotations

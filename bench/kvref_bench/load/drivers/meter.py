@@ -1,4 +1,4 @@
-"""The clock and the counts of whoever asks one key after the other: a thread, or all coroutines of a loop."""
+"""The clock and the counters of a client that gets one key after the other: a thread, or all coroutines of a loop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Pools = Sequence[Sequence[Pair]]
 
 KINDS: Final = (Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error"))
 _SECOND: Final = 1_000_000_000
-# Seconds after the end of one until all sessions are thought to have told of it.
+# Seconds after the end of a second until all sessions are expected to have reported it.
 _LATE: Final = 0.25
 
 
@@ -46,9 +46,9 @@ class Measured:
 
 
 class Window:
-    """The point as one worker sees it: when it begins, what it is told, whether it is over.
+    """The point as one worker sees it: its begin, its messages, and its end.
 
-    pause: seconds between two looks at `over`.
+    pause: seconds between two checks of `over`.
     wall: wall clock at the begin of the measured time, ns.
     stopped: why it ended before its time.
     """
@@ -81,7 +81,7 @@ class Window:
         return now
 
     def over(self) -> bool:
-        """Tell whether the user ended it; also looks at the CPU time when the warm-up is over, and tells of seconds."""
+        """Return whether the user ended it; also read the CPU time after the warm-up, and report finished seconds."""
         now = perf_counter_ns()
         if self._usage is None and now >= self._began:
             self._usage = usage.now()
@@ -114,7 +114,7 @@ class Window:
         return measured
 
     def flush(self) -> None:
-        """Tell the coordinator of the seconds that it was not told of."""
+        """Report the seconds that were not reported to the coordinator yet."""
         self._send(None)
 
     def _send(self, now: int | None) -> None:
@@ -128,14 +128,14 @@ class Window:
 
 
 class Meter:
-    """Counts gets by second; told the time after each get, it knows when the warm-up and the point are over.
+    """Counts gets by second; called with the time after each get, it detects the end of the warm-up and of the point.
 
-    task: of the worker. window: is told of each second.
+    task: task of the worker. window: receives the counts of each second.
 
-    over: no get is to be sent any more.
-    boundary: moment of `perf_counter_ns` from which on `turn` is to be called.
-    done: moment at which it finished.
-    stopped: why it did before its time.
+    over: no further get is to be sent.
+    boundary: `perf_counter_ns` from which on `turn` must be called.
+    done: `perf_counter_ns` when it finished.
+    stopped: why it ended early.
     """
 
     def __init__(self, task: Task, window: Window) -> None:
@@ -179,9 +179,9 @@ class Meter:
         self.boundary = self._began + min((self._second + 1) * _SECOND, self._measure)
 
     def finish(self, stopped: str | None = None) -> None:
-        """Put away the rest: nobody counts any more.
+        """Store the remaining counts; no further get is counted.
 
-        stopped: why it ended before its time.
+        stopped: why it ended early.
         """
         self.done = perf_counter_ns()
         self.stopped = stopped

@@ -1,4 +1,4 @@
-"""Clients in other languages: each session is a process, a script of `scripts` that asks one key after the other.
+"""Clients in other languages: each session is a process, a script of `scripts` that gets one key after the other.
 
 A script gets as arguments HOST:PORT, the key that switches to the mapping (or nothing), warm-up and measured seconds,
 the number of gets (0: until the time is over) and a file of keys and values, `key<TAB>value` in each line. It connects,
@@ -8,9 +8,9 @@ the time, the last get or SIGTERM
 
     {"seconds": …, "cpu": …, "user": …, "system": …, "errors": …, "unexpected": [[KEY, ANSWER], …]}
 
-where `cpu` is exact and `user` and `system` may count in hundredths. Then it stays, so that its memory and its switches
-can be looked at, until its input ends. What a script does besides asking (two looks at the clock, a bin) is in its CPU
-time.
+where `cpu` is exact and `user` and `system` may count in hundredths. Then it waits until its input ends, so that its
+memory and its context switches can be read. What a script does around a get (reads the clock twice, counts) is in its
+CPU time.
 """
 
 from __future__ import annotations
