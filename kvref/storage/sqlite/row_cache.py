@@ -153,4 +153,5 @@ class RowCache:
     def _all_changed(self) -> None:
         self.clear()
         for table in self._tables.values():
+            table.changed = dict.fromkeys(table.changed)  # what was written before may be gone
             table.unsure = True
