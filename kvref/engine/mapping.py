@@ -44,6 +44,7 @@ class Column:
         cuts: the plugin cuts longer content to the width (CHAR, VARCHAR, BINARY, VARBINARY).
         exact: only content of just this width can be stored (FLOAT, DOUBLE).
         fixed: InnoDB keeps just this width, and the plugin does not fill shorter content up.
+        indexable: its bytes have any length and an index holds all of them (VARBINARY), so that they can be a key.
         low: smallest integer it holds.
         high: largest integer it holds.
         charset: of its text. Cells are str where that is UTF-8, else the bytes in this character set.
@@ -59,6 +60,7 @@ class Column:
     cuts: bool = False
     exact: bool = False
     fixed: bool = False
+    indexable: bool = False
     low: int = 0
     high: int = 0
     charset: Charset = UTF8MB4

@@ -25,7 +25,7 @@ def take_sets(mapping: Mapping, keeps: Callable[[Column], bool]) -> bool:
     return (
         len(mapping.values) == 1
         and len(set(names)) == len(names)
-        and key.kind is Kind.TEXT
+        and key.kind is not Kind.INTEGER
         and (keeps(key) or (key.charset.unit == 1 and key.codec is not None))
         and keeps(value)
         and not (value.exact or value.fixed or mapping.hidden)

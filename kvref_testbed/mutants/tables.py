@@ -46,6 +46,12 @@ def clears_unmapped_columns() -> None:
     put_fact("store.unmapped_columns", "null")
 
 
+@breaks("KV-KEY-057")
+def refuses_binary_keys() -> None:
+    """A VARBINARY key column is refused."""
+    put_fact("containers.binary_key", "refused")
+
+
 @breaks("KV-TYPE-025")
 def keeps_low_bits_of_numbers() -> None:
     """A number out of its column's range is stored by its low bits."""

@@ -23,6 +23,7 @@ TABLES = (
     "CREATE TABLE western (k VARCHAR(9) NOT NULL COLLATE latin1_swedish_ci PRIMARY KEY, v VARCHAR(40), f INT,"
     " c BIGINT UNSIGNED) WITHOUT ROWID",
     "CREATE TABLE binary1 (k VARCHAR(20) NOT NULL COLLATE latin1_bin PRIMARY KEY, v BLOB, _rowid_ INT DEFAULT 3)",
+    "CREATE TABLE bytes1 (k VARBINARY(20) NOT NULL PRIMARY KEY, v LONGBLOB, f INT UNSIGNED, c BIGINT UNSIGNED, e BIGINT)",
     "CREATE TRIGGER twice AFTER UPDATE ON ruled BEGIN UPDATE plain SET v = 'by trigger' WHERE k = new.k; END",
 )
 ROWS = (
@@ -33,6 +34,7 @@ ROWS = (
     ("numbers", "numbers", "k", "v", "f", "0", "0"),
     ("western", "western", "k", "v", "f", "c", "0"),
     ("binary1", "binary1", "k", "v", "0", "0", "0"),
+    ("bytes1", "bytes1", "k", "v", "f", "c", "e"),
     ("ruled", "ruled", "k", "v", "0", "0", "0"),
 )
 # But those of cas numbers.
@@ -43,6 +45,7 @@ COLUMNS = {
     "ruled": "k, v, n",
     "western": "k, v, f",
     "binary1": "k, v, _rowid_",
+    "bytes1": "k, v, f, e",
 }
 SQL = (
     "UPDATE names SET v = 'sql' || v WHERE k = 'a'",
@@ -54,6 +57,8 @@ SQL = (
     "UPDATE names SET e = 1",
     "UPDATE western SET v = 'sql'",
     "DELETE FROM binary1 WHERE k < 'b'",
+    "UPDATE bytes1 SET v = x'00', e = 1 WHERE k = x'61'",
+    "INSERT OR REPLACE INTO bytes1 VALUES (x'62', 'sql', 1, 2, 0)",
     "VACUUM",
     "DROP INDEX IF EXISTS another",
     "CREATE UNIQUE INDEX IF NOT EXISTS another ON plain (other)",
@@ -149,6 +154,15 @@ def test_a_set_of_another_spelling_is_seen_under_both(tmp_path: Path) -> None:
         peer.ask(0, b"set a 0 0 1\r\nw\r\n")
         for word in (b"A", b"a"):
             assert peer.ask(0, b"get %b\r\n" % word).startswith(b"VALUE %b 0 1\r\nw\r\nEND\r\n" % word)
+
+
+def test_a_set_before_a_flush_of_the_same_packet_is_gone(tmp_path: Path) -> None:
+    with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.ask(0, b"bind names\r\n")
+        peer.ask(0, b"set a 0 0 1\r\nv\r\nflush_all\r\n")
+        for _ in range(3):
+            assert peer.ask(0, b"get a\r\n").startswith(b"END\r\n")
 
 
 def test_what_a_trigger_writes_elsewhere_is_shown(tmp_path: Path) -> None:

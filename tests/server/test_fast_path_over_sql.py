@@ -24,9 +24,10 @@ TABLES = {
     "plain~": "k VARCHAR(40) CHARACTER SET latin1 COLLATE latin1_swedish_ci PRIMARY KEY, v BLOB, other VARCHAR(20),"
     " UNIQUE another (other)",
     "numbers~": "k INT PRIMARY KEY, v TEXT, f INT",
-    "ruled~": "k VARCHAR(20) COLLATE utf8mb4_bin PRIMARY KEY, v VARCHAR(20), n INT, CONSTRAINT no CHECK (v <> 'no')",
+    "ruled~": "k VARCHAR(20) COLLATE utf8mb4_bin PRIMARY KEY, v VARCHAR(20), n INT, CHECK (v <> 'no')",
     "western~": "k VARCHAR(9) COLLATE utf8mb4_unicode_ci PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT UNSIGNED",
     "binary~": "k VARCHAR(20) COLLATE utf8mb4_bin PRIMARY KEY, v BLOB, e INT UNSIGNED",
+    "bytes~": "k VARBINARY(20) PRIMARY KEY, v LONGBLOB, f INT UNSIGNED, c BIGINT UNSIGNED, e BIGINT",
     "padded~": "k CHAR(6) CHARACTER SET latin1 PRIMARY KEY, v CHAR(20), f INT UNSIGNED",
 }
 ROWS = (
@@ -37,6 +38,7 @@ ROWS = (
     ("numbers~", "numbers~", "k", "v", "f", "0", "0", "PRIMARY"),
     ("western~", "western~", "k", "v", "f", "c", "0", "PRIMARY"),
     ("binary~", "binary~", "k", "v", "0", "0", "e", "PRIMARY"),
+    ("bytes~", "bytes~", "k", "v", "f", "c", "e", "PRIMARY"),
     ("padded~", "padded~", "k", "v", "f", "0", "0", "PRIMARY"),
     ("ruled~", "ruled~", "k", "v", "0", "0", "0", "PRIMARY"),
 )
@@ -50,6 +52,7 @@ SQL = (
     "UPDATE test.names~ SET e = 1",
     "UPDATE test.binary~ SET e = 1",
     "UPDATE test.western~ SET v = 'sql', f = NULL",
+    "UPDATE test.bytes~ SET v = 'sql', e = 1 WHERE k >= 'b'",
     "UPDATE test.binary~ SET e = NULL, v = NULL WHERE k > 'b'",
     "DELETE FROM test.binary~ WHERE k < 'b'",
     "REPLACE INTO test.padded~ VALUES ('a', 'x ', NULL)",
@@ -57,7 +60,7 @@ SQL = (
     "ALTER TABLE test.plain~ DROP COLUMN more",
 )
 # But those of cas numbers.
-COLUMNS = {"names~": "k, v, f, e", "western~": "k, v, f"}
+COLUMNS = {"names~": "k, v, f, e", "bytes~": "k, v, f, e", "western~": "k, v, f"}
 STEPS = 150
 # How each server is started: the query of its DSN, and further options.
 GENERAL = ("", "--set", "line_size_max=100000")

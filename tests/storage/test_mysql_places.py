@@ -80,3 +80,13 @@ def test_numbers() -> None:
     assert (places.spelled(7), places.place(7)) == (7, 7)
     found, certain = places.match([7, 8], rows(7))
     assert (list(found), certain) == ([7], True)
+
+
+def test_keys_of_bytes_are_compared_without_the_server() -> None:
+    key = Column("k", Kind.BYTES, 250, counts_bytes=True, cuts=True, indexable=True)
+    value = Column("v", Kind.BYTES, 100)
+    places = Places(Mapping("m", "test", "t", "`test`.`t`", key, (value,), None, None, None))
+    assert places.known
+    found, certain = places.match([b"A", b"a", b"\xff"], rows(b"a", b"\xff"))
+    assert (set(found), certain) == ({b"a", b"\xff"}, True)
+    assert places.spelled(5) is None

@@ -230,7 +230,49 @@ UNUSABLE = (
     ),
 )
 
-CASES = (*INTEGERS, *BEYOND, *UNUSABLE)
+BYTES = keyed("VARBINARY(250)")
+BINARY = (
+    case("fixed-binary-key", "KV-KEY-058", unknown("{m}"), stored("{k}", "x"), shape=keyed("BINARY(8)"), bind="m1"),
+    case(
+        "bytes-as-key",
+        "KV-KEY-057",
+        stored("a\xe9\xff", "1"),
+        stored("A\xe9\xff", "2"),
+        stored("b" * 250, "3"),
+        shows("a\xe9\xff", "1"),
+        shows("A\xe9\xff", "2"),
+        shows("b" * 250, "3"),
+        misses("B" * 250),
+        say("delete a\xe9\xff\r\n", "DELETED\r\n"),
+        misses("a\xe9\xff"),
+        shows("A\xe9\xff", "2"),
+        shape=BYTES,
+    ),
+    case(
+        "bytes-as-key-for-every-verb",
+        "KV-KEY-057",
+        stored("5", "1", "add"),
+        stored("5", "2", "replace"),
+        stored("5", "0", "append"),
+        say("incr 5 5\r\n", "25\r\n"),
+        say("touch 5 0\r\n", "TOUCHED\r\n"),
+        shows("5", "25"),
+        misses("05"),
+        say("get @>4\r\n", "VALUE 5 0 2\r\n25\r\nEND\r\n"),
+        say("delete 5\r\n", "DELETED\r\n"),
+        misses("5"),
+        shape=BYTES,
+    ),
+    case(
+        "bytes-as-key-of-sql",
+        "KV-KEY-057",
+        sql("INSERT INTO {t} VALUES (X'6BE9', 'x', 0, 0, 0)"),
+        shows("k\xe9", "x"),
+        shape=BYTES,
+    ),
+)
+
+CASES = (*INTEGERS, *BEYOND, *UNUSABLE, *BINARY)
 
 
 def test_key_column(case: Case, judge: Callable[[Case], None]) -> None:

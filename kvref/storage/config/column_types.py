@@ -160,7 +160,9 @@ def _binary(declared: Declared) -> Column:
     width = declared.number(0, 1 if fixed else 0) or None
     padded = bool(width) and fixed and declared.pads
     codec = codecs.fixed_bytes(width or 0) if padded else None
-    return Column(declared.name, Kind.BYTES, width, counts_bytes=True, cuts=True, fixed=padded, codec=codec)
+    return Column(
+        declared.name, Kind.BYTES, width, counts_bytes=True, cuts=True, fixed=padded, indexable=not fixed, codec=codec
+    )
 
 
 def _stored(width: Callable[[Declared], int], stored: Callable[[Declared], Callable[[str], bytes]]) -> _Maker:

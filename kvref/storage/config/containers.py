@@ -113,8 +113,7 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
             f"{where}: table {table.source} contains virtual columns: {columns}: make them STORED", "virtual-columns"
         )
     key = _column(where, table, row.key_columns or "", "key column")
-    if key.kind is Kind.BYTES or (key.kind is Kind.TEXT and not key.cuts):
-        raise RowError(f"{where}: the key column {key.name} should be INTEGER, CHAR or VARCHAR", "key-type")
+    _check_key(where, key, profile)
     names = [name for name in _NAME_SEPARATORS.split(row.value_columns or "") if name]
     if len(names) < 2:
         names = [row.value_columns or ""]
@@ -134,6 +133,14 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         secondary=indexed != table.clustered, descending=index in table.descending, blind=indexed != (key.name,),
         not_null=table.not_null, hidden=table.hidden, beginning=beginning, row=row,
     )  # fmt: skip
+
+
+def _check_key(where: str, key: Column, profile: Profile) -> None:
+    maps_bytes = profile["containers.binary_key"] == "mapped"
+    if key.kind is Kind.INTEGER or (key.indexable and maps_bytes) or (key.kind is Kind.TEXT and key.cuts):
+        return
+    more = ", or VARBINARY for keys of any bytes" if maps_bytes else ""
+    raise RowError(f"{where}: the key column {key.name} should be INTEGER, CHAR or VARCHAR{more}", "key-type")
 
 
 def _table(where: str, row: Container, catalog: Catalog, profile: Profile) -> Table:

@@ -58,7 +58,7 @@ class PlainTable:
         self.readable = (
             len(mapping.values) == 1
             and places.known
-            and key.kind is Kind.TEXT
+            and key.kind is not Kind.INTEGER
             and _shows_ascii(key)
             and _shows_ascii(value)
             and all(each is None or _is_number(each) for each in (mapping.flags, mapping.expiry))

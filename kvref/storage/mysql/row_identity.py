@@ -40,13 +40,16 @@ class Places:
             known = known_collation(collation.replace("utf8mb3_", "utf8_"))
             self._fold = None if known is None else collations.order(known).folded
         self._simple = mapping.key.codec is None and mapping.key.charset.unit == 0
-        numbers = mapping.key.kind is Kind.INTEGER and mapping.key.codec is None
-        self.known = (self._fold is not None or numbers) and not (mapping.blind or mapping.beginning)
+        # What no collation compares: cells of this type are one row if they are equal.
+        self._exact: type[bytes] | type[int] | None = None
+        if mapping.key.kind is not Kind.TEXT and mapping.key.codec is None:
+            self._exact = int if mapping.key.kind is Kind.INTEGER else bytes
+        self.known = (self._fold is not None or self._exact is not None) and not (mapping.blind or mapping.beginning)
 
     def spelled(self, cell: Cell) -> Spelling | None:
         """Return a key as SQL has it, None for one that only the server can compare."""
         if self._fold is None:
-            return cell if isinstance(cell, int) else None
+            return cell if self._exact is not None and isinstance(cell, self._exact) else None
         # A text without form is what SQL has: most keys are.
         data = cell.encode() if self._simple and type(cell) is str else written(self._key, cell)
         return None if self._ascii_only and not data.isascii() else data

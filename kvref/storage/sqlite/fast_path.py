@@ -125,7 +125,7 @@ class PlainRows:
         if key is None:
             return None
         if self._upsert:
-            if self._store.ask(self._present, [word]).fetchone():
+            if isinstance(key, str) and self._store.ask(self._present, [word]).fetchone():
                 return None  # a program has written its key as a BLOB
             self._add_options(cells, flags)
             ((stored, rowid),) = self._store.ask(self._upsert, [key, *cells]).fetchall()
@@ -137,7 +137,7 @@ class PlainRows:
         self._store.ask(self._insert, [key, *cells])
         return word, 0
 
-    def _word(self, stored: str) -> bytes:
+    def _word(self, stored: str | bytes) -> bytes:
         return to_bytes(stored if self._form is None else self._form.from_sql(stored))
 
     def _add_options(self, cells: list[Cell], flags: int) -> None:
@@ -147,12 +147,12 @@ class PlainRows:
         else:
             cells += [cell for cell, mapped in zip(options, self._mapped, strict=True) if mapped]
 
-    def _key(self, word: bytes) -> str | None:
+    def _key(self, word: bytes) -> str | bytes | None:
         """Return a key as the file has it; None where it is another one there, is not ASCII, or may not be compared."""
         cell = self._verbs.key(word)
         codec = self._form
         if codec is None:
-            return cell if isinstance(cell, str) and len(cell) == len(word) else None
+            return cell if isinstance(cell, str | bytes) and len(cell) == len(word) else None
         key: str = codec.to_sql(word)
         return key if cell == word and codec.from_sql(key) == word else None
 
