@@ -21,6 +21,7 @@ DOCS = ROOT / "docs"
 GENERATED = ("commands", "specification", "differences", "deviations", "generated", "notebooks")
 PAGES = [
     README,
+    ROOT / "CONTRIBUTING.md",
     *(page for page in sorted(DOCS.rglob("*.md")) if not set(GENERATED) & set(page.relative_to(DOCS).parts)),
 ]
 TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}

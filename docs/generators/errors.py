@@ -1,71 +1,131 @@
-"""The error replies of the server, read from the source: texts behind CLIENT_ERROR and SERVER_ERROR."""
+"""The error replies of the server: their texts, read from the source, with the cause and the fix of `errors.toml`."""
 
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import kvref
-from generators.markup import code, table
+from generators.markup import code, prose, table
+from kvref.protocol.binary import INTERNAL, TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ROOT: Final = Path(kvref.__file__).parent
+MEANINGS: Final = Path(__file__).with_suffix(".toml")
 # Packages that send no reply of the server.
-OTHERS: Final = frozenset({"cli", "client", "doctor", "mutants", "targets"})
+OTHERS: Final = frozenset({"cli", "client", "doctor"})
 CALLS: Final = {"ClientError": "CLIENT_ERROR", "ServerError": "SERVER_ERROR"}
+KINDS: Final = ("ERROR", *CALLS.values())
+# Exceptions of a store, whose text becomes the text of a SERVER_ERROR.
+FAILURES: Final = frozenset(
+    {"StoreError", "BusyError", "LostError", "HangError", "CycleError", "DownError", "AgainError"}
+)
+RAISING: Final = ("storage", "server/executors")
+# The status of a failed authentication, which the listener sends (kvref/server/listeners/authentication.py).
+AUTHENTICATION: Final = {0x20: "Auth failure."}
+# Texts that become part of a reply, by the name of their constant.
+PARTS: Final = frozenset({"LOCK_WAIT", "_UNKNOWN", "_UNDONE"})
 
 
 def pages() -> Mapping[str, str]:
-    """Return the tables, which `reference/errors.md` includes."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for path in sorted(ROOT.rglob("*.py")):
-        if path.relative_to(ROOT).parts[0] not in OTHERS:
-            for text in _texts(ast.parse(path.read_text(encoding="utf-8"))):
-                found[text].add(path.relative_to(ROOT.parent).as_posix())
+    """Return the tables, which `reference/errors.md` includes.
+
+    Raises:
+        KeyError: `errors.toml` does not explain a reply.
+    """
+    explained = meanings()
     made = {}
-    for kind in CALLS.values():
+    for kind in KINDS:
         rows = [
-            (code(text), ", ".join(f"{{src}}`{place}`" for place in sorted(places)))
-            for text, places in sorted(found.items())
-            if text.startswith(kind)
+            (code(text), prose(explained[text]["cause"]), prose(explained[text]["fix"]), _places(sources))
+            for text, sources in sorted(replies().items())
+            if text == kind or text.startswith(f"{kind} ")
         ]
-        made[f"reference/generated/{kind.lower()}.txt"] = table(("reply", "source"), rows)
+        made[f"reference/generated/{kind.lower()}.txt"] = table(("reply", "cause", "fix", "source"), rows)
+    made["reference/generated/binary_status.txt"] = table(
+        ("status", "text", "cause", "fix"),
+        [
+            (code(number), text, prose(explained[number]["cause"]), prose(explained[number]["fix"]))
+            for number, text in statuses().items()
+        ],
+    )
     return made
 
 
-def _texts(tree: ast.AST) -> Iterator[str]:
+def meanings() -> dict[str, dict[str, str]]:
+    """Return cause and fix of every reply and binary status by its text."""
+    return tomllib.loads(MEANINGS.read_text(encoding="utf-8"))
+
+
+def statuses() -> dict[str, str]:
+    """Return the text of every binary error status by its number in hexadecimal digits."""
+    fixed = {number: text.decode() for number, text in TEXTS.items()}
+    texts = {**fixed, **AUTHENTICATION, INTERNAL: "the text of the SERVER_ERROR"}
+    return {f"0x{number:02x}": texts[number] for number in sorted(texts)}
+
+
+def replies() -> dict[str, set[str]]:
+    """Return the source files of every error reply by its text, with replaced parts as names in braces."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for path in sorted(ROOT.rglob("*.py")):
+        place = path.relative_to(ROOT).as_posix()
+        if place.partition("/")[0] not in OTHERS:
+            for text in _texts(ast.parse(path.read_text(encoding="utf-8")), fails=place.startswith(RAISING)):
+                found[text].add(path.relative_to(ROOT.parent).as_posix())
+    return dict(found)
+
+
+def _places(sources: set[str]) -> str:
+    return ", ".join(f"{{src}}`{source}`" for source in sorted(sources))
+
+
+def _texts(tree: ast.AST, *, fails: bool) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, bytes | str):
-            text = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
-            if (
-                text.strip() not in CALLS.values()
-                and text.startswith(tuple(CALLS.values()))
-                and "\n" not in text.strip()
-            ):
-                yield text.strip()
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS and node.args:
-            text = _literal(node.args[0])
-            if text:
-                yield f"{CALLS[node.func.id]} {text}"
+            text = (node.value if isinstance(node.value, str) else node.value.decode("latin-1")).strip()
+            if "\n" not in text and (text.startswith(tuple(f"{kind} " for kind in KINDS)) or node.value == b"ERROR"):
+                yield text
+        elif isinstance(node, ast.Call) and node.args and (text := _literal(node.args[0])):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in CALLS or (fails and name in FAILURES):
+                yield f"{CALLS.get(name, 'SERVER_ERROR')} {text}"
+        elif (
+            isinstance(node, ast.AnnAssign)
+            and getattr(node.target, "id", "") in PARTS
+            and (text := _literal(node.value))
+        ):
+            yield f"SERVER_ERROR {text}"
 
 
-def _literal(node: ast.expr) -> str:
+def _literal(node: ast.expr | None) -> str:
     """Return a string with its replaced parts as names in braces; empty for any other expression."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
         return "".join(
-            part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else _named(part)
+            f"{{{_name(part.value)}}}" if isinstance(part, ast.FormattedValue) else _literal(part)
             for part in node.values
         )
     return ""
 
 
-def _named(part: ast.expr) -> str:
-    if not isinstance(part, ast.FormattedValue):
-        return ""
-    return "{" + ast.unparse(part.value).rpartition(".")[2].strip("_()") + "}"
+def _name(part: ast.expr) -> str:
+    """Return the name of a replaced part: `parts` of `len(parts)`, `column` of `column.name`."""
+    match part:
+        case ast.Attribute(value=value, attr="name"):
+            return _name(value)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.strip("_").lower()
+        case ast.Call(args=[ast.Constant(value=str(name))], func=ast.Attribute(attr="get")):
+            return name
+        case ast.Call(args=[ast.Name() | ast.Attribute() as first, *_]):
+            return _name(first)
+        case ast.Call(func=ast.Attribute(value=value)):
+            return _name(value)
+        case _:
+            return ast.unparse(part)

@@ -63,7 +63,9 @@ def test_a_page_runs_from_its_first_block_to_its_last(page: str, tmp_path: Path,
             if serve:
                 (store,) = (word for word in rest.split() if word.startswith("sqlite:///"))
                 served = ends.enter_context(serving(folder / store.removeprefix("sqlite:///")))
-        assert served is not None, "the page starts a server"
+        assert (served is not None) == ("kvref serve " in PAGES[page])
+        if served is None:
+            return
         with served.connect() as client:
             client.sendall(b"version\r\n")
             assert client.recv(100).startswith(b"VERSION ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -86,10 +87,29 @@ def test_a_pair_of_profiles_shows_what_differs_and_nothing_else() -> None:
     assert "`mapping.switching_verbs`" in page
 
 
-def test_error_texts_come_from_the_source() -> None:
-    made = errors.pages()
-    assert "`CLIENT_ERROR bad command line format`" in made["reference/generated/client_error.txt"]
-    assert "`SERVER_ERROR object too large for cache`" in made["reference/generated/server_error.txt"]
+def test_every_error_reply_has_its_cause_and_fix_on_the_page() -> None:
+    explained = errors.meanings()
+    assert errors.replies().keys() | errors.statuses().keys() == explained.keys(), "edit docs/generators/errors.toml"
+    assert [text for text, row in explained.items() if set(row) != {"cause", "fix"} or not all(row.values())] == []
+    listener = (errors.ROOT / "server/listeners/authentication.py").read_text(encoding="utf-8")
+    assert [text for text in errors.AUTHENTICATION.values() if f'b"{text}"' not in listener] == []
+    page = "".join(errors.pages().values())
+    missing = [text for text in explained if f"| {markup.cell(markup.code(text))} |" not in page]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ('x = b"CLIENT_ERROR bad line\\r\\n"', ["CLIENT_ERROR bad line"]),
+        ('r.ClientError(f"{len(parts)} parts of {column.name}")', ["CLIENT_ERROR {parts} parts of {column}"]),
+        ('raise StoreError("gone")', ["SERVER_ERROR gone"]),
+        ("raise StoreError(reason)", []),
+        ('LOCK_WAIT: Final = "timeout"', ["SERVER_ERROR timeout"]),
+    ],
+)
+def test_error_texts_are_read_from_the_source(source: str, texts: list[str]) -> None:
+    assert list(errors._texts(ast.parse(source), fails=True)) == texts
 
 
 def test_the_matrix_has_every_endpoint_and_verdict() -> None:
