@@ -121,6 +121,20 @@ def _is_too_large(command: c.Command, reply: Reply) -> bool:
 COUNTED: Final = tuple(counter.name for counter in fields(Counters) if counter.name != "prefixes")
 
 
+def counters_of(name: str) -> tuple[str, ...]:
+    """Return the counters that add up to the commands of a name of `Row.metrics`.
+
+    Raises:
+        KeyError: there are none.
+    """
+    results = tuple(f"{name}_{result}" for result in ("hits", "misses", "badval") if f"{name}_{result}" in COUNTED)
+    if results:
+        return results
+    if f"cmd_{name}" not in COUNTED:
+        raise KeyError(f"{name!r}: Counters has neither {name}_hits nor cmd_{name}")
+    return (f"cmd_{name}",)
+
+
 # The plugin's rows in the plugin's order (verb-054); a name that is neither a counter nor the server's own is 0.
 GENERAL: Final = (
     "pid uptime time version libevent pointer_size rusage_user rusage_system daemon_connections curr_connections "

@@ -1,4 +1,4 @@
-"""The table of commands, from which parsers, dispatch, access rules, cache policies and counters derive.
+"""The table of commands, from which parsers, dispatch, access rules, cache policies, counters and metrics derive.
 
 To add a command, write its record in `commands.py`, its row here, and its handler in the engine. A row that lacks an
 attribute, a record without a row and a row without a handler are errors at import. The engine rejects commands that are
@@ -64,6 +64,8 @@ class Row:
             if any of them is `disabled`. Or a function of the command that returns them.
         counters: returns the names of the counters of `stats` that a command and its reply increment. The third
             argument says whether a missing number counts as found. None: the handler counts, or nothing does.
+        metrics: its values of the label `command` in the metrics. `stats` counts each NAME as NAME_hits and
+            NAME_misses, or as cmd_NAME.
         text: its forms by verb.
         binary: its forms by opcode.
     """
@@ -73,6 +75,7 @@ class Row:
     needs: Right | Callable[[Any], Right]
     policies: tuple[PolicyKind, ...] | Callable[[Any], tuple[PolicyKind, ...]]
     counters: Callable[[Any, Reply, bool], tuple[str, ...]] | None
+    metrics: tuple[str, ...]
     text: Mapping[bytes, TextForm] = field(default_factory=dict)
     binary: Mapping[int, Opcode] = field(default_factory=dict)
 
@@ -159,6 +162,7 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=(PolicyKind.GET,),
         counters=None,
+        metrics=("get",),
         text={
             b"get": TextForm(2, _MANY, grammar.get, unlimited=True),
             b"gets": TextForm(2, _MANY, grammar.get, unlimited=True),
@@ -175,6 +179,7 @@ TABLE: Final = (
         needs=Right.WRITE,
         policies=(PolicyKind.SET,),
         counters=_count_store,
+        metrics=("set", "cas"),
         text={
             **dict.fromkeys((b"set", b"add", b"replace", b"append", b"prepend"), _STORE),
             b"cas": TextForm(6, 7, grammar.store, length_at=4),
@@ -188,11 +193,22 @@ TABLE: Final = (
         },
     ),
     Row(
+        command=c.Delete,
+        beyond_plugin=False,
+        needs=Right.WRITE,
+        policies=(PolicyKind.DELETE,),
+        counters=_count_delete,
+        metrics=("delete",),
+        text={b"delete": TextForm(2, 4, grammar.delete)},
+        binary=_with_quiet(0x04, 0x14, Opcode(opcodes.delete, key=True)),
+    ),
+    Row(
         command=c.Arithmetic,
         beyond_plugin=False,
         needs=Right.WRITE,
         policies=(PolicyKind.SET,),
         counters=_count_arithmetic,
+        metrics=("incr", "decr"),
         text={b"incr": _ARITHMETIC, b"decr": _ARITHMETIC},
         binary={
             **_with_quiet(0x05, 0x15, Opcode(opcodes.summing(increment=True), (20,), key=True)),
@@ -200,20 +216,12 @@ TABLE: Final = (
         },
     ),
     Row(
-        command=c.Delete,
-        beyond_plugin=False,
-        needs=Right.WRITE,
-        policies=(PolicyKind.DELETE,),
-        counters=_count_delete,
-        text={b"delete": TextForm(2, 4, grammar.delete)},
-        binary=_with_quiet(0x04, 0x14, Opcode(opcodes.delete, key=True)),
-    ),
-    Row(
         command=c.Touch,
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(PolicyKind.SET,),
         counters=_count_touch,
+        metrics=("touch",),
         text={b"touch": TextForm(3, 4, grammar.touch)},
     ),
     Row(
@@ -222,6 +230,7 @@ TABLE: Final = (
         needs=Right.WRITE,
         policies=(PolicyKind.GET, PolicyKind.SET),
         counters=None,
+        metrics=(),
         text={b"gat": _GET_AND_TOUCH, b"gats": _GET_AND_TOUCH},
         # Unlike in memcached, a value after the key is not the beginning of a next frame.
         binary={
@@ -236,6 +245,7 @@ TABLE: Final = (
         needs=_needs_of_meta_get,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"mg": TextForm(2, _MANY, meta.get)},
     ),
     Row(
@@ -244,6 +254,7 @@ TABLE: Final = (
         needs=Right.WRITE,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"ms": TextForm(2, _MANY, meta.set_, length_at=2)},
     ),
     Row(
@@ -252,6 +263,7 @@ TABLE: Final = (
         needs=Right.WRITE,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"md": TextForm(2, _MANY, meta.delete)},
     ),
     Row(
@@ -260,6 +272,7 @@ TABLE: Final = (
         needs=Right.WRITE,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"ma": TextForm(2, _MANY, meta.arithmetic)},
     ),
     Row(
@@ -268,6 +281,7 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"me": TextForm(1, _MANY, meta.debug)},
     ),
     Row(
@@ -276,6 +290,7 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"mn": TextForm(1, _MANY, meta.noop)},
     ),
     Row(
@@ -284,6 +299,7 @@ TABLE: Final = (
         needs=Right.WRITE | Right.FLUSH,
         policies=(PolicyKind.FLUSH,),
         counters=_count_flush,
+        metrics=("flush",),
         text={b"flush_all": TextForm(1, 3, grammar.flush_all)},
         binary=_with_quiet(0x08, 0x18, Opcode(opcodes.flush, (0, 4))),
     ),
@@ -293,6 +309,7 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"bind": TextForm(2, 2, grammar.bind)},
     ),
     Row(
@@ -301,6 +318,7 @@ TABLE: Final = (
         needs=_needs_of_stats,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"stats": TextForm(1, _MANY, grammar.stats)},
         binary={0x10: Opcode(opcodes.stat, key=None, leaves_value=True)},
     ),
@@ -310,6 +328,7 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"version": TextForm(1, _MANY, grammar.version)},
         binary={0x0B: Opcode(opcodes.without_fields(c.Version))},
     ),
@@ -319,6 +338,7 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"verbosity": TextForm(2, 3, grammar.verbosity)},
         binary={0x1B: Opcode(opcodes.without_fields(c.Verbosity), (4,))},
     ),
@@ -328,6 +348,7 @@ TABLE: Final = (
         needs=Right.WRITE,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"cache_memlimit": TextForm(2, 3, grammar.cache_memlimit)},
     ),
     Row(
@@ -336,6 +357,7 @@ TABLE: Final = (
         needs=Right.LIST_KEYS,
         policies=(),
         counters=None,
+        metrics=(),
         # One line form for four commands; the parser of the crawler's commands distinguishes them.
         text={b"lru_crawler": TextForm(1, _MANY, crawler.parse)},
     ),
@@ -345,6 +367,7 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=(),
         counters=None,
+        metrics=(),
     ),
     Row(
         command=c.SwitchCrawler,
@@ -352,6 +375,7 @@ TABLE: Final = (
         needs=Right.WRITE | Right.LIST_KEYS,
         policies=(),
         counters=None,
+        metrics=(),
     ),
     Row(
         command=c.TuneCrawler,
@@ -359,6 +383,7 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=(),
         counters=None,
+        metrics=(),
     ),
     Row(
         command=c.VBucket,
@@ -366,6 +391,7 @@ TABLE: Final = (
         needs=_needs_of_vbucket,
         policies=(),
         counters=None,
+        metrics=(),
         binary={
             opcode: Opcode(opcodes.vbucket(verb), own_engine=True)
             for opcode, verb in ((0x83, "set"), (0x84, "get"), (0x85, "delete"))
@@ -377,6 +403,7 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=(),
         counters=None,
+        metrics=(),
         binary={opcodes.NOOP: Opcode(opcodes.without_fields(c.Noop))},
     ),
     Row(
@@ -385,10 +412,11 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=(),
         counters=None,
+        metrics=(),
         text={b"quit": TextForm(1, _MANY, grammar.quit_)},
         binary=_with_quiet(0x07, 0x17, Opcode(opcodes.without_fields(c.Quit))),
     ),
-    Row(command=c.Foreign, beyond_plugin=False, needs=NO_RIGHT, policies=(), counters=None),
+    Row(command=c.Foreign, beyond_plugin=False, needs=NO_RIGHT, policies=(), counters=None, metrics=()),
     # Besides what the grammar answers to malformed commands, what it answers whatever the arguments are.
     Row(
         command=c.Refused,
@@ -396,6 +424,7 @@ TABLE: Final = (
         needs=NO_RIGHT,
         policies=_policies_of_refused,
         counters=None,
+        metrics=(),
     ),
 )
 # Always refused, with a text of its own; in the profiles that have what memcached 1.6 has.

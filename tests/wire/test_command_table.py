@@ -10,7 +10,7 @@ import pytest
 
 from kvref.engine.cache.policies import Policies, Policy
 from kvref.engine.dispatch import ANSWERS, HANDLERS
-from kvref.engine.stats import COUNTED
+from kvref.engine.stats import COUNTED, counters_of
 from kvref.protocol import command_table as table
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Number, Status
@@ -28,9 +28,11 @@ COUNTED_COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("attribute", ["beyond_plugin", "needs", "policies", "counters"])
+@pytest.mark.parametrize("attribute", ["beyond_plugin", "needs", "policies", "counters", "metrics"])
 def test_a_row_without_an_attribute_is_an_error(attribute: str) -> None:
-    whole = {"command": c.Noop, "beyond_plugin": False, "needs": c.NO_RIGHT, "policies": (), "counters": None}
+    whole = {
+        "command": c.Noop, "beyond_plugin": False, "needs": c.NO_RIGHT, "policies": (), "counters": None, "metrics": (),
+    }  # fmt: skip
     assert table.Row(**whole)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=attribute):
         table.Row(**{name: value for name, value in whole.items() if name != attribute})  # type: ignore[arg-type]
@@ -69,3 +71,18 @@ def test_the_names_that_rows_count_are_counters_of_stats() -> None:
     }
     assert counted < set(COUNTED)
     assert {"cmd_set", "cmd_flush", "cas_badval", "touch_misses", "decr_hits", "incr_misses"} < counted
+
+
+def test_commands_of_the_metrics_have_counters() -> None:
+    assert {name: counters_of(name) for row in table.TABLE for name in row.metrics} == {
+        "get": ("get_hits", "get_misses"),
+        "set": ("cmd_set",),
+        "cas": ("cas_hits", "cas_misses", "cas_badval"),
+        "delete": ("delete_hits", "delete_misses"),
+        "incr": ("incr_hits", "incr_misses"),
+        "decr": ("decr_hits", "decr_misses"),
+        "touch": ("touch_hits", "touch_misses"),
+        "flush": ("cmd_flush",),
+    }
+    with pytest.raises(KeyError, match="neither frob_hits nor cmd_frob"):
+        counters_of("frob")

@@ -15,21 +15,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from kvref.engine.stats import COUNTED, counters_of
+from kvref.protocol.command_table import TABLE
 from kvref.server.telemetry.event_counters import BOUNDS, EventCounters, State
 from kvref.server.telemetry.loop_monitor import EVERY
 
-# Commands and what they are made of: names of counters of `stats`.
-_ASKED: Final = {
-    "get": ("get_hits", "get_misses"),
-    "set": ("cmd_set",),
-    "cas": ("cas_hits", "cas_misses", "cas_badval"),
-    "delete": ("delete_hits", "delete_misses"),
-    "incr": ("incr_hits", "incr_misses"),
-    "decr": ("decr_hits", "decr_misses"),
-    "touch": ("touch_hits", "touch_misses"),
-    "flush": ("cmd_flush",),
-}
-_FOUND: Final = ("get", "cas", "delete", "incr", "decr", "touch")
+# Values of the label `command`, each with the counters of `stats` that add up to it.
+_ASKED: Final = {name: counters_of(name) for row in TABLE for name in row.metrics}
+_FOUND: Final = tuple(name for name in _ASKED if f"{name}_hits" in COUNTED)
 # Of several processes these are the first one's; the others are added up.
 _OF_THE_FIRST: Final = ("process_start_time_seconds", "process_max_fds")
 
