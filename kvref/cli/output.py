@@ -8,6 +8,14 @@ import click
 
 from kvref.errors import KvrefError
 
+json_option = click.option(
+    "--json",
+    "file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the results as JSON.",
+)
+
 
 def write(file: str, text: str, *, parents: bool = False) -> None:
     """Write a text.

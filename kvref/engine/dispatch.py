@@ -10,10 +10,8 @@ from kvref.engine.cache.dispatch import Verb, through
 from kvref.engine.cache.policies import Policy
 from kvref.engine.operations import LockWaitError, OperationGen, RollBack, TransactionLostError
 from kvref.engine.session import LOCK_WAIT, Session, UnfitError, conflict
-from kvref.engine.statistics import stats
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs import arithmetic, listing, meta, retrieve, store, touch
-from kvref.engine.verbs import delete as change
+from kvref.engine.verbs import arithmetic, delete, listing, meta, retrieve, stats, store, touch
 from kvref.errors import StoreError
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
@@ -26,13 +24,13 @@ HANDLERS: Final[dict[type, Verb]] = {
     c.Get: retrieve.get,
     c.Store: store.store,
     c.Arithmetic: arithmetic.arithmetic,
-    c.Delete: change.delete,
+    c.Delete: delete.delete,
     c.Touch: touch.touch,
     c.GetAndTouch: touch.get_and_touch,
-    c.FlushAll: change.flush_all,
-    c.Bind: change.bind,
-    c.Refused: change.refused,
-    c.Stats: stats,
+    c.FlushAll: delete.flush_all,
+    c.Bind: delete.bind,
+    c.Refused: delete.refused,
+    c.Stats: stats.stats,
     c.KeyDump: listing.dump,
     **meta.VERBS,
 }
@@ -101,7 +99,7 @@ def _stopped(session: Session, command: c.Command, stop: Exception) -> Operation
         case RefusedError():
             return stop.reply
         case UnfitError():
-            return _error(session, command, str(stop), told=rules.unfit_table_is_error, delete=_TEMPORARY)
+            return _error(session, command, str(stop), told=rules.unfit_table_is_error, of_delete=_TEMPORARY)
         case LockWaitError():
             return _error(session, command, LOCK_WAIT, told=rules.lock_wait_is_error, fault=r.Fault.CONFLICT)
         case TransactionLostError():
@@ -120,10 +118,10 @@ def _error(
     text: str,
     *,
     told: bool,
-    delete: r.Reply = r.Status.NOT_FOUND,
+    of_delete: r.Reply = r.Status.NOT_FOUND,
     fault: r.Fault | None = None,
 ) -> r.Reply:
-    return r.ServerError(text, fault) if told else _failed(session, command, delete)
+    return r.ServerError(text, fault) if told else _failed(session, command, of_delete)
 
 
 def _settled(session: Session, command: c.Command, reply: r.Reply) -> OperationGen:
@@ -139,16 +137,16 @@ def _settled(session: Session, command: c.Command, reply: r.Reply) -> OperationG
     return reply if reason is None else r.ServerError(reason)
 
 
-def _failed(session: Session, command: c.Command, delete: r.Reply) -> r.Reply:
+def _failed(session: Session, command: c.Command, of_delete: r.Reply) -> r.Reply:
     """Answer a write that could not be tried, as the plugin does (runtime-016, runtime-017, side-005..007)."""
     match command:
         case c.Store():
             return r.Status.NOT_STORED
         case c.Delete():
-            return delete
+            return of_delete
         case c.Get():
             return r.Items([], command.with_cas)  # a row that is there is missed (iso-031)
         case c.FlushAll():
-            return change.NOT_FLUSHED if session.rules.flush_tells_failure else r.Status.OK
+            return delete.NOT_FLUSHED if session.rules.flush_tells_failure else r.Status.OK
         case _:
             return arithmetic.NOT_COUNTED

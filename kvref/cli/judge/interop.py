@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from kvref.cli import output
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance import sql
 from kvref_conformance.errors import CannotJudge
@@ -40,13 +41,7 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 @click.option(
     "--target", "names", multiple=True, type=click.Choice(list(ENDPOINTS)), help="Only this target. Repeatable."
 )
-@click.option(
-    "--json",
-    "file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the results as JSON.",
-)
+@output.json_option
 @click.option(
     "--write",
     "page",

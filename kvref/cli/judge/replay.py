@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kvref import profiles
 from kvref.addresses import is_address, parse_address
+from kvref.cli import output
 from kvref.cli.judge.conform import judge
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.errors import KvrefError, SuiteError
@@ -71,13 +72,7 @@ SAME_SQL: Final = ("kvref-mysql-8.0", "8.0.33")
 )
 @click.option("--reload", metavar="COMMAND", help="For FAILURE.json: see `kvref conform`.")
 @click.option("--restart", metavar="COMMAND", help="For FAILURE.json: see `kvref conform`.")
-@click.option(
-    "--json",
-    "file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the results as JSON.",
-)
+@output.json_option
 @click.pass_context
 def command(context: click.Context, /, what: tuple[str, ...], file: Path | None, **options: Any) -> None:
     """Replay recorded conversations and compare every reply. Default: all of them, on kvref over SQLite.

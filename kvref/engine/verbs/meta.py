@@ -18,9 +18,9 @@ from kvref.engine.marks import Mark
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row, Update
 from kvref.engine.session import Session
 from kvref.engine.values import RefusedError, to_bytes, wrapped
-from kvref.engine.verbs import delete as change
 from kvref.engine.verbs import store
 from kvref.engine.verbs.arithmetic import arithmetic as count
+from kvref.engine.verbs.delete import delete as delete_item
 from kvref.engine.verbs.ranges import parse
 from kvref.engine.verbs.retrieve import count_read, switch_item
 from kvref.engine.verbs.store import OVER, is_over, new_cas, time_of
@@ -153,7 +153,7 @@ def delete(session: Session, command: c.MetaDelete, now: int) -> OperationGen:
         found = yield from _named(session, command, now)
         if found is not None and found.entry.cas:
             return r.Meta(MetaCode.EXISTS)
-    reply = yield from _verb(session, c.Delete(command.word, cas=command.cas or 0), now, change.delete)
+    reply = yield from _verb(session, c.Delete(command.word, cas=command.cas or 0), now, delete_item)
     return _coded(reply)
 
 
