@@ -1,7 +1,7 @@
 """Recognize `get WORD` and `set WORD FLAGS 0 LENGTH` in the one spelling that every profile parses in the same way.
 
 Words that cannot switch, single blanks between them, digits without signs, no further word: under the rules of any
-profile, `grammar` parses such a line literally (tests/wire/test_plain.py).
+profile, `grammar` parses such a line literally (tests/protocol/test_plain.py).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from access.talk import frame
+from server.listeners.talk import frame
 from serving import serving
 
 pytestmark = pytest.mark.programs

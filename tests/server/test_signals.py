@@ -14,9 +14,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from access.talk import authority, trusting
 from database import database_or_skip, sql
 from live import MYSQL_8
+from server.listeners.talk import authority, trusting
 from serving import Served, ask, serving
 from waiting import until
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from access.talk import frame, held
+from server.listeners.talk import frame, held
 from serving import serving
 
 pytestmark = pytest.mark.live

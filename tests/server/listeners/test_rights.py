@@ -9,9 +9,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from access.talk import ENDED, answers, frame
 from cli.test_serve import kvref
 from database import database_or_skip, sql
+from server.listeners.talk import ENDED, answers, frame
 from serving import Served, ask, serving
 
 pytestmark = pytest.mark.live

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from access.talk import authority, trusting
+from server.listeners.talk import authority, trusting
 from serving import Served, serving
 
 from kvref.client import AsyncMappedClient, CallError, MappedClient

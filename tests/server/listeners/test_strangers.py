@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from access.talk import ENDED, answers, frame, held
+from server.listeners.talk import ENDED, answers, frame, held
 from serving import serving
 
 from kvref import profiles

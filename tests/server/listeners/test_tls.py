@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from access.talk import ENDED, answers, authority, frame, held, trusting
 from cli.test_serve import kvref
 from pymemcache.client.base import Client
+from server.listeners.talk import ENDED, answers, authority, frame, held, trusting
 from serving import Served, ask, serving
 
 pytestmark = pytest.mark.live

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from access.talk import frame
-from access.test_rights import ALL, READING, listening, say
+from server.listeners.talk import frame
+from server.listeners.test_rights import ALL, READING, listening, say
 from serving import serving
 
 pytestmark = pytest.mark.live

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from access.talk import ENDED, answers, authority, held, trusting
+from server.listeners.talk import ENDED, answers, authority, held, trusting
 from serving import Served, serving
 
 from kvref.server.listeners.tls_handshakes import SECONDS

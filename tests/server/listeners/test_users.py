@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from access.talk import ENDED, answers, frame, held
 from faults.processes import children
 from live import target_or_skip
+from server.listeners.talk import ENDED, answers, frame, held
 from serving import Served, ask, serving
 
 from kvref.addresses import parse_address
