@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from kvref_conformance.connection import version_line
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.link import version_line
 
 SERVER = Path(__file__).parent / "conformance" / "faulty_server.py"
 # Runs a command of kvref in an empty directory, its report in `out`.

@@ -1,10 +1,10 @@
-"""The judge: does an endpoint keep the rules of memcached over SQL tables?
+"""The judge: does an endpoint follow the rules of memcached over SQL tables?
 
-It owns its bytes: nothing here comes from the server it may be aimed at but the facts of `kvref.profiles`.
+It has codecs and models of its own: it imports only data (profiles, requirements, deviations) from `kvref`.
 
-Read next: `plugin.py` (options and the course of a run), `cases/` (the conversations, chapter by chapter),
-`requirements/` (the sentences they test), `deviations/` (where the C plugin is known to break one), `machine/` (random
-conversations and the model that judges them), `sql/` (the view behind the protocol), `report/` (what a run leaves).
+Read next: `plugin.py` (the pytest plugin: options and phases of a run), `cases/` (the literal cases by chapter),
+`stateful/` (generated conversations and their models), `differential/` (generated conversations on two endpoints),
+`corpus/` (recorded conversations), `sql/` (the endpoint's tables), `report/` and `matrix/` (output).
 """
 
 from __future__ import annotations

@@ -22,19 +22,19 @@ from kvref_conformance.case import (
     Sql,
     Starts,
 )
+from kvref_conformance.connection import beyond
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.frames import decode, encode
-from kvref_conformance.link import beyond
 from kvref_conformance.observers import DONE, REFUSED, Observers
-from kvref_conformance.repeat import slowed
+from kvref_conformance.triage.repeat import slowed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvref_conformance.budget import Budget
     from kvref_conformance.case import Case, Step
+    from kvref_conformance.connection import Connection, Reply
     from kvref_conformance.endpoint import Endpoint
-    from kvref_conformance.link import Link, Reply
     from kvref_conformance.sql.world import World
     from kvref_conformance.template import Names
 
@@ -88,7 +88,7 @@ class Conversation:
         self._world = world
         self._slower = slower
         self._observers = Observers(world.database) if world is not None else None
-        self._links: dict[str, Link] = {}
+        self._connections: dict[str, Connection] = {}
         self._asked: dict[str, tuple[str, str]] = {}
 
     def hold(self, case: Case, budget: Budget) -> None:
@@ -134,8 +134,8 @@ class Conversation:
         elif isinstance(step, Mark):
             self._sql.mark()
         elif isinstance(step, Hangup):
-            link = self._links.pop(step.on)
-            link.hang_up() if step.how == "half" else link.drop(reset=step.how == "reset")
+            connection = self._connections.pop(step.on)
+            connection.hang_up() if step.how == "half" else connection.drop(reset=step.how == "reset")
         elif isinstance(step, Reload):
             self._reload()
         elif isinstance(step, Pause):
@@ -166,9 +166,9 @@ class Conversation:
         return self._observers
 
     def _open(self, case: Case, step: Say | Asks) -> None:
-        if step.on in self._links:
+        if step.on in self._connections:
             return
-        self._links[step.on] = self._endpoint.link(binary=step.binary)
+        self._connections[step.on] = self._endpoint.connect(binary=step.binary)
         if case.bind not in self.names.texts:
             return
         bind = Say((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), step.on)
@@ -177,9 +177,9 @@ class Conversation:
         self._judge(replace(self._say(bind), opening=True))
 
     def _hang_up(self) -> None:
-        for link in self._links.values():
-            link.close()
-        self._links.clear()
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
 
     def _reload(self) -> None:
         assert self._world is not None, "a case with a reload is not-run without --sql"
@@ -208,16 +208,16 @@ class Conversation:
     def _say(self, step: Say) -> Exchange:
         sent = [self.names.render(piece) for piece in step.pieces]
         pieces = _cut(encode("".join(sent)), step.cuts) if step.binary else tuple(p.encode("latin-1") for p in sent)
-        reply = self._send(self._links[step.on], pieces, step)
+        reply = self._send(self._connections[step.on], pieces, step)
         return self._compared(step.on, ("".join(step.pieces), "".join(sent)), step.allow, reply, _note(step, reply))
 
-    def _send(self, link: Link, pieces: tuple[bytes, ...], step: Say) -> Reply:
-        link.allow(self._longest(step.allow))
+    def _send(self, connection: Connection, pieces: tuple[bytes, ...], step: Say) -> Reply:
+        connection.allow(self._longest(step.allow))
         if step.quiet:
-            return link.overhear(pieces)
+            return connection.overhear(pieces)
         if step.closes:
-            return link.tell(pieces, step.patience)
-        return link.ask(pieces, _versions(self._texts(step.allow)), step.patience)
+            return connection.tell(pieces, step.patience)
+        return connection.ask(pieces, _versions(self._texts(step.allow)), step.patience)
 
     def _compared(
         self, on: str, asked: tuple[str, str], allow: tuple[str, ...] | By, reply: Reply, note: str
@@ -244,15 +244,15 @@ class Conversation:
         request = self.names.render(step.request)
         self._asked[step.on] = (step.request, request)
         packet = encode(request) if step.binary else request.encode("latin-1")
-        early = self._text(step.on, self._links[step.on].begin(packet, step.silent))
+        early = self._text(step.on, self._connections[step.on].begin(packet, step.silent))
         note = "it should wait" if early else ""
         return Exchange(step.on, request, ("",), early, note, not early, (step.request, ""))
 
     def _text(self, on: str, data: bytes) -> str:
-        return decode(data) if self._links[on].binary else data.decode("latin-1")
+        return decode(data) if self._connections[on].binary else data.decode("latin-1")
 
     def _answer(self, step: Answers) -> Exchange:
-        reply = self._links[step.on].end(step.patience)
+        reply = self._connections[step.on].end(step.patience)
         note = f"hang: no answer within {step.patience:g} s" if reply.hang else ""
         if reply.limit:
             note = beyond(reply.limit)

@@ -11,8 +11,8 @@ from kvref import addresses, profiles
 from kvref.addresses import SocketAddress
 from kvref.errors import ConfigError
 from kvref.printable import printable
+from kvref_conformance.connection import BINARY_ANSWER, Connection, version_line
 from kvref_conformance.errors import CannotJudge, CaseFailed
-from kvref_conformance.link import BINARY_ANSWER, Link, version_line
 from kvref_conformance.probe import EVERY, Features
 from kvref_conformance.probe import read as read_profile_file
 
@@ -48,7 +48,7 @@ class Endpoint:
         """Return HOST:PORT or unix:PATH."""
         return addresses.shown(self.address)
 
-    def link(self, *, binary: bool = False) -> Link:
+    def connect(self, *, binary: bool = False) -> Connection:
         """Open a connection.
 
         Args:
@@ -59,7 +59,7 @@ class Endpoint:
         """
         try:
             paced = bool(self.features.missing(["pipelining"]))
-            return Link(self.address, BINARY_ANSWER if binary else self.sentinel, paced=paced)
+            return Connection(self.address, BINARY_ANSWER if binary else self.sentinel, paced=paced)
         except OSError as error:
             raise CaseFailed(f"cannot connect to {self.where} any more: {error.strerror or error}") from error
 
@@ -104,8 +104,8 @@ def find(address: str, profile: str) -> Endpoint:
 
 
 def _recognise(place: SocketAddress, sentinel: bytes) -> tuple[str, str]:
-    with Link(place, sentinel) as link:
-        answer = link.ask((b"bind kvc-no-such-mapping\r\n",)).data
+    with Connection(place, sentinel) as connection:
+        answer = connection.ask((b"bind kvc-no-such-mapping\r\n",)).data
     if answer not in {b"NOT_FOUND\r\n", b"SUCCEED\r\n"}:
         words = printable(answer[:40].decode("latin-1").strip())
         said = f"answers {words}" if answer else "is not answered"

@@ -10,10 +10,10 @@ from kvref.errors import SuiteError
 from kvref.specification import requirements
 from kvref_conformance.budget import Budget
 from kvref_conformance.conversation import Conversation, render
+from kvref_conformance.coverage import Exercised
 from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.exercised import Exercised
+from kvref_conformance.liveness import Pulse
 from kvref_conformance.probe import needed
-from kvref_conformance.pulse import Pulse
 from kvref_conformance.template import Names
 from kvref_conformance.verdict import DEVIATES, DISABLED, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
 

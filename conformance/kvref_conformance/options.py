@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.budget import DEFAULT_HANGS, DEFAULT_SECONDS
-from kvref_conformance.repeat import DEFAULT_TIMES
+from kvref_conformance.triage.repeat import DEFAULT_TIMES
 from kvref_conformance.verdict import DEMANDS
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from kvref_conformance.exercised import Exercised
+    from kvref_conformance.coverage import Exercised
     from kvref_conformance.run import Run
     from kvref_conformance.verdict import Verdict
 

@@ -25,9 +25,9 @@ from kvref.printable import printable
 from kvref_conformance import hooks, options, selection, verdict
 from kvref_conformance.case import Case
 from kvref_conformance.cases import CHAPTERS
-from kvref_conformance.ending import end_test
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.parallel import Parallel, batches_of
+from kvref_conformance.pytest_outcome import end_test
 from kvref_conformance.report.progress import Watch
 from kvref_conformance.report.table import chapter_table, rendered
 from kvref_conformance.run import Run

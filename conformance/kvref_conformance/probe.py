@@ -16,9 +16,9 @@ import tomlkit
 from kvref import documents
 from kvref.printable import printable
 from kvref_conformance.case import Asks, By, Say, innermost
+from kvref_conformance.connection import BINARY_ANSWER, Connection
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode
-from kvref_conformance.link import BINARY_ANSWER, Link
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kvref.addresses import SocketAddress
     from kvref.profiles import Profile
     from kvref_conformance.case import Case, Step
-    from kvref_conformance.link import Reply
+    from kvref_conformance.connection import Reply
 
 PATIENCE: Final = 1.0
 # yrmcds 1.1.9 loses what is stored within a second of flush_all, which is for its own cases to find.
@@ -122,7 +122,7 @@ def probe(address: SocketAddress, sentinel: bytes, *, flushes: bool) -> Features
             continue
         ending = BINARY_ANSWER if name == "binary" else sentinel
         try:
-            asked[name] = _refusal(Link(address, ending, paced=bool(asked.get("pipelining"))), request)
+            asked[name] = _refusal(Connection(address, ending, paced=bool(asked.get("pipelining"))), request)
         except OSError as error:
             said = (
                 "the endpoint ended during the probe of this feature, or before: use a profile file without the"
@@ -192,10 +192,10 @@ def read(path: Path) -> Frozen:
     return Frozen(found["profile"], Features(table, {}, path.name))
 
 
-def _refusal(link: Link, request: bytes) -> str:
+def _refusal(connection: Connection, request: bytes) -> str:
     """Return how a request is refused; "" where it is answered."""
-    with link:
-        reply = link.ask((request,), patience=PATIENCE)
+    with connection:
+        reply = connection.ask((request,), patience=PATIENCE)
     if reply.data and (reply.hang or reply.data.startswith(b"ERROR")):
         return f"{_beginning(reply)}{' and no more' if reply.hang else ''}"
     if reply.limit:

@@ -14,20 +14,20 @@ import pymysql
 
 from kvref.specification import deviations, requirements
 from kvref_conformance import endpoint, own_deviations, sql
-from kvref_conformance.aftermath import Aftermath
 from kvref_conformance.budget import Budget
 from kvref_conformance.cases import all_cases
+from kvref_conformance.coverage import summary
 from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
-from kvref_conformance.exercised import told
 from kvref_conformance.judge import Judge, new_tag
+from kvref_conformance.liveness import Pulse
 from kvref_conformance.probe import as_toml, probe
-from kvref_conformance.pulse import Pulse
-from kvref_conformance.repeat import Repeats
 from kvref_conformance.report import html, jsonl
 from kvref_conformance.report.header import Header
 from kvref_conformance.sql import reload
 from kvref_conformance.sql.settings import Settings, by_command
 from kvref_conformance.sql.world import World
+from kvref_conformance.triage.follow_up import Aftermath
+from kvref_conformance.triage.repeat import Repeats
 from kvref_conformance.verdict import CONFORMS, HANG, HOLDS, NOT_RUN, Tally, Verdict, at_level, counted
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class Run:
         lines += [f"{v.case}: {v.reason}\n{v.text}" for v in self.tally.verdicts if v.verdict == HOLDS and v.reason]
         reasons = Counter((v.verdict, v.reason) for v in self.tally.verdicts if v.verdict == NOT_RUN)
         lines += [f"{count} {word}: {reason}" for (word, reason), count in reasons.items()]
-        lines += told.closing_lines(self._exercised)
+        lines += summary.closing_lines(self._exercised)
         lines.append(
             f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"
         )
@@ -236,7 +236,7 @@ class Run:
     @cached_property
     def _exercised(self) -> dict[str, Any]:
         """Count once, at the end of the run."""
-        return told.told(self.judge.exercised)
+        return summary.told(self.judge.exercised)
 
     def _put_back(self) -> None:
         if self.judge.settings is not None:
@@ -248,10 +248,10 @@ class Run:
         keys = self.judge.keys
         together = 1 if self.judge.endpoint.features.missing(["pipelining"]) else TOGETHER
         deadline = time.monotonic() + CLEANING_SECONDS
-        with self.judge.endpoint.link() as link:
+        with self.judge.endpoint.connect() as connection:
             while keys and time.monotonic() < deadline:
                 group, keys = keys[:together], keys[together:]
-                link.ask((b"".join(f"delete {key}\r\n".encode() for key in group),))
+                connection.ask((b"".join(f"delete {key}\r\n".encode() for key in group),))
         if keys:
             self._said.append(f"up to {len(keys)} items of the suite are left: deleting them takes too long")
 
@@ -291,8 +291,8 @@ def _flush_reason(target: Endpoint, options: Namespace) -> str:
         return ""
     if target.profile.flag("mapping.supported"):
         return "needs --sql DSN: flush_all would empty a table that is not the suite's own"
-    with target.link() as link:
-        stats = link.ask((b"stats\r\n",)).data
+    with target.connect() as connection:
+        stats = connection.ask((b"stats\r\n",)).data
     if b"STAT curr_items 0\r\n" in stats:
         return ""
     holds = (

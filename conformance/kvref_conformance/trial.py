@@ -13,15 +13,15 @@ from hypothesis import Phase, settings
 from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint, sql
 from kvref_conformance.cases import by_chapter
-from kvref_conformance.histories import judge_histories
 from kvref_conformance.judge import Judge, new_tag
-from kvref_conformance.machine import judge_machine
 from kvref_conformance.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES, DEFAULT_SEED
 from kvref_conformance.run import NEWEST
-from kvref_conformance.shapes import judge_shapes
 from kvref_conformance.sql.reload import wait_for_port
 from kvref_conformance.sql.settings import Settings
 from kvref_conformance.sql.world import World
+from kvref_conformance.stateful.commands import judge_machine
+from kvref_conformance.stateful.concurrency import judge_histories
+from kvref_conformance.stateful.schemas import judge_shapes
 from kvref_conformance.verdict import FAILS
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ SCHEMAS: Final = (
     ("kvref_bench.runs", "run.schema.json", "`run.json` of a folder that `kvref bench run` writes"),
     ("kvref_conformance.matrix", "matrix.schema.json", "`kvref matrix --json FILE`"),
     (
-        "kvref_conformance.transcripts",
+        "kvref_conformance.corpus",
         "schema.json",
         "a line of a recording or script (`kvref record`, `kvref replay`)",
     ),
-    ("kvref_conformance.literal", "schema.json", "`kvref spec --cases FILE`"),
+    ("kvref_conformance.export", "schema.json", "`kvref spec --cases FILE`"),
 )
 
 

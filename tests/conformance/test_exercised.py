@@ -22,16 +22,16 @@ from kvref_conformance import endpoint
 from kvref_conformance import sql as sql_of
 from kvref_conformance.case import Hangup, Reload, Setup, answers, ask, asks, case, quiet, say, sql
 from kvref_conformance.conversation import Exchange
-from kvref_conformance.exercised import Exercised, told
-from kvref_conformance.exercised.configuration import PARAMETERS
-from kvref_conformance.exercised.key_shapes import ABOUT, LONGEST
-from kvref_conformance.exercised.requests import Request
-from kvref_conformance.exercised.verbs import VERBS
+from kvref_conformance.coverage import Exercised, summary
+from kvref_conformance.coverage.configuration import PARAMETERS
+from kvref_conformance.coverage.key_shapes import ABOUT, LONGEST
+from kvref_conformance.coverage.requests import Request
+from kvref_conformance.coverage.verbs import VERBS
 from kvref_conformance.frames import encode
-from kvref_conformance.histories import Histories
 from kvref_conformance.matrix import column
 from kvref_conformance.report import html, jsonl
 from kvref_conformance.sql.world import World
+from kvref_conformance.stateful.concurrency import Histories
 from kvref_conformance.verdict import Tally
 from kvref_testbed import targets
 
@@ -154,8 +154,8 @@ def test_an_endpoint_without_mappings_has_one_state() -> None:
     exercised = collector("memcached", settings={W: 3})
     exercised.say("a", b"set a 0 0 1\r\nx\r\nset a 0 0 1\r\nx\r\n")
     assert states(exercised, "set") == [("no mappings", "no batch")]
-    assert told.told(exercised)["settings"] is None
-    assert told.told(exercised)["states"]["possible"] == sum(v.stateful and v.name != "bind" for v in VERBS.values())
+    assert summary.told(exercised)["settings"] is None
+    assert summary.told(exercised)["states"]["possible"] == sum(v.stateful and v.name != "bind" for v in VERBS.values())
 
 
 def test_a_literal_case_is_followed_step_by_step() -> None:
@@ -193,7 +193,7 @@ def test_a_literal_case_is_followed_step_by_step() -> None:
 def test_the_section_stands_in_both_reports_and_is_passed_over_by_their_readers(tmp_path: Path) -> None:
     exercised = collector(settings={W: 4})
     exercised.say("a", b"set a 0 0 1\r\nx\r\nget a\r\n")
-    section = told.told(exercised)
+    section = summary.told(exercised)
     jsonl.write(tmp_path / "report.jsonl", HEADER, Tally(), section)
     assert json.loads((tmp_path / "report.jsonl").read_text().splitlines()[-1])["exercised"] == section
     assert column.read(tmp_path).exit_code == 2
@@ -206,8 +206,8 @@ def test_the_section_stands_in_both_reports_and_is_passed_over_by_their_readers(
 
 
 def test_a_run_that_sent_nothing_says_nothing(tmp_path: Path) -> None:
-    section = told.told(collector())
-    assert (section, told.closing_lines(section)) == ({}, [])
+    section = summary.told(collector())
+    assert (section, summary.closing_lines(section)) == ({}, [])
     jsonl.write(tmp_path / "report.jsonl", HEADER, Tally(), section)
     assert "exercised" not in json.loads((tmp_path / "report.jsonl").read_text().splitlines()[-1])
     html.write(tmp_path / "report.html", HEADER, Tally(), section)

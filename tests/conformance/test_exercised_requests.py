@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvref_conformance.exercised.requests import BinaryReader, Request, TextReader
+from kvref_conformance.coverage.requests import BinaryReader, Request, TextReader
 from kvref_conformance.frames import encode
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kvref import profiles
 from kvref_conformance.case import Setup, Shape
-from kvref_conformance.exercised.combinations import met, possible
-from kvref_conformance.exercised.configuration import PARAMETERS, exclusions, row
+from kvref_conformance.coverage.combinations import met, possible
+from kvref_conformance.coverage.configuration import PARAMETERS, exclusions, row
 
 W, R, LEVEL = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size", "innodb_api_trx_level"
 TABLE = "k VARCHAR(32) PRIMARY KEY, v0 INT, v1 INT, f INT, c BIGINT"

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kvref import profiles
-from kvref_conformance.histories import steps as s
-from kvref_conformance.histories.care import Means, refuses
-from kvref_conformance.histories.expected import Answer, Closed, Seen, Served, Silence
-from kvref_conformance.histories.generate import history
-from kvref_conformance.histories.model import Model
-from kvref_conformance.histories.rules import Limits, Rules
+from kvref_conformance.stateful.concurrency import steps as s
+from kvref_conformance.stateful.concurrency.exclusions import Means, refuses
+from kvref_conformance.stateful.concurrency.expected import Answer, Closed, Seen, Served, Silence
+from kvref_conformance.stateful.concurrency.generate import history
+from kvref_conformance.stateful.concurrency.model import Model
+from kvref_conformance.stateful.concurrency.rules import Limits, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.histories.generate import History
-    from kvref_conformance.histories.rows import Place
+    from kvref_conformance.stateful.concurrency.generate import History
+    from kvref_conformance.stateful.concurrency.rows import Place
 
 W, R, LEVEL = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size", "innodb_api_trx_level"
 NAMES = {name: name for name in s.TABLES}

@@ -12,8 +12,8 @@ from live import target_or_skip
 
 from kvref_conformance import endpoint, sql
 from kvref_conformance.cases.batches import SNAPSHOT, WRITES
-from kvref_conformance.histories import Histories
 from kvref_conformance.sql.world import World
+from kvref_conformance.stateful.concurrency import Histories
 from kvref_testbed import targets
 
 pytestmark = pytest.mark.live

@@ -18,7 +18,7 @@ from kvref import profiles
 from kvref.cli import main
 from kvref.specification import requirements
 from kvref_conformance.cases import all_cases
-from kvref_conformance.literal import export
+from kvref_conformance.export import cases as export
 
 READER = Path(__file__).with_name("literal_cases.pl")
 GENERATED = {case.id for case in all_cases() if not case.steps}
@@ -37,7 +37,7 @@ def case(made: dict[str, Any], name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("profile", profiles.names())
 def test_every_case_that_applies_is_there_as_the_schema_says(profile: str) -> None:
     made = exported(profile)
-    schema = json.loads(files("kvref_conformance.literal").joinpath("schema.json").read_text())
+    schema = json.loads(files("kvref_conformance.export").joinpath("schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(made)
     facts, catalogue = profiles.load(profile), requirements.load()
@@ -59,7 +59,7 @@ def test_the_schema_refuses(change: dict[str, Any]) -> None:
     made = exported("memcached")
     made["cases"] = [case(made, "set-new")]
     made["cases"][0]["steps"][0]["send"].update(change)
-    schema = json.loads(files("kvref_conformance.literal").joinpath("schema.json").read_text())
+    schema = json.loads(files("kvref_conformance.export").joinpath("schema.json").read_text())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(schema).validate(made)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from kvref import profiles
-from kvref_conformance.machine.model import Alternative, Model
-from kvref_conformance.machine.words import Reach, reach, reaches
+from kvref_conformance.stateful.commands.mapping_words import Reach, reach, reaches
+from kvref_conformance.stateful.commands.model import Alternative, Model
 
 KNOWN = {"m1", "m2", "q"}
 

@@ -10,7 +10,7 @@ import pytest
 
 from kvref.errors import SuiteError
 from kvref_conformance import results
-from kvref_conformance.transcripts import listing
+from kvref_conformance.corpus import listing
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance-results.md"
 

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kvref import profiles
-from kvref_conformance.duel.world import Column
-from kvref_conformance.shapes import strategies
-from kvref_conformance.shapes.model import REFUSED, TOO_LARGE, Table
+from kvref_conformance.differential.world import Column
+from kvref_conformance.stateful.schemas import strategies
+from kvref_conformance.stateful.schemas.model import REFUSED, TOO_LARGE, Table
 
 TEXT = Column("k", "VARCHAR", 4, "utf8_general_ci", nullable=False)
 VALUES = (Column("v0", "VARCHAR", 3, "utf8mb4_bin"), Column("v1", "TINYINT"), Column("v2", "VARCHAR", 3, "latin1_bin"))

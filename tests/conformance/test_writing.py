@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from kvref_conformance.case import Say, Sql, case
 from kvref_conformance.conversation import Exchange
-from kvref_conformance.machine.writing import as_case
+from kvref_conformance.stateful.commands.as_case import as_case
 from kvref_conformance.template import Names
 
 if TYPE_CHECKING:

@@ -8,16 +8,18 @@ from importlib.resources import files
 
 import pytest
 
-from kvref_conformance.duel import care
-from kvref_conformance.duel.generate import script_of, world_of
-from kvref_conformance.duel.shapes import Ground
-from kvref_conformance.transcripts.conversation import Talk
+from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.differential import exclusions
+from kvref_conformance.differential.generate import script_of, world_of
+from kvref_conformance.differential.shapes import Ground
 
-ROWS = tomllib.loads(files("kvref_conformance.duel").joinpath("care.toml").read_text())["care"]
+ROWS = tomllib.loads(files("kvref_conformance.differential").joinpath("exclusions.toml").read_text())["care"]
 
 
 def test_rules_and_names_are_the_same() -> None:
-    names = {value for name, value in vars(care).items() if name.isupper() and isinstance(value, str)} - {care.INNODB}
+    names = {value for name, value in vars(exclusions).items() if name.isupper() and isinstance(value, str)} - {
+        exclusions.INNODB
+    }
     assert {row["name"] for row in ROWS} == names
     for row in ROWS:
         assert row.keys() == {"name", "profiles", "rule", "reason", "evidence"}
@@ -25,82 +27,84 @@ def test_rules_and_names_are_the_same() -> None:
 
 
 def test_rules_are_in_force_where_their_endpoint_takes_part() -> None:
-    assert care.LONG_SWITCH_WORD in care.care_for(["mysql-5.6"])
-    assert care.LONG_SWITCH_WORD not in care.care_for(["mysql-8.0"])
-    assert care.care_for(["kvref"]) == {care.COUNTERS}
-    assert care.care_for(["mysql-8.0", "mysql-5.6"]) == care.care_for(["mysql-8.0"]) | care.care_for(["mysql-5.6"])
+    assert exclusions.LONG_SWITCH_WORD in exclusions.care_for(["mysql-5.6"])
+    assert exclusions.LONG_SWITCH_WORD not in exclusions.care_for(["mysql-8.0"])
+    assert exclusions.care_for(["kvref"]) == {exclusions.COUNTERS}
+    assert exclusions.care_for(["mysql-8.0", "mysql-5.6"]) == exclusions.care_for(["mysql-8.0"]) | exclusions.care_for(
+        ["mysql-5.6"]
+    )
 
 
 @pytest.mark.parametrize(
     ("rule", "data", "safe"),
     [
-        (care.LONG_SWITCH_WORD, b"get @@" + b"x" * 248 + b"\r\n", False),
-        (care.LONG_SWITCH_WORD, b"get @@" + b"x" * 247 + b"\r\n", True),
-        (care.LONG_SWITCH_WORD, b"get " + b"x" * 250 + b"\r\n", True),
-        (care.WORDS_BEHIND_RANGE, b"get @>z a\r\n", False),
-        (care.WORDS_BEHIND_RANGE, b"get a @>z\r\n", True),
-        (care.WORDS_BEHIND_RANGE, b"set k 0 0 12\r\nget @>z a\r\nx\r\n", False),
-        (care.WORDS_BEHIND_RANGE, b"get @>z\0 a\r\n", True),
-        (care.LONG_WORD_BEHIND, b"get a " + b"x" * 251 + b"\r\n", False),
-        (care.LONG_WORD_BEHIND, b"get " + b"x" * 251 + b" a\r\n", True),
-        (care.DELIMITERS_BEHIND, b"get a @@..\r\n", False),
-        (care.DELIMITERS_BEHIND, b"get a b @@...\r\n", False),
-        (care.DELIMITERS_BEHIND, b"get a @@.\r\n", True),
-        (care.DELIMITERS_BEHIND, b"get a @@..k\r\n", True),
-        (care.DELIMITERS_BEHIND, b"get @@..\r\n", True),
-        (care.FLUSH_NUMBER, b"flush_all 0\r\n", False),
-        (care.FLUSH_NUMBER, b"get a\r\nflush_all 0\r\n", False),
-        (care.FLUSH_NUMBER, b"verbosity 1\r\nflush_all 0\r\n", True),
-        (care.FLUSH_NUMBER, b"flush_all\r\n", True),
-        (care.ADDRESS_OF_NEXT_WORD, b"get a6789012345 @@m.k\r\n", False),
-        (care.ADDRESS_OF_NEXT_WORD, b"get a678901234 @@m.k\r\n", True),
-        (care.ADDRESS_OF_NEXT_WORD, b"get a6789012345 other\r\n", True),
-        (care.ADDRESS_OF_NEXT_WORD, b"get a6789012345 other @@m.k\r\n", False),
-        (care.ADDRESS_OF_NEXT_WORD, b"foo\r\nget a67890 @@m.k\r\n", False),
-        (care.ADDRESS_OF_NEXT_WORD, b"get @@m.8901234 k\r\n", True),
-        (care.WELL_FORMED, b"set k\xff 0 0 1\r\nv\r\n", False),
-        (care.WELL_FORMED, b"set k 0 0 4\r\n\xf0\x9f\x98\x80\r\n", False),
-        (care.WELL_FORMED, b"set k\xc3\xa9 0 0 3\r\n\xe6\xbc\xa2\r\n", True),
-        (care.WELL_FORMED, b"get k\xff\r\n", True),
+        (exclusions.LONG_SWITCH_WORD, b"get @@" + b"x" * 248 + b"\r\n", False),
+        (exclusions.LONG_SWITCH_WORD, b"get @@" + b"x" * 247 + b"\r\n", True),
+        (exclusions.LONG_SWITCH_WORD, b"get " + b"x" * 250 + b"\r\n", True),
+        (exclusions.WORDS_BEHIND_RANGE, b"get @>z a\r\n", False),
+        (exclusions.WORDS_BEHIND_RANGE, b"get a @>z\r\n", True),
+        (exclusions.WORDS_BEHIND_RANGE, b"set k 0 0 12\r\nget @>z a\r\nx\r\n", False),
+        (exclusions.WORDS_BEHIND_RANGE, b"get @>z\0 a\r\n", True),
+        (exclusions.LONG_WORD_BEHIND, b"get a " + b"x" * 251 + b"\r\n", False),
+        (exclusions.LONG_WORD_BEHIND, b"get " + b"x" * 251 + b" a\r\n", True),
+        (exclusions.DELIMITERS_BEHIND, b"get a @@..\r\n", False),
+        (exclusions.DELIMITERS_BEHIND, b"get a b @@...\r\n", False),
+        (exclusions.DELIMITERS_BEHIND, b"get a @@.\r\n", True),
+        (exclusions.DELIMITERS_BEHIND, b"get a @@..k\r\n", True),
+        (exclusions.DELIMITERS_BEHIND, b"get @@..\r\n", True),
+        (exclusions.FLUSH_NUMBER, b"flush_all 0\r\n", False),
+        (exclusions.FLUSH_NUMBER, b"get a\r\nflush_all 0\r\n", False),
+        (exclusions.FLUSH_NUMBER, b"verbosity 1\r\nflush_all 0\r\n", True),
+        (exclusions.FLUSH_NUMBER, b"flush_all\r\n", True),
+        (exclusions.ADDRESS_OF_NEXT_WORD, b"get a6789012345 @@m.k\r\n", False),
+        (exclusions.ADDRESS_OF_NEXT_WORD, b"get a678901234 @@m.k\r\n", True),
+        (exclusions.ADDRESS_OF_NEXT_WORD, b"get a6789012345 other\r\n", True),
+        (exclusions.ADDRESS_OF_NEXT_WORD, b"get a6789012345 other @@m.k\r\n", False),
+        (exclusions.ADDRESS_OF_NEXT_WORD, b"foo\r\nget a67890 @@m.k\r\n", False),
+        (exclusions.ADDRESS_OF_NEXT_WORD, b"get @@m.8901234 k\r\n", True),
+        (exclusions.WELL_FORMED, b"set k\xff 0 0 1\r\nv\r\n", False),
+        (exclusions.WELL_FORMED, b"set k 0 0 4\r\n\xf0\x9f\x98\x80\r\n", False),
+        (exclusions.WELL_FORMED, b"set k\xc3\xa9 0 0 3\r\n\xe6\xbc\xa2\r\n", True),
+        (exclusions.WELL_FORMED, b"get k\xff\r\n", True),
     ],
 )
 def test_a_rule_keeps_out_what_it_says(rule: str, data: bytes, safe: bool) -> None:
     step = Talk("a", data.decode("latin-1"))
-    assert care.are_safe([step], frozenset({rule})) is safe
-    assert care.are_safe([step], frozenset())
+    assert exclusions.are_safe([step], frozenset({rule})) is safe
+    assert exclusions.are_safe([step], frozenset())
 
 
 def test_offsets_count_from_the_first_part_and_are_unknown_behind_a_cas_number() -> None:
-    rule = frozenset({care.ADDRESS_OF_NEXT_WORD})
+    rule = frozenset({exclusions.ADDRESS_OF_NEXT_WORD})
     first, rest = Talk("a", "get a67890", quiet=True), Talk("a", "12345 @@m.k\r\n")
-    assert not care.are_safe([first, rest], rule)
-    assert care.are_safe([rest], rule)
-    assert not care.are_safe(
+    assert not exclusions.are_safe([first, rest], rule)
+    assert exclusions.are_safe([rest], rule)
+    assert not exclusions.are_safe(
         [Talk("a", ["cas k 0 0 1 ", {"cas": 1}, "\r\nx\r\nget a @@m.k\r\n"])], rule, secondary=False
     )
 
 
 def test_an_upper_bound_is_kept_out_over_a_secondary_index_only() -> None:
-    rule = frozenset({care.UPPER_BOUND})
-    assert not care.is_safe(b"get @<z\r\n", rule, secondary=True)
-    assert care.is_safe(b"get @<z\r\n", rule)
+    rule = frozenset({exclusions.UPPER_BOUND})
+    assert not exclusions.is_safe(b"get @<z\r\n", rule, secondary=True)
+    assert exclusions.is_safe(b"get @<z\r\n", rule)
 
 
 def test_every_byte_of_the_delimiter_ends_a_name() -> None:
-    rule = frozenset({care.DELIMITERS_BEHIND})
-    assert not care.is_safe(b"get a @@bab\r\n", rule, delimiter=b"ab")
-    assert care.is_safe(b"get a @@bab\r\n", rule, delimiter=b"b")
+    rule = frozenset({exclusions.DELIMITERS_BEHIND})
+    assert not exclusions.is_safe(b"get a @@bab\r\n", rule, delimiter=b"ab")
+    assert exclusions.is_safe(b"get a @@bab\r\n", rule, delimiter=b"b")
 
 
 def test_flush_all_waits_for_the_other_connections() -> None:
-    rule = frozenset({care.FLUSH_BESIDE_READERS})
+    rule = frozenset({exclusions.FLUSH_BESIDE_READERS})
     read, flush, close = Talk("b", "get a\r\n"), Talk("a", "flush_all\r\n"), Talk("b", close=True)
-    assert not care.are_safe([read, flush], rule)
-    assert care.are_safe([read, close, flush], rule)
+    assert not exclusions.are_safe([read, flush], rule)
+    assert exclusions.are_safe([read, close, flush], rule)
 
 
 def test_nothing_is_counted_where_a_table_is_open_ended() -> None:
-    ground = Ground("8.0.33", frozenset({care.OPEN_END}))
+    ground = Ground("8.0.33", frozenset({exclusions.OPEN_END}))
     counted = {True: 0, False: 0}
     for number in range(0, 400, 20):
         world = world_of(1, number, ground)

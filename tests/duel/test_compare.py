@@ -1,13 +1,13 @@
-"""Two answers are the same up to cas numbers, and up to what a row of known.toml explains."""
+"""Two answers are the same up to cas numbers, and up to what a row of known_differences.toml explains."""
 
 from __future__ import annotations
 
 import pytest
 
 from kvref.errors import SuiteError
-from kvref_conformance.duel import known
-from kvref_conformance.duel.compare import Counted, differing_rows, explained, same
-from kvref_conformance.duel.world import Column, Container, Table, World
+from kvref_conformance.differential import known_differences
+from kvref_conformance.differential.compare import Counted, differing_rows, explained, same
+from kvref_conformance.differential.world import Column, Container, Table, World
 
 TABLE = Table("t", (Column("k", "VARCHAR", 8), Column("v", "INT"), Column("c", "BIGINT"), Column("e", "INT")), "k")
 WORLD = World(0, (TABLE,), (Container(("m", "test", "t", "k", "v", "0", "c", "e", "PRIMARY"), TABLE),))
@@ -52,7 +52,7 @@ def test_what_looks_like_a_cas_number_inside_a_value_is_none() -> None:
 
 
 def test_a_row_explains_the_lines_it_fits_and_no_other() -> None:
-    rows = known.load(["mysql-5.6"])
+    rows = known_differences.load(["mysql-5.6"])
     garbage = b"STORED\r\n140546769192919\r\n"
     assert explained(b"set k 0 0 1\r\nx\r\nincr zz 1\r\n", garbage, b"STORED\r\nNOT_FOUND\r\n", rows, Counted()) == [
         "uninitialised-number"
@@ -61,14 +61,14 @@ def test_a_row_explains_the_lines_it_fits_and_no_other() -> None:
     assert explained(b"get zz\r\n", b"7\r\n", b"NOT_FOUND\r\n", rows, Counted()) is None
     assert explained(b"incr zz 1\r\n", garbage, b"NOT_STORED\r\nNOT_FOUND\r\n", rows, Counted()) is None
     assert explained(b"incr zz 1\r\n", garbage, b"NOT_FOUND\r\n", rows, Counted()) is None
-    assert "uninitialised-number" not in {row.id for row in known.load(["mysql-8.0"])}
+    assert "uninitialised-number" not in {row.id for row in known_differences.load(["mysql-8.0"])}
 
 
 def test_a_malformed_row_is_refused() -> None:
     row = '[[known]]\nid = "x"\nprofiles = ["kvref"]\nsent = "a"\none = "b"\nother = "c"\nreason = "r"\n'
     with pytest.raises(SuiteError, match="none empty"):
-        known.parse(row, ["kvref"])
-    assert known.parse(row + 'evidence = ["e"]\n', ["kvref"])[0].id == "x"
+        known_differences.parse(row, ["kvref"])
+    assert known_differences.parse(row + 'evidence = ["e"]\n', ["kvref"])[0].id == "x"
 
 
 def test_rows_are_the_same_up_to_cas_numbers_seconds_and_order() -> None:

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 from live import missing_skips, target_or_skip
 
 from kvref.cli import main
-from kvref_conformance.duel import known
-from kvref_conformance.duel.care import care_for
-from kvref_conformance.duel.exchange import Side
-from kvref_conformance.duel.run import Found, Run, Tally
-from kvref_conformance.duel.shapes import Ground
-from kvref_conformance.transcripts.mysql_stage import MySQLStage
-from kvref_conformance.transcripts.sqlite_stage import SQLiteStage
+from kvref_conformance.corpus.mysql_stage import MySQLStage
+from kvref_conformance.corpus.sqlite_stage import SQLiteStage
+from kvref_conformance.differential import known_differences
+from kvref_conformance.differential.exchange import Side
+from kvref_conformance.differential.exclusions import care_for
+from kvref_conformance.differential.run import Found, Run, Tally
+from kvref_conformance.differential.shapes import Ground
 from kvref_testbed import targets
 
 KVREF = "kvref-sqlite"
@@ -139,7 +139,9 @@ def test_the_plugin_and_kvref_do_not_differ(profile: str, protocol: str) -> None
             plugin = MySQLStage(stack.enter_context(targets.plugin_server(f"{profile}-plugin")))
         server = SQLiteStage(stack.enter_context(targets.kvref_server(profile)), plugin.version)
         ground = Ground(plugin.version, care_for([profile]), protocol)
-        run = Run((Side("plugin", plugin), Side("kvref", server)), 7, 30, ground, known.load([profile]), notes)
+        run = Run(
+            (Side("plugin", plugin), Side("kvref", server)), 7, 30, ground, known_differences.load([profile]), notes
+        )
         tally = run.hold(range(40))
     assert tally.conversations == 40
     assert not tally.differences, [found.difference for found in notes.found_ones]

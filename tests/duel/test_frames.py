@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from kvref_conformance.duel import care, known
-from kvref_conformance.duel.compare import Counted
-from kvref_conformance.duel.compare_frames import cut, explained_frames, kind_of, same_frames
-from kvref_conformance.duel.frames import OPCODES, REPLY, Request, frames
-from kvref_conformance.duel.generate import script_of, world_of
-from kvref_conformance.duel.shapes import Ground
-from kvref_conformance.duel.shrink_frames import shorter_frames
-from kvref_conformance.transcripts.conversation import Talk
+from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.differential import exclusions, known_differences
+from kvref_conformance.differential.compare import Counted
+from kvref_conformance.differential.compare_frames import cut, explained_frames, kind_of, same_frames
+from kvref_conformance.differential.frames import OPCODES, REPLY, Request, frames
+from kvref_conformance.differential.generate import script_of, world_of
+from kvref_conformance.differential.shapes import Ground
+from kvref_conformance.differential.shrink_frames import shorter_frames
 
 
 def request(name: str, key: bytes = b"", **more: object) -> Request:
@@ -68,7 +68,7 @@ def test_anything_else_is_a_difference_and_has_a_name(left: bytes, right: bytes,
 
 
 def test_a_row_explains_one_field_and_no_other() -> None:
-    rows = known.load(["mysql-8.0"])
+    rows = known_differences.load(["mysql-8.0"])
     asked = sent(request("getk", b"@>aaaa"))
     zeros, record = reply("getk", key=b"b\0\0", value=b"v", cas=3), reply("getk", key=b"b7x", value=b"v", cas=8)
     assert explained_frames(asked, record, zeros, rows, Counted()) == ["record-behind-the-key"]
@@ -82,7 +82,7 @@ def test_a_row_explains_one_field_and_no_other() -> None:
 
 
 def test_a_failed_sum_of_5_6_may_be_any_number_where_the_other_side_says_0() -> None:
-    rows, asked = known.load(["mysql-5.6"]), sent(request("incr", b"k", extras=bytes(20)))
+    rows, asked = known_differences.load(["mysql-5.6"]), sent(request("incr", b"k", extras=bytes(20)))
     assert explained_frames(asked, reply("incr", value=b"garbage!"), reply("incr", value=bytes(8)), rows, Counted())
     assert not explained_frames(
         asked, reply("incr", value=b"garbage!"), reply("incr", value=b"\0" * 7 + b"1"), rows, Counted()
@@ -92,45 +92,45 @@ def test_a_failed_sum_of_5_6_may_be_any_number_where_the_other_side_says_0() -> 
 @pytest.mark.parametrize(
     ("rule", "requests", "safe"),
     [
-        (care.LONG_SWITCH_WORD, [request("set", b"@@" + b"x" * 248)], False),
-        (care.LONG_SWITCH_WORD, [request("set", b"@@" + b"x" * 247)], True),
-        (care.VBUCKET_OF_GET, [request("get", b"k", vbucket=1), request("set", b"k")], False),
-        (care.VBUCKET_OF_GET, [request("get", b"k", vbucket=1), request("getk", b"k")], True),
-        (care.VBUCKET_OF_GET, [request("get", b"@>k", vbucket=1), request("getk", b"k")], False),
-        (care.VBUCKET_OF_GET, [request("set", b"k", vbucket=1)], True),
-        (care.SHORT_APPEND, [request("append", b"k", lengths=(5, None, None))], False),
-        (care.SHORT_APPEND, [request("append", b"k")], True),
-        (care.COUNTERS, [request("stat"), request("stat", b"reset")], False),
-        (care.COUNTERS, [request("stat", b"reset"), request("stat")], True),
-        (care.SLABS, [request("stat", b"slabs")], False),
-        (care.SLABS, [request("stat", b"slabs", lengths=(None, None, 1))], False),
-        (care.SLABS, [request("stat", b"sizes")], True),
-        (care.WELL_FORMED, [request("incr", b"k\xff", extras=bytes(20))], False),
-        (care.WELL_FORMED, [request("get", b"k\xff")], True),
+        (exclusions.LONG_SWITCH_WORD, [request("set", b"@@" + b"x" * 248)], False),
+        (exclusions.LONG_SWITCH_WORD, [request("set", b"@@" + b"x" * 247)], True),
+        (exclusions.VBUCKET_OF_GET, [request("get", b"k", vbucket=1), request("set", b"k")], False),
+        (exclusions.VBUCKET_OF_GET, [request("get", b"k", vbucket=1), request("getk", b"k")], True),
+        (exclusions.VBUCKET_OF_GET, [request("get", b"@>k", vbucket=1), request("getk", b"k")], False),
+        (exclusions.VBUCKET_OF_GET, [request("set", b"k", vbucket=1)], True),
+        (exclusions.SHORT_APPEND, [request("append", b"k", lengths=(5, None, None))], False),
+        (exclusions.SHORT_APPEND, [request("append", b"k")], True),
+        (exclusions.COUNTERS, [request("stat"), request("stat", b"reset")], False),
+        (exclusions.COUNTERS, [request("stat", b"reset"), request("stat")], True),
+        (exclusions.SLABS, [request("stat", b"slabs")], False),
+        (exclusions.SLABS, [request("stat", b"slabs", lengths=(None, None, 1))], False),
+        (exclusions.SLABS, [request("stat", b"sizes")], True),
+        (exclusions.WELL_FORMED, [request("incr", b"k\xff", extras=bytes(20))], False),
+        (exclusions.WELL_FORMED, [request("get", b"k\xff")], True),
     ],
 )
 def test_a_rule_of_care_keeps_frames_out(rule: str, requests: list[Request], safe: bool) -> None:
     step = Talk("a", hex=sent(*requests).hex())
-    assert care.are_safe([step], frozenset({rule})) is safe
-    assert care.are_safe([step], frozenset())
+    assert exclusions.are_safe([step], frozenset({rule})) is safe
+    assert exclusions.are_safe([step], frozenset())
 
 
 def test_a_binary_flush_waits_for_the_other_connections_and_a_bound_for_no_secondary_index() -> None:
     read, flush = Talk("b", "get a\r\n"), Talk("a", hex=sent(request("flushq")).hex())
-    assert not care.are_safe([read, flush], frozenset({care.FLUSH_BESIDE_READERS}))
-    assert care.are_safe([flush], frozenset({care.FLUSH_BESIDE_READERS}))
-    bound, rule = [Talk("a", hex=sent(request("getkq", b"@<k")).hex())], frozenset({care.UPPER_BOUND})
-    assert not care.are_safe(bound, rule, secondary=True)
-    assert care.are_safe(bound, rule)
+    assert not exclusions.are_safe([read, flush], frozenset({exclusions.FLUSH_BESIDE_READERS}))
+    assert exclusions.are_safe([flush], frozenset({exclusions.FLUSH_BESIDE_READERS}))
+    bound, rule = [Talk("a", hex=sent(request("getkq", b"@<k")).hex())], frozenset({exclusions.UPPER_BOUND})
+    assert not exclusions.are_safe(bound, rule, secondary=True)
+    assert exclusions.are_safe(bound, rule)
 
 
 def talks(protocol: str, plugin: str, count: int) -> list[Talk]:
     version = {"mysql-8.0": "8.0.33", "mysql-5.6": "5.6.14"}[plugin]
-    ground = Ground(version, care.care_for([plugin]), protocol)
+    ground = Ground(version, exclusions.care_for([plugin]), protocol)
     scripts = [script_of(5, 31 * n, 30, ground, world_of(5, 31 * n, ground)) for n in range(count)]
     for script in scripts:
         world = script.world
-        assert care.are_safe(script.steps, ground.care, secondary=world.secondary, delimiter=world.delimiter)
+        assert exclusions.are_safe(script.steps, ground.care, secondary=world.secondary, delimiter=world.delimiter)
     return [step for script in scripts for step in script.steps if isinstance(step, Talk) and not step.close]
 
 
@@ -138,7 +138,7 @@ def talks(protocol: str, plugin: str, count: int) -> list[Talk]:
 def test_every_opcode_and_every_fault_is_drawn(plugin: str) -> None:
     steps = talks("binary", plugin, 150)
     assert all(step.hex is not None for step in steps)
-    drawn = [frame for step in steps for frame in frames(care.sent(step))]
+    drawn = [frame for step in steps for frame in frames(exclusions.sent(step))]
     opcodes = Counter(frame.opcode for frame in drawn)
     assert not OPCODES.values() - opcodes.keys()
     assert {0x83, 0x84, 0x85, 0x40, 0xFF} <= opcodes.keys()
@@ -166,6 +166,6 @@ def test_a_step_loses_frames_and_bytes_but_no_hole_changes_its_frame() -> None:
     assert sent(second).hex() in shorter
     assert [head.hex(), {"cas": 3}, body.hex()] in shorter
     assert [head.hex(), {"cas": 3}, (body + sent(replace(second, opaque=bytes(4)))).hex()] in shorter
-    told = [care.sent(Talk("a", hex=each)) for each in shorter]
+    told = [exclusions.sent(Talk("a", hex=each)) for each in shorter]
     assert any(next(frames(each)).value == b"a" for each in told)
     assert all(frame.whole for each in told for frame in frames(each))

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvref.translation.translate import Translator
-from kvref_conformance.duel import care
-from kvref_conformance.duel.generate import IN_ONE_WORLD, Script, script_of, world_of
-from kvref_conformance.duel.shapes import Ground
-from kvref_conformance.transcripts.conversation import Query, Talk
+from kvref_conformance.corpus.conversation import Query, Talk
+from kvref_conformance.differential import exclusions
+from kvref_conformance.differential.generate import IN_ONE_WORLD, Script, script_of, world_of
+from kvref_conformance.differential.shapes import Ground
 
 GROUNDS = {
-    "mysql-8.0": Ground("8.0.33", care.care_for(["mysql-8.0"])),
-    "mysql-5.6": Ground("5.6.14", care.care_for(["mysql-5.6"])),
+    "mysql-8.0": Ground("8.0.33", exclusions.care_for(["mysql-8.0"])),
+    "mysql-5.6": Ground("5.6.14", exclusions.care_for(["mysql-5.6"])),
 }
 SEEDS = st.integers(-(1 << 40), 1 << 40)
 NUMBERS = st.integers(0, 30_000)
@@ -55,9 +55,9 @@ def test_a_conversation_says_nothing_that_care_keeps_out(seed: int, number: int,
     script = drawn(seed, number, plugin)
     assert len(script.steps) >= STEPS
     world = script.world
-    assert care.are_safe(script.steps, GROUNDS[plugin].care, secondary=world.secondary, delimiter=world.delimiter)
+    assert exclusions.are_safe(script.steps, GROUNDS[plugin].care, secondary=world.secondary, delimiter=world.delimiter)
     integers = any(column.kind == "integer" for each in script.world.usable for column in each.values)
-    verbs = b"\n".join(care.sent(step) for step in script.steps if isinstance(step, Talk))
+    verbs = b"\n".join(exclusions.sent(step) for step in script.steps if isinstance(step, Talk))
     if integers:
         assert not re.search(rb"(?m)^prepend ", verbs)
     if not all(each.table.is_closed for each in script.world.usable if each.table) and plugin == "mysql-8.0":
@@ -101,7 +101,7 @@ def test_worlds_of_5_6_keep_away_from_its_columns_that_end_it(seed: int, number:
 def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
     scripts = [drawn(5, number, plugin) for number in (*range(0, 200 * IN_ONE_WORLD, 31), IN_ONE_WORLD - 1)]
     steps = [step for script in scripts for step in script.steps]
-    said = Counter(care.sent(step).split(b" ")[0] for step in steps if isinstance(step, Talk))
+    said = Counter(exclusions.sent(step).split(b" ")[0] for step in steps if isinstance(step, Talk))
     verbs = {
         b"get",
         b"gets",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kvref_conformance.duel import report
-from kvref_conformance.duel.generate import Script, world_of
-from kvref_conformance.duel.hold import Difference, Outcome
-from kvref_conformance.duel.run import Found, Tally
-from kvref_conformance.duel.shapes import Ground
-from kvref_conformance.transcripts import conversation
-from kvref_conformance.transcripts.conversation import Query, Talk
+from kvref_conformance.corpus import conversation
+from kvref_conformance.corpus.conversation import Query, Talk
+from kvref_conformance.differential import report
+from kvref_conformance.differential.generate import Script, world_of
+from kvref_conformance.differential.player import Difference, Outcome
+from kvref_conformance.differential.run import Found, Tally
+from kvref_conformance.differential.shapes import Ground
 
 STEPS = (
     Talk("a", "gets k\r\n"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kvref_conformance.duel.care import sent
-from kvref_conformance.duel.generate import Script, script_of, world_of
-from kvref_conformance.duel.shapes import Ground
-from kvref_conformance.duel.shrink import shrink, shrink_world
-from kvref_conformance.transcripts.conversation import Talk
+from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.differential.exclusions import sent
+from kvref_conformance.differential.generate import Script, script_of, world_of
+from kvref_conformance.differential.shapes import Ground
+from kvref_conformance.differential.shrink import shrink, shrink_world
 
 GROUND = Ground("8.0.33", frozenset())
 

@@ -30,7 +30,7 @@ from kvref_bench.analysis import matrix as analysed
 from kvref_bench.pairs import document as pairs
 from kvref_bench.runs import folder, verdict
 from kvref_bench.workload.keys import read_file as read_keys
-from kvref_conformance import own_deviations, probe, script, transcripts
+from kvref_conformance import corpus, own_deviations, probe, script
 from kvref_conformance.case import Pause, Setup, Shape, case, eventually, quiet, say, sql
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.matrix import column
@@ -167,7 +167,7 @@ KINDS: Final = {
     "packed report": Kind("report.jsonl.gz", report(), column.read, "lines"),
     "analysed report": Kind("report.jsonl", report(), analysed.read, "lines"),
     "verdict": Kind("report.jsonl", report(), verdict.read, "lines"),
-    "transcript": Kind("t.jsonl", TRANSCRIPT, transcripts.read, "lines"),
+    "transcript": Kind("t.jsonl", TRANSCRIPT, corpus.read, "lines"),
     "configuration": Kind("kvref.toml", CONFIGURATION, read_configuration, "toml"),
     "users": Kind("users", b"ann:secret\n", read_users, ""),
     "deviations": Kind(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kvref_conformance.corpus.conversation import from_json
 from kvref_conformance.spec.example import Answer, Example, example, text
-from kvref_conformance.transcripts.conversation import from_json
 
 
 def of(*steps: dict[str, Any], **fields: Any) -> Example:

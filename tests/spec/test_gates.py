@@ -12,7 +12,7 @@ from kvref import profiles
 from kvref.errors import SuiteError
 from kvref.specification import deviations, requirements
 from kvref.specification.requirements import Requirement
-from kvref_conformance import transcripts
+from kvref_conformance import corpus
 from kvref_conformance.cases import all_cases
 from kvref_conformance.spec import coverage
 from kvref_conformance.spec.entry import VERSIONS, cases_of, recorded_versions
@@ -98,7 +98,7 @@ def test_every_recording_that_is_cited_exists() -> None:
     missing = []
     for name in cited():
         try:
-            transcripts.find(name)
+            corpus.find(name)
         except SuiteError:
             missing.append(name)
     assert missing == []
@@ -114,7 +114,7 @@ def prose(path: Path) -> Iterator[str]:
 
 
 def test_every_recording_that_a_test_cites_exists() -> None:
-    names = {name for group in transcripts.SETS for name in transcripts.load(group)}
+    names = {name for group in corpus.SETS for name in corpus.load(group)}
     found = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in (ROOT / "tests").rglob("*.py")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kvref_conformance.transcripts.compare import Asked, Difference, differences
-from kvref_conformance.transcripts.conversation import Conversation, Query, Server, Sleep, Talk
-from kvref_conformance.transcripts.play import Observed, Played
+from kvref_conformance.corpus.compare import Asked, Difference, differences
+from kvref_conformance.corpus.conversation import Conversation, Query, Server, Sleep, Talk
+from kvref_conformance.corpus.player import Observed, Played
 
 if TYPE_CHECKING:
-    from kvref_conformance.transcripts.holes import Json
+    from kvref_conformance.corpus.holes import Json
 
 V = "8.0.33"
 OTHER = Asked.KVREF_OVER_OTHER_SQL

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvref_conformance.transcripts.conversation import Conversation, Query, Talk
-from kvref_conformance.transcripts.detect import RACE, answers, unexplained
-from kvref_conformance.transcripts.holes import CasNumbers, Clock, Json, matches
-from kvref_conformance.transcripts.play import Observed, Played
+from kvref_conformance.corpus.conversation import Conversation, Query, Talk
+from kvref_conformance.corpus.detect import RACE, answers, unexplained
+from kvref_conformance.corpus.holes import CasNumbers, Clock, Json, matches
+from kvref_conformance.corpus.player import Observed, Played
 
 NOW = 1_700_000_000.0
 SELECT = Query("s", exec="SELECT c1, c4 FROM test.demo_test")

@@ -12,14 +12,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kvref.errors import SuiteError
-from kvref_conformance import transcripts
-from kvref_conformance.transcripts.conversation import Crowd, Query, Server, Sleep, Talk, from_json, to_json
-from kvref_conformance.transcripts.detect import unexplained
+from kvref_conformance import corpus
+from kvref_conformance.corpus.conversation import Crowd, Query, Server, Sleep, Talk, from_json, to_json
+from kvref_conformance.corpus.detect import unexplained
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FOLDER = files(transcripts)
+FOLDER = files(corpus)
 SCHEMA = json.loads(FOLDER.joinpath("schema.json").read_text(encoding="utf-8"))
 PLUGINS = {"5.6.14", "8.0.33"}
 LINE = {"id": "x-001", "group": "x", "title": "a title", "steps": [{"mc": "a", "send": "get AA\r\n"}]}
@@ -33,16 +33,16 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("name", transcripts.SETS)
+@pytest.mark.parametrize("name", corpus.SETS)
 def test_every_line_is_as_the_schema_says(name: str) -> None:
     validator = Draft202012Validator(SCHEMA)
     faults = [(line["id"], fault.json_path) for line in lines(name) for fault in validator.iter_errors(line)]
     assert not faults
 
 
-@pytest.mark.parametrize("name", transcripts.SETS)
+@pytest.mark.parametrize("name", corpus.SETS)
 def test_what_is_read_is_what_was_written(name: str) -> None:
-    assert [to_json(each) for each in transcripts.load(name).values()] == lines(name)
+    assert [to_json(each) for each in corpus.load(name).values()] == lines(name)
 
 
 # Features that 5.6 lacks: a set-up with them cannot be run there.
@@ -50,9 +50,9 @@ NOT_IN_5_6 = re.compile(r"\bjson\b|\bAS \(concat|utf8mb4_0900")
 
 
 # Those of `more` that only 8.0 answered are on subjects that 5.6 answers with uninitialised memory or not at all.
-@pytest.mark.parametrize("name", transcripts.SETS)
+@pytest.mark.parametrize("name", corpus.SETS)
 def test_every_conversation_has_the_answers_of_both_plugins(name: str) -> None:
-    for conversation in transcripts.load(name).values():
+    for conversation in corpus.load(name).values():
         one = name == "more" or NOT_IN_5_6.search(" ".join(conversation.sql))
         plugins = conversation.versions() & PLUGINS
         assert plugins == PLUGINS or (one and plugins == {"8.0.33"}), conversation.id
@@ -70,8 +70,8 @@ def test_what_no_rule_fixes_is_rare() -> None:
     """Answers with uninitialised memory or a race in them, against all answers."""
     counts: Counter[bool] = Counter(
         any(unexplained(answer))
-        for name in transcripts.SETS
-        for conversation in transcripts.load(name).values()
+        for name in corpus.SETS
+        for conversation in corpus.load(name).values()
         for step in conversation.steps
         if not isinstance(step, Sleep)
         for answer in step.got.values()
@@ -81,11 +81,11 @@ def test_what_no_rule_fixes_is_rare() -> None:
 
 
 def test_a_conversation_is_found_by_its_citation() -> None:
-    assert transcripts.find("core:map-001").group == "map"
+    assert corpus.find("core:map-001").group == "map"
     with pytest.raises(SuiteError, match="no conversation 'core:map-999'"):
-        transcripts.find("core:map-999")
+        corpus.find("core:map-999")
     with pytest.raises(SuiteError, match="no set of transcripts 'cores'"):
-        transcripts.find("cores:map-001")
+        corpus.find("cores:map-001")
 
 
 @pytest.mark.parametrize(
@@ -106,25 +106,25 @@ def test_a_line_that_is_wrong_is_named(tmp_path: Path, change: dict, said: str) 
     file = tmp_path / "x.jsonl"
     file.write_text(json.dumps(row) + "\n")
     with pytest.raises(SuiteError, match=said):
-        transcripts.read(file)
+        corpus.read(file)
 
 
 def test_other_faults_of_a_file_are_named(tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     file.write_text(json.dumps(LINE) + "\n\n" + json.dumps(LINE) + "\n")
     with pytest.raises(SuiteError, match=r"x.jsonl, line 3: duplicate id x-001"):
-        transcripts.read(file)
+        corpus.read(file)
     file.write_text("{\n")
     with pytest.raises(SuiteError, match=r"x.jsonl, line 1: Expecting"):
-        transcripts.read(file)
+        corpus.read(file)
     file.write_text("[]\n")
     with pytest.raises(SuiteError, match=r"x.jsonl, line 1:"):
-        transcripts.read(file)
+        corpus.read(file)
     with pytest.raises(SuiteError, match="cannot be read"):
-        transcripts.read(tmp_path / "nothing.jsonl")
+        corpus.read(tmp_path / "nothing.jsonl")
 
 
 def test_written_and_read_again(tmp_path: Path) -> None:
     conversation = from_json(LINE | {"options": ["--x=1"], "steps": [{"sql": "s", "exec": "SELECT 1", "async": True}]})
-    transcripts.write(tmp_path / "x.jsonl", [conversation])
-    assert transcripts.read(tmp_path / "x.jsonl") == {"x-001": conversation}
+    corpus.write(tmp_path / "x.jsonl", [conversation])
+    assert corpus.read(tmp_path / "x.jsonl") == {"x-001": conversation}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvref_conformance.transcripts.holes import CasNumbers, Clock, cas_spans, is_hole, matches
+from kvref_conformance.corpus.holes import CasNumbers, Clock, cas_spans, is_hole, matches
 
 NOW = 1_700_000_000
 CLOCK = Clock(NOW, NOW + 0.5)

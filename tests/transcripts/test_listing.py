@@ -8,8 +8,8 @@ from importlib.resources import files
 import pytest
 
 from kvref.errors import SuiteError
-from kvref_conformance import transcripts
-from kvref_conformance.transcripts import listing
+from kvref_conformance import corpus
+from kvref_conformance.corpus import listing
 
 ROW = '[[row]]\nconversations = ["core:map-0?1", "tx:*"]\nversions = ["8.0.33"]\nclass = "crash"\nreason = "it ends"\n'
 
@@ -60,8 +60,8 @@ def test_malformed_list_is_refused(change: tuple[str, str], complaint: str) -> N
 @pytest.mark.parametrize("target", ["", *listing.INNODB_TARGETS])
 def test_no_conversation_is_listed_twice(target: str) -> None:
     rows = listing.load(target)
-    for name in transcripts.SETS:
-        for key, conversation in transcripts.load(name).items():
+    for name in corpus.SETS:
+        for key, conversation in corpus.load(name).items():
             for version in conversation.versions():
                 fitting = [row for row in rows if row.fits(f"{name}:{key}", version)]
                 assert len(fitting) < 2, (name, key, version)
@@ -69,6 +69,6 @@ def test_no_conversation_is_listed_twice(target: str) -> None:
 
 def test_readme_counts_what_is_listed() -> None:
     """The section of README.md between the two marks is what `listing.page` writes."""
-    readme = files(transcripts).joinpath("README.md").read_text(encoding="utf-8")
+    readme = files(corpus).joinpath("README.md").read_text(encoding="utf-8")
     assert listing.page() in readme
     assert listing.innodb_page() in readme

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kvref_conformance.transcripts.conversation import Conversation, Crowd, Query, Sleep, Talk
-from kvref_conformance.transcripts.play import Played, play
-from kvref_conformance.transcripts.talk import Pace
+from kvref_conformance.corpus.connection import Pace
+from kvref_conformance.corpus.conversation import Conversation, Crowd, Query, Sleep, Talk
+from kvref_conformance.corpus.player import Played, play
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kvref_conformance.transcripts.conversation import Step
-    from kvref_conformance.transcripts.holes import Json
+    from kvref_conformance.corpus.conversation import Step
+    from kvref_conformance.corpus.holes import Json
 
 PACE = Pace(first=2.0, quiet=0.05, whole=0.1, broken=0.4)
 

@@ -17,18 +17,18 @@ import pytest
 from live import missing_skips
 
 from kvref.errors import SuiteError, TargetError
-from kvref_conformance import transcripts
-from kvref_conformance.transcripts.conversation import from_json, to_json
-from kvref_conformance.transcripts.mysql_stage import MySQLStage
-from kvref_conformance.transcripts.play import play
-from kvref_conformance.transcripts.record import record
+from kvref_conformance import corpus
+from kvref_conformance.corpus.conversation import from_json, to_json
+from kvref_conformance.corpus.mysql_stage import MySQLStage
+from kvref_conformance.corpus.player import play
+from kvref_conformance.corpus.record import record
 from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kvref_conformance.transcripts.conversation import Conversation
+    from kvref_conformance.corpus.conversation import Conversation
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
 PLUGINS = ("mysql-8.0-plugin", "mysql-5.6-plugin")
@@ -179,7 +179,7 @@ def scripts(tmp_path: Path) -> Path:
         script({"mc": "a", "send": "gets AA\r\n"}, {"sql": "s", "exec": "SELECT 1"}, id=f"x-{number:03}")
         for number in (1, 2)
     ]
-    transcripts.write(file, [*conversations, script({"mc": "a", "send": "get AA\r\n"}, id="y-001", sql=["SELECT 1"])])
+    corpus.write(file, [*conversations, script({"mc": "a", "send": "get AA\r\n"}, id="y-001", sql=["SELECT 1"])])
     return file
 
 
@@ -194,7 +194,7 @@ def test_the_command_merges_what_was_recorded(scripts: Path, tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr
     assert "2 recorded, 0 failed" in done.stdout
-    got = [each.steps[0].got for each in transcripts.read(out).values()]
+    got = [each.steps[0].got for each in corpus.read(out).values()]
     version = next(key for key in got[0] if key.startswith("memcached-"))
     assert got == [
         {"8.0.33": "kept", version: ["VALUE AA 8 12 ", {"cas": 1}, "\r\nHELLO, HELLO\r\nEND\r\n"]},
@@ -211,7 +211,7 @@ def test_the_command_merges_what_was_recorded(scripts: Path, tmp_path: Path) -> 
 def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     steps = ({"mc": "a", "send": "get AA\r\n"}, {"sleep": 3})
-    transcripts.write(scripts, [script(*steps, id=f"x-{number:03}") for number in range(10)])
+    corpus.write(scripts, [script(*steps, id=f"x-{number:03}") for number in range(10)])
     with subprocess.Popen(
         kvref(scripts, "--target", "memcached", "--out", out),
         stderr=subprocess.DEVNULL,
@@ -223,7 +223,7 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
             time.sleep(0.05)
         os.kill(running.pid, signal.SIGINT)
         assert running.wait(60) == 1
-    recorded = [bool(each.versions()) for each in transcripts.read(out).values()]
+    recorded = [bool(each.versions()) for each in corpus.read(out).values()]
     assert recorded == sorted(recorded, reverse=True)
     assert recorded[0]
     assert not recorded[-1]

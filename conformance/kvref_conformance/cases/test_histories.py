@@ -1,4 +1,4 @@
-"""Any history of three connections and SQL, judged by the model in `kvref_conformance.histories`.
+"""Any history of three connections and SQL, judged by the model in `kvref_conformance.stateful.concurrency`.
 
 Each of these cases is a group of settings, and one start of the endpoint. Behavior that histories have found and no
 recording had shown follows as conversations.
@@ -62,8 +62,8 @@ CASES = (
 
 
 def test_history(case: Case, run: Run) -> None:
-    from kvref_conformance.ending import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
-    from kvref_conformance.histories import judge_histories  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.stateful.concurrency import judge_histories  # noqa: PLC0415 - the catalogue of cases is read without it
 
     if case in HISTORIES:
         end_test(run, *judge_histories(run.judge, case, "histories", run.histories, run.seed))

@@ -1,4 +1,4 @@
-"""Any order of commands on two connections, judged by the model in `kvref_conformance.machine`."""
+"""Any order of commands on two connections, judged by the model in `kvref_conformance.stateful.commands`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CASES = (case("any-order-of-commands", "KV-SEQ-001"),)
 
 
 def test_machine(case: Case, run: Run) -> None:
-    from kvref_conformance.ending import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
-    from kvref_conformance.machine import judge_machine  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.stateful.commands import judge_machine  # noqa: PLC0415 - the catalogue of cases is read without it
 
     end_test(run, *judge_machine(run.judge, case, "machine", run.examples, run.seed))

@@ -14,6 +14,6 @@ CASES: tuple[Case, ...] = ()
 
 
 def test_replay(replay: Script, run: Run) -> None:
-    from kvref_conformance.ending import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
 
     end_test(run, replace(run.judge.judge(replay.case, replay.chapter), script=replay.case))

@@ -1,11 +1,11 @@
-"""Any table, any row of `containers`, any delimiter and separator: generated, judged by `kvref_conformance.shapes`."""
+"""Generated tables, rows of `containers`, delimiters and separators, judged by `kvref_conformance.stateful.schemas`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import case
-from kvref_conformance.shape_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
+from kvref_conformance.stateful.schema_case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
@@ -19,7 +19,7 @@ CASES = (
 
 
 def test_shapes(case: Case, run: Run) -> None:
-    from kvref_conformance.ending import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
-    from kvref_conformance.shapes import judge_shapes  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.stateful.schemas import judge_shapes  # noqa: PLC0415 - the catalogue of cases is read without it
 
     end_test(run, *judge_shapes(run.judge, case, "shapes", run.examples, run.seed))

@@ -1,4 +1,4 @@
-"""Any commands of memcached's text protocol with any arguments: generated, judged by `kvref_conformance.wild`."""
+"""Generated commands of the text protocol with any arguments, judged by `kvref_conformance.stateful.arguments`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CASES = (case("any-arguments", "KV-SEQ-005"),)
 
 
 def test_wild(case: Case, run: Run) -> None:
-    from kvref_conformance.ending import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
-    from kvref_conformance.wild import judge_wild  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.stateful.arguments import judge_wild  # noqa: PLC0415 - the catalogue of cases is read without it
 
     end_test(run, *judge_wild(run.judge, case, "wild", run.examples, run.seed))

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.errors import SuiteError
+from kvref_conformance.corpus import listing
+from kvref_conformance.corpus.replay import LISTED, SAME
 from kvref_conformance.marks import between
-from kvref_conformance.transcripts import listing
-from kvref_conformance.transcripts.replay import LISTED, SAME
 from kvref_conformance.verdict import DEVIATES, DISABLED, HOLDS, QUIRK, UNSUPPORTED
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kvref.specification import requirements
 from kvref.specification.requirements import LEVELS
-from kvref_conformance import transcripts
+from kvref_conformance import corpus
 from kvref_conformance.spec.entry import VERSIONS, cases_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _line(requirement: Requirement) -> str:
     counts = Counter(
         version
         for cited in requirement.evidence
-        for version in ([cited] if cited.startswith("live:") else transcripts.find(cited).versions())
+        for version in ([cited] if cited.startswith("live:") else corpus.find(cited).versions())
     )
     known = [version for version in VERSIONS.values() if version]
     order = [*known, *sorted(counts.keys() - set(known))]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from kvref import profiles
 from kvref.specification import deviations, requirements
 from kvref.specification.deviations import defects
-from kvref_conformance import transcripts
+from kvref_conformance import corpus
 from kvref_conformance.case import By, Say
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import shown
@@ -79,9 +79,7 @@ def entry(requirement: Requirement) -> Entry:
         SuiteError: its evidence names a conversation that is not among the transcripts.
     """
     cases = _cases_by_requirement().get(requirement.id, ())
-    examples = [
-        example(cited, transcripts.find(cited)) for cited in requirement.evidence if not cited.startswith("live:")
-    ]
+    examples = [example(cited, corpus.find(cited)) for cited in requirement.evidence if not cited.startswith("live:")]
     first = examples[0] if examples else None
     views = tuple(_view(requirement, profile, cases, first) for profile in VERSIONS)
     recordings = {each.citation: each.versions for each in examples}
@@ -92,7 +90,7 @@ def entry(requirement: Requirement) -> Entry:
 def recorded_versions(requirement: Requirement) -> frozenset[str]:
     """Return the versions with which a requirement's evidence was recorded."""
     return frozenset().union(
-        *(transcripts.find(cited).versions() for cited in requirement.evidence if not cited.startswith("live:"))
+        *(corpus.find(cited).versions() for cited in requirement.evidence if not cited.startswith("live:"))
     )
 
 

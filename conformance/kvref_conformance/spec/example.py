@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.conversation import shown
+from kvref_conformance.corpus import holes
+from kvref_conformance.corpus.conversation import Crowd, Query, Server, Sleep, Talk
 from kvref_conformance.frames import decode, told
-from kvref_conformance.transcripts import holes
-from kvref_conformance.transcripts.conversation import Crowd, Query, Server, Sleep, Talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kvref_conformance.transcripts.conversation import Conversation, Step
-    from kvref_conformance.transcripts.holes import Json
+    from kvref_conformance.corpus.conversation import Conversation, Step
+    from kvref_conformance.corpus.holes import Json
 
 # The n-th cas number while a frame is read: 20 digits, which none of a server has.
 _MARK: Final = 0xFFFF_FFFF_0000_0000

@@ -1,7 +1,7 @@
-"""`kvref duel`: hold generated conversations with two endpoints and compare every answer and every row.
+"""`kvref duel`: run generated conversations on two endpoints and compare every reply and every row.
 
-The work is done in `kvref_conformance.duel`; this module boots the two servers and shows how far they are. Exit code:
-0 no difference that repeats, 1 differences, 2 could not be tried.
+`kvref_conformance.differential` does the work; this module starts the two servers and shows progress. Exit codes: 0 no
+difference that repeats, 1 differences, 2 could not be tried.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kvref import profiles
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.errors import KvrefError
-from kvref_conformance.duel import known, report
-from kvref_conformance.duel.care import INNODB, care_for
-from kvref_conformance.duel.exchange import Side
-from kvref_conformance.duel.run import Run
-from kvref_conformance.duel.shapes import BATCHES, PROTOCOLS, TEXT, Ground
-from kvref_conformance.transcripts.mysql_stage import MySQLStage
+from kvref_conformance.corpus.mysql_stage import MySQLStage
+from kvref_conformance.differential import known_differences, report
+from kvref_conformance.differential.exchange import Side
+from kvref_conformance.differential.exclusions import INNODB, care_for
+from kvref_conformance.differential.run import Run
+from kvref_conformance.differential.shapes import BATCHES, PROTOCOLS, TEXT, Ground
 from kvref_testbed import targets
 
 if TYPE_CHECKING:
-    from kvref_conformance.duel.run import Found, Tally
+    from kvref_conformance.differential.run import Found, Tally
 
 # What the tables of two kvref servers look like where no MySQL takes part, by profile.
 VERSIONS: Final = {"mysql-5.6": "5.6.14"}
@@ -110,7 +110,7 @@ def command(context: click.Context, /, names: tuple[str, str], only: str | None,
         sides, ground, taking_part = _sides(names, options["given"], own, stack, console)
         ground = replace(ground, protocol=options["protocol"], batches=options["batches"])
         watch = stack.enter_context(_Watch(console, count, sides, own, options["save"]))
-        run = Run(sides, seed, options["steps"], ground, known.load(taking_part), watch)
+        run = Run(sides, seed, options["steps"], ground, known_differences.load(taking_part), watch)
         tally = run.hold(range(first, first + count))
     _tell(tally, seed, (sides[0].name, sides[1].name), options["json_file"])
     context.exit(1 if tally.differences else 0)

@@ -1,6 +1,6 @@
 """`kvref record`: hold scripted conversations with real servers and write down what they answer.
 
-The work is done in `kvref_conformance.transcripts`; this module boots the servers, two for each target, and shows how
+The work is done in `kvref_conformance.corpus`; this module boots the servers, two for each target, and shows how
 far they are. What was recorded is written after each conversation; an interrupt takes effect at the end of the running
 one, whose servers could not be left in the middle.
 """
@@ -20,18 +20,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from kvref.errors import KvrefError, SuiteError
-from kvref_conformance import transcripts
-from kvref_conformance.transcripts.memcached_stage import MemcachedStage
-from kvref_conformance.transcripts.mysql_stage import MySQLStage
-from kvref_conformance.transcripts.record import asked, record
+from kvref_conformance import corpus
+from kvref_conformance.corpus.memcached_stage import MemcachedStage
+from kvref_conformance.corpus.mysql_stage import MySQLStage
+from kvref_conformance.corpus.record import asked, record
 from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kvref_conformance.transcripts.conversation import Conversation
-    from kvref_conformance.transcripts.play import Stage
-    from kvref_conformance.transcripts.record import Recording
+    from kvref_conformance.corpus.conversation import Conversation
+    from kvref_conformance.corpus.player import Stage
+    from kvref_conformance.corpus.record import Recording
 
 MEMCACHED: Final = "memcached"
 
@@ -130,12 +130,12 @@ class _Notebook:
     def __init__(self, scripts: Path, out: Path) -> None:
         self.path = out
         self.recorded = 0
-        self._lines = transcripts.read(scripts)
+        self._lines = corpus.read(scripts)
         self._asked = list(self._lines)
         self._lock = threading.Lock()
         if out != scripts and out.exists():
             # Existing conversations keep their position, and their recordings if the requests are the same.
-            before = transcripts.read(out)
+            before = corpus.read(out)
             changed = {key for key, each in self._lines.items() if key in before and asked(before[key]) != asked(each)}
             self._lines = before | {
                 key: each for key, each in self._lines.items() if key not in before or key in changed
@@ -148,4 +148,4 @@ class _Notebook:
         with self._lock:
             self._lines[identifier] = recording.entered(self._lines[identifier])
             self.recorded += 1
-            transcripts.write(self.path, self._lines.values())
+            corpus.write(self.path, self._lines.values())

@@ -1,6 +1,6 @@
 """`kvref replay`: hold the recorded conversations again, with kvref itself or with a live plugin.
 
-The work is done in `kvref_conformance.transcripts`; this module chooses conversations, starts the servers and shows
+The work is done in `kvref_conformance.corpus`; this module chooses conversations, starts the servers and shows
 what came out. Exit code 0 all as recorded (or listed), 1 something differs, 2 nothing could be tried.
 """
 
@@ -23,14 +23,14 @@ from kvref.cli.judge.conform import judge
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.errors import KvrefError, SuiteError
 from kvref.storage.dsn import without_password
-from kvref_conformance import script, transcripts
+from kvref_conformance import corpus, script
+from kvref_conformance.corpus import listing, show
+from kvref_conformance.corpus.compare import Asked
+from kvref_conformance.corpus.crew import Job, hold
+from kvref_conformance.corpus.mysql_stage import MySQLStage
+from kvref_conformance.corpus.replay import Script, recorded_with, sample
+from kvref_conformance.corpus.running_plugin import RunningPlugin
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.transcripts import listing, show
-from kvref_conformance.transcripts.compare import Asked
-from kvref_conformance.transcripts.crew import Job, hold
-from kvref_conformance.transcripts.mysql_stage import MySQLStage
-from kvref_conformance.transcripts.replay import Script, recorded_with, sample
-from kvref_conformance.transcripts.running_plugin import RunningPlugin
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import ExitStack
 
-    from kvref_conformance.transcripts.play import Stage
-    from kvref_conformance.transcripts.replay import Outcome
+    from kvref_conformance.corpus.player import Stage
+    from kvref_conformance.corpus.replay import Outcome
 
 PROFILES: Final = ("mysql-8.0", "mysql-5.6")
 # Each stage has a server of its own.
@@ -125,14 +125,14 @@ def _failure(file: str, address: str | None, options: dict[str, Any]) -> int:
 
 def _scripts(words: Sequence[str], sets: Sequence[str]) -> list[Script]:
     if not words and not sets:
-        sets = transcripts.SETS
-    scripts = [Script(f"{name}:{key}", each) for name in sets for key, each in transcripts.load(name).items()]
+        sets = corpus.SETS
+    scripts = [Script(f"{name}:{key}", each) for name in sets for key, each in corpus.load(name).items()]
     for word in words:
         if _is_file(word):
             path = Path(word)
-            scripts += [Script(f"{path.stem}:{key}", each) for key, each in transcripts.read(path).items()]
+            scripts += [Script(f"{path.stem}:{key}", each) for key, each in corpus.read(path).items()]
         else:
-            scripts.append(Script(word, transcripts.find(word)))
+            scripts.append(Script(word, corpus.find(word)))
     return scripts
 
 
@@ -213,8 +213,8 @@ def _held(jobs: Sequence[Job]) -> list[Outcome]:
 def _recorded() -> set[tuple[str, str]]:
     return {
         (f"{name}:{key}", version)
-        for name in transcripts.SETS
-        for key, each in transcripts.load(name).items()
+        for name in corpus.SETS
+        for key, each in corpus.load(name).items()
         for version in each.versions()
     }
 

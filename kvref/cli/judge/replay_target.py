@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.transcripts import innodb_stage
-from kvref_conformance.transcripts.innodb_stage import InnoDBStage
-from kvref_conformance.transcripts.sqlite_stage import SQLiteStage
+from kvref_conformance.corpus import innodb_stage
+from kvref_conformance.corpus.innodb_stage import InnoDBStage
+from kvref_conformance.corpus.sqlite_stage import SQLiteStage
 from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
-    from kvref_conformance.transcripts.play import Stage
+    from kvref_conformance.corpus.player import Stage
 
 EMBEDDED: Final = "kvref-sqlite"
 

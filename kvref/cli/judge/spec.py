@@ -16,7 +16,7 @@ from kvref import profiles
 from kvref.cli import output
 from kvref.errors import KvrefError, SuiteError
 from kvref.specification import requirements
-from kvref_conformance.literal import export
+from kvref_conformance.export import cases as export
 from kvref_conformance.spec import coverage, terminal
 from kvref_conformance.spec.entry import entry, sections
 

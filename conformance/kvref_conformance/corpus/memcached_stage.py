@@ -1,0 +1,106 @@
+"""A stage over native memcached, for conversations that need no mapping; its replies are compared with the plugin's.
+
+Each conversation has a server of its own, with the plugin's demo row.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Protocol
+
+from kvref.errors import SuiteError
+from kvref_conformance.connection import drain
+from kvref_conformance.corpus.conversation import Query, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from kvref_conformance.corpus.conversation import Conversation
+    from kvref_conformance.corpus.holes import Json
+
+CAS_NUMBERS = 1000
+DEMO_ROW = b"set AA 8 0 12\r\nHELLO, HELLO\r\n"
+
+
+class Running(Protocol):
+    """A running memcached; `kvref_testbed.targets.running` gives one."""
+
+    @property
+    def version(self) -> str:
+        """Give its version."""
+
+    @property
+    def host(self) -> str:
+        """Give its host."""
+
+    @property
+    def port(self) -> int:
+        """Give its port."""
+
+
+class MemcachedStage:
+    """The `play.Stage` of memcached.
+
+    Args:
+        boot: starts a server for a block.
+        used: let its cas numbers be further on.
+    """
+
+    def __init__(self, boot: Callable[[], AbstractContextManager[Running]], *, used: bool = False) -> None:
+        self._boot = boot
+        self._spent = CAS_NUMBERS if used else 0
+        self._stack = ExitStack()
+        with boot() as running:
+            self.version = f"memcached-{running.version}"
+            self._address = running.host, running.port
+
+    @staticmethod
+    def suits(conversation: Conversation) -> bool:
+        """Tell whether a conversation starts from the demo row alone and never changes rows over SQL."""
+        if conversation.options or conversation.sql:
+            return False
+        queries = [step.exec or "" for step in conversation.steps if isinstance(step, Query)]
+        return all(query.startswith("SELECT") for query in queries) and not any(
+            isinstance(step, Server) for step in conversation.steps
+        )
+
+    def prepare(self, conversation: Conversation) -> str:
+        """Start a server with the demo row.
+
+        Raises:
+            SuiteError: the conversation needs more than that.
+        """
+        if not self.suits(conversation):
+            raise SuiteError(f"{conversation.id} needs a database: it cannot run on memcached")
+        running = self._stack.enter_context(self._boot())
+        self._address = running.host, running.port
+        with self.connect() as line:
+            line.sendall(b"set spent 0 0 1\r\nx\r\n" * self._spent + DEMO_ROW + b"delete spent noreply\r\nquit\r\n")
+            if not drain(line, 5.0):
+                raise SuiteError("memcached did not store the demo row and close within 5 s")
+        return ""
+
+    def connect(self) -> socket.socket:
+        """Open a connection."""
+        return socket.create_connection(self._address, timeout=5.0)
+
+    def execute(self, name: str, statement: str) -> dict[str, Json]:  # noqa: ARG002 - the stage's signature
+        """Answer nothing: there is no database."""
+        return {}
+
+    def server(self, action: str) -> str:
+        """Refuse: memcached keeps nothing over a restart."""
+        raise SuiteError(f"memcached has no {action!r}")
+
+    def exit_status(self) -> int | None:
+        """Give None: a memcached that dies is seen by its connections."""
+        return None
+
+    def settle(self) -> None:
+        """Do nothing: no connection has anything pending."""
+
+    def finish(self) -> None:
+        """End the server."""
+        self._stack.close()

@@ -1,0 +1,87 @@
+"""Draw cells that SQL can write into a column: rows a conversation starts from, and changes between its steps."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.differential.draw import chance
+from kvref_conformance.differential.pools import STORED_BYTES, STORED_KEYS, STORED_VALUES
+from kvref_conformance.differential.world import CODECS
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from kvref_conformance.differential.world import Cell, Column, Table
+
+# Beyond what a counter of cas numbers reaches in any run, so that no rule has to tell the two apart.
+CAS: Final = (0, 1_000_000_001, 2_000_000_000, -5, (1 << 63) - 1, (1 << 64) - 1)
+# Far enough from now, either way.
+TIMES: Final = (0, -1, 1_000_000_000, 2_147_483_647, 4_000_000_000, 1)
+NUMBERS: Final = (0, 1, 2, 5, 7, 9, 10, 99, -1, -5, 2020)
+
+
+def row_pool(rnd: Random, table: Table, version: str) -> tuple[tuple[Cell, ...], ...]:
+    """Draw rows for a table; their keys differ in every collation."""
+    rows: list[tuple[Cell, ...]] = []
+    taken: set[str] = set()
+    for number in range(rnd.randint(0, 8)):
+        row = draw_row(rnd, table, version, number)
+        key = _distinct(row[_place(table, "k")], table.column("k"))
+        if key not in taken:
+            taken.add(key)
+            rows.append(row)
+    return tuple(rows)
+
+
+def draw_row(rnd: Random, table: Table, version: str, identity: int) -> tuple[Cell, ...]:
+    """Draw a row that SQL takes, unless its key is there already; `identity` goes into a column `id`."""
+    return tuple(identity if column.name == "id" else draw_cell(rnd, column, version) for column in table.columns)
+
+
+def draw_cell(rnd: Random, column: Column, version: str) -> Cell:
+    """Draw a cell that SQL takes; a column's name says what it is for."""
+    if column.nullable and chance(rnd, 0.12):
+        return None
+    if column.kind == "integer":
+        low, high = column.limits
+        pool = {"c": CAS, "e": TIMES}.get(column.name, (*NUMBERS, *NUMBERS, low, high, low + 1, high - 1))
+        return rnd.choice([number for number in pool if low <= number <= high])
+    if column.kind == "bytes":
+        return rnd.choice([cell for cell in STORED_BYTES if column.width is None or len(cell) <= column.width])
+    texts = STORED_KEYS if column.name == "k" else STORED_VALUES
+    return rnd.choice([text for text in texts if fits(text, column, version)])
+
+
+def fits(text: str, column: Column, version: str) -> bool:
+    """Tell whether a text column takes a text as it is."""
+    if column.width is not None and len(text) > column.width:
+        return False
+    charset = column.charset(version)
+    if charset == "utf8" and any(ord(letter) > 0xFFFF for letter in text):
+        return False
+    try:
+        text.encode(CODECS[charset])
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def folded(cell: Cell) -> str:
+    """Return a key so that two which any collation may hold equal are equal: letters without case and marks."""
+    text = str(cell).rstrip(" ").casefold()
+    # Accents, ligatures and ß fold in some collations; emoji are one weight in utf8mb4_general_ci.
+    for old, new in (("é", "e"), ("e\u0301", "e"), ("ü", "u"), ("ﬁ", "fi"), ("z\u0301", "z"), ("ß", "ss")):
+        text = text.replace(old, new)
+    return text if all(ord(letter) <= 0xFFFF for letter in text) else "wide"
+
+
+def _distinct(cell: Cell, column: Column) -> str:
+    collation = column.collation or ""
+    if collation.endswith("_bin"):
+        return str(cell).rstrip(" ")
+    return unicodedata.normalize("NFC", str(cell)).rstrip(" ") if collation.endswith("_cs") else folded(cell)
+
+
+def _place(table: Table, name: str) -> int:
+    return next(number for number, column in enumerate(table.columns) if column.name == name)

@@ -1,0 +1,272 @@
+"""Run one conversation on two servers at once, without waiting for silence.
+
+A `version`, or a noop in the binary protocol, after each command marks the end of its answer. A connection is closed
+by closing its sending side and reading to the end: the server has then finished with it.
+"""
+
+from __future__ import annotations
+
+import re
+import select
+import socket
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from kvref.errors import SuiteError
+from kvref_conformance.connection import KEPT_BYTES, MAX_ANSWER_BYTES, beyond, drain
+from kvref_conformance.corpus.conversation import Conversation, Query, Sleep, Talk
+from kvref_conformance.corpus.holes import cas_number, cas_spans
+from kvref_conformance.differential.compare_frames import cut
+from kvref_conformance.differential.frames import CAS, OPCODES, Request
+
+if TYPE_CHECKING:
+    from kvref_conformance.corpus.conversation import Step
+    from kvref_conformance.corpus.holes import Json
+    from kvref_conformance.corpus.player import Stage
+    from kvref_conformance.differential.generate import Script
+    from kvref_conformance.differential.world import Table, World
+
+MARK: Final = b"version\r\n"
+OPAQUE: Final = b"mark"
+NOOP: Final = b"".join(part for part in Request(OPCODES["noop"], opaque=OPAQUE).parts() if isinstance(part, bytes))
+_MARKED_BY: Final = OPAQUE + bytes(CAS.stop - CAS.start)
+_MARKED: Final = re.compile(rb"VERSION [0-9][0-9A-Za-z.+-]*\r\n\Z")
+# flush_all of 8.0 may wait for the plugin's background thread, which wakes every five seconds.
+PATIENCE: Final = 8.0
+DYING: Final = 1.0
+# Placeholders for an answer.
+SILENCE: Final = b"<silence>"
+CLOSED: Final = b"<EOF>"
+FLOOD: Final = b"<%s>" % beyond(MAX_ANSWER_BYTES).encode()
+OWN: Final = "duel"
+# MySQL's client says so when the server is gone.
+GONE: Final = (2006, 2013)
+
+
+class Side:
+    """One of the two servers.
+
+    Args:
+        name: as the reader knows it.
+        stage: the server.
+        options: of the server, as of a conversation.
+    """
+
+    def __init__(self, name: str, stage: Stage, options: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.stage = stage
+        self._options = options
+        self._lines: dict[str, _Line] = {}
+        self._cas: list[int] = []
+
+    def prepare(self, world: World) -> str:
+        """Make a world; returns "", "closed" or "server died"."""
+        self.stage.finish()
+        return self.stage.prepare(Conversation("duel", "duel", "", (), self._options, world.set_up()))
+
+    def renew(self, world: World) -> str:
+        """Give a world that is there its mappings again, and have them read; returns as `prepare`."""
+        self._change(world.configuration())
+        return "" if self.stage.server("reload") == "open" else "closed"
+
+    def begin(self, statements: tuple[str, ...]) -> None:
+        """Fill the tables for the next conversation."""
+        self._cas.clear()
+        self._change(statements)
+
+    def _change(self, statements: tuple[str, ...]) -> None:
+        self.stage.execute(OWN, "BEGIN")
+        for statement in statements:
+            if error := self.execute(statement).get("error"):
+                raise SuiteError(f"{self.name}: {statement!r} failed: {error}")
+        self.stage.execute(OWN, "COMMIT")
+
+    def send(self, talk: Talk) -> None:
+        """Send what a step says, the mark behind it unless no answer is expected yet."""
+        line = self._lines.get(talk.mc)
+        if line is None:
+            line = self._lines[talk.mc] = _Line(self.stage.connect())
+        binary = talk.hex is not None
+        sent = self._frames(talk.hex) if binary else self._bytes(talk.send)
+        line.send(sent + (b"" if talk.quiet else NOOP if binary else MARK))
+
+    def receive(self, talk: Talk, patience: float) -> bytes:
+        """Return the answer to what was sent, without that to the mark."""
+        binary = talk.hex is not None
+        answer = self._lines[talk.mc].read(patience, binary=binary)
+        if binary:
+            for frame in cut(answer)[0]:
+                self._remember(frame.cas)
+        elif b"VALUE" in answer:
+            self._learn(answer)
+        return answer
+
+    def close(self, name: str) -> None:
+        """Close a connection, if it is open, and wait until the server has."""
+        line = self._lines.pop(name, None)
+        if line is not None:
+            line.close()
+
+    def end(self) -> None:
+        """Close all connections, and wait for what they commit."""
+        for name in list(self._lines):
+            self.close(name)
+        self.stage.settle()
+
+    def rows(self, table: Table) -> list[list[Json]]:
+        """Return what SQL sees of a table, texts as bytes in latin-1 characters: a plugin stores malformed ones."""
+        hidden = [column.kind != "integer" for column in table.columns]
+        cells = ", ".join(f"HEX({c.name})" if hide else c.name for c, hide in zip(table.columns, hidden, strict=True))
+        result = self.execute(f"SELECT {cells} FROM test.{table.name}")
+        rows = result.get("rows")
+        assert isinstance(rows, list), f"{self.name}: {result}"
+        return [
+            [_plain(cell) if hide else cell for cell, hide in zip(_listed(row), hidden, strict=True)] for row in rows
+        ]
+
+    def execute(self, statement: str) -> dict[str, Json]:
+        """Run a statement; see `play.Stage.execute`.
+
+        Raises:
+            ConnectionError: the server is gone.
+        """
+        result = self.stage.execute(OWN, statement)
+        error = result.get("error")
+        if isinstance(error, list) and error[0] in GONE:
+            raise ConnectionError(f"{self.name}: {statement[:80]}: {error[1]}")
+        return result
+
+    def exit_status(self) -> int | None:
+        """Give the exit status of a server that died, waiting a little for its end; None while it runs."""
+        deadline = time.monotonic() + DYING
+        while (status := self.stage.exit_status()) is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return status
+
+    def _bytes(self, parts: Json) -> bytes:
+        if isinstance(parts, str):
+            return parts.encode("latin-1")
+        assert isinstance(parts, list), "a step sends a text or a list of texts and holes"
+        return b"".join(part.encode("latin-1") if isinstance(part, str) else self._digits(part) for part in parts)
+
+    def _frames(self, parts: Json) -> bytes:
+        assert isinstance(parts, str | list), "a step sends digits or a list of digits and holes"
+        digits = [part if isinstance(part, str) else f"{self._heard(part):016x}" for part in parts]
+        return bytes.fromhex("".join(digits))
+
+    def _digits(self, hole: Json) -> bytes:
+        return b"%d" % self._heard(hole)
+
+    def _heard(self, hole: Json) -> int:
+        assert isinstance(hole, dict), f"{hole!r} is neither a text nor a hole"
+        number = hole["cas"]
+        assert isinstance(number, int), "the number of a cas number is a number"
+        return self._cas[number - 1] if number <= len(self._cas) else 0
+
+    def _learn(self, answer: bytes) -> None:
+        text = answer.decode("latin-1")
+        for begin, end in cas_spans(text):
+            self._remember(cas_number(text[begin:end]))
+
+    def _remember(self, number: int) -> None:
+        if number and number not in self._cas:
+            self._cas.append(number)
+
+
+class _Line:
+    """One connection: what is sent goes out at once, what comes is read up to the answer to the mark."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._ended = False
+
+    def send(self, data: bytes) -> None:
+        # What was answered before the server closed can still be read.
+        with suppress(OSError):
+            self._socket.sendall(data)
+
+    def read(self, patience: float, *, binary: bool) -> bytes:
+        data = b""
+        deadline = time.monotonic() + patience
+        while not self._ended:
+            end = _end_of_frames(data) if binary else _end_of_lines(data)
+            if end is not None:
+                return data[:end]
+            if not select.select([self._socket], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                return data + SILENCE
+            try:
+                received = self._socket.recv(1 << 18)
+            except ConnectionError:
+                received = b""
+            self._ended = not received
+            data += received
+            if len(data) > MAX_ANSWER_BYTES:
+                self._ended = True
+                self._socket.close()
+                return data[:KEPT_BYTES] + FLOOD
+        return data + CLOSED
+
+    def close(self) -> None:
+        # Closed already, or it does not want to: the conversation is over either way.
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+            drain(self._socket, PATIENCE)
+        self._socket.close()
+
+
+def _end_of_lines(data: bytes) -> int | None:
+    """Return where the answer to the mark begins; None while it is not there."""
+    marked = _MARKED.search(data, max(0, len(data) - 80))
+    return None if marked is None else marked.start()
+
+
+def _end_of_frames(data: bytes) -> int | None:
+    # The reply to the mark is a header alone, and the last that comes.
+    if len(data) < len(NOOP) or not data.endswith(_MARKED_BY):
+        return None
+    found, rest = cut(data)
+    marked = found and not rest and found[-1].opaque == OPAQUE
+    return len(data) - len(NOOP) if marked else None
+
+
+def take(step: Step, sides: tuple[Side, Side], patience: float) -> tuple[bytes | None, bytes | None]:
+    """Take one step on both sides and return what each answered."""
+    match step:
+        case Talk(close=True):
+            for side in sides:
+                side.close(step.mc)
+        case Talk():
+            for side in sides:
+                side.send(step)
+            if not step.quiet:
+                return sides[0].receive(step, patience), sides[1].receive(step, patience)
+        case Query(exec=str() as statement):
+            return _result(sides[0], statement), _result(sides[1], statement)
+        case Sleep():
+            pass  # for players that cannot see the server close
+    return None, None
+
+
+def _listed(row: Json) -> list[Json]:
+    assert isinstance(row, list), "a row is a list of cells"
+    return row
+
+
+def _plain(cell: Json) -> Json:
+    return bytes.fromhex(cell).decode("latin-1") if isinstance(cell, str) else None
+
+
+def _result(side: Side, statement: str) -> bytes:
+    # How many rows a statement changed is counted differently; that it failed, and the rows at the end, are compared.
+    error = side.execute(statement).get("error")
+    if isinstance(error, list) and not error[0]:
+        raise SuiteError(f"{side.name}: {statement!r}: {error[1]}")  # not the database said so
+    return b"<SQL error>" if error else b"<SQL done>"
+
+
+def begin(script: Script, sides: tuple[Side, Side]) -> None:
+    """Fill the tables of both sides."""
+    for side in sides:
+        side.begin(script.rows)

@@ -1,0 +1,177 @@
+"""What the generator keeps out, by the endpoints that take part: `exclusions.toml` with rules and evidence."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.resources import files
+from itertools import takewhile, zip_longest
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.differential.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
+from kvref_conformance.next_word import told_by_address
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kvref_conformance.corpus.conversation import Step
+
+LONG_SWITCH_WORD: Final = "long-switch-word"
+WORDS_BEHIND_RANGE: Final = "words-behind-range"
+UPPER_BOUND: Final = "upper-bound-on-secondary"
+UNSIGNED_VALUES: Final = "unsigned-values"
+APPEND_TO_INTEGERS: Final = "append-to-integers"
+PREPEND_TO_INTEGERS: Final = "prepend-to-integers"
+LONG_INTEGER_TEXT: Final = "long-integer-text"
+LONG_WORD_BEHIND: Final = "long-word-behind"
+DELIMITERS_BEHIND: Final = "delimiters-behind"
+OPEN_END: Final = "open-end"
+FLUSH_NUMBER: Final = "flush-number"
+UNSIGNED_NOT_NULL: Final = "unsigned-not-null"
+INTEGER_KEY_NULL: Final = "integer-key-null"
+ADDRESS_OF_NEXT_WORD: Final = "address-of-next-word"
+SHORT_INDEX: Final = "short-index"
+FLUSH_BESIDE_READERS: Final = "flush-beside-readers"
+WELL_FORMED: Final = "well-formed-text"
+VBUCKET_OF_GET: Final = "vbucket-of-get"
+SHORT_APPEND: Final = "short-append"
+COUNTERS: Final = "counters"
+SLABS: Final = "slabs"
+
+# Listed with the profiles if kvref over InnoDB takes part.
+INNODB: Final = "innodb"
+
+_FLUSH: Final = re.compile(rb"(?m)^ *flush_all\b")
+_NUMBERED_FLUSH: Final = re.compile(rb"(?<!verbosity 1\r\n)^ *flush_all +[^\r\n]", re.MULTILINE)
+_WRITES: Final = re.compile(rb"\b(?:set|add|replace|append|prepend|cas)\b")
+_RANGE: Final = re.compile(rb"@[<>]")
+_APPENDS: Final = frozenset(OPCODES[name] for name in ("append", "prepend", "appendq", "prependq"))
+_WRITING: Final = STORES | {OPCODES[name] for name in ("incr", "decr", "incrq", "decrq")}
+
+
+def care_for(profiles: Iterable[str]) -> frozenset[str]:
+    """Return the names of the rules that are in force when endpoints of these profiles take part."""
+    taking_part = set(profiles)
+    table = tomllib.loads(files(__package__).joinpath("exclusions.toml").read_text(encoding="utf-8"))
+    return frozenset(row["name"] for row in table["care"] if taking_part.intersection(row["profiles"]))
+
+
+def is_safe(data: bytes, care: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
+    """Tell whether bytes may be sent, whatever of them is taken for a command.
+
+    Args:
+        data: one or several lines; data blocks count, as a refused storage line makes commands of them.
+        care: names of the rules in force.
+        secondary: the world has a mapping over a secondary index.
+        delimiter: of the world.
+    """
+    for whole in data.split(b"\n"):
+        line = whole.split(b"\0")[0].removesuffix(b"\r")
+        # The servers end words at blanks only; other white space counts here too where that keeps more out.
+        words = line.split()
+        if LONG_SWITCH_WORD in care and any(len(word) == 250 and word.startswith(b"@@") for word in line.split(b" ")):
+            return False
+        if LONG_WORD_BEHIND in care and any(len(word) > 250 for word in line.split(b" ")[2:]):
+            return False
+        if DELIMITERS_BEHIND in care and any(_names_nothing(word, delimiter) for word in words[2:]):
+            return False
+        if WORDS_BEHIND_RANGE in care and any(_RANGE.search(word) for word in words[:-1]):
+            return False
+        if UPPER_BOUND in care and secondary and any(b"@<" in word for word in words):
+            return False
+    return True
+
+
+def are_frames_safe(data: bytes, care: frozenset[str], *, secondary: bool = False) -> bool:
+    """Tell whether frames of the binary protocol may be sent; see `is_safe`."""
+    sent = list(frames(data))
+    if COUNTERS in care and any(map(_counts, takewhile(lambda frame: not _resets(frame), sent))):
+        return False
+    for frame, behind in zip_longest(sent, sent[1:]):
+        if LONG_SWITCH_WORD in care and len(frame.key) == 250 and frame.key.startswith(b"@@"):
+            return False
+        if UPPER_BOUND in care and secondary and frame.opcode in GETS and b"@<" in frame.key:
+            return False
+        if VBUCKET_OF_GET in care and frame.opcode in GETS and frame.status:
+            ends = behind is not None and behind.opcode in GETS and not behind.status
+            if not ends or _RANGE.search(frame.key):
+                return False
+        if SLABS in care and frame.opcode == OPCODES["stat"] and _may_be(frame, b"slabs"):
+            return False
+        if SHORT_APPEND in care and frame.opcode in _APPENDS and frame.lengths[0] > frame.lengths[2]:
+            return False
+        if WELL_FORMED in care and frame.opcode in _WRITING and not _is_well_formed(frame.key, frame.value):
+            return False
+    return True
+
+
+def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
+    """Tell whether the steps of a conversation may be taken; see `is_safe`."""
+    begun: dict[str, bytes] = {}  # open connections, each with the first part of what its next step ends
+    for step in steps:
+        if not isinstance(step, Talk):
+            continue
+        if step.close:
+            begun.pop(step.mc, None)
+            continue
+        data = begun.get(step.mc, b"") + sent(step)
+        begun[step.mc] = data if step.quiet else b""
+        if FLUSH_BESIDE_READERS in care and len(begun) > 1 and flushes(data, binary=step.hex is not None):
+            return False
+        if step.hex is not None:
+            if not are_frames_safe(data, care, secondary=secondary):
+                return False
+            continue
+        if not is_safe(data, care, secondary=secondary, delimiter=delimiter):
+            return False
+        if FLUSH_NUMBER in care and _NUMBERED_FLUSH.search(data):
+            return False
+        if WELL_FORMED in care and _WRITES.search(data) and not _is_well_formed(data):
+            return False
+        # How long a cas number is will be seen when it is sent.
+        certain = len(data) if isinstance(step.send, str) else 0
+        if ADDRESS_OF_NEXT_WORD in care and told_by_address(data, certain):
+            return False
+    return True
+
+
+def _may_be(frame: Frame, name: bytes) -> bool:
+    # 5.6 reads a key that is longer than its body to the end, over the next frame.
+    cut_short = len(frame.key) < frame.lengths[0]
+    return frame.key.startswith(name) or (cut_short and name.startswith(frame.key))
+
+
+def _counts(frame: Frame) -> bool:
+    return frame.opcode == OPCODES["stat"] and (not frame.key or frame.key.startswith((b"aggregate", b"detail dump")))
+
+
+def _resets(frame: Frame) -> bool:
+    return frame.opcode == OPCODES["stat"] and frame.key == b"reset"
+
+
+def _names_nothing(word: bytes, delimiter: bytes) -> bool:
+    # strtok ends names at any byte of the delimiter; of three bytes the plugin makes no mapping's name.
+    return len(word) > 3 and word.startswith(b"@@") and not word[2:].strip(delimiter)
+
+
+def _is_well_formed(*texts: bytes) -> bool:
+    # In columns of character set utf8 too, which holds no letter of four bytes.
+    try:
+        return all(max(text.decode("utf-8"), default="") <= "\uffff" for text in texts)
+    except UnicodeDecodeError:
+        return False
+
+
+def flushes(data: bytes, *, binary: bool) -> bool:
+    """Tell whether a flush is sent."""
+    return any(frame.opcode in FLUSHES for frame in frames(data)) if binary else bool(_FLUSH.search(data))
+
+
+def sent(step: Talk) -> bytes:
+    """Return what a step sends, cas numbers as 0."""
+    if step.hex is not None:
+        parts = step.hex if isinstance(step.hex, list) else [step.hex]
+        return bytes.fromhex("".join(part if isinstance(part, str) else "0" * 16 for part in parts))
+    parts = step.send if isinstance(step.send, list) else [step.send or ""]
+    return b"".join(part.encode("latin-1") if isinstance(part, str) else b"0" for part in parts)

@@ -1,0 +1,183 @@
+"""Hold a conversation with both sides and find the first difference."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.differential import exchange
+from kvref_conformance.differential.compare import Counted, differing_rows, explained, same
+from kvref_conformance.differential.compare_frames import explained_frames, kind_of, same_frames
+from kvref_conformance.differential.exclusions import sent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvref_conformance.corpus.conversation import Step
+    from kvref_conformance.differential.compare import Rows
+    from kvref_conformance.differential.exchange import Side
+    from kvref_conformance.differential.generate import Script
+    from kvref_conformance.differential.known_differences import Known
+    from kvref_conformance.differential.world import Table
+
+Sides = tuple["Side", "Side"]
+# The kind of a difference where a server could not be talked to.
+LOST: Final = "connection lost"
+_WORDS: Final = re.compile(
+    rb"END|STORED|NOT_STORED|EXISTS|NOT_FOUND|DELETED|OK|RESET|ERROR|SUCCEED|<\w+>|(?:CLIENT|SERVER)_ERROR [^\r\n]*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where the two sides part.
+
+    Args:
+        step: number of the step, from 0; None: the rows afterwards.
+        kind: under which it is counted.
+        left: what the first side showed.
+        right: what the other showed.
+    """
+
+    step: int | None
+    kind: str
+    left: str
+    right: str
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One conversation as it went.
+
+    Args:
+        answers: of the steps taken, for the reader.
+        difference: the first one, None where there is none.
+        known: ids of rows of `known_differences.toml` that explained something.
+        died: names of the sides whose server ended.
+    """
+
+    answers: list[tuple[bytes | None, bytes | None]] = field(default_factory=list)
+    difference: Difference | None = None
+    known: list[str] = field(default_factory=list)
+    died: list[str] = field(default_factory=list)
+
+
+def hold(script: Script, sides: Sides, known: Sequence[Known], patience: float = exchange.PATIENCE) -> Outcome:
+    """Fill the tables, take the steps, compare, close.
+
+    Args:
+        script: the conversation.
+        sides: both servers, in the script's world.
+        known: rows that explain differences.
+        patience: seconds to wait for an answer.
+    """
+    outcome = Outcome()
+    counted = Counted()
+    begun: dict[str, bytes] = {}  # by connection, the first part of what the next step ends
+    try:
+        exchange.begin(script, sides)
+        for number, step in enumerate(script.steps):
+            left, right = exchange.take(step, sides, patience)
+            outcome.answers.append((left, right))
+            if left is None or right is None:
+                if isinstance(step, Talk):
+                    begun[step.mc] = b"" if step.close else begun.get(step.mc, b"") + sent(step)
+                continue
+            whole = begun.pop(step.mc, b"") + sent(step) if isinstance(step, Talk) else b""
+            outcome.difference = _compare(number, step, whole, (left, right), known, counted, outcome)
+            if outcome.difference is not None or exchange.SILENCE in left:
+                break
+        else:
+            for side in sides:
+                side.end()
+            outcome.difference = _compare_rows(script, sides, counted)
+    except OSError as error:
+        outcome.difference = Difference(len(outcome.answers), LOST, str(error), str(error))
+    finally:
+        for side in sides:
+            side.end()
+    if outcome.difference is not None:
+        _look_for_death(outcome, sides)
+    return outcome
+
+
+def _compare(
+    number: int,
+    step: Step,
+    whole: bytes,
+    answers: tuple[bytes, bytes],
+    known: Sequence[Known],
+    counted: Counted,
+    outcome: Outcome,
+) -> Difference | None:
+    binary = isinstance(step, Talk) and step.hex is not None
+    if (same_frames if binary else same)(*answers, counted):
+        return None
+    ids = (explained_frames if binary else explained)(whole, *answers, known, counted)
+    if ids is not None:
+        outcome.known += ids
+        return None
+    kind = kind_of(whole, *answers, known, counted) if binary else _kind(whole, *answers)
+    return Difference(number, kind, *(repr(answer)[2:-1] for answer in answers))
+
+
+def _compare_rows(script: Script, sides: Sides, counted: Counted) -> Difference | None:
+    for table in script.world.mapped:
+        found = differing_rows(script.world, table, sides[0].rows(table), sides[1].rows(table), counted)
+        if found is not None:
+            left, right = found
+            kind = f"rows: {_row_kind(table, left, right)}"
+            return Difference(None, kind, f"{table.name}: {left}", f"{table.name}: {right}")
+    return None
+
+
+def _look_for_death(outcome: Outcome, sides: Sides) -> None:
+    difference = outcome.difference
+    assert difference is not None, "a server is looked for where something differs"
+    if difference.kind != LOST and not any("<EOF>" in text for text in (difference.left, difference.right)):
+        return
+    for side in sides:
+        status = side.exit_status()
+        if status is not None:
+            outcome.died.append(side.name)
+            outcome.difference = Difference(
+                difference.step, f"{side.name} died ({status})", difference.left, difference.right
+            )
+
+
+def _kind(whole: bytes, left: bytes, right: bytes) -> str:
+    verb = whole.split()[:1] or [b"SQL"]
+    lines = left.split(b"\r\n"), right.split(b"\r\n")
+    place = next(
+        (n for n, pair in enumerate(zip(*lines, strict=False)) if pair[0] != pair[1]), min(map(len, lines)) - 1
+    )
+    shapes = [_shape(side[place]) for side in lines]
+    if shapes == ["VALUE", "VALUE"]:
+        words = [side[place].split(b" ") for side in lines]
+        names = ("VALUE", "key", "flags", "length", "cas")
+        shapes = [next((name for name, a, b in zip(names, *words, strict=False) if a != b), "number of words")] * 2
+    return f"{verb[0].decode('latin-1')}: {shapes[0]} / {shapes[1]}"
+
+
+def _shape(line: bytes) -> str:
+    if not line:
+        return "nothing"
+    if line.startswith(b"VALUE "):
+        return "VALUE"
+    if line.isdigit():
+        return "number"
+    found = _WORDS.fullmatch(line)
+    return re.sub(r"\d+", "N", found[0].decode("latin-1")) if found else "data"
+
+
+def _row_kind(table: Table, left: Rows, right: Rows) -> str:
+    if len(left) != len(right):
+        return "more on the left" if len(left) > len(right) else "more on the right"
+    if len(left) > 1:
+        return "several differ"
+    # A counter's number differs anyway, up to renaming; whatever else differs says more.
+    places = [place for place, (a, b) in enumerate(zip(left[0], right[0], strict=True)) if repr(a) != repr(b)]
+    told = [table.columns[place] for place in places if table.columns[place].name != "c" or len(places) == 1]
+    return " and ".join(f"{column.name[0]} {column.type}" for column in told) or "cas numbers"

@@ -1,0 +1,328 @@
+"""Hold a history with an endpoint: send, look, compare with what the model allows."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Protocol
+
+import pymysql
+
+from kvref_conformance.errors import CaseFailed
+from kvref_conformance.stateful.concurrency import steps as s
+from kvref_conformance.stateful.concurrency.exclusions import Means, refuses
+from kvref_conformance.stateful.concurrency.expected import (
+    Answer,
+    Cells,
+    Closed,
+    Expected,
+    Refill,
+    Seen,
+    Served,
+    Silence,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from kvref_conformance.stateful.concurrency.generate import History
+    from kvref_conformance.stateful.concurrency.model import Model
+    from kvref_conformance.stateful.concurrency.rows import Place, Row
+
+# A reply from an endpoint that is not blocked arrives within this time, also on a busy machine.
+PATIENCE: Final = 8.0
+# Seconds without a reply to a command that waits: long for an endpoint without the lock.
+SILENT: Final = 0.02
+# For what a failed history leaves open: a connection that waits is not closed before the others.
+LEAVING: Final = 0.2
+# Between two looks at what follows soon.
+PAUSE: Final = 0.002
+# Seconds without a new row after which what was judged before has nothing left to commit.
+SETTLED: Final = 0.3
+
+
+class Line(Protocol):
+    """A memcached connection."""
+
+    def ask(self, request: bytes) -> None:
+        """Send a request."""
+
+    def tell(self, request: bytes) -> None:
+        """Send a request that has no answer."""
+
+    def answer(self, patience: float) -> str | None:
+        """Return the answer to what was sent; None when it is not there after so many seconds."""
+
+    def closes(self, patience: float) -> bool:
+        """Shut this side and tell whether the endpoint closes within so many seconds."""
+
+    def close(self) -> None:
+        """Close it at once."""
+
+
+class Observer(Protocol):
+    """A SQL connection, each of whose statements commits itself unless a transaction was begun."""
+
+    def query(self, statement: str) -> list[tuple[object, ...]]:
+        """Run a SELECT and return its rows."""
+
+    def execute(self, statement: str) -> None:
+        """Run a statement without rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The connections and names with which histories run.
+
+    Args:
+        connect: opens a memcached connection.
+        observer: sees what is committed.
+        transaction: the connection of the open SQL transaction; None if the store allows none at the same time.
+        waiter: the SQL connection that waits for rows; None as above.
+        dirty: the SQL connection that reads uncommitted rows; None as above.
+        tables: names of t1 and t2 in SQL.
+        names: of the mappings at the endpoint.
+    """
+
+    connect: Callable[[], Line]
+    observer: Observer
+    transaction: Observer | None
+    waiter: Observer | None
+    dirty: Observer | None
+    tables: Mapping[str, str]
+    names: Mapping[str, str]
+
+    @property
+    def means(self) -> Means:
+        """Tell what the observer can do."""
+        return Means(transactions=self.transaction is not None)
+
+
+@dataclass
+class Course:
+    """How a history went.
+
+    Args:
+        lines: each step and what came, for a reader.
+        failed: what was wrong; empty where all was allowed.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    failed: str = ""
+
+
+class Player:
+    """Holds histories.
+
+    Args:
+        stage: where.
+        begin: makes a model with these rows.
+
+    patience: seconds in which what has to come comes.
+    """
+
+    def __init__(self, stage: Stage, begin: Callable[[tuple[tuple[str, str, str], ...]], Model]) -> None:
+        self._stage = stage
+        self._begin = begin
+        self.patience = PATIENCE
+        self._settled = False
+        self._thread = ThreadPoolExecutor(1)
+        self._waiting: Future[None] | None = None
+
+    def close(self) -> None:
+        """End the thread in which SQL waits."""
+        self._thread.shutdown()
+
+    def hold(self, history: History) -> Course:
+        """Hold a history from its first row to the end of its last connection."""
+        model = self._begin(history.rows)
+        course = Course()
+        lines: dict[str, Line] = {}
+        with ExitStack() as stack:
+            stack.callback(self._let_go, lines)
+            try:
+                self._fill(model)
+                for step in chain(history.steps, _ending(model)):
+                    if not course.failed and not refuses(model, step, self._stage.means):
+                        course.failed = self._do(model, step, lines, course)
+            except (CaseFailed, pymysql.MySQLError, sqlite3.Error) as error:
+                course.failed = f"{type(error).__name__}: {error}"
+        return course
+
+    def _do(self, model: Model, step: s.Step, lines: dict[str, Line], course: Course) -> str:
+        number = model.number(step) if isinstance(step, s.Store) and step.verb == "cas" else 0
+        begins = isinstance(step, s.Change) and step.within and not model.sql_open
+        expected = model.take(step)
+        course.lines.append(str(step))
+        # The rows before a connection ends.
+        before = [expected.pop(0)] if isinstance(step, s.Close) and isinstance(expected[0], Seen) else []
+        failed = self._compare_all(before, model, lines, course)
+        if failed:
+            return failed
+        if isinstance(step, s.Change | s.End):
+            self._state(step, model, begins=begins)
+        elif isinstance(step, s.Close) and step.quits:
+            lines[step.on].tell(b"quit\r\n")
+        elif not isinstance(step, s.Close | s.Look):
+            if isinstance(step, s.Open):
+                lines[step.on] = self._connect(model.skipped)
+            lines[step.on].ask(s.request(step, self._stage.names, number))
+        return self._compare_all(expected, model, lines, course)
+
+    def _connect(self, skipped: int) -> Line:
+        # The endpoint deals connections to its threads in turn.
+        for _ in range(skipped):
+            self._stage.connect().close()
+        return self._stage.connect()
+
+    def _compare_all(self, expected: list[Expected], model: Model, lines: dict[str, Line], course: Course) -> str:
+        for each in expected:
+            wrong = self._look(model, each, lines)
+            course.lines.append(f"    {wrong or each}")
+            if wrong:
+                return f"{each}, but {wrong}"
+        return ""
+
+    def _look(self, model: Model, expected: Expected, lines: dict[str, Line]) -> str:
+        """Look at what is expected; returns what came instead."""
+        match expected:
+            case Silence(s.AUTOCOMMIT):
+                return "" if self._is_waiting(SILENT) else "SQL does not wait"
+            case Served():
+                return "SQL goes on waiting" if self._is_waiting(self.patience) else ""
+            case Silence():
+                answer = lines[expected.on].answer(SILENT)
+                return "" if answer is None else f"it does not wait: {answer!r}"
+            case Closed():
+                return "" if lines.pop(expected.on).closes(self.patience) else "it is not closed"
+            case Answer():
+                answer = lines[expected.on].answer(self.patience)
+                if answer is None:
+                    return f"no answer came within {self.patience:g} s"
+                return "" if model.numbers.answers(expected, answer) else repr(answer)
+            case Refill():
+                self._stage.observer.execute(self._insert(expected.table, dict(expected.rows)))
+                return ""
+        return self._compare(model, expected)
+
+    def _is_waiting(self, patience: float) -> bool:
+        assert self._waiting is not None, "a statement was begun"
+        try:
+            self._waiting.result(patience)
+        except TimeoutError:
+            return True
+        return False
+
+    def _compare(self, model: Model, expected: Seen) -> str:
+        observer = self._stage.dirty if expected.dirty else self._stage.observer
+        assert observer is not None, "care refuses a dirty look where there is none"
+        deadline = time.monotonic() + self.patience
+        while True:
+            seen = list(self._cells(observer))
+            if model.numbers.sees(expected, seen):
+                return ""
+            if not expected.soon or time.monotonic() > deadline:
+                return f"SQL sees {shown(seen)}"
+            time.sleep(PAUSE)
+
+    def _cells(self, observer: Observer) -> Iterator[Cells]:
+        for table, (key, value, flags, cas) in self._rows(observer):
+            yield table, str(key), str(value), int(str(flags)), int(str(cas))
+
+    def _rows(self, observer: Observer) -> Iterator[tuple[str, Sequence[object]]]:
+        for table, name in self._stage.tables.items():
+            for row in observer.query(f"SELECT c1, c2, c3, c4 FROM {name}"):
+                yield table, row
+
+    def _fill(self, model: Model) -> None:
+        """Begin with the rows of the model; what a history before left open may still be committed meanwhile."""
+        if not self._settled:
+            self._settle()
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            for table in self._stage.tables:
+                self._stage.observer.execute(f"DELETE FROM {self._stage.tables[table]}")
+            try:
+                for table in self._stage.tables:
+                    rows = {place: model.rows.newest(place) for place in model.rows.places(table)}
+                    self._stage.observer.execute(self._insert(table, rows))
+            except (pymysql.MySQLError, sqlite3.Error):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE)
+            else:
+                return
+
+    def _settle(self) -> None:
+        """Wait for the commits of connections that other cases have closed: they would add rows to a history."""
+        # Not cells: rows of other cases may hold NULL.
+        seen: list[tuple[str, Sequence[object]]] = []
+        until = time.monotonic() + SETTLED
+        while time.monotonic() < until:
+            before, seen = seen, list(self._rows(self._stage.observer))
+            if seen != before:
+                until = time.monotonic() + SETTLED
+            time.sleep(PAUSE)
+        self._settled = True
+
+    def _state(self, step: s.Change | s.End, model: Model, *, begins: bool) -> None:
+        within = isinstance(step, s.End) or step.within
+        observer = self._stage.transaction if within else self._stage.observer
+        assert observer is not None, "care refuses a transaction where there is none"
+        if isinstance(step, s.End):
+            observer.execute("COMMIT" if step.commit else "ROLLBACK")
+            return
+        if begins:
+            observer.execute("BEGIN")
+        if _asleep(step, model):
+            assert self._stage.waiter is not None, "care lets no statement wait where it may not"
+            self._waiting = self._thread.submit(self._stage.waiter.execute, self._statement(step, model))
+            return
+        observer.execute(self._statement(step, model))
+
+    def _statement(self, step: s.Change, model: Model) -> str:
+        name, where = self._stage.tables[step.table], f"WHERE c1 = '{step.key}'"
+        if step.verb == "delete":
+            return f"DELETE FROM {name} {where}"
+        asleep = _asleep(step, model)
+        owner = s.SQL if step.within else s.AUTOCOMMIT
+        row = asleep[1] if asleep else model.rows.own(owner, (step.table, step.key))
+        assert row is not None, "it was just written"
+        if step.verb == "insert":
+            return self._insert(step.table, {(step.table, step.key): row})
+        return f"UPDATE {name} SET c2 = '{row.value}', c3 = {row.flags}, c4 = {row.number.seen} {where}"
+
+    def _insert(self, table: str, rows: Mapping[Place, Row | None]) -> str:
+        cells = (f"('{k}', '{row.value}', {row.flags}, {row.number.seen}, 0)" for (_, k), row in rows.items() if row)
+        return f"INSERT INTO {self._stage.tables[table]} VALUES {', '.join(cells)}"
+
+    def _let_go(self, lines: dict[str, Line]) -> None:
+        if self._stage.transaction is not None:
+            with suppress(pymysql.MySQLError):  # the server may be what failed
+                self._stage.transaction.execute("ROLLBACK")
+        for line in lines.values():
+            line.closes(LEAVING)
+        if self._waiting is not None:
+            with suppress(pymysql.MySQLError, TimeoutError):
+                self._waiting.result(self.patience)
+            self._waiting = None
+
+
+def _asleep(step: s.Change, model: Model) -> tuple[Place, Row | None] | None:
+    """Return what a statement waits for and what it will write, where it waits."""
+    waits = model.sql_waits
+    return waits if waits and not step.within and waits[0] == (step.table, step.key) else None
+
+
+def _ending(model: Model) -> Iterator[s.Step]:
+    """End everything that is open, in turn: a command that waits ends after the one that it waits for."""
+    yield s.End(commit=True)
+    for _ in s.CONNECTIONS:
+        for on in list(model.open):
+            yield s.Close(on, quits=False)
+    yield s.Look()

@@ -1,0 +1,9 @@
+"""Identifiers of the cases that `schemas` judges, for who reads the catalogue without its generators."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ANY_TABLE: Final = "any-table"
+ANY_ROW: Final = "any-row-of-containers"
+ANY_CONFIGURATION: Final = "any-delimiter-and-separator"

@@ -1,0 +1,123 @@
+"""What follows a case: is the endpoint still there, does the case break again, and which file shows it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance import script
+from kvref_conformance.case import Say
+from kvref_conformance.cases import all_cases
+from kvref_conformance.conversation import render
+from kvref_conformance.triage.repeat import Repeats, waits
+from kvref_conformance.verdict import CRASH, FAILS, FLAKY, HANG, TRIED, base
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from kvref.addresses import SocketAddress
+    from kvref_conformance.case import Case
+    from kvref_conformance.judge import Judge
+    from kvref_conformance.verdict import Verdict
+
+REPLAYS: Final = "replays"
+LONGEST_BY_HAND: Final = 400
+
+
+class Aftermath:
+    """Looks after each case of a run.
+
+    Args:
+        judge: tries cases again.
+        repeats: how often, and how long.
+        folder: of the report, where the replay files go, instead of those of an earlier run; None for none.
+    """
+
+    def __init__(self, judge: Judge, repeats: Repeats, folder: Path | None) -> None:
+        self._judge = judge
+        self._repeats = repeats
+        self._folder = folder
+        self._cases = {case.id: case for case in all_cases()}
+        for left in folder.glob(f"{REPLAYS}/*.json") if folder is not None else ():
+            left.unlink()
+
+    def know(self, case: Case) -> None:
+        """Take note of a case that is none of the suite's but the user's own."""
+        self._cases[case.id] = case
+
+    def of(self, record: Verdict, *, known: bool) -> Verdict:
+        """Return a verdict with what was found out afterwards: crash, hang or flaky, how often, and the replay file.
+
+        Args:
+            record: of a case that was just tried.
+            known: the user's own list names it, so that nothing is learnt by trying it again.
+        """
+        if record.verdict not in TRIED:
+            return record
+        case = record.script or self._cases[base(record.case)]
+        # A generated case has brought it back itself, and gone on.
+        lost = record.verdict == CRASH or self._judge.pulse.is_lost()
+        broken = record.verdict == FAILS and any(not exchange.kept for exchange in record.conversation)
+        if lost and record.verdict != CRASH:
+            record = self._crashed(record, case)
+        elif broken and record.conversation[-1].note.startswith("hang"):
+            record = replace(record, verdict=HANG)
+        if known or not (lost or broken):
+            return record
+        if case.steps and not (self._judge.pulse.ended or self._judge.budget.spent()):
+            # What was generated is worth its time: there are few of them, and no other case shows the same.
+            repeats = self._repeats if record.script is None else Repeats(self._repeats.times)
+            repeated = repeats.of(self._breaks(case, lost=lost), waits=record.verdict == HANG or waits(case))
+            word = FLAKY if repeated.flaky and record.verdict == FAILS else record.verdict
+            record = replace(record, verdict=word, repeated=str(repeated))
+        return self._with_file(record, case)
+
+    def _breaks(self, case: Case, *, lost: bool) -> Callable[[float], bool]:
+        """Return what tries the case again; of a crash the endpoint must be lost again."""
+
+        def breaks(slower: float) -> bool:
+            if self._judge.pulse.ended:
+                return False
+            broken = self._judge.breaks(case, slower)
+            gone = self._judge.pulse.is_lost()
+            if gone:
+                self._judge.pulse.bring_back(case.id)
+            return gone if lost else broken
+
+        return breaks
+
+    def _crashed(self, record: Verdict, case: Case) -> Verdict:
+        how = self._judge.pulse.bring_back(record.case)
+        reason = record.reason or self._judge.statement_of(case)
+        text = record.text or self._judge.explain(case, render(record.conversation) if record.conversation else "")
+        return replace(record, verdict=CRASH, reason=reason, text=f"{text}\nthe endpoint was gone afterwards; it {how}")
+
+    def _with_file(self, record: Verdict, case: Case) -> Verdict:
+        lines = [f"repeated: {record.repeated}"] if record.repeated else []
+        if self._folder is not None and case.steps:
+            path = self._folder / REPLAYS / f"{record.case}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            end = self._judge.endpoint
+            about = {"endpoint": end.where, "version": end.version}
+            path.write_text(script.as_json(case, end.profile, record, about), encoding="utf-8")
+            behind = " --sql DSN" if case.needs_sql() else ""
+            lines.append(f"again: kvref replay {path} {end.where}{behind}")
+        if by_hand := _by_hand(record, case):
+            lines.append(f"by hand: {by_hand} | {_netcat(self._judge.endpoint.address)}")
+        return replace(record, text="\n".join([record.text, *lines]))
+
+
+def _netcat(address: SocketAddress) -> str:
+    return shlex.join(["nc", "-U", address] if isinstance(address, str) else ["nc", *map(str, address)])
+
+
+def _by_hand(record: Verdict, case: Case) -> str:
+    """Return a shell command that prints what was sent, where that is text on one connection and short."""
+    sent = "".join(exchange.sent for exchange in record.conversation)
+    plain = all(isinstance(step, Say) and not step.binary and step.on == "a" for step in case.steps)
+    if not plain or not 0 < len(sent) <= LONGEST_BY_HAND:
+        return ""
+    escaped = "".join(c if c.isascii() and (c.isalnum() or c in " @._-") else f"\\{ord(c):03o}" for c in sent)
+    return f"printf '{escaped}'".replace("\\015\\012", "\\r\\n")

@@ -1,0 +1,188 @@
+"""The reply reader: whole replies, late ones, none, closed connections."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from kvref_conformance import endpoint
+from kvref_conformance.connection import (
+    BINARY_ANSWER,
+    BINARY_ASK,
+    KEPT_BYTES,
+    MAX_ANSWER_BYTES,
+    Connection,
+    Reply,
+    drain,
+    version_line,
+)
+from kvref_conformance.corpus import connection as talk
+from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.differential import exchange
+from kvref_conformance.errors import CannotJudge
+from kvref_conformance.frames import encode
+from kvref_conformance.stateful.concurrency.connection import SocketLine
+
+VERSION = b"VERSION 9.9.9\r\n"
+Make = Callable[..., Any]
+Connect = Callable[[Any], Connection]
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[[Any], Connection]]:
+    """Return a function that connects to a scripted endpoint."""
+    with ExitStack() as stack:
+        yield lambda server: stack.enter_context(Connection(server.address, VERSION))
+
+
+def test_a_reply_is_what_stands_before_the_sentinel(scripted: Make, connect: Connect) -> None:
+    server = scripted({b"get a": b"VALUE a 0 1\r\nx\r\nEND\r\n"})
+    assert connect(server).ask((b"get a\r\n",)) == Reply(b"VALUE a 0 1\r\nx\r\nEND\r\n")
+
+
+def test_no_reply_is_an_empty_reply(scripted: Make, connect: Connect) -> None:
+    assert connect(scripted({b"set a": b""})).ask((b"set a\r\n",)) == Reply(b"")
+
+
+def test_a_reply_may_hold_text_like_the_sentinel(scripted: Make, connect: Connect) -> None:
+    value = b"VALUE a 0 22\r\nVERSION 9.9.9 and more\r\nEND\r\n"
+    assert connect(scripted({b"get a": value})).ask((b"get a\r\n",)).data == value
+
+
+def test_version_lines_of_the_answer_itself_are_counted(scripted: Make, connect: Connect) -> None:
+    assert connect(scripted()).ask((b"version\r\n",), versions=1).data == VERSION
+
+
+def test_an_answer_without_its_version_line_is_no_hang(scripted: Make, connect: Connect) -> None:
+    assert connect(scripted({b"version x": b"ERROR\r\n"})).ask((b"version x\r\n",), versions=1) == Reply(b"ERROR\r\n")
+
+
+def test_commands_may_come_in_pieces(scripted: Make, connect: Connect) -> None:
+    server = scripted({b"get abc": b"END\r\n"})
+    assert connect(server).ask((b"ge", b"t a", b"bc\r\n")).data == b"END\r\n"
+    assert server.lines == [b"get abc", b"version"]
+
+
+def test_silence_is_a_hang_with_what_came_before(scripted: Make, connect: Connect) -> None:
+    server = scripted({b"get a": b"VALUE a", b"version": b""})
+    assert connect(server).ask((b"get a\r\n",), patience=0.2) == Reply(b"VALUE a", hang=True)
+
+
+def test_a_closed_connection_is_said(scripted: Make, connect: Connect) -> None:
+    assert connect(scripted({b"quit": b"<close>"})).tell((b"quit\r\n",)) == Reply(b"", closed=True)
+
+
+def test_overhearing_returns_early_answers(scripted: Make, connect: Connect) -> None:
+    server = scripted({b"set a": b"STORED\r\n"})
+    assert connect(server).overhear((b"set a\r\n",)) == Reply(b"STORED\r\n")
+    assert connect(server).overhear((b"get a",)) == Reply(b"")
+
+
+FLOOD = b"VALUE a 0 1000000000000\r\n" + b"x" * (2 * MAX_ANSWER_BYTES)
+
+
+def test_an_answer_beyond_the_limit_closes_the_connection(scripted: Make, connect: Connect) -> None:
+    to = connect(scripted({b"get a": FLOOD}))
+    reply = to.ask((b"get a\r\n",), patience=60)
+    assert reply == Reply(FLOOD[:KEPT_BYTES], limit=MAX_ANSWER_BYTES)
+    assert (
+        reply.note(60)
+        == f"more than {MAX_ANSWER_BYTES} bytes without the end of an answer: the judge closed the connection"
+    )
+    assert to.ask((b"get b\r\n",)) == reply, "the connection is closed, for the same reason"
+
+
+def test_a_longer_answer_that_is_allowed_is_read_whole(scripted: Make, connect: Connect) -> None:
+    long = b"VALUE a 0 %d\r\n%s\r\nEND\r\n" % (MAX_ANSWER_BYTES, b"x" * MAX_ANSWER_BYTES)
+    to = connect(scripted({b"get a": long}))
+    to.allow(len(long))
+    assert to.ask((b"get a\r\n",), patience=60) == Reply(long)
+
+
+def test_a_version_line_byte_by_byte_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is that of the whole line, not of each byte."""
+    monkeypatch.setattr("kvref_conformance.connection.CONNECT_SECONDS", 0.5)
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def trickle() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                while not done.wait(0.1):
+                    connection.sendall(b"V")
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        try:
+            with pytest.raises(CannotJudge, match="did not answer `version` within"):
+                version_line(listener.getsockname())
+        finally:
+            done.set()
+            thread.join()
+
+
+def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
+    """Histories, duels and recordings read connections of their own."""
+    server = scripted({b"get a": FLOOD})
+    said = f"more than {MAX_ANSWER_BYTES} bytes without the end of an answer: the judge closed the connection"
+    begin = FLOOD[:KEPT_BYTES]
+    line = SocketLine(endpoint.find(server.where, "memcached"))
+    line.ask(b"get a\r\n")
+    assert line.answer(60) == f"{begin.decode()}({said})"
+    lines = talk.Lines(lambda: socket.create_connection(server.address), talk.NORMAL)
+    assert lines.talk(Talk("a", "get a\r\n")) == f"{begin.decode()}<{said}>"
+    duelling = exchange._Line(socket.create_connection(server.address))
+    duelling.send(b"get a\r\n")
+    assert duelling.read(60, binary=False) == begin + b"<%s>" % said.encode()
+
+
+def test_draining_ends_at_its_limit() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        there.sendall(b"x" * 1000)
+        assert not drain(here, 0.1)
+        there.close()
+        assert drain(here, 60)
+
+
+def test_nobody_listening_is_said(unused_port: int) -> None:
+    with pytest.raises(CannotJudge, match=f"cannot reach 127.0.0.1:{unused_port}: Connection refused"):
+        version_line(("127.0.0.1", unused_port))
+
+
+def test_another_protocol_is_said(scripted: Make) -> None:
+    server = scripted(version=b"HTTP/1.1 400 Bad Request\r\n")
+    with pytest.raises(CannotJudge, match="is no memcached endpoint"):
+        version_line(server.address)
+
+
+def test_an_endpoint_that_hangs_up_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def hang_up() -> None:
+            connection, _ = listener.accept()
+            connection.recv(64)
+            connection.close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        with pytest.raises(CannotJudge, match="is no memcached endpoint"):
+            version_line(listener.getsockname())
+        thread.join()
+
+
+def test_a_binary_connection_ends_its_answers_with_a_noop_of_its_own() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        Connection(server.getsockname(), BINARY_ANSWER) as connection,
+    ):
+        peer, _ = server.accept()
+        with peer:
+            peer.sendall(b"answer" + BINARY_ANSWER)
+            assert connection.ask((encode("noop"),)) == Reply(b"answer")
+            assert peer.recv(100) == encode("noop") + BINARY_ASK
