@@ -50,10 +50,12 @@ class Desk:
         self.store.close()
         self.sql.close()
 
-    def batch(self, writes: int, reads: int = 1) -> None:
-        """Let so many writes or reads make a full batch, from now on."""
+    def batch(self, writes: int, reads: int = 1, level: int = 0) -> None:
+        """Let so many writes or reads make a full batch, at this isolation level, from now on."""
         self.shared.limits.writes, self.shared.limits.reads = writes, reads
         self._isolation.direct = False
+        self._isolation.level, self._isolation.read_batch = level, reads > 1
+        self._isolation.deletes_seen = self.facts["isolation.deleted"] == "seen"
 
     def say(self, data: bytes, connection: str = "a") -> bytes:
         """Return the reply to bytes sent on a named connection."""

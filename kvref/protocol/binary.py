@@ -227,7 +227,7 @@ def encode(command: c.Command, frame: c.Frame, reply: r.Reply, cas: int) -> byte
         case r.Line():
             return _line(command, frame, reply)
         case r.Closed():
-            return b"" if frame.quiet else reply_frame(frame)
+            return reply_frame(frame) if isinstance(command, c.Quit) and not frame.quiet else b""
         case r.ClientError() | r.ServerError():
             return _failed(command, frame, reply, cas)
         case r.Meta() | r.MetaDebug() | r.Keys():

@@ -198,7 +198,7 @@ class Keys:
 
 @dataclass(slots=True)
 class Closed:
-    """No answer: the connection ends."""
+    """The connection is closed; only a binary quit is answered."""
 
 
 Reply = (

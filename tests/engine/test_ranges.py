@@ -113,3 +113,62 @@ def test_8_0_shows_every_key_of_a_range_as_it_is(desk: Make) -> None:
     assert desk("mysql-8.0", *ROWS, odd).say(b"get @>=@<b\r\n") == (
         b"VALUE  0 5\r\nempty\r\nVALUE a 1 2\r\nva\r\nVALUE a b 0 5\r\nblank\r\nEND\r\n"
     )
+
+
+def null_keys(count: int, index: str = "k") -> tuple[str, ...]:
+    """Return the statements of a mapping whose unique index has NULL keys, and the keys a and b."""
+    return (
+        "CREATE TABLE tn (id INTEGER PRIMARY KEY, k VARCHAR(9), v VARCHAR(9))",
+        f"CREATE UNIQUE INDEX u ON tn ({index})",
+        f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) INSERT INTO tn (v) SELECT 'n' FROM n",
+        "INSERT INTO tn (k, v) VALUES ('a', 'va'), ('b', 'vb')",
+        "INSERT INTO containers VALUES ('nul', 'test', 'tn', 'k', 'v', '0', '0', '0', 'u')",
+    )
+
+
+@pytest.mark.parametrize("count", [1, 3, 500, 600])
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("pending", [False, True])
+def test_a_range_that_reaches_a_null_key(desk: Make, count: int, level: int, pending: bool) -> None:
+    # [nullrange-001 to -003]
+    for profile in ("mysql-8.0", "kvref"):
+        endpoint = desk(profile, *null_keys(count))
+        endpoint.batch(9, 9, level)
+        if pending:
+            assert endpoint.say(b"bind nul\r\nset c 0 0 2\r\nvc\r\n", "writer") == b"SUCCEED\r\nSTORED\r\n"
+        last = b"VALUE c 0 2\r\nvc\r\n" if pending and level == 0 else b""
+        assert endpoint.say(b"bind nul\r\nget @>=b\r\n") == b"SUCCEED\r\nVALUE b 0 2\r\nvb\r\n" + last + b"END\r\n"
+        lower = b"VALUE a 0 2\r\nva\r\nEND\r\n" if profile == "kvref" else b"<EOF>"
+        assert endpoint.say(b"get @<b\r\n") == lower, profile
+
+
+def test_8_0_compares_the_upper_end_of_integers_under_a_secondary_index(desk: Make) -> None:
+    # [nullrange-009]
+    table = (
+        "CREATE TABLE ts (id INTEGER PRIMARY KEY, k INT, v VARCHAR(9))",
+        "CREATE UNIQUE INDEX u ON ts (k)",
+        "INSERT INTO ts (k, v) VALUES (1, 'a'), (2, 'b'), (3, 'c')",
+        "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
+    )
+    reply = b"SUCCEED\r\nVALUE \x80\0\0\x01 0 1\r\na\r\nVALUE \x80\0\0\x02 0 1\r\nb\r\nEND\r\n"
+    assert desk("mysql-8.0", *table).say(b"bind sec\r\nget @>=1@<=2\r\n") == reply
+
+
+def test_a_range_down_an_index_that_ends_in_null_keys(desk: Make) -> None:
+    # [nullrange-006]
+    for profile, reply in (("mysql-8.0", b"<EOF>"), ("kvref", b"END\r\n")):
+        endpoint = desk(profile, *null_keys(600, "k DESC"))
+        assert endpoint.say(b"bind nul\r\nget @>b\r\n") == b"SUCCEED\r\n" + reply, profile
+
+
+def test_an_expired_row_with_a_null_key_ends_a_range(desk: Make) -> None:
+    # [nullrange-005]
+    table = (
+        "CREATE TABLE te (id INTEGER PRIMARY KEY, k VARCHAR(9), v VARCHAR(9), e INT)",
+        "CREATE UNIQUE INDEX w ON te (k)",
+    )
+    rows = ("INSERT INTO te (k, v, e) VALUES (NULL, 'n', 100), ('a', 'va', 0)",)
+    container = ("INSERT INTO containers VALUES ('exp', 'test', 'te', 'k', 'v', '0', '0', 'e', 'w')",)
+    for profile, reply in (("mysql-8.0", b"END\r\n"), ("kvref", b"VALUE a 0 2\r\nva\r\nEND\r\n")):
+        endpoint = desk(profile, *table, *rows, *container)
+        assert endpoint.say(b"bind exp\r\nget @<b\r\n") == b"SUCCEED\r\n" + reply, profile

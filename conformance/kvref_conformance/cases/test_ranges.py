@@ -17,6 +17,14 @@ LETTERS: Final = tuple(stored(f"{{k}}{letter}", letter.upper()) for letter in "a
 ABCD = tuple(stored(letter, letter.upper()) for letter in "abcd")
 ONE = Shape(f"k VARCHAR(32) CHARACTER SET utf8 PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 TURNED = Shape(f"k VARCHAR(32) NOT NULL, v VARCHAR(40), {OPTIONS}, PRIMARY KEY (k DESC)")
+NULLABLE = Shape(
+    f"id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, k VARCHAR(32), v VARCHAR(40), {OPTIONS}, UNIQUE INDEX u (k)",
+    index="u",
+)
+NULL_KEYS = (
+    sql("INSERT INTO {t} (v) VALUES ('n')" + ", ('n')" * 599),
+    sql("INSERT INTO {t} (k, v, f, c, e) VALUES ('a', 'A', 0, 0, 0), ('b', 'B', 0, 0, 0)"),
+)
 NUMBERED = Shape(f"k INT PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 
 
@@ -172,6 +180,24 @@ CASES = (
         rows("@>=a@<c", "a", "b"),
         shape=TURNED,
     ),
+    case(
+        "range-reaches-null-keys",
+        "KV-RANGE-032",
+        *NULL_KEYS,
+        rows("@>a", "b"),
+        say("get @<b\r\n", "", closes=True, patience=15.0),
+        shape=NULLABLE,
+    ),
+    case(
+        "range-without-null-keys",
+        "KV-RANGE-033",
+        *NULL_KEYS,
+        rows("@>a", "b"),
+        rows("@<b", "a"),
+        rows("@<=z", "a", "b"),
+        shape=NULLABLE,
+    ),
+    case("range-below-no-bytes", "KV-RANGE-034", *NULL_KEYS[1:], rows("@<"), rows("@>=b", "b"), shape=NULLABLE),
 )
 
 

@@ -12,7 +12,7 @@ from kvref.engine.operations import Cell, OperationGen, Row, Scan
 from kvref.engine.session import Session
 from kvref.engine.values import RefusedError, decoded, key_cell, stored_integer, to_bytes, to_number
 from kvref.protocol.numbers import signed
-from kvref.protocol.replies import Item, Status
+from kvref.protocol.replies import Closed, Item, Status
 
 PAGE: Final = 500  # rows read at once, so that a long range never holds up the other connections
 _BOUND: Final = re.compile(rb"@([<>])(=?)")
@@ -51,7 +51,9 @@ def parse(key: bytes) -> Range | None:
     return Range(bounds.get(b">"), bounds.get(b"<"))
 
 
-def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_only: bool) -> OperationGen:
+def scan(
+    session: Session, mapping: Mapping, wanted: Range, now: int, *, first_only: bool, with_keys: bool
+) -> OperationGen:
     """Return the items of a range in ascending key order, each under its row's own key.
 
     Args:
@@ -60,16 +62,18 @@ def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_o
         wanted: the range.
         now: UNIX time in whole seconds.
         first_only: the profile answers only the first row of this one.
+        with_keys: the reply contains the keys.
+
+    Raises:
+        RefusedError: the connection is closed: the plugin cannot send a key that is NULL (more:nullrange-003).
     """
     try:
-        low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
+        low, high = _bounds(session, mapping, wanted)
     except RefusedError:
         return []
     lossy = session.rules.lossy_ranges
     # To the plugin a key is greater when it comes later in the index (more:index-013).
     descending = lossy and mapping.descending
-    if lossy and mapping.secondary:
-        high = None  # range-063: only the primary key's cursor compares it
     # range-032, range-049: only the first row.
     first_only = lossy and (first_only or (mapping.key.kind is Kind.INTEGER and None in (wanted.low, wanted.high)))
     low_inclusive = wanted.low is not None and wanted.low.inclusive
@@ -80,19 +84,51 @@ def scan(session: Session, mapping: Mapping, wanted: Range, now: int, *, first_o
         page = 1 if first_only else PAGE
         rows: list[Row] = yield Scan(mapping, low, low_inclusive, high, high_inclusive, page, descending)
         for row in rows:
-            if not session.expired(row, now):
-                shown = _shown(session, mapping.key, row)
-                if shown is not None:
-                    items.append(session.item(shown, row))
-                    size += items[-1].size
-            elif lossy:
-                rows = []  # range-041: later rows are lost
-                break
+            if session.expired(row, now):
+                if lossy:
+                    session.check_reply(size)
+                    return items  # range-041: later rows are lost
+                continue
+            if row.key is None and lossy and with_keys:
+                raise RefusedError(Closed())
+            shown = _shown(session, mapping.key, row)
+            if shown is not None:
+                items.append(session.item(shown, row))
+                size += items[-1].size
         session.check_reply(size)
         if first_only or len(rows) < PAGE:
             break
         low, low_inclusive = rows[-1].key, False
+    if descending and mapping.secondary and not first_only:
+        yield from _check_null_keys(session, mapping, now)
     return items
+
+
+def _check_null_keys(session: Session, mapping: Mapping, now: int) -> OperationGen:
+    """Close the connection if the table has a NULL key: down an index it comes last, where SQL's bounds leave it out.
+
+    Raises:
+        RefusedError: the connection is closed (more:nullrange-006).
+    """
+    rows: list[Row] = yield Scan(mapping, None, low_inclusive=False, high=None, high_inclusive=False, limit=1)
+    if rows and rows[0].key is None and not session.expired(rows[0], now):
+        raise RefusedError(Closed())
+
+
+def _bounds(session: Session, mapping: Mapping, wanted: Range) -> tuple[Cell, Cell]:
+    """Return the ends of the scan, None for one that is not compared.
+
+    Raises:
+        RefusedError: no row is in the range.
+    """
+    low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
+    if not (session.rules.lossy_ranges and mapping.secondary):
+        return low, high
+    if mapping.key.kind is Kind.INTEGER and wanted.low is not None:
+        return low, high  # more:nullrange-009
+    if wanted == Range(None, Bound(b"", inclusive=False)):
+        raise RefusedError(Status.NOT_FOUND)  # more:nullrange-001, more:nullrange-008
+    return low, None  # range-063: only the primary key's cursor compares the upper end of texts
 
 
 def _cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:

@@ -11,7 +11,7 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, RollBack, Row
 from kvref.engine.session import Session, UnfitError
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs.ranges import Range, parse, scan
+from kvref.engine.verbs.ranges import parse, scan
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.lines import BAD_FORMAT
@@ -39,7 +39,11 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
             session.stuck = not (last or session.rules.each_word_switches)
             # The binary protocol has one item in its reply.
             first_only = command.frame is not None or (last and key is not word)
-            found = yield from _rows(session, mapping, word, key, wanted, now, first_only=first_only)
+            if wanted is None:
+                found = yield from _row(session, mapping, word, key, now)
+            else:
+                with_keys = command.frame is None or command.frame.with_key
+                found = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
             if wanted is not None and command.frame is not None and session.rules.lossy_ranges:
                 _cut_keys(found, len(word))
             if session.rules.counts_each_key and not session.batch.reads_alone:
@@ -108,11 +112,7 @@ def _usable(session: Session) -> OperationGen:
     return mapping
 
 
-def _rows(
-    session: Session, mapping: Mapping, word: bytes, key: bytes, wanted: Range | None, now: int, *, first_only: bool
-) -> OperationGen:
-    if wanted is not None:
-        return (yield from scan(session, mapping, wanted, now, first_only=first_only))
+def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int) -> OperationGen:
     cell = session.looked_up(mapping, key)
     row: Row | None = None if cell is None else (yield Lookup(mapping, cell))
     return [] if row is None or session.finds_expired(row.expiry, now) else [session.item(word, row)]

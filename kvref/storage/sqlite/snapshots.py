@@ -126,8 +126,8 @@ class View:
         self, transaction: Transaction, mapping: Mapping, key: operations.Cell, others: Version | None
     ) -> bool:
         """Tell whether others have deleted a row of what the reader may see, where the profile shows that."""
-        if not self._isolation.shows_deletes:
-            return False
+        if not self._isolation.shows_deletes or key is None:
+            return False  # a row whose key is NULL cannot be looked up
         if others is not None:
             return others.row is None
         return transaction.snapshot is not None and self._store.lookup(mapping, key) is None
@@ -142,7 +142,8 @@ class View:
         while True:
             rows = self._store.scan(page, snapshot)
             yield from rows
-            if len(rows) < page.limit:
+            # No row is behind a NULL key; a range ends at the first of them (more:nullrange-003, more:nullrange-006).
+            if len(rows) < page.limit or rows[-1].key is None:
                 return
             page = replace(page, low=rows[-1].key, low_inclusive=False)
 

@@ -33,7 +33,8 @@ async def without_deleted(pool: Pool, isolation: Isolation, link: Link, operatio
         return answer if await _present(pool, link, operation.mapping, [answer]) else None
     page: list[Row] = answer
     rows = await _present(pool, link, operation.mapping, page)
-    while len(rows) < operation.limit == len(page):
+    # A range ends at the first NULL key (more:nullrange-003, more:nullrange-006).
+    while len(rows) < operation.limit == len(page) and page[-1].key is not None:
         operation = replace(operation, low=page[-1].key, low_inclusive=False)
         page = await pool.in_thread(link.execute, operation)
         rows += await _present(pool, link, operation.mapping, page)
@@ -41,12 +42,12 @@ async def without_deleted(pool: Pool, isolation: Isolation, link: Link, operatio
 
 
 async def _present(pool: Pool, link: Link, mapping: Mapping, rows: list[Row]) -> list[Row]:
-    if not rows:
-        return []
-    keys = [row.key for row in rows]
+    keys = [row.key for row in rows if row.key is not None]
+    if not keys:
+        return rows
     if link.in_transaction:
         async with pool.outside() as outside:
             found = await pool.in_thread(outside.present, mapping, keys)
     else:
         found = await pool.in_thread(link.present, mapping, keys)
-    return [row for row in rows if row.key in found]
+    return [row for row in rows if row.key is None or row.key in found]  # NULL cannot be looked up
