@@ -8,11 +8,11 @@
     python bench/micro.py --cases "get hit, text" --rounds 9 --json micro.json
     python bench/micro.py --profile --cases "set, text"          # functions by their own time
 
-A stage is what a part of the server does through its public door: `wire.protocol.parser` (parse), `driver.run` of
-`semantics.verbs.execute` (dispatch, without the storage under it), `Transactions.execute` (storage), `driver.commit`
+A stage is what a part of the server does through its public door: `wire.protocol.parser` (parse), `executor.run` of
+`semantics.verbs.execute` (dispatch, without the storage under it), `Transactions.execute` (storage), `executor.commit`
 (commit), `wire.protocol.encode` (reply). `whole` is `Connection.data_received` with a transport that only counts; what
 it takes beyond the stages, its own work and the loop's turn, is `rest`. A rest far below zero says that the connection
-goes past stages; a dispatch below zero, that the driver goes past the storage.
+goes past stages; a dispatch below zero, that the executor goes past the storage.
 
 Time is CPU time of this process. Rounds go through all cases and stages, every second one backwards.
 """

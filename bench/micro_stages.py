@@ -69,7 +69,7 @@ class Bench:
         self.count = count
         self.server = Server(store, profile, partial(parse, [], None, profile), [_NOWHERE])
         wait = lock_wait(profile, self.server.settings)
-        self.server.driver = executor_for(store, self.server.isolation, wait)
+        self.server.executor = executor_for(store, self.server.isolation, wait)
         self._transactions = Transactions(store, self.server.isolation, store.commit)
         self._sinks = [Sink() for _ in range(TICK)]
         self._connections: dict[str, list[Connection]] = {}
@@ -77,7 +77,7 @@ class Bench:
     async def stages(self, case: Case) -> dict[str, float]:
         """Measure every stage of a case once; CPU microseconds of each exchange.
 
-        In addition to the stages there is `run`: dispatch and storage together, as the driver runs them.
+        In addition to the stages there is `run`: dispatch and storage together, as the executor runs them.
         """
         requests = case.requests(self.count)
         parse_time, commands = self._parse(case, requests)
@@ -149,26 +149,26 @@ class Bench:
         return used, commands
 
     async def _run(self, commands: Sequence[Sequence[Any]]) -> tuple[float, float, list[list[Any]]]:
-        """Run commands through the driver, in ticks; CPU microseconds of running and of committing, and the replies."""
-        driver, now = self.server.driver, int(time.time())
-        sessions = [(Session(self.server.shared), driver.begin()) for _ in range(TICK)]
+        """Run commands through the executor, in ticks; CPU microseconds of running and committing, and replies."""
+        executor, now = self.server.executor, int(time.time())
+        sessions = [(Session(self.server.shared), executor.begin()) for _ in range(TICK)]
         replies: list[list[Any]] = []
 
         def run(some: Sequence[Sequence[Any]]) -> None:
             for (session, transaction), several in zip(sessions, some, strict=False):
-                given = [driver.run(transaction, partial(execute, session, each, now), _late) for each in several]
+                given = [executor.run(transaction, partial(execute, session, each, now), _late) for each in several]
                 replies.append(given)
 
         running = committing = 0.0
         for first in range(0, len(commands), TICK):
             running += _cpu(partial(run, commands[first : first + TICK]), collect=not first)
             start = time.process_time()
-            if driver.unsettled is not None:
-                driver.commit()
-            while driver.unsettled is not None:
+            if executor.unsettled is not None:
+                executor.commit()
+            while executor.unsettled is not None:
                 await asyncio.sleep(WHILE_THE_DISK_WORKS)
                 committing, start = committing + (time.process_time() - start) * 1e6, time.process_time()
-            await asyncio.sleep(0)  # the driver's tick is over
+            await asyncio.sleep(0)  # the executor's tick is over
         if any(reply is None for several in replies for reply in several):
             raise KvrefError("a command waits: its stages cannot be separated")
         return running, committing, replies

@@ -50,9 +50,6 @@ TRIED: Final = KEPT | BROKEN | {NON_STRICT, DEVIATES}
 
 # What a run may demand, and the levels of requirements that it then counts.
 DEMANDS: Final = {"must": ("MUST",), "should": ("MUST", "SHOULD", "MAY"), "quirk": ("MUST", "SHOULD", "MAY", "QUIRK")}
-EVERYTHING: Final = "quirk"
-
-# How the reason begins of what was not tried for it; a run that reaches it judges an endpoint in part only.
 
 CONFORMS: Final = 0
 DOES_NOT_CONFORM: Final = 1

@@ -1,6 +1,6 @@
 """Rules for gets and sets of a single row: which commands qualify, and what they do.
 
-The fast paths of all stores bypass the parser, the generators of verbs and the driver. They call this module for the
+The fast paths of all stores bypass the parser, the generators of verbs and the executor. They call this module for the
 meaning of a command, and this module calls the functions that the verbs call.
 """
 

@@ -1,6 +1,6 @@
-"""The interface between semantics and store: operations as records, yielded by a session and answered by its driver.
+"""The interface between semantics and store: operations as records, yielded by a session and answered by its executor.
 
-If a store fails, it raises in the driver; a rejected write is a result, not an exception.
+If a store fails, it raises in the executor; a rejected write is a result, not an exception.
 """
 
 from __future__ import annotations

@@ -18,14 +18,14 @@ class BackgroundCommit:
     """The open batch of one connection, and its commit in the background.
 
     Args:
-        driver: of the server.
+        executor: of the server.
         session: the connection's.
-        transaction: the driver's, of the same connection.
+        transaction: the executor's, of the same connection.
         done: called when such a commit is through, or could not be done.
     """
 
-    def __init__(self, driver: Executor, session: Session, transaction: Any, done: Callable[[], None]) -> None:
-        self._driver = driver
+    def __init__(self, executor: Executor, session: Session, transaction: Any, done: Callable[[], None]) -> None:
+        self._executor = executor
         self._session = session
         self._transaction = transaction
         self._done = done
@@ -52,7 +52,7 @@ class BackgroundCommit:
     def start(self) -> None:
         """Commit; `running` until the commit is complete."""
         self.running = True
-        reply = self._driver.run(self._transaction, self._session.end_batch, self._committed)
+        reply = self._executor.run(self._transaction, self._session.end_batch, self._committed)
         if reply is not None:
             self._committed(reply)
 
@@ -63,8 +63,8 @@ class BackgroundCommit:
             _log.error("background commit of a batch failed: %s", reply.text)
             if not self._session.batch.open:
                 self.lost = reply
-        elif (number := self._driver.unsettled) is not None:
-            self._driver.when_settled(number, self._settled)
+        elif (number := self._executor.unsettled) is not None:
+            self._executor.when_settled(number, self._settled)
         self._done()
 
     def _settled(self, lost: str) -> None:

@@ -42,7 +42,7 @@ class Host(Protocol):
     """What a connection needs of its server."""
 
     shared: Shared
-    driver: Executor
+    executor: Executor
     wire_rules: WireRules
     connections: set[Connection]
     attempts: Attempts
@@ -86,7 +86,7 @@ class Connection:
         self._parser: Parser = TextParser(host.wire_rules)
         self._heard = False  # the client has said something
         self._session = Session(host.shared, listener.access)
-        self._transaction = host.driver.begin()
+        self._transaction = host.executor.begin()
         self._loop = asyncio.get_running_loop()
         self.heard_at = self._loop.time()  # when the client sent its last bytes (loop time)
         self._generation = host.shared.directory.generation
@@ -102,8 +102,8 @@ class Connection:
         self._reading = True
         self._paused = False  # the client does not read
         self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
-        self._out = ReplyQueue(host.driver, self._send, self._settled)
-        self._commit = BackgroundCommit(host.driver, self._session, self._transaction, self._committed)
+        self._out = ReplyQueue(host.executor, self._send, self._settled)
+        self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self._committed)
 
     def shown(self, asking: Session) -> Shown | None:
         """Return the row of this connection in `stats conns`; None if its client has disconnected.
@@ -308,7 +308,7 @@ class Connection:
         elif self._session.batch.open:
             self._loop.call_later(COMMIT_AGAIN, self._commit.start)
         else:
-            self._host.driver.end(self._transaction)
+            self._host.executor.end(self._transaction)
             self._host.forget(self)
 
     def _go_on(self) -> None:
@@ -322,7 +322,7 @@ class Connection:
         self._fast_path = None
         self._carry_out(own_turn=own_turn)
         if self._plain_next and self._parser.between_commands:
-            self._fast_path = self._host.driver.fast_path(self._session, self._host.wire_rules)
+            self._fast_path = self._host.executor.fast_path(self._session, self._host.wire_rules)
 
     @property
     def _plain_next(self) -> bool:
@@ -354,7 +354,7 @@ class Connection:
                 self._answer(command, lost)
                 continue
             begin = partial(execute, self._session, command, int(time.time()))
-            reply = self._host.driver.run(self._transaction, begin, self._resume)
+            reply = self._host.executor.run(self._transaction, begin, self._resume)
             if reply is None:
                 self._command = command
                 self._throttle()
@@ -380,7 +380,7 @@ class Connection:
         """Carry out the plain commands at the beginning of what waits; returns whether that was its turn."""
         if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
             return False
-        fast = self._host.driver.fast_path(self._session, self._host.wire_rules)
+        fast = self._host.executor.fast_path(self._session, self._host.wire_rules)
         if fast is None or not fast.usable():
             return False
         data = self._parser.take_all()

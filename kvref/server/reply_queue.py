@@ -14,13 +14,13 @@ class ReplyQueue:
     """Replies of one connection that are not sent yet.
 
     Args:
-        driver: reports which commit replies must wait for.
+        executor: reports which commit replies must wait for.
         send: sends bytes; called without bytes when a connection that ends can be closed.
         settled: called after a commit that replies waited for, with whether it failed.
     """
 
-    def __init__(self, driver: Executor, send: Callable[[bytes], None], settled: Callable[[bool], None]) -> None:
-        self._driver = driver
+    def __init__(self, executor: Executor, send: Callable[[bytes], None], settled: Callable[[bool], None]) -> None:
+        self._executor = executor
         self._send = send
         self._settled = settled
         self.replies: list[tuple[c.Command, bytes]] = []
@@ -44,7 +44,7 @@ class ReplyQueue:
 
     def flush(self) -> None:
         """Send the replies that need not wait; the others follow after their commit."""
-        number = self._driver.unsettled
+        number = self._executor.unsettled
         if number is None:
             if not self._waits:
                 self._release(len(self.replies))
@@ -52,7 +52,7 @@ class ReplyQueue:
             self._waits[-1] = number, len(self.replies)
         else:
             self._waits.append((number, len(self.replies)))
-            self._driver.when_settled(number, self._settle)
+            self._executor.when_settled(number, self._settle)
 
     def _release(self, count: int) -> None:
         ready = b"".join([reply for _, reply in self.replies[:count]])

@@ -118,7 +118,7 @@ class Server:
         refuse_shared_cache(listeners, self.shared.directory)
         self.wire_rules = self._grammar()
         self._bound()
-        self.driver: Executor
+        self.executor: Executor
         self.hurried = False  # the drain waits for no client
         self._reloading: asyncio.Task[None] | None = None
 
@@ -164,7 +164,7 @@ class Server:
         Raises:
             ConfigError: the store cannot serve with these settings.
         """
-        self.driver = executor_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
+        self.executor = executor_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
         self.store.when_committed = self.tally.committed
         self.tally.begin()
 
@@ -176,7 +176,7 @@ class Server:
             Timeouts(lambda: list(self.connections), lambda: self.settings, self.shared.counters),
         ]
         if self.scope.tally.watched:
-            sweeps.append(LoopMonitor(self.tally, lambda: self.connections, self.driver.check))
+            sweeps.append(LoopMonitor(self.tally, lambda: self.connections, self.executor.check))
         await stop.wait()
         for each in sweeps:
             each.stop()
@@ -223,7 +223,7 @@ class Server:
         try:
             settings = self._read_settings()
             loaded = self.load_listeners()
-            directory = await self.driver.read_directory()
+            directory = await self.executor.read_directory()
             refuse_shared_cache(self.listeners, directory)
             self.take(settings, directory, loaded)
         except (ConfigError, StoreError) as error:
@@ -286,11 +286,11 @@ class Server:
         await asyncio.sleep(ARRIVED)
         for connection in list(self.connections):
             connection.end()
-        self.driver.commit()
+        self.executor.commit()
         deadline = time.monotonic() + DRAIN_SECONDS
         while self.connections and time.monotonic() < deadline and not self.hurried:
             await asyncio.sleep(0.01)
-        await self.driver.close()
+        await self.executor.close()
 
     def process_rows(self) -> dict[str, str]:
         """Return the rows of `stats` and `stats settings` that only the process knows."""

@@ -124,7 +124,7 @@ def drops_the_batch_of_a_lost_connection() -> None:
     made_lost = Connection.connection_lost
 
     def lose(self: Any, cause: Exception | None) -> None:
-        self._host.driver.end(self._transaction)
+        self._host.executor.end(self._transaction)
         made_lost(self, cause)
 
     put(Connection, "connection_lost", lose)

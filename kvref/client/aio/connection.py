@@ -15,7 +15,7 @@ class _Asked(NamedTuple):
     rows: bool
 
 
-class Link(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """Send requests at once, give each its answer in order.
 
     A request keeps its place in the order even if its caller ends: the reply to a request that was canceled, timed

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 
 from kvref.addresses import Address
-from kvref.client.aio.connection import Link
+from kvref.client.aio.connection import Connection
 from kvref.client.errors import LinkError, UnknownMappingError, UnsupportedError, refusal, unreadable
 from kvref.client.greeting import AUTHENTICATE, Greeting
 from kvref.client.replies import MAX_ANSWER_BYTES, Answer
@@ -41,9 +41,9 @@ class Line:
         self._connect_timeout = connect_timeout
         self._timeout = timeout
         self._max_answer = max_answer
-        self._link: Link | None = None
-        self._opening: asyncio.Task[Link] | None = None
-        self._version: tuple[Link, str] | None = None
+        self._link: Connection | None = None
+        self._opening: asyncio.Task[Connection] | None = None
+        self._version: tuple[Connection, str] | None = None
 
     async def ask(self, verb: str, data: bytes, *, rows: bool = False) -> Answer:
         """Send a request and return its answer, whose last line is none of the three errors.
@@ -53,7 +53,7 @@ class Line:
                 silent for that long the connection is given up.
             MappedError: as the answer says.
         """
-        link: Link | None = None
+        link: Connection | None = None
         try:
             async with asyncio.timeout(self._timeout):
                 link = await self._ready()
@@ -103,14 +103,14 @@ class Line:
         if self._link is not None:
             await self._link.leave(self._timeout)
 
-    async def _ready(self) -> Link:
+    async def _ready(self) -> Connection:
         while True:
             link = await self._open_link()
             await link.writable()
             if link.error is None:
                 return link
 
-    async def _open_link(self) -> Link:
+    async def _open_link(self) -> Connection:
         if self._link is not None and self._link.error is None:
             return self._link
         if self._opening is None or self._opening.done():
@@ -127,7 +127,7 @@ class Line:
                 raise LinkError(f"{self._name}: closed by this client") from None
             raise
 
-    async def _open(self) -> Link:
+    async def _open(self) -> Connection:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._connect_timeout):
@@ -142,9 +142,9 @@ class Line:
         self._link = link
         return link
 
-    async def _connect(self, loop: asyncio.AbstractEventLoop) -> Link:
-        def make() -> Link:
-            return Link(self._name, self._max_answer)
+    async def _connect(self, loop: asyncio.AbstractEventLoop) -> Connection:
+        def make() -> Connection:
+            return Connection(self._name, self._max_answer)
 
         where = self._address
         if where.path:
@@ -155,7 +155,7 @@ class Line:
             _, link = await loop.create_connection(make, where.host, where.port, ssl=self._tls)
         return link
 
-    async def _greet(self, link: Link) -> None:
+    async def _greet(self, link: Connection) -> None:
         authentication, binding = self._greeting.authentication, self._greeting.binding
         if authentication is not None:
             line = await self._say(link, authentication)
@@ -174,7 +174,7 @@ class Line:
             raise UnsupportedError(f"{self._name} has no mappings")
         raise refusal(line, "bind", self._name) or unreadable(line, "bind")
 
-    async def _say(self, link: Link, request: bytes) -> bytes:
+    async def _say(self, link: Connection, request: bytes) -> bytes:
         future = link.ask(request, rows=False)
         assert future is not None
         try:

@@ -163,7 +163,7 @@ class Worker:
 
     async def _read_again(self, settings: dict[str, int]) -> None:
         try:
-            self._read = settings, await self._server.driver.read_directory(), self._server.load_listeners()
+            self._read = settings, await self._server.executor.read_directory(), self._server.load_listeners()
         except (ConfigError, StoreError) as error:
             self._channel.say("refused", str(error))
         else:

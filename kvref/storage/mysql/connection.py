@@ -1,7 +1,7 @@
 """One connection to a MySQL or MariaDB server: its transaction, and its errors to what a command does about them.
 
-It blocks; the driver runs it in a thread. The first operation that takes a lock, or a read of a batch of reads, begins
-a transaction; other reads are statements of their own.
+It blocks; the executor runs it in a thread. The first operation that takes a lock, or a read of a batch of reads,
+begins a transaction; other reads are statements of their own.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from kvref.storage.mysql.schema import MySQLCatalog, create
 _log = logging.getLogger("kvref.storage")
 
 
-class Link:
+class MySQLConnection:
     """One connection of the store; blocks, and is used by one command at a time.
 
     Args:

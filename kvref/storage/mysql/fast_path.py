@@ -14,10 +14,10 @@ from kvref.engine.operations import LockWaitError, Row
 from kvref.engine.rules import Rules
 from kvref.engine.values import to_bytes
 from kvref.storage.fast_path import MAX_VALUE, take_sets
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError
 from kvref.storage.mysql.result_set import Cells
-from kvref.storage.mysql.row_identity import Places
+from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED, Statements, literal
 
 # Bytes of the statement for one set without its value; the key is in it three times, with two digits for each byte.
@@ -39,7 +39,7 @@ class PlainTable:
     Args:
         mapping: whose key finds one row.
         sql: its statements.
-        places: of its keys.
+        identities: of its keys.
         version: of all tables.
         rules: facts in force.
 
@@ -48,16 +48,18 @@ class PlainTable:
         longest_key: of plain commands, in bytes; `text`: the value is.
     """
 
-    def __init__(self, mapping: Mapping, sql: Statements, places: Places, version: Version, rules: Rules) -> None:
+    def __init__(
+        self, mapping: Mapping, sql: Statements, identities: RowIdentities, version: Version, rules: Rules
+    ) -> None:
         self.mapping = mapping
         self._sql = sql
-        self._places = places
+        self._identities = identities
         key, value = mapping.key, mapping.values[0]
         self.version = version
         self.longest_key = MAX_VALUE if key.width is None else key.width
         self.readable = (
             len(mapping.values) == 1
-            and places.known
+            and identities.known
             and key.kind is not Kind.INTEGER
             and _shows_ascii(key)
             and _shows_ascii(value)
@@ -70,7 +72,7 @@ class PlainTable:
         self._expiry = 0 if mapping.expiry is None else names.index(mapping.expiry.name)
         self._begin_key = _opening(key)
 
-    def read(self, link: Link, words: Sequence[bytes]) -> tuple[dict[bytes, Cells], bool]:
+    def read(self, link: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, Cells], bool]:
         """Return the rows of some words, and whether the others have none for certain.
 
         Args:
@@ -78,13 +80,13 @@ class PlainTable:
             words: plain, each once.
 
         Raises:
-            KvrefError, LockWaitError: as `Link.execute`.
+            KvrefError, LockWaitError: as `MySQLConnection.execute`.
         """
         rows = link.ask(self.mapping, self._sql.select + self._among(words))
         found = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found, True  # type: ignore[return-value]  # no key is NULL where all are words
-        return self._places.match(words, [(self._places.spelled(cells[0]), cells) for cells in rows])  # type: ignore[return-value]
+        return self._identities.match(words, [(self._identities.spelled(cells[0]), cells) for cells in rows])  # type: ignore[return-value]
 
     def parts(self, cells: Cells) -> tuple[int | None, bytes, int | None]:
         """Return flags, value and expiry of a row; None for NULL and for a column that is not mapped."""
@@ -97,7 +99,7 @@ class PlainTable:
         )
 
     def write(
-        self, link: Link, rows: dict[bytes, Row], previous: dict[bytes, bytes]
+        self, link: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]
     ) -> tuple[set[bytes | None], str | None]:
         """Write rows in a transaction of their own.
 
@@ -111,7 +113,7 @@ class PlainTable:
             them; and why all of that is lost, or that its outcome is not known.
 
         Raises:
-            KvrefError, LockWaitError: as `Link.execute`; nothing is written.
+            KvrefError, LockWaitError: as `MySQLConnection.execute`; nothing is written.
         """
         try:
             written = self._write(link, rows, previous)
@@ -123,7 +125,7 @@ class PlainTable:
             return written, None
         return written, link.commit()
 
-    def _write(self, link: Link, rows: dict[bytes, Row], previous: dict[bytes, bytes]) -> set[bytes | None]:
+    def _write(self, link: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]) -> set[bytes | None]:
         found, certain = self._lock(link, self._among(rows))
         certain = certain and found <= rows.keys()
         old, new = rows, {}
@@ -141,7 +143,7 @@ class PlainTable:
             link.change(sql.insert_all([*new.values()], clear_unmapped=False))
         return {*old, *new}
 
-    def _lock(self, link: Link, among: str) -> tuple[set[bytes | None], bool]:
+    def _lock(self, link: MySQLConnection, among: str) -> tuple[set[bytes | None], bool]:
         """Lock rows without waiting; return their keys, and whether every other key has no row."""
         keys = f"SELECT {self._sql.key_as_bytes} FROM {self._sql.indexed}{among}"  # noqa: S608 - identifiers are quoted
         try:

@@ -24,7 +24,7 @@ Spelling = bytes | int
 R = TypeVar("R")
 
 
-class Places:
+class RowIdentities:
     """The keys of one mapping.
 
     Args:

@@ -17,12 +17,12 @@ from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.config.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.fast_path import PlainTable, Version
 from kvref.storage.mysql.handlersocket import availability
 from kvref.storage.mysql.login import Login
-from kvref.storage.mysql.row_identity import Places
+from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.rows import PerMapping
 
 COMMITTED: Final = Isolation(READ_COMMITTED)
@@ -41,16 +41,16 @@ class MySQLStore(Database):
         super().__init__(login, profile, lock_wait)
         self.dsn = login.text
         self.problems: list[str] = []
-        self.places = PerMapping(Places)
+        self.identities = PerMapping(RowIdentities)
         self.plain = PerMapping(self._plain)
         self._version = Version()
         self.alike = PerMapping(self._first_alike)
         self._alike: dict[tuple[object, ...], Mapping] = {}
         self._mappings: WeakSet[Mapping] = WeakSet()
 
-    def link(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> Link:
-        """Open a connection, see `Link`; raises StoreError where the server is not reached."""
-        return Link(self, isolation, brief=brief)
+    def link(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> MySQLConnection:
+        """Open a connection, see `MySQLConnection`; raises StoreError where the server is not reached."""
+        return MySQLConnection(self, isolation, brief=brief)
 
     def initialise(self) -> bool:
         """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
@@ -118,7 +118,7 @@ class MySQLStore(Database):
         for mapping, found in seen:
             take_over(mapping, found)
         self.statements.clear()
-        self.places.clear()
+        self.identities.clear()
         self.plain.clear()
         self._version.live = False
         self._version = Version()
@@ -126,8 +126,8 @@ class MySQLStore(Database):
         self._alike.clear()
 
     def _plain(self, mapping: Mapping) -> PlainTable:
-        sql, places = self.statements(mapping), self.places(mapping)
-        return PlainTable(mapping, sql, places, self._version, rules(self.profile))
+        sql, identities = self.statements(mapping), self.identities(mapping)
+        return PlainTable(mapping, sql, identities, self._version, rules(self.profile))
 
     def _first_alike(self, mapping: Mapping) -> Mapping:
         """Return the first mapping that differs from this one in nothing: each connection may have read its own."""

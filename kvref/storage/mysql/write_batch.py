@@ -13,7 +13,7 @@ from typing import Any, Final
 from kvref.engine import operations as ports
 from kvref.engine.mapping import Mapping
 from kvref.errors import StoreError
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, DuplicateError
 from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED
 
@@ -27,7 +27,7 @@ MOST_BYTES: Final = 4 << 20  # of one statement
 _BYTES_OF_ROW: Final = 4096
 
 
-def lock(link: Link, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list[ports.Row], bool]:
+def lock(link: MySQLConnection, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list[ports.Row], bool]:
     """Lock the rows of some keys without waiting; begin the transaction if there is none.
 
     Args:
@@ -41,7 +41,7 @@ def lock(link: Link, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list
     Raises:
         LockWaitError: another transaction has locked the whole table.
         CycleError: a transaction was open, and the locked row has ended it.
-        KvrefError: as `Link.execute`.
+        KvrefError: as `MySQLConnection.execute`.
     """
     continues = link.in_transaction
     try:
@@ -53,7 +53,7 @@ def lock(link: Link, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list
         return link.look_up_all(mapping, keys, SKIP_LOCKED), False
 
 
-def carry_out(link: Link, operations: Sequence[RowOperation]) -> list[Any]:
+def carry_out(link: MySQLConnection, operations: Sequence[RowOperation]) -> list[Any]:
     """Carry out operations on different rows of one mapping, in the transaction that has locked them.
 
     Args:
@@ -87,7 +87,7 @@ def carry_out(link: Link, operations: Sequence[RowOperation]) -> list[Any]:
     return answers
 
 
-def _written(link: Link, writes: Sequence[Any]) -> bool:
+def _written(link: MySQLConnection, writes: Sequence[Any]) -> bool:
     """Write rows by one statement; tell whether that was possible, if not nothing is written."""
     try:
         if link.write_all(writes):
@@ -99,7 +99,7 @@ def _written(link: Link, writes: Sequence[Any]) -> bool:
     raise AgainError(f"of {len(writes)} rows not all were there")
 
 
-def _alike(link: Link, operations: Sequence[RowOperation]) -> Iterator[list[int]]:
+def _alike(link: MySQLConnection, operations: Sequence[RowOperation]) -> Iterator[list[int]]:
     """Yield the numbers of operations that go into one statement, two at least."""
     kinds: dict[tuple[type, bool, bool], list[int]] = {}
     for number, operation in enumerate(operations):

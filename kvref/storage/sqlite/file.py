@@ -56,7 +56,7 @@ def opened(path: Path, profile: Profile) -> sqlite3.Connection:
         connection.execute("PRAGMA foreign_keys = ON")
         if not profile.flag("store.checks_act"):
             connection.execute("PRAGMA ignore_check_constraints = ON")
-        # From here on nothing waits inside SQLite: the driver parks a command that meets another writer.
+        # From here on nothing waits inside SQLite: the executor parks a command that meets another writer.
         connection.execute("PRAGMA busy_timeout = 0")
     except sqlite3.Error:
         connection.close()

@@ -97,8 +97,8 @@ class Batching:
 
     def spelling(self, mapping: Mapping, key: ports.Cell) -> Spelling | None:
         """Return the identity of a key; None if only the server can compare it with others."""
-        places = self._store.places(mapping)
-        return places.spelled(key) if places.known else None
+        identities = self._store.identities(mapping)
+        return identities.spelled(key) if identities.known else None
 
     def takes_reads(self, mapping: Mapping) -> bool:
         """Return whether simple gets are batched; at other isolation levels than the lowest they may lock rows."""
@@ -133,7 +133,7 @@ class Batching:
         command.spelling = spelling
         if lookup.for_update:
             try:
-                command.place = self._store.places(lookup.mapping).place(spelling)
+                command.place = self._store.identities(lookup.mapping).place(spelling)
             except UnicodeDecodeError:
                 return False  # the server says what is wrong with it
         return True

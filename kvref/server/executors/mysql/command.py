@@ -11,7 +11,7 @@ from kvref.engine.operations import Cell, Commit, Lookup, OperationGen, RollBack
 from kvref.protocol.replies import Reply
 from kvref.server.executors.execution import Execution
 from kvref.server.executors.mysql.pool import Pool
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import CycleError, LostError
 from kvref.storage.mysql.row_identity import Spelling
 
@@ -26,7 +26,7 @@ class Transaction:
         acknowledged: by a command that was answered.
     """
 
-    link: Link | None = None
+    link: MySQLConnection | None = None
     written: bool = False
     acknowledged: bool = False
 

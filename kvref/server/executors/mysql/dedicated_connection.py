@@ -8,7 +8,7 @@ from typing import Any
 
 from kvref.server.executors.mysql.pool import Pool
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import LostError
 from kvref.storage.mysql.store import MySQLStore
 
@@ -25,7 +25,7 @@ class DedicatedConnection:
     def __init__(self, store: MySQLStore, isolation: Isolation, pool: Pool) -> None:
         self._open = partial(store.link, isolation, brief=True)
         self._pool = pool
-        self._link: Link | None = None
+        self._link: MySQLConnection | None = None
 
     @property
     def in_transaction(self) -> bool:
@@ -49,9 +49,9 @@ class DedicatedConnection:
     async def check(self) -> None:
         """Run a query, on a new connection if the old one is lost; raises StoreError if the server does not answer."""
         try:
-            await self.call(Link.say, "SELECT 1")
+            await self.call(MySQLConnection.say, "SELECT 1")
         except LostError:
-            await self.call(Link.say, "SELECT 1")
+            await self.call(MySQLConnection.say, "SELECT 1")
 
     async def close(self) -> None:
         """Close it; nothing else may run."""

@@ -9,10 +9,12 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Row, Scan
 from kvref.server.executors.mysql.pool import Pool
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 
 
-async def without_deleted(pool: Pool, isolation: Isolation, link: Link, operation: Lookup | Scan, answer: Any) -> Any:
+async def without_deleted(
+    pool: Pool, isolation: Isolation, link: MySQLConnection, operation: Lookup | Scan, answer: Any
+) -> Any:
     """Return the answer of a read less the rows that are gone since.
 
     Args:
@@ -23,7 +25,7 @@ async def without_deleted(pool: Pool, isolation: Isolation, link: Link, operatio
         answer: a row, None, or the rows of a scan, which are made up to their limit again.
 
     Raises:
-        KvrefError: as `Link.execute`.
+        KvrefError: as `MySQLConnection.execute`.
     """
     if isolation.reads_lock:
         return answer  # it has waited for whoever deletes
@@ -41,7 +43,7 @@ async def without_deleted(pool: Pool, isolation: Isolation, link: Link, operatio
     return rows[: operation.limit]
 
 
-async def _present(pool: Pool, link: Link, mapping: Mapping, rows: list[Row]) -> list[Row]:
+async def _present(pool: Pool, link: MySQLConnection, mapping: Mapping, rows: list[Row]) -> list[Row]:
     keys = [row.key for row in rows if row.key is not None]
     if not keys:
         return rows

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kvref.errors import ConfigError, StoreError
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.store import MySQLStore
 
 # In addition to one thread for each connection: it reads the configuration again.
@@ -40,15 +40,15 @@ class Pool:
         if not self.most:
             raise ConfigError(f"store {store.login.text}: connections=1 is too few for batches: set at least 2")
         self._places = asyncio.Semaphore(self.most)
-        self._idle: list[Link] = []
-        self._beside: Link | None = None
+        self._idle: list[MySQLConnection] = []
+        self._beside: MySQLConnection | None = None
         self._beside_in_use = asyncio.Lock()
 
     async def in_thread(self, call: Callable[..., Any], *arguments: object) -> Any:
         """Call what blocks."""
         return await self._loop.run_in_executor(self._threads, call, *arguments)
 
-    async def take(self) -> Link:
+    async def take(self) -> MySQLConnection:
         """Wait for a link that is not in use; `give_back` must follow.
 
         Raises:
@@ -73,7 +73,7 @@ class Pool:
             self._places.release()
             raise
 
-    async def give_back(self, link: Link) -> None:
+    async def give_back(self, link: MySQLConnection) -> None:
         """Take a link back that `take` gave; what is open in it is rolled back."""
         try:
             if link.in_transaction:
@@ -91,7 +91,7 @@ class Pool:
             self._places.release()
 
     @asynccontextmanager
-    async def outside(self) -> AsyncIterator[Link]:
+    async def outside(self) -> AsyncIterator[MySQLConnection]:
         """Give a link outside every transaction; raises StoreError as `take`."""
         if not self._isolation.batches:
             link = await self.take()
@@ -115,6 +115,6 @@ class Pool:
             await self.in_thread(link.close)
         self._threads.shutdown(wait=False)
 
-    async def _open(self) -> Link:
-        link: Link = await self.in_thread(self._store.link, self._isolation)
+    async def _open(self) -> MySQLConnection:
+        link: MySQLConnection = await self.in_thread(self._store.link, self._isolation)
         return link

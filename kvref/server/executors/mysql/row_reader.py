@@ -12,7 +12,7 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.server.executors.mysql.dedicated_connection import DedicatedConnection
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.handlersocket.reads import HELD, HandlerReads, Opened
 from kvref.storage.mysql.result_set import Cells
@@ -35,7 +35,7 @@ class RowReader(Protocol):
             keys: keys by identity.
 
         Raises:
-            KvrefError, LockWaitError: as `Link.look_up_all`.
+            KvrefError, LockWaitError: as `MySQLConnection.look_up_all`.
         """
 
     async def cells(self, table: PlainTable, words: list[bytes]) -> CellsOfWords:
@@ -59,9 +59,9 @@ class SQLReader:
 
     async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell]) -> Rows:
         """See `RowReader`."""
-        rows = await self._connection.call(Link.look_up_all, mapping, [*keys.values()])
-        places = self._store.places(mapping)
-        return places.match(keys, [(places.spelled(row.key), row) for row in rows])
+        rows = await self._connection.call(MySQLConnection.look_up_all, mapping, [*keys.values()])
+        identities = self._store.identities(mapping)
+        return identities.match(keys, [(identities.spelled(row.key), row) for row in rows])
 
     async def cells(self, table: PlainTable, words: list[bytes]) -> CellsOfWords:
         """See `RowReader`."""
@@ -130,5 +130,5 @@ class HandlerSocketReader:
             self._handler.close()
 
 
-def _read(link: Link, table: PlainTable, words: list[bytes]) -> CellsOfWords:
+def _read(link: MySQLConnection, table: PlainTable, words: list[bytes]) -> CellsOfWords:
     return table.read(link, words)

@@ -11,7 +11,7 @@ from kvref.server.executors.mysql.dedicated_connection import DedicatedConnectio
 from kvref.server.executors.mysql.fallback import Fallback
 from kvref.server.executors.mysql.fast_path import PlainWrite
 from kvref.server.executors.mysql.write_group import WriteGroup
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.store import MySQLStore
 
@@ -39,7 +39,7 @@ class WriteBatcher:
         if isinstance(about, PlainTable):
             left_over = await self._write(about, commands)
         else:
-            group = WriteGroup(self._store.places(about), self._connection, self._fallback, about, commands)
+            group = WriteGroup(self._store.identities(about), self._connection, self._fallback, about, commands)
             left_over = await group.carry_out()
         if left_over:
             self.put_back(about, left_over)
@@ -90,6 +90,6 @@ def _give_up(writes: Iterable[PlainWrite]) -> None:
 
 
 def _write(
-    link: Link, table: PlainTable, rows: dict[bytes, Row], previous: dict[bytes, bytes]
+    link: MySQLConnection, table: PlainTable, rows: dict[bytes, Row], previous: dict[bytes, bytes]
 ) -> tuple[set[bytes | None], str | None]:
     return table.write(link, rows, previous)

@@ -17,9 +17,9 @@ from kvref.server.executors.mysql.command import Command
 from kvref.server.executors.mysql.dedicated_connection import DedicatedConnection
 from kvref.server.executors.mysql.fallback import Fallback
 from kvref.storage.mysql import write_batch
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, HangError
-from kvref.storage.mysql.row_identity import Places
+from kvref.storage.mysql.row_identity import RowIdentities
 
 _log = logging.getLogger("kvref.server")
 
@@ -32,7 +32,7 @@ class WriteGroup:
     """Commands that share a transaction.
 
     Args:
-        places: which keys are the same row.
+        identities: which keys are the same row.
         link: for the transaction.
         fallback: carries out what leaves the group.
         mapping: whose rows.
@@ -41,13 +41,13 @@ class WriteGroup:
 
     def __init__(
         self,
-        places: Places,
+        identities: RowIdentities,
         link: DedicatedConnection,
         fallback: Fallback,
         mapping: Mapping,
         commands: list[Command],
     ) -> None:
-        self._places = places
+        self._identities = identities
         self._link = link
         self._fallback = fallback
         self._runner = fallback.runner
@@ -59,7 +59,7 @@ class WriteGroup:
         self._ended: list[Command] = []  # without a write, after they saw what is not committed
 
     async def carry_out(self) -> list[Command]:
-        """Reply to each command, or hand it back to the driver; returns those for whom there was no room."""
+        """Reply to each command, or hand it back to the executor; returns those for whom there was no room."""
         try:
             for _ in range(MOST_IN_TURN):
                 if not self._waiting:
@@ -104,8 +104,8 @@ class WriteGroup:
             await self._answer(asking)
 
     def _answer_look_ups(self, turn: list[Command], rows: list[ports.Row], *, all_of_them: bool) -> None:
-        spelled = [(self._places.spelled(row.key), row) for row in rows]
-        found, certain = self._places.match([each.spelling for each in turn], spelled)
+        spelled = [(self._identities.spelled(row.key), row) for row in rows]
+        found, certain = self._identities.match([each.spelling for each in turn], spelled)
         for each in turn:
             row = found.get(each.spelling)
             if row is None and not (certain and all_of_them):
@@ -165,10 +165,10 @@ class WriteGroup:
                 pass
             case _:
                 return False
-        spelling = self._places.spelled(key)
+        spelling = self._identities.spelled(key)
         if mapping is not before or spelling is None:
             return False
-        return spelling == command.spelling or self._places.place(spelling) == command.place
+        return spelling == command.spelling or self._identities.place(spelling) == command.place
 
     def _leave(self, command: Command) -> None:
         """Restart a command outside the group; raises AgainError if undoing its writes would undo the whole group."""
@@ -182,12 +182,12 @@ class WriteGroup:
         if not self._dirty:
             await self._roll_back()  # there are only locks
             return None
-        reason: str | None = await self._link.call(Link.commit)
+        reason: str | None = await self._link.call(MySQLConnection.commit)
         return reason
 
     async def _roll_back(self) -> None:
         if self._link.in_transaction:
-            await self._link.call(Link.roll_back)
+            await self._link.call(MySQLConnection.roll_back)
 
     def _tell(self, error: HangError) -> None:
         for each in self._inside:

@@ -1,6 +1,6 @@
 """The fast path over SQLite for simple gets and sets: `get WORD …` and `set WORD FLAGS 0 LENGTH` of ordinary rows.
 
-The parser, the verbs and the driver handle everything else. The rules of commands are in `engine/fast_path.py`, the
+The parser, the verbs and the executor handle everything else. The rules of commands are in `engine/fast_path.py`, the
 grammar of lines in `protocol/fast_path.py`, and the conditions on a table and its rows in
 `storage/sqlite/fast_path.py`.
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvref.errors import ConfigError, StoreError
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.handlersocket.connection import HandlerLink
 from kvref.storage.mysql.handlersocket.protocol import HandlerError, RefusedError
 from kvref.storage.mysql.login import Login
@@ -32,7 +32,7 @@ class Threads:
     pads: bool
 
 
-def threads(link: Link, login: Login) -> Threads:
+def threads(link: MySQLConnection, login: Login) -> Threads:
     """Query the server; a server that does not meet the conditions of `check` counts as one without HandlerSocket.
 
     Raises:
@@ -49,7 +49,7 @@ def threads(link: Link, login: Login) -> Threads:
     return Threads(uncommitted, pads=whence == _CHANGED or _PADS in mode)
 
 
-def check(login: Login, connect: Callable[[], Link]) -> None:
+def check(login: Login, connect: Callable[[], MySQLConnection]) -> None:
     """Try HandlerSocket once.
 
     Args:
@@ -76,7 +76,7 @@ def check(login: Login, connect: Callable[[], Link]) -> None:
         raise StoreError(f"{what}: {error}: does the server listen there, see its handlersocket_address?") from error
 
 
-def _variables(link: Link) -> dict[str, tuple[str, str]]:
+def _variables(link: MySQLConnection) -> dict[str, tuple[str, str]]:
     """Return values in force and where they come from; nothing of a server that is not MariaDB."""
     ((version,),) = link.say("SELECT VERSION()")
     if "MariaDB" not in str(version):

@@ -20,7 +20,7 @@ from kvref.collations.charsets import CHARSETS
 from kvref.engine import operations
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.storage.config.containers import Container, table_name
-from kvref.storage.mysql.connection import Link
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.handlersocket.availability import DIRTY, Threads, threads
 from kvref.storage.mysql.handlersocket.connection import HandlerLink
 from kvref.storage.mysql.handlersocket.protocol import HandlerError, RefusedNameError
@@ -57,7 +57,7 @@ class HandlerReads:
 
     def __init__(self, store: MySQLStore) -> None:
         self._store = store
-        self._asked: Link | None = None
+        self._asked: MySQLConnection | None = None
         self._threads = Threads(uncommitted=None, pads=True)
         self._link: HandlerLink | None = None
         self._since = self._not_before = 0.0
@@ -65,24 +65,24 @@ class HandlerReads:
         self._opened: dict[Mapping, Opened | None] = {}
 
     def look_up(
-        self, link: Link, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
+        self, link: MySQLConnection, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
     ) -> dict[Spelling, operations.Row] | None:
         """Return the rows of those keys that have one, or None if the caller must use SQL.
 
         Args:
             link: the SQL connection, outside a transaction.
             mapping: the mapping of the keys.
-            keys: as `Places.spelled` returns them.
+            keys: as `RowIdentities.spelled` returns them.
             uncommitted: whether uncommitted rows of other transactions must be visible.
 
         Raises:
-            KvrefError, LockWaitError: an error of the SQL connection, as from `Link.look_up_all`.
+            KvrefError, LockWaitError: an error of the SQL connection, as from `MySQLConnection.look_up_all`.
         """
         answer = self.ask(link, mapping, keys, uncommitted=uncommitted)
         return None if answer is None else _rows(keys, *answer)
 
     def ask(
-        self, link: Link, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
+        self, link: MySQLConnection, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
     ) -> tuple[Opened, list[list[bytes | None] | None]] | None:
         """Return the open index and each key's cells as the server sends them, or None if the caller must use SQL.
 
@@ -132,7 +132,7 @@ class HandlerReads:
             )
 
     def _cells(
-        self, link: Link, mapping: Mapping, keys: Sequence[Spelling]
+        self, link: MySQLConnection, mapping: Mapping, keys: Sequence[Spelling]
     ) -> tuple[Opened, list[list[bytes | None] | None]] | None:
         if mapping not in self._opened:
             self._opened[mapping] = self._open(link, mapping, keys[0])
@@ -144,7 +144,7 @@ class HandlerReads:
         self._pause = PAUSES[0]
         return opened, found
 
-    def _open(self, link: Link, mapping: Mapping, key: Spelling) -> Opened | None:
+    def _open(self, link: MySQLConnection, mapping: Mapping, key: Spelling) -> Opened | None:
         """Open a table that is as its mapping says; None for one that SQL reads."""
         sql = self._store.statements(mapping)
         where = _where(mapping, self._store)

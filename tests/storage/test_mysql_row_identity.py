@@ -9,7 +9,7 @@ import pytest
 from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
-from kvref.storage.mysql.row_identity import Places, Spelling
+from kvref.storage.mysql.row_identity import RowIdentities, Spelling
 
 
 def mapping(collation: str, charset: str = "utf8mb4") -> Mapping:
@@ -25,29 +25,29 @@ def rows(*keys: bytes | int) -> list[tuple[Spelling | None, Row]]:
 
 @pytest.mark.parametrize("collation", ["utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8mb4_uca1400_ai_ci"])
 def test_spellings_of_one_row(collation: str) -> None:
-    places = Places(mapping(collation))
-    assert places.known
-    found, certain = places.match([b"A", b"a", b"b", b"c"], rows(b"a", b"B"))
+    identities = RowIdentities(mapping(collation))
+    assert identities.known
+    found, certain = identities.match([b"A", b"a", b"b", b"c"], rows(b"a", b"B"))
     assert certain
     assert {spelling: each.key for spelling, each in found.items()} == {b"A": b"a", b"a": b"a", b"b": b"B"}
 
 
 def test_bytes_count_in_a_binary_collation() -> None:
-    found, certain = Places(mapping("utf8mb4_0900_bin")).match([b"A", b"a"], rows(b"a"))
+    found, certain = RowIdentities(mapping("utf8mb4_0900_bin")).match([b"A", b"a"], rows(b"a"))
     assert (list(found), certain) == ([b"a"], True)
 
 
 def test_blanks_behind_count_as_the_collation_says() -> None:
-    pads, no_pad = Places(mapping("utf8mb4_general_ci")), Places(mapping("utf8mb4_0900_ai_ci"))
+    pads, no_pad = RowIdentities(mapping("utf8mb4_general_ci")), RowIdentities(mapping("utf8mb4_0900_ai_ci"))
     assert pads.place(b"a ") == pads.place(b"A")
     assert no_pad.place(b"a ") != no_pad.place(b"A")
 
 
 def test_a_row_that_was_not_expected_makes_misses_uncertain() -> None:
     """The server takes a row for one of the keys, kvref for none: who is meant is not known."""
-    found, certain = Places(mapping("utf8mb4_0900_bin")).match([b"x", b"y"], rows(b"x", b"Y"))
+    found, certain = RowIdentities(mapping("utf8mb4_0900_bin")).match([b"x", b"y"], rows(b"x", b"Y"))
     assert (list(found), certain) == ([b"x"], False)
-    found, certain = Places(mapping("utf8mb4_0900_ai_ci")).match([b"x", b"y"], rows(b"x", b"\xff"))
+    found, certain = RowIdentities(mapping("utf8mb4_0900_ai_ci")).match([b"x", b"y"], rows(b"x", b"\xff"))
     assert (list(found), certain) == ([b"x"], False)
 
 
@@ -56,37 +56,37 @@ def test_a_row_that_was_not_expected_makes_misses_uncertain() -> None:
     [("utf8mb4_ja_0900_as_cs", "utf8mb4"), ("utf8mb4_zh_0900_as_cs", "utf8mb4"), ("cp1250_general_ci", "cp1250")],
 )
 def test_collations_that_only_the_server_knows(collation: str, charset: str) -> None:
-    assert not Places(mapping(collation, charset)).known
+    assert not RowIdentities(mapping(collation, charset)).known
 
 
 def test_keys_that_only_the_server_can_compare() -> None:
-    places = Places(mapping("utf8mb4_uca1400_ai_ci"))
-    assert places.spelled("é") is None
-    assert places.spelled("e") == b"e"
+    identities = RowIdentities(mapping("utf8mb4_uca1400_ai_ci"))
+    assert identities.spelled("é") is None
+    assert identities.spelled("e") == b"e"
     with pytest.raises(UnicodeDecodeError):
-        Places(mapping("utf8mb4_general_ci")).place(b"\xff")
+        RowIdentities(mapping("utf8mb4_general_ci")).place(b"\xff")
 
 
 def test_keys_of_which_not_all_is_indexed() -> None:
     for odd in ({"beginning": 3}, {"blind": True}):
-        assert not Places(replace(mapping("utf8mb4_bin"), **odd)).known  # type: ignore[arg-type]
+        assert not RowIdentities(replace(mapping("utf8mb4_bin"), **odd)).known  # type: ignore[arg-type]
 
 
 def test_numbers() -> None:
     numbers = mapping("")
     numbers.key = Column("k", Kind.INTEGER, low=0, high=255)
-    places = Places(numbers)
-    assert places.known
-    assert (places.spelled(7), places.place(7)) == (7, 7)
-    found, certain = places.match([7, 8], rows(7))
+    identities = RowIdentities(numbers)
+    assert identities.known
+    assert (identities.spelled(7), identities.place(7)) == (7, 7)
+    found, certain = identities.match([7, 8], rows(7))
     assert (list(found), certain) == ([7], True)
 
 
 def test_keys_of_bytes_are_compared_without_the_server() -> None:
     key = Column("k", Kind.BYTES, 250, counts_bytes=True, cuts=True, indexable=True)
     value = Column("v", Kind.BYTES, 100)
-    places = Places(Mapping("m", "test", "t", "`test`.`t`", key, (value,), None, None, None))
-    assert places.known
-    found, certain = places.match([b"A", b"a", b"\xff"], rows(b"a", b"\xff"))
+    identities = RowIdentities(Mapping("m", "test", "t", "`test`.`t`", key, (value,), None, None, None))
+    assert identities.known
+    found, certain = identities.match([b"A", b"a", b"\xff"], rows(b"a", b"\xff"))
     assert (set(found), certain) == ({b"a", b"\xff"}, True)
-    assert places.spelled(5) is None
+    assert identities.spelled(5) is None
