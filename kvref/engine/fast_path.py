@@ -1,4 +1,4 @@
-"""Rules for gets and sets of a single row: which commands qualify, and what they do.
+"""Rules for commands that need a single row each: which commands qualify, and what they do.
 
 The fast paths of all stores bypass the parser, the generators of verbs and the executor. They call this module for the
 meaning of a command, and this module calls the functions that the verbs call.
@@ -6,20 +6,22 @@ meaning of a command, and this module calls the functions that the verbs call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from kvref.engine import values
+from kvref.engine.cache.dispatch import entry_of
 from kvref.engine.cache.policies import Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.engine.session import Session
 from kvref.engine.stats import counted
-from kvref.engine.values import key_cell, shown_flags, to_bytes
-from kvref.engine.verbs.store import fit_flags, fit_time, new_cas, time_of
+from kvref.engine.values import RefusedError, shown_flags, to_bytes
+from kvref.engine.verbs import arithmetic, delete, meta, store
 from kvref.protocol import commands as c
-from kvref.protocol.fast_path import shown
-from kvref.protocol.replies import ServerError, Status
+from kvref.protocol.fast_path import data_of, numbered, shown
+from kvref.protocol.replies import Number, Reply, ServerError, Status
 
 _SET: Final = c.Store("set", b"", 0, 0, b"")  # any plain set, for rules that do not depend on its row
 _LOST: Final = ServerError("")
@@ -38,26 +40,40 @@ def ordinary_mapping(session: Session) -> Mapping | None:
 
 
 class PlainVerbs:
-    """`get` and `set` without an expiry time of ordinary rows, by the rules of the verbs.
+    """Commands on ordinary rows, by the rules of the verbs.
 
     Args:
         session: of any connection that may do the same, for what all share.
         mapping: see `ordinary_mapping`.
+
+    Attributes:
+        key: returns the key that a set writes; raises RefusedError where the key column cannot hold it.
+        value: returns the content of the value column that a set writes, of a mapping that has only one; raises
+            RefusedError where the column cannot hold it.
+        read_only: the session may not write.
+        deletes: a delete removes rows.
+        all_switch: every verb reads names of mappings.
+        counts: the profile adds to numbers that are nothing but digits.
     """
 
     def __init__(self, session: Session, mapping: Mapping) -> None:
         self.mapping = mapping
         self.read_only = session.access.refusal(_SET) is not None
         self.shared = session.shared
-        self._session = Session(session.shared)  # the other one ends with its connection
+        self._session = session.twin()  # the other one ends with its connection
         self.counters = session.shared.counters
         self._rules = session.rules
-        self._flags: dict[int, tuple[int | None, int]] = {}  # what the column has of them, and what a get then shows
+        self.deletes = session.shared.directory.policies.delete is Policy.TABLE
+        self.all_switch = session.rules.all_verbs_switch
+        self.counts = not session.rules.counts_leading_number
+        self.key: Callable[[bytes], Cell] = partial(values.key_cell, mapping.key, rules=session.rules)
+        self.value: Callable[[bytes], Cell] = partial(values.value_cell, mapping.values[0], rules=session.rules)
+        self._flags: dict[int, int | None] = {}  # what the column has of them
         self._counted = {
             stored: tuple(counted(_SET, Status.STORED if stored else _LOST, missing_counted=False))
             for stored in (True, False)
         }
-        self._never = fit_time(mapping, time_of(session, 0, 0))
+        self._never = store.fit_time(mapping, store.time_of(session, 0, 0))
 
     @property
     def unobserved(self) -> bool:
@@ -67,6 +83,49 @@ class PlainVerbs:
     def looked_up(self, word: bytes) -> Cell:
         """Return the key column's content to look for, None where no row can be found by this key."""
         return self._session.looked_up(self.mapping, word)
+
+    def key_of_bound(self, word: bytes) -> bytes | None:
+        """See `Session.key_of_bound`."""
+        return self._session.key_of_bound(word)
+
+    def expired(self, expiry: int | None, now: int) -> bool:
+        """Return whether a row that a get has found is expired, and count that.
+
+        Args:
+            expiry: the row's.
+            now: UNIX time in whole seconds.
+        """
+        return self._session.finds_expired(expiry, now)
+
+    def row(self, key: bytes, hit: bytes, flags: int | None, cas: int | None, expiry: int | None) -> Row:
+        """Return a row of which a get shows `hit`; its cells are bytes."""
+        return Row(key, (data_of(hit),), flags, cas, expiry)
+
+    def hit(self, word: bytes, row: Row, *, with_cas: bool = False) -> bytes:
+        """Return what a get, or gets, shows of a row, without END, expired or not.
+
+        Args:
+            word: as the client sent it.
+            row: looked up.
+            with_cas: with its cas number.
+        """
+        item = self._session.item(word, row)
+        hit = shown(word, item.flags, item.data)
+        return numbered(hit, item.cas) if with_cas else hit
+
+    def meta_get(self, command: c.MetaGet, row: Row | None, now: int) -> Reply:
+        """Return the reply to a meta get that only reads, and count it.
+
+        Args:
+            command: without another time or an item to store.
+            row: of its key, which it holds in the spelling of the table; None where there is none.
+            now: UNIX time in whole seconds.
+        """
+        found = None
+        if row is not None and not self._session.finds_expired(row.expiry, now):
+            at = self.mapping.source, to_bytes(row.key)
+            found = meta.Found(at, entry_of(self._session, row, now), self.mapping, row)
+        return meta.read(self._session, command, found, now)
 
     def reply(self, word: bytes, row: Row, now: int) -> bytes:
         """Return what a get answers of a row, without END: nothing where the row is expired.
@@ -78,8 +137,7 @@ class PlainVerbs:
         """
         if self._session.finds_expired(row.expiry, now):
             return b""
-        item = self._session.item(word, row)
-        return shown(word, item.flags, item.data)
+        return self.hit(word, row)
 
     def reply_of_cells(self, word: bytes, flags: int | None, value: bytes, expiry: int | None, now: int) -> bytes:
         """Return what `reply` does of the cells of a row with one value column.
@@ -93,18 +151,18 @@ class PlainVerbs:
             return b""
         return shown(word, shown_flags(flags), value)
 
-    def written(self, word: bytes, value: Cell, flags: int) -> bytes:
+    def written(self, word: bytes, value: Cell, flags: int | None) -> bytes:
         """Return what a get answers of a row after a set, without END.
 
         Args:
             word: as the client sends it.
             value: see `value`.
-            flags: as the client sent them.
+            flags: see `options`.
         """
-        return shown(word, self._of_flags(flags)[1], to_bytes(value))
+        return shown(word, shown_flags(flags), to_bytes(value))
 
     def count_gets(self, found: Sequence[bytes]) -> None:
-        """Count the words of a get.
+        """Count the words of gets.
 
         Args:
             found: what is answered to each, empty for a miss.
@@ -112,43 +170,80 @@ class PlainVerbs:
         misses = found.count(b"")
         self.counters.looked_up(hits=len(found) - misses, misses=misses)
 
-    def count_set(self, *, stored: bool) -> None:
-        """Count a set, and the item where it is stored."""
-        self.counters.add(self._counted[stored])
+    def count_sets(self, times: int, *, stored: bool) -> None:
+        """Count sets, and the items where they are stored."""
+        self.counters.add(self._counted[stored], times)
         if stored:
-            self.counters.item_stored()
-
-    def key(self, word: bytes) -> Cell:
-        """Return the key that a set writes.
-
-        Raises:
-            RefusedError: the key column cannot hold it.
-        """
-        return key_cell(self.mapping.key, word, self._rules)
-
-    def value(self, data: bytes) -> Cell:
-        """Return the content of the value column that a set writes, of a mapping that has only one.
-
-        Raises:
-            RefusedError: the column cannot hold it.
-        """
-        return values.value_cell(self.mapping.values[0], data, self._rules)
+            self.counters.item_stored(times)
 
     def options(self, flags: int) -> tuple[int | None, int | None, int | None]:
-        """Return flags, cas number and expiry that a set writes, None for a column that is not mapped.
+        """Return flags, cas number and expiry that a set without a time writes, None for a column that is not mapped.
 
         It takes a cas number: nothing may refuse the set any more.
 
         Args:
             flags: as the client sent them.
         """
-        return self._of_flags(flags)[0], new_cas(self._session, self.mapping), self._never
-
-    def _of_flags(self, flags: int) -> tuple[int | None, int]:
-        found = self._flags.get(flags)
-        if found is None:
+        try:
+            cell = self._flags[flags]
+        except KeyError:
             if len(self._flags) >= MAX_FLAGS_KEPT:
                 self._flags.clear()
-            cell = fit_flags(self.mapping, flags)
-            found = self._flags[flags] = cell, shown_flags(cell)
-        return found
+            cell = self._flags[flags] = store.fit_flags(self.mapping, flags)
+        return cell, store.new_cas(self._session, self.mapping), self._never
+
+    def expiry(self, command: c.Store, now: int) -> int | None:
+        """Return the expiry that a storage command writes.
+
+        Args:
+            command: set, add or replace.
+            now: UNIX time in whole seconds.
+
+        Raises:
+            RefusedError: a column cannot hold the command's numbers.
+        """
+        store.check_numbers(self._session, self.mapping, command, now)
+        return store.fit_time(self.mapping, store.time_of(self._session, command.exptime, now))
+
+    def refusal(self, command: c.Store | c.Delete, row: Row | None, now: int) -> Reply | None:
+        """Return the reply to a command that writes nothing, counted; None where it writes.
+
+        Args:
+            command: set, add, replace or delete.
+            row: of its key, None where there is none.
+            now: UNIX time in whole seconds.
+        """
+        reply: Reply | None
+        if isinstance(command, c.Store):
+            reply = store.refusal(self._session, command, row, now)
+        else:
+            row = None if row is None or self._session.hides(row.expiry, now) else row
+            reply = delete.refusal(self._session, command, row)
+        return None if reply is None else self.count(command, reply)
+
+    def summed(self, command: c.Arithmetic, row: Row | None, now: int) -> tuple[Reply, Row | None]:
+        """Return the reply to an incr or decr, not counted, and the row that it writes, None where it writes none.
+
+        Args:
+            command: of the text protocol.
+            row: of its key, None where there is none.
+            now: UNIX time in whole seconds.
+        """
+        if row is None or self._session.hides(row.expiry, now):
+            return Status.NOT_FOUND, None
+        try:
+            number = arithmetic.whole_number(self._session, row)
+            result, new = arithmetic.summed(self._session, command, self.mapping, row, number)
+        except RefusedError as refused:
+            return refused.reply, None
+        return Number(result), new
+
+    def count_stored(self, command: c.Store) -> None:
+        """Count a storage command that has stored its item, and the item."""
+        self.counters.item_stored()
+        self.count(command, Status.STORED)
+
+    def count(self, command: c.Command, reply: Reply) -> Reply:
+        """Count a command by its reply, which is returned, as `execute` does."""
+        self.counters.count(command, reply, missing_counted=self._rules.answers_missing_key)
+        return reply

@@ -116,6 +116,17 @@ class Session:
         self.flushed = False  # a flush_all emptied a table, which the reply OK does not show; the reader resets it
         self._generation = shared.directory.generation
 
+    def twin(self) -> Session:
+        """Return a session with the same rights that is bound to the same mapping, and has done nothing else."""
+        twin = Session(self.shared, self.access)
+        twin._bound, twin._generation, twin._started = self._bound, self._generation, self._started
+        return twin
+
+    @property
+    def bound(self) -> bool:
+        """Return whether the mapping in force was selected by its name."""
+        return self._bound is not None
+
     def split(self, word: bytes) -> Switch | None:
         """Split a client's word by the delimiter in force."""
         return split_word(word, self.shared.directory.delimiter, self.rules)
@@ -135,13 +146,10 @@ class Session:
     def _switch(self, name: str, *, whole: bool = True) -> Generator[Operation, Any, Mapping | None]:
         directory = self.shared.directory
         current = self._bound or directory.default
-        known = self._started and self._generation == directory.generation
-        # The plugin compares the client's bytes with the row's name and its hash's, before any are cut (samename-003).
-        spelled = whole or not directory.by_spelling
         mapping: Mapping | None = None
-        if known and (self.stuck or (spelled and current.name == name)):
+        if self._is_current(name, whole=whole):
             mapping = current
-        elif spelled:
+        elif self._is_spelled(whole=whole):
             mapping = directory.find(name)
         if mapping is None:
             mapping = yield LoadMapping(name)
@@ -156,6 +164,30 @@ class Session:
                 raise RefusedError(ServerError(reason))
         self._bound, self._generation, self._started = mapping, directory.generation, True
         return mapping
+
+    def _is_current(self, name: str, *, whole: bool) -> bool:
+        """Return whether a name leaves the mapping in force as it is."""
+        directory = self.shared.directory
+        if not self._started or self._generation != directory.generation:
+            return False
+        return self.stuck or (self._is_spelled(whole=whole) and (self._bound or directory.default).name == name)
+
+    def _is_spelled(self, *, whole: bool) -> bool:
+        # The plugin compares the client's bytes with the row's name and its hash's, before any are cut (samename-003).
+        return whole or not self.shared.directory.by_spelling
+
+    def key_of_bound(self, word: bytes) -> bytes | None:
+        """Return the key in a word that names the mapping to which the connection is bound; None for any other word.
+
+        Such a word switches nothing: the store is not queried, and no batch is committed.
+        """
+        target = self.split(word)
+        if target is None or not (target.name and target.key and self.bound):
+            return None
+        naming = self.shared.directory.naming
+        name = mapping_name(target.name, naming, self.rules)
+        whole = is_whole_name(target.name, name, naming, self.rules)
+        return target.key if self._is_current(name, whole=whole) else None
 
     def start(self) -> bool:
         """Bind the default mapping if none is bound; return whether this is the first command that needs a mapping."""
@@ -265,9 +297,11 @@ class Session:
         cell = self.looked_up(mapping, key) if key else None
         yield from self.batch.write()
         row: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
-        if row is not None and self.rules.hides_expired and self.finds_expired(row.expiry, now):
-            row = None
-        return row, mapping
+        return None if row is None or self.hides(row.expiry, now) else row, mapping
+
+    def hides(self, expiry: int | None, now: int) -> bool:
+        """Return whether a row that a write has looked up is none to it, see `finds_expired`."""
+        return self.rules.hides_expired and self.finds_expired(expiry, now)
 
     def item(self, word: bytes, row: Row) -> Item:
         """Return a row as get answers it under `word`."""

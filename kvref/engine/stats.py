@@ -59,14 +59,14 @@ class Counters:
         self.get_hits += hits
         self.get_misses += misses
 
-    def add(self, names: Iterable[str]) -> None:
-        """Add one to each of some counters."""
+    def add(self, names: Iterable[str], times: int = 1) -> None:
+        """Add a number to each of some counters."""
         for name in names:
-            setattr(self, name, getattr(self, name) + 1)
+            setattr(self, name, getattr(self, name) + times)
 
-    def item_stored(self) -> None:
-        """Count an item that a storage command has stored."""
-        self.total_items += 1
+    def item_stored(self, times: int = 1) -> None:
+        """Count items that storage commands have stored."""
+        self.total_items += times
 
     def touched(self, word: bytes, *, hit: bool) -> None:
         """Count what a word of a gat found."""

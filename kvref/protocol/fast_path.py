@@ -1,7 +1,7 @@
-"""Recognize `get WORD` and `set WORD FLAGS 0 LENGTH` in the one spelling that every profile parses in the same way.
+"""Recognize lines of common commands in the one spelling that every profile parses in the same way.
 
-Words that cannot switch, single blanks between them, digits without signs, no further word: under the rules of any
-profile, `grammar` parses such a line literally (tests/protocol/test_plain.py).
+Single blanks between words, digits without signs, no further word: under the rules of any profile, `grammar` parses
+such a line literally (tests/protocol/test_plain.py).
 """
 
 from __future__ import annotations
@@ -26,8 +26,13 @@ class PlainLines:
 
     Attributes:
         word: a key that cannot select a mapping or a range.
+        named: a word that may begin with the name of a mapping.
         get: a whole get of one key; its group is the key.
-        set: a set up to its data; its groups are key, flags and length.
+        set: a set without an expiry time up to its data; its groups are key, flags and length.
+        storing: a set, add or replace up to its data; its groups are verb, word, flags, expiry time and length. Like
+            those of the other lines below, the word may begin with the name of a mapping.
+        counting: a whole incr or decr; its groups are verb, word and delta.
+        deleting: a whole delete; its group is the word.
     """
 
     def __init__(self, rules: WireRules) -> None:
@@ -37,6 +42,13 @@ class PlainLines:
         self.word = re.compile(word)
         self.get = re.compile(rb"get (" + word + rb")\r\n")
         self.set = re.compile(rb"set (" + word + rb") ([0-9]{1,9}) 0 ([0-9]{1,7})\r\n")
+        named = rb"@@[^ \r\n\0]{1,%d}" % (rules.key_limit - 2)
+        self.named = re.compile(named)
+        any_word = rb"(" + word + rb"|" + named + rb")"
+        numbers = rb" ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,7})\r\n"
+        self.storing = re.compile(rb"(set|add|replace) " + any_word + numbers)
+        self.counting = re.compile(rb"(incr|decr) " + any_word + rb" ([0-9]{1,19})\r\n")
+        self.deleting = re.compile(rb"delete " + any_word + rb"\r\n")
 
     def takes(self, word: bytes, length: int) -> bool:
         """Tell whether a set of that many bytes is not too large."""
@@ -52,3 +64,19 @@ def shown(word: bytes, flags: int, data: bytes) -> bytes:
         data: the value.
     """
     return b"VALUE %b %d %d\r\n%b\r\n" % (word, flags, len(data), data)
+
+
+def numbered(hit: bytes, cas: int) -> bytes:
+    """Return what `shown` returned as a gets shows it.
+
+    Args:
+        hit: of one item.
+        cas: its cas number, 0 to 2^64-1.
+    """
+    end = hit.index(b"\r\n")
+    return b"%b %d%b" % (hit[:end], cas, hit[end:])
+
+
+def data_of(hit: bytes) -> bytes:
+    """Return the value in what `shown` returned."""
+    return hit[hit.index(b"\r\n") + 2 : -2]

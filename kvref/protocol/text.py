@@ -11,7 +11,7 @@ from typing import Final, assert_never
 from kvref.protocol import command_table, crawler, foreign, meta
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
-from kvref.protocol.fast_path import END, shown
+from kvref.protocol.fast_path import END, numbered, shown
 from kvref.protocol.input_buffer import Input
 from kvref.protocol.lines import BAD_FORMAT, ERROR, TOO_LARGE, Block, Discard, Parsed, length_read, refused
 from kvref.protocol.rules import WireRules
@@ -216,11 +216,8 @@ def encode(command: c.Command, reply: r.Reply) -> bytes:
 def _items(reply: r.Items) -> bytes:
     parts = []
     for item in reply.items:
-        if reply.with_cas:
-            parts.append(b"VALUE %b %d %d %d\r\n" % (item.word, item.flags, len(item.data), item.cas))
-            parts += (item.data, b"\r\n")
-        else:
-            parts.append(shown(item.word, item.flags, item.data))
+        hit = shown(item.word, item.flags, item.data)
+        parts.append(numbered(hit, item.cas) if reply.with_cas else hit)
     parts.append(END)
     return b"".join(parts)
 

@@ -179,8 +179,12 @@ def answers_a_repeated_key_once() -> None:
         return (yield from get(session, replace(command, words=list(dict.fromkeys(command.words))), now))
 
     dispatch.HANDLERS[commands.Get] = once
-    plain = SQLiteFastPath._get
-    put(SQLiteFastPath, "_get", lambda self, words: plain(self, b" ".join(dict.fromkeys(words.split(b" ")))))
+    found = SQLiteFastPath._found
+    put(
+        SQLiteFastPath,
+        "_found",
+        lambda self, words, *, with_cas: found(self, list(dict.fromkeys(words)), with_cas=with_cas),
+    )
 
 
 @breaks("KV-CORE-047")

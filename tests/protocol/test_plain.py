@@ -59,6 +59,55 @@ def test_a_plain_set_is_a_set_of_what_stands_in_it(
         assert only_command(line + data + b"\r\n", in_force) == c.Store("set", found[1], int(found[2]), 0, data)
 
 
+@pytest.mark.parametrize("in_force", RULES)
+@given(
+    verb=st.sampled_from([b"set", b"add", b"replace"]),
+    word=WORDS,
+    flags=NUMBERS,
+    exptime=NUMBERS,
+    switches=st.booleans(),
+)
+def test_a_plain_storage_line_is_what_stands_in_it(
+    in_force: WireRules, verb: bytes, word: bytes, flags: bytes, exptime: bytes, switches: bool
+) -> None:
+    line = b"%b %b %b %b 3\r\n" % (verb, b"@@" + word if switches else word, flags, exptime)
+    found = PlainLines(in_force).storing.fullmatch(line)
+    if found is not None:
+        stored = c.Store(found[1].decode(), found[2], int(found[3]), int(found[4]), b"abc")
+        assert only_command(line + b"abc\r\n", in_force) == stored
+
+
+@pytest.mark.parametrize("in_force", RULES)
+@given(up=st.booleans(), word=WORDS, delta=st.one_of(NUMBERS, st.integers(0, 1 << 64).map(lambda each: b"%d" % each)))
+def test_a_plain_sum_is_one_of_what_stands_in_it(in_force: WireRules, up: bool, word: bytes, delta: bytes) -> None:
+    line = b"%b %b %b\r\n" % (b"incr" if up else b"decr", word, delta)
+    found = PlainLines(in_force).counting.fullmatch(line)
+    if found is not None:
+        assert found[1] == (b"incr" if up else b"decr")
+        assert only_command(line, in_force) == c.Arithmetic(up, found[2], int(found[3]))
+
+
+@pytest.mark.parametrize("in_force", RULES)
+@given(word=WORDS, switches=st.booleans())
+def test_a_plain_delete_is_one_of_its_word(in_force: WireRules, word: bytes, switches: bool) -> None:
+    lines, word = PlainLines(in_force), b"@@" + word if switches else word
+    found = lines.deleting.fullmatch(b"delete %b\r\n" % word)
+    if found is not None:
+        assert only_command(found[0], in_force) == c.Delete(found[1])
+    if lines.named.fullmatch(word):
+        assert only_command(b"get %b\r\n" % word, in_force) == c.Get([word], with_cas=False)
+
+
+@pytest.mark.parametrize("in_force", RULES)
+def test_plain_lines_are_found(in_force: WireRules) -> None:
+    lines = PlainLines(in_force)
+    assert lines.storing.fullmatch(b"add k 1 20 3\r\n")
+    assert lines.storing.fullmatch(b"set @@a.k 1 20 3\r\n")
+    assert lines.counting.fullmatch(b"decr k 18\r\n")
+    assert lines.deleting.fullmatch(b"delete k\r\n")
+    assert lines.named.fullmatch(b"@@a.k")
+
+
 def test_what_a_plain_set_takes_ends_where_values_are_too_large() -> None:
     for in_force in RULES:
         lines = PlainLines(in_force)

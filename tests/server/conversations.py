@@ -35,7 +35,7 @@ VALUES = (
     b"y" * 300,
 )
 FLAGS = (0, 5, 999_999_999, 4_294_967_295)
-_SAID_CAS = re.compile(rb"^(VALUE \S+ \d+ \d+) \d+\r$", re.MULTILINE)
+_SAID_CAS = re.compile(rb"^(VALUE \S+ \d+ \d+) \d+\r$|(?<=[ \w]) c\d+(?= |\r$)", re.MULTILINE)
 
 
 def command(
@@ -53,7 +53,7 @@ def command(
     store = b" %b %d %d %d" % (key, flags, chance.choice([0, 0, 0, 100]), len(value))
     more = b" ".join(chance.choices(keys, k=3))
     if chance.random() < 0.5:
-        return b"".join(plain(chance, keys) for _ in range(chance.choice([1, 1, 4])))
+        return b"".join(plain(chance, containers, keys) for _ in range(chance.choice([1, 1, 4])))
     return chance.choice([
         b"get %b\r\n" % key, b"get %b\r\n" % key, b"get %b %b\r\n" % (key, more), b"gets %b\r\n" % key,
         b"set%b\r\n%b\r\n" % (store, value), b"set%b\r\n%b\r\n" % (store, value), b"set%b\r\n%b\r\n" % (store, value),
@@ -66,12 +66,22 @@ def command(
     ])  # fmt: skip
 
 
-def plain(chance: random.Random, keys: Sequence[bytes]) -> bytes:
-    """Draw a get or a set that a fast path may take."""
+def plain(chance: random.Random, containers: Sequence[bytes], keys: Sequence[bytes]) -> bytes:
+    """Draw a command that a fast path may take."""
     key, value = chance.choice(keys), chance.choice(VALUES)
-    if chance.random() < 0.6:
+    if chance.random() < 0.4:
         return b"get %b\r\n" % key
-    return b"set %b %d 0 %d\r\n%b\r\n" % (key, chance.choice(FLAGS), len(value), value)
+    if chance.random() < 0.3:
+        return b"set %b %d 0 %d\r\n%b\r\n" % (key, chance.choice(FLAGS), len(value), value)
+    word = b"@@%b.%b" % (chance.choice(containers), key) if chance.random() < 0.2 else key
+    verb = chance.choice([b"set", b"add", b"replace"])
+    shown = b" ".join(chance.sample([b"v", b"f", b"s", b"k", b"c", b"t", b"Oab", b"h"], 3))
+    return chance.choice([
+        b"gets %b\r\n" % word, b"get %b %b\r\n" % (word, chance.choice(keys)), b"mg %b %b\r\n" % (word, shown),
+        b"%b %b 5 %d %d\r\n%b\r\n" % (verb, word, chance.choice([0, 100]), len(value), value),
+        b"%b %b %d\r\n" % (chance.choice([b"incr", b"decr"]), word, chance.choice([0, 5, 10**15])),
+        b"set %b 0 0 2\r\n12\r\n" % word, b"delete %b\r\n" % word,
+    ])  # fmt: skip
 
 
 class Peer:
@@ -112,7 +122,7 @@ class Peer:
             assert piece, said
             said += piece
         said = said.replace(self.own, b"~")
-        return _SAID_CAS.sub(rb"\1\r", said) if self.hides_cas else said
+        return _SAID_CAS.sub(lambda found: b"%b\r" % found[1] if found[1] else b" c", said) if self.hides_cas else said
 
     def counters(self) -> list[bytes]:
         """Return what `stats` counts of commands."""

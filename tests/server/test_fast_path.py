@@ -174,6 +174,25 @@ def test_what_a_trigger_writes_elsewhere_is_shown(tmp_path: Path) -> None:
         assert b"\r\nby trigger\r\n" in peer.ask(0, b"get a\r\n")
 
 
+def test_what_a_flush_removes_with_the_commit_of_a_set_is_gone(tmp_path: Path) -> None:
+    with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.ask(0, b"bind plain\r\nset a 0 0 1\r\nv\r\n")
+        assert peer.ask(0, b"set a 0 0 1\r\nw\r\nflush_all\r\n").startswith(b"STORED\r\nOK\r\n")
+        for _ in range(2):
+            assert peer.ask(0, b"get a\r\n").startswith(b"END\r\n")
+
+
+def test_what_another_mapping_writes_with_the_same_commit_is_shown(tmp_path: Path) -> None:
+    with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        sets = [b"set a 0 0 1\r\n1\r\n", b"bind names2\r\n", b"set a 0 0 1\r\n2\r\n", b"bind names\r\n"]
+        for data in (b"".join(sets), b"".join(sets) + sets[0] + b"set A 0 0 1\r\n2\r\n"):
+            peer.ask(0, b"bind names\r\nget a\r\n" + data)
+            for _ in range(2):
+                assert peer.ask(0, b"get a\r\n").startswith(b"VALUE a 0 1\r\n2\r\nEND\r\n")
+
+
 def test_a_table_that_fits_no_more_is_noticed_by_the_next_get(tmp_path: Path) -> None:
     with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack:
         peer = _Peer(served, stack)

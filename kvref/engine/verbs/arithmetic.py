@@ -64,15 +64,34 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
         return Status.EXISTS
     index = _column_used(session, mapping, row)
     number = yield from _number(session, mapping, row, index)
-    result = _result(session, command, number)
-    cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
-    new = slipped(mapping, with_values(mapping, row, _written(session, mapping, result, index), cas))
+    result, new = summed(session, command, mapping, row, number, index)
     if session.rules.renames_key:
         new.key = session.looked_up(mapping, target[1])
     cause = yield Update(mapping, row.key, new, session.rules.clears_unmapped)
     if cause is not None and not session.rules.answers_refused_sum:
         return ServerError(cause) if session.rules.refusal_is_error else NOT_COUNTED
     return Number(result)
+
+
+def summed(
+    session: Session, command: c.Arithmetic, mapping: Mapping, row: Row, number: int, index: int = 0
+) -> tuple[int, Row]:
+    """Return the sum, and the row that holds it.
+
+    Args:
+        session: the connection's state.
+        command: what to add or subtract.
+        mapping: whose row.
+        row: as it is.
+        number: what it holds.
+        index: of the value column that holds it.
+
+    Raises:
+        RefusedError: the column cannot hold the sum.
+    """
+    result = _result(session, command, number)
+    cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
+    return result, slipped(mapping, with_values(mapping, row, _written(session, mapping, result, index), cas))
 
 
 def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: bytes, now: int) -> OperationGen:
@@ -100,6 +119,15 @@ def _column_used(session: Session, mapping: Mapping, row: Row) -> int:
 def _number(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
     if session.rules.counts_leading_number:
         return (yield from _leading(session, mapping, row, index))
+    return whole_number(session, row)
+
+
+def whole_number(session: Session, row: Row) -> int:
+    """Return the number that a row holds, where the profile counts with nothing but digits.
+
+    Raises:
+        RefusedError: it holds none.
+    """
     text = join_value(row.values, session.shared.directory.separator).strip(b" \t\n\v\f\r")
     if len(text) <= MAX_NUMBER_LENGTH and text.isdigit() and text.isascii() and int(text) < _TOP:
         return int(text)

@@ -40,7 +40,7 @@ _CODES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """An item: its cache key, its entry, its mapping, and its row, None if the item is in the memory cache."""
 
     at: Key
@@ -77,18 +77,31 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
             created = reply is Status.STORED
             found = yield from _find(session, mapping, key, now, policy, locks=True)
             if found is None and created and is_over(session, command.vivify):
-                found = _Found((mapping.source, key), Entry(0, b"", session.written_cas, OVER, now), mapping, None)
-    if command.exptime is not None and found is not None:
-        session.shared.counters.touched(command.word, hit=True)
-    else:
-        session.shared.counters.got(command.word, hits=found is not None, misses=found is None)
-    if found is None:
-        return r.Meta(MetaCode.MISSED)
-    touched = found if command.exptime is None else (yield from _touch(session, found, command.exptime, now))
+                found = Found((mapping.source, key), Entry(0, b"", session.written_cas, OVER, now), mapping, None)
+    if command.exptime is None or found is None:
+        return read(session, command, found, now, created=created)
+    session.shared.counters.touched(command.word, hit=True)
+    touched = yield from _touch(session, found, command.exptime, now)
     return _answer(session, command, found, touched, now, created=created)
 
 
-def _answer(session: Session, command: c.MetaGet, found: _Found, touched: _Found, now: int, *, created: bool) -> r.Meta:
+def read(session: Session, command: c.MetaGet, found: Found | None, now: int, *, created: bool = False) -> r.Meta:
+    """Return the reply to a meta get that sets no expiry time, and count it.
+
+    Args:
+        session: the connection's state.
+        command: the command.
+        found: the item, None if there is none.
+        now: UNIX time in whole seconds.
+        created: this command has stored it.
+    """
+    session.shared.counters.got(command.word, hits=found is not None, misses=found is None)
+    if found is None:
+        return r.Meta(MetaCode.MISSED)
+    return _answer(session, command, found, found, now, created=created)
+
+
+def _answer(session: Session, command: c.MetaGet, found: Found, touched: Found, now: int, *, created: bool) -> r.Meta:
     """Return the reply for an item, with the client's part in recaching it (W, X, Z)."""
     marks, entry = session.shared.marks, found.entry
     with marks.exclusive():
@@ -178,7 +191,7 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> OperationG
     return r.Meta(MetaCode.DONE)
 
 
-def _renumbered(session: Session, found: _Found, now: int) -> Generator[Operation, Any, Entry]:
+def _renumbered(session: Session, found: Found, now: int) -> Generator[Operation, Any, Entry]:
     """Give an item another cas number, so that a write of who has read it before fails."""
     if found.row is None:
         cache = session.shared.cache
@@ -233,7 +246,7 @@ def debug(session: Session, command: c.MetaDebug, now: int) -> OperationGen:
     return r.MetaDebug([(name, str(value)) for name, value in rows.items()])
 
 
-def _named(session: Session, command: c.MetaRequest, now: int) -> Generator[Operation, Any, _Found | None]:
+def _named(session: Session, command: c.MetaRequest, now: int) -> Generator[Operation, Any, Found | None]:
     """Find the item that a write is about, and lock its row."""
     target = yield from session.resolve(command.word, switches=True)
     if isinstance(target, Status) or not target[1]:
@@ -243,7 +256,7 @@ def _named(session: Session, command: c.MetaRequest, now: int) -> Generator[Oper
 
 def _find(
     session: Session, mapping: Mapping, key: bytes, now: int, policy: Policy, *, locks: bool
-) -> Generator[Operation, Any, _Found | None]:
+) -> Generator[Operation, Any, Found | None]:
     """Find an item where the policy says.
 
     Args:
@@ -260,7 +273,7 @@ def _find(
     if policy is Policy.CACHE or (policy is Policy.BOTH and not locks and not session.pending.holds(at)):
         entry = session.shared.cache.find(at, now)
         if entry is not None:
-            return _Found(at, entry, mapping, None)
+            return Found(at, entry, mapping, None)
     if policy in (Policy.CACHE, Policy.OFF):
         return None
     row: Row | None
@@ -276,10 +289,10 @@ def _find(
             row = None
     if row is None:
         return None
-    return _Found((mapping.source, to_bytes(row.key)), entry_of(session, row, now), mapping, row)
+    return Found((mapping.source, to_bytes(row.key)), entry_of(session, row, now), mapping, row)
 
 
-def _touch(session: Session, found: _Found, exptime: int, now: int) -> Generator[Operation, Any, _Found]:
+def _touch(session: Session, found: Found, exptime: int, now: int) -> Generator[Operation, Any, Found]:
     if found.row is None:
         entry = verbs.touch(session.shared.cache, session.rules, found.at, exptime, now)
         return replace(found, entry=entry or found.entry)

@@ -74,18 +74,15 @@ def write(
     if not begun:
         yield from session.batch.write()
     found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
-    over = found is not None and session.rules.hides_expired and _expired(session, command, found, now)
-    refusal = _condition(session, command, None if over else found)
-    if refusal is not None:
-        if command.verb == "add":
-            session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
-        return refusal
+    refused = refusal(session, command, found, now)
+    if refused is not None:
+        return refused
     try:
         row = slipped(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
-    except RefusedError as refused:
+    except RefusedError as unfit:
         if found is None or command.verb != "set" or not session.refused_set_removes:
             raise
-        return (yield from _removed_instead(session, mapping, found, refused.reply))
+        return (yield from _removed_instead(session, mapping, found, unfit.reply))
     if mapping.expiry is None and command.verb not in APPENDING and is_over(session, command.exptime):
         cause = None if found is None else (yield from remove_row(session, mapping, found))
     elif found is None:
@@ -98,6 +95,22 @@ def write(
         return refused_by_table(session, cause)
     session.shared.counters.item_stored()
     return Status.STORED
+
+
+def refusal(session: Session, command: c.Store, found: Row | None, now: int) -> Status | None:
+    """Return the reply to a storage command whose condition does not hold, None where it holds.
+
+    Args:
+        session: the connection's state.
+        command: what to store, and on which condition.
+        found: the row of its key, None where there is none.
+        now: UNIX time in whole seconds.
+    """
+    over = found is not None and session.rules.hides_expired and _expired(session, command, found, now)
+    reply = _condition(session, command, None if over else found)
+    if reply is not None and command.verb == "add":
+        session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
+    return reply
 
 
 def _expired(session: Session, command: c.Store, found: Row, now: int) -> bool:

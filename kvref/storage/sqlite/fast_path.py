@@ -7,11 +7,12 @@ then.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.mapping import Column, Kind
-from kvref.engine.operations import Cell
+from kvref.engine.operations import Cell, Remove, Row
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import KvrefError
 from kvref.storage.fast_path import take_sets
@@ -24,8 +25,12 @@ from kvref.storage.sqlite.store import SQLiteStore
 _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOTALL)
 _DECLARED: Final = "SELECT type FROM pragma_table_xinfo(?) WHERE name = ?"
 # In others text that begins so may be kept as a number.
-_LIKE_NUMBERS: Final = frozenset(b"0123456789+-. \t\n\v\f\r")
-NOTHING: Final = (b"", 0)  # there is no row
+_LIKE_NUMBERS: Final = frozenset(bytes([each]) for each in b"0123456789+-. \t\n\v\f\r")
+NOTHING: Final = Kept(b"", 0, None, None, None)  # there is no row
+
+
+_Options = tuple[int | None, int | None, int | None]  # flags, cas number and expiry
+_NONE: Final = (None, None, None)
 
 
 class PlainRows:
@@ -58,13 +63,16 @@ class PlainRows:
         self._rowid = sql.rowid if self._has_rowid(sql.rowid) else ""
         # Where a write gives the row another spelling of its key too, the old one would have to be known.
         self._upsert = sql.upsert(clear_unmapped=clear_unmapped) if self._rowid and not rules.renames_key else ""
+        # Rows that a set writes as the command has them, and nothing else happens.
         self.writable = take_sets(mapping, _as_it_is) and not store.has_rules(mapping)
 
     def read(self, word: bytes) -> Kept | None:
-        """Return a row of the file, NOTHING where there is none, and keep it where it stays what it is.
+        """Return a row of the file, NOTHING if there is none, and cache it; None if the general path must read it.
+
+        A row may be missing because of a write that is not committed yet.
 
         Args:
-            word: a client's key.
+            word: the key as the client sent it.
         """
         table, store = self.table, self._store
         if table.unsure or table.unsure_syncing:
@@ -73,79 +81,119 @@ class PlainRows:
             cell = self._verbs.looked_up(word)
             row = None if cell is None else store.lookup(self._mapping, cell)
             if row is None:
-                # It may be deleted by what is not durable yet.
-                return None if table.changed or table.syncing else NOTHING
+                return NOTHING
             key = to_bytes(row.key)
-            if row.expiry or key in table.changed or key in table.syncing:
-                return None  # what expires is not kept
+            if key in table.changed or key in table.syncing:
+                return None
             spelled = row.key == cell and key == word
-            kept = self._verbs.reply(word, row, 0), self._rowid_of(row.key) if spelled and self.writable else 0
+            rowid = self._rowid_of(row.key) if spelled and self.writable else 0
+            kept = Kept(self._verbs.hit(word, row), rowid, row.flags, row.cas, row.expiry)
         except (KvrefError, RefusedError):
             return None  # the verb says why
         if spelled:
             store.cache.keep(table, word, kept)
         return kept
 
-    def write(self, word: bytes, flags: int, data: bytes) -> bool:
-        """Write a row without an expiry time; return whether it is written.
+    def set(self, word: bytes, data: bytes, flags: int, expiry: int | None) -> bool:
+        """Write a row that may be there or not; return whether it is written.
 
         Args:
             word: the key as the client sent it.
-            flags: 0 to MAX_FLAGS.
             data: up to MAX_VALUE bytes.
+            flags: 0 to MAX_FLAGS.
+            expiry: as the column has it; None: the set has no expiry time.
         """
         table = self.table
         kept = table.items.get(word) or table.changed.get(word) or table.syncing.get(word)
         try:
-            cells = [self._verbs.value(data)]
-            row = self._put(word, flags, cells) if kept is None else self._overwrite(kept[1], word, flags, cells)
+            value = self._verbs.value(data)
+            key = "" if kept is not None and kept.rowid else self._key(word)
+            if key is None:
+                return False
+            if kept is None:
+                row, options = self._put(word, key, value, flags, expiry)
+            else:
+                options = self._options(flags, expiry)
+                row = (word, kept.rowid) if self._overwrite(kept.rowid, key, value, options) else None
         except (KvrefError, RefusedError):
             return False  # the verb says why, or can do it
         if row is None:
             return False
         stored, rowid = row
-        item = None
-        if stored == word and not (self._may_change and data and data[0] in _LIKE_NUMBERS):
-            item = self._verbs.written(word, cells[0], flags), rowid
-        self._store.cache.change(self._mapping, stored, item)
+        self._wrote(stored, word, rowid, value, options)
         return True
 
-    def _overwrite(self, rowid: int, word: bytes, flags: int, cells: list[Cell]) -> tuple[bytes, int] | None:
-        """Write over a row that is there; returns its key and rowid, None where it was not found."""
-        parameter: Cell = rowid or self._key(word)
-        if parameter is None:
-            return None
-        self._add_options(cells, flags)
-        text = self._by_rowid if rowid else self._by_key
-        return (word, rowid) if self._store.ask(text, [*cells, parameter]).rowcount == 1 else None
+    def update(self, word: bytes, rowid: int, row: Row) -> bool:
+        """Overwrite a row and keep its key; return whether it is written.
 
-    def _put(self, word: bytes, flags: int, cells: list[Cell]) -> tuple[bytes, int] | None:
+        Args:
+            word: the key.
+            rowid: of the row, 0 if unknown.
+            row: its new content, with one value; the key of `row` is not used.
+        """
+        options = row.flags, row.cas, row.expiry
+        try:
+            key = "" if rowid else self._key(word)
+            if key is None or not self._overwrite(rowid, key, row.values[0], options):
+                return False
+        except (KvrefError, RefusedError):
+            return False
+        self._wrote(word, word, rowid, row.values[0], options)
+        return True
+
+    def remove(self, word: bytes) -> bool:
+        """Delete a row; return whether it is deleted.
+
+        Args:
+            word: its key, in the spelling of the table.
+        """
+        try:
+            return self._store.execute(Remove(self._mapping, self._verbs.key(word))) is None
+        except (KvrefError, RefusedError):
+            return False
+
+    def _wrote(self, stored: bytes, word: bytes, rowid: int, value: Cell, options: _Options) -> None:
+        kept = None
+        if stored == word and not (self._may_change and to_bytes(value)[:1] in _LIKE_NUMBERS):
+            kept = Kept(self._verbs.written(word, value, options[0]), rowid, *options)
+        self._store.cache.change(self._mapping, stored, kept)
+
+    def _options(self, flags: int, expiry: int | None) -> _Options:
+        options = self._verbs.options(flags)
+        return options if expiry is None else (options[0], options[1], expiry)
+
+    def _overwrite(self, rowid: int, key: str | bytes, value: Cell, options: _Options) -> bool:
+        """Overwrite a row, by its rowid or, if that is 0, by its key; return whether it was found."""
+        text = self._by_rowid if rowid else self._by_key
+        return self._store.ask(text, [value, *self._mapped_of(options), rowid or key]).rowcount == 1
+
+    def _put(
+        self, word: bytes, key: str | bytes, value: Cell, flags: int, expiry: int | None
+    ) -> tuple[tuple[bytes, int] | None, _Options]:
         """Write a row that may be there or not; returns its key and rowid there, None where nothing is written."""
-        key = self._key(word)
-        if key is None:
-            return None
+        if isinstance(key, str) and self._store.ask(self._present, [word]).fetchone():
+            return None, _NONE  # a program has written its key as a BLOB
         if self._upsert:
-            if isinstance(key, str) and self._store.ask(self._present, [word]).fetchone():
-                return None  # a program has written its key as a BLOB
-            self._add_options(cells, flags)
-            ((stored, rowid),) = self._store.ask(self._upsert, [key, *cells]).fetchall()
-            return word if stored == key else self._word(stored), rowid
+            options = self._options(flags, expiry)
+            asked = [key, value, *self._mapped_of(options)]
+            ((stored, rowid),) = self._store.ask(self._upsert, asked).fetchall()
+            return (word if stored == key else self._word(stored), rowid), options
         found = self._store.lookup(self._mapping, word if self._form else key)
+        if found is not None and to_bytes(found.key) != word:
+            return None, _NONE
+        options = self._options(flags, expiry)
         if found is not None:
-            return self._overwrite(0, word, flags, cells) if to_bytes(found.key) == word else None
-        self._add_options(cells, flags)
-        self._store.ask(self._insert, [key, *cells])
-        return word, 0
+            return ((word, 0) if self._overwrite(0, key, value, options) else None), options
+        self._store.ask(self._insert, [key, value, *self._mapped_of(options)])
+        return (word, 0), options
 
     def _word(self, stored: str | bytes) -> bytes:
         return to_bytes(stored if self._form is None else self._form.from_sql(stored))
 
-    def _add_options(self, cells: list[Cell], flags: int) -> None:
-        options = self._verbs.options(flags)
+    def _mapped_of(self, options: _Options) -> Sequence[int | None]:
         if self._all_mapped:
-            cells += options
-        else:
-            cells += [cell for cell, mapped in zip(options, self._mapped, strict=True) if mapped]
+            return options
+        return [cell for cell, mapped in zip(options, self._mapped, strict=True) if mapped]
 
     def _key(self, word: bytes) -> str | bytes | None:
         """Return a key as the file has it; None where it is another one there, is not ASCII, or may not be compared."""

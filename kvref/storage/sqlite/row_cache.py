@@ -6,15 +6,31 @@ committed (`PRAGMA data_version`), and takes out what is written through it unti
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Insert, Remove, Update
 from kvref.engine.values import to_bytes
 
-Kept = tuple[bytes, int]  # what a get shows of a row, without END, and its rowid, 0 where that is not known
-# Without key and item: headers of two bytes objects, a pair, a number, and a slot in a dict that is two thirds full.
-OVERHEAD: Final = 2 * 33 + 56 + 32 + 100
+
+class Kept(NamedTuple):
+    """A row with one value column.
+
+    Args:
+        hit: the reply to a get without END, expired or not.
+        rowid: its number in the file, 0 if unknown.
+        flags, cas, expiry: as of `Row`.
+    """
+
+    hit: bytes
+    rowid: int
+    flags: int | None
+    cas: int | None
+    expiry: int | None
+
+
+# Without key and item: headers of two bytes objects, a tuple, three numbers, and a slot in a dict.
+OVERHEAD: Final = 2 * 33 + 80 + 3 * 32 + 100
 MAX_TABLES: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
 
 
@@ -46,6 +62,7 @@ class RowCache:
         self.limit = limit
         self.size = 0
         self._tables: dict[Mapping, CachedTable] = {}
+        self._of_source: dict[str, list[CachedTable]] = {}  # the same, by the table of the file
 
     def table(self, mapping: Mapping, *, dirty: bool) -> CachedTable:
         """Return what is kept of a mapping's rows.
@@ -59,27 +76,33 @@ class RowCache:
             if len(self._tables) >= MAX_TABLES:
                 self.retire()
             found = self._tables[mapping] = CachedTable(mapping)
+            self._of_source.setdefault(mapping.source, []).append(found)
             found.unsure = dirty
         return found
 
     def keep(self, table: CachedTable, word: bytes, item: Kept) -> None:
         """Keep an item that is committed; the oldest ones of its table, or all, make room for it."""
-        size = len(word) + len(item[0]) + OVERHEAD
+        size = len(word) + len(item.hit) + OVERHEAD
         if not table.live or size > self.limit:
             return
-        self.drop(table, word)
+        if word in table.items:
+            self.drop(table, word)
+        if self.size + size > self.limit:
+            self._make_room(table, size)
+        table.items[word] = item
+        self.size += size
+
+    def _make_room(self, table: CachedTable, size: int) -> None:
         while self.size + size > self.limit and table.items:
             self.drop(table, next(iter(table.items)))
         if self.size + size > self.limit:
             self.clear()
-        table.items[word] = item
-        self.size += size
 
     def drop(self, table: CachedTable, word: bytes) -> None:
         """Forget one item."""
         item = table.items.pop(word, None)
         if item is not None:
-            self.size -= len(word) + len(item[0]) + OVERHEAD
+            self.size -= len(word) + len(item.hit) + OVERHEAD
 
     def wrote(self, operation: Insert | Update | Remove | Clear, *, elsewhere: bool) -> None:
         """Note a write.
@@ -105,13 +128,13 @@ class RowCache:
             word: its key as the table spells it.
             item: the row then, None where that is not known.
         """
-        for other in self._tables.values():
+        for other in self._of_source.get(mapping.source, ()):
             if other.mapping is mapping:
-                self.drop(other, word)
-                other.changed[word] = item
-            elif other.mapping.source == mapping.source:
-                self._forget(other)
-                other.unsure = True
+                if word in other.items:
+                    self.drop(other, word)
+                other.changed[word] = None if other.unsure else item
+            else:
+                self._doubt(other)
 
     def committed(self, *, lost: bool) -> None:
         """Take note of a commit: what was written is on its way to the disk, or, where the commit failed, gone."""
@@ -145,13 +168,18 @@ class RowCache:
         for table in self._tables.values():
             table.live = False
         self._tables.clear()
+        self._of_source.clear()
 
-    def _forget(self, table: CachedTable) -> None:
+    def _doubt(self, table: CachedTable) -> None:
+        """Note that any row may have changed in another way than through this mapping."""
+        if table.unsure:
+            return  # nothing has been cached since
         for word in list(table.items):
             self.drop(table, word)
+        table.changed = dict.fromkeys(table.changed)
+        table.syncing = dict.fromkeys(table.syncing)
+        table.unsure = True
 
     def _all_changed(self) -> None:
-        self.clear()
         for table in self._tables.values():
-            table.changed = dict.fromkeys(table.changed)  # what was written before may be gone
-            table.unsure = True
+            self._doubt(table)

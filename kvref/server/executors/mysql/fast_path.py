@@ -163,7 +163,7 @@ class PlainWrite(Plain):
 
     def reply(self) -> bytes | ServerError:
         """See `Plain`."""
-        self.verbs.count_set(stored=self.error is None)
+        self.verbs.count_sets(1, stored=self.error is None)
         return STORED if self.error is None else self.error
 
 

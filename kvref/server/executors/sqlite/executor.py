@@ -23,7 +23,6 @@ from kvref.engine.operations import (
 )
 from kvref.engine.session import Session
 from kvref.errors import StoreError
-from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.execution import Execution
@@ -78,7 +77,7 @@ class SQLiteExecutor:
         self._looked = False  # this tick has looked at what others did to the file
         self._valid = False  # and nothing is kept that they changed
         self._commands = 0  # so far
-        self._fast_paths: dict[tuple[CachedTable, bool], SQLiteFastPath] = {}
+        self._fast_paths: dict[tuple[CachedTable, bool, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
 
     @property
@@ -120,12 +119,12 @@ class SQLiteExecutor:
         if mapping is None:
             return None
         table = self.store.cache.table(mapping, dirty=self.store.dirty)
-        kind = table, session.access.read_only
+        kind = table, session.access.read_only, session.bound
         found = self._fast_paths.get(kind)
         if found is None:
             self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}
-            verbs, lines = PlainVerbs(session, mapping), PlainLines(wire_rules)
-            found = SQLiteFastPath(self.store, table, verbs, lines, self.look, lambda: bool(self._parked))
+            verbs = PlainVerbs(session, mapping)
+            found = SQLiteFastPath(self.store, table, verbs, wire_rules, self.look, lambda: bool(self._parked))
             self._fast_paths[kind] = found
         return found
 

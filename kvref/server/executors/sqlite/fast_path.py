@@ -1,4 +1,4 @@
-"""The fast path over SQLite for simple gets and sets: `get WORD …` and `set WORD FLAGS 0 LENGTH` of ordinary rows.
+"""The fast path over SQLite for common commands of ordinary rows: gets, meta gets, and writes of one row.
 
 The parser, the verbs and the executor handle everything else. The rules of commands are in `engine/fast_path.py`, the
 grammar of lines in `protocol/fast_path.py`, and the conditions on a table and its rows in
@@ -7,31 +7,41 @@ grammar of lines in `protocol/fast_path.py`, and the conditions on a table and i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Final
 
 from kvref.engine.fast_path import PlainVerbs
+from kvref.engine.operations import Row
+from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
+from kvref.protocol import commands as c
+from kvref.protocol.command_table import needs, text_form
 from kvref.protocol.fast_path import END, STORED, PlainLines
-from kvref.protocol.rules import MAX_KEY
+from kvref.protocol.replies import Status
+from kvref.protocol.rules import MAX_KEY, WireRules
+from kvref.protocol.text import encode, parse_line
 from kvref.server.executors.base import Later, Wait
 from kvref.storage.fast_path import MAX_VALUE
-from kvref.storage.sqlite.fast_path import PlainRows
-from kvref.storage.sqlite.row_cache import CachedTable
+from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
+from kvref.storage.sqlite.row_cache import CachedTable, Kept
 from kvref.storage.sqlite.store import SQLiteStore
 
 ANSWER_BYTES: Final = 256 << 10  # for one get
 TURN: Final = 64 << 10  # bytes of replies; what is left of the input waits for the connection's next turn
 
+# The end of the command in the input, its reply, whether that waits for a commit; None: the general path runs it.
+_Taken = tuple[int, bytes, bool] | None
+
 
 class SQLiteFastPath:
-    """Run simple commands on one mapping, for all connections.
+    """Run simple commands on one mapping, for all connections that are bound to it alike.
 
     Args:
         store: the store of the file.
         table: cached rows of the mapping.
         verbs: rules of the commands.
-        lines: grammar of the lines.
+        wire_rules: grammar facts of the profile.
         usable: see `FastPath`: returns whether the cached rows are valid.
         queued: returns whether other writes wait for the file; they run first.
     """
@@ -41,7 +51,7 @@ class SQLiteFastPath:
         store: SQLiteStore,
         table: CachedTable,
         verbs: PlainVerbs,
-        lines: PlainLines,
+        wire_rules: WireRules,
         usable: Callable[[], bool],
         queued: Callable[[], bool],
     ) -> None:
@@ -49,13 +59,24 @@ class SQLiteFastPath:
         self._rows = PlainRows(store, table, verbs)
         self._table = table
         self._items = table.items
-        self._store = store
+        self._file = store
         self._verbs = verbs
         self._counters = verbs.counters
-        self._lines = lines
+        self._wire_rules = wire_rules
+        self._lines = lines = PlainLines(wire_rules)
         self._queued = queued
-        self._sets = self._rows.writable and not verbs.read_only
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
+        self._sets = 0  # carried out and not counted yet
+        self._hits = self._misses = 0  # of gets that are not counted yet
+        self._forms: dict[bytes, Callable[[bytes, int], _Taken]] = {b"get": self._get, b"gets": self._get}
+        if text_form(b"mg", wire_rules) is not None:
+            self._forms[b"mg"] = self._meta_get
+        if self._rows.writable and not verbs.read_only:
+            self._forms |= dict.fromkeys((b"set", b"add", b"replace"), self._store)
+            if verbs.counts:
+                self._forms |= dict.fromkeys((b"incr", b"decr"), self._arithmetic)
+            if verbs.deletes:
+                self._forms[b"delete"] = self._delete
 
     @property
     def live(self) -> bool:
@@ -65,12 +86,12 @@ class SQLiteFastPath:
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to `get WORD` of a row that is kept, alone in the input; None for anything else."""
         kept = self._items.get(data[4:-2]) if len(data) > 6 else None  # mypyc: no slice that ends before it begins
-        if kept is None or not data.startswith(b"get ") or not data.endswith(b"\r\n"):
+        if kept is None or kept.expiry or not data.startswith(b"get ") or not data.endswith(b"\r\n"):
             return None
         if self._counters.prefixes.counting or not self._table.live:
             return None
         self._counters.looked_up(hits=1, misses=0)
-        return kept[0] + END
+        return kept.hit + END
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
         """Carry out the plain commands at the beginning of some input, see `FastPath`; all replies are there."""
@@ -78,57 +99,205 @@ class SQLiteFastPath:
             return 0, Wait.NOTHING
         at, length, waits, owed = 0, len(data), False, 0
         while at < length and owed < TURN:
-            if data.startswith(b"get ", at):
-                end = data.find(b"\r\n", at) + 2
-                reply, late = self._get(data[at + 4 : end - 2]) if end > 1 else (None, False)
-            else:
-                head = self._lines.set.match(data, at) if self._sets else None
-                if head is None:
-                    break
-                start = head.end()
-                end = start + int(head[3]) + 2
-                if data[end - 2 : end] != b"\r\n":
-                    break
-                reply, late = self._set(head[1], head[2], data[start : end - 2]), True
-            if reply is None:
+            blank = data.find(b" ", at)
+            form = self._forms.get(data[at:blank]) if blank > 0 else None
+            taken = None if form is None else form(data, at)
+            if taken is None:
                 break
-            at, waits, owed = end, waits or late, owed + len(reply)
+            at, reply, late = taken
+            waits = waits or late
+            owed += len(reply)
             out.append(reply)
+        self._count()
         return at, Wait.COMMIT if waits else Wait.NOTHING
 
-    def _get(self, words: bytes) -> tuple[bytes | None, bool]:
-        """Return the reply to a get, None where it is not plain, and whether it must wait."""
-        items, waits, size, table = [], False, 0, self._table
-        for word in words.split(b" "):
-            kept = self._items.get(word)
-            if kept is None:
-                written = table.changed if word in table.changed else table.syncing
-                if word in written:
-                    kept, waits = written[word], True
-                elif self._lines.word.fullmatch(word):
-                    kept = self._rows.read(word)
-                if kept is None:
-                    return None, False
-            items.append(kept[0])
-            size += len(kept[0])
+    def _count(self) -> None:
+        """Count what was carried out."""
+        if self._hits or self._misses:
+            self._counters.looked_up(hits=self._hits, misses=self._misses)
+            self._hits = self._misses = 0
+        if self._sets:
+            self._verbs.count_sets(self._sets, stored=True)
+            self._sets = 0
+
+    def _get(self, data: bytes, at: int) -> _Taken:
+        """Take a get or gets."""
+        start = data.index(b" ", at) + 1  # which is there, or it would be no get
+        end = data.find(b"\r\n", start)
+        if end < 0:
+            return None
+        with_cas = start - at == len("gets ")
+        kept = self._items.get(data[start:end])
+        if kept is not None and not (kept.expiry or with_cas):
+            self._hits += 1
+            return end + 2, kept.hit + END, False
+        found = self._found(data[start:end].split(b" "), with_cas=with_cas)
+        return None if found is None else (end + 2, found[0], found[1])
+
+    def _found(self, words: list[bytes], *, with_cas: bool) -> tuple[bytes, bool] | None:
+        """Return the reply to a get, and whether it must wait; None if the general path must run it."""
+        found, waits, size = [], False, 0
+        for word in words:
+            # Of several words one that names a mapping may decide about those behind it.
+            key = word if word in self._items else self._key(word, switches=len(words) == 1)
+            kept, late = (None, False) if key is None else self._kept(key)
+            if key is None or kept is None:
+                return None
+            found.append((word, key, kept))
+            waits = waits or late
+            size += len(kept.hit)
             if size > ANSWER_BYTES:
-                return None, False
-        self._verbs.count_gets(items)
+                return None
+        items = []
+        for word, key, kept in found:
+            row = self._row(key, kept) if with_cas or key is not word else None
+            if kept.expiry and self._verbs.expired(kept.expiry, int(time.time())):
+                items.append(b"")
+            else:
+                items.append(kept.hit if row is None else self._verbs.hit(word, row, with_cas=with_cas))
+        misses = items.count(b"")
+        self._misses += misses
+        self._hits += len(items) - misses
         items.append(END)
         return b"".join(items), waits
 
-    def _set(self, word: bytes, flags: bytes, data: bytes) -> bytes | None:
-        """Write a row and return the reply; None where that is not plain, and nothing is written."""
-        if len(data) > MAX_VALUE or not (self._takes_all or self._lines.takes(word, len(data))):
+    def _meta_get(self, data: bytes, at: int) -> _Taken:
+        """Take a meta get that only reads."""
+        end = data.find(b"\n", at)
+        if end < 0 or data[end - 1 : end] != b"\r":
             return None
-        if not self._store.dirty:
-            if self._queued():
-                return None
-            try:
-                self._store.begin_writing()  # from here on no other process writes to the file
-            except KvrefError:
-                return None
-        if not self._rows.write(word, int(flags), data):
+        command = parse_line(data[at : end - 1], self._wire_rules)
+        if not isinstance(command, c.MetaGet) or needs(command):
             return None
-        self._verbs.count_set(stored=True)
+        key = self._key(command.word, switches=True)
+        kept, late = (None, False) if key is None else self._exact(key)
+        if key is None or kept is None:
+            return None
+        reply = self._verbs.meta_get(command, self._row(key, kept), int(time.time()))
+        return end + 1, encode(command, reply), late
+
+    def _store(self, data: bytes, at: int) -> _Taken:
+        """Take a set, add or replace."""
+        head = self._lines.storing.match(data, at)
+        if head is None:
+            return None
+        verb, word, flags, exptime, size = head.groups()
+        start = head.end()
+        end = start + int(size)
+        if data[end : end + 2] != b"\r\n" or not self._fits(word, end - start):
+            return None
+        value = data[start:end]
+        end += 2
+        key = word if word in self._items else self._key(word, switches=True)
+        if key is None or not self._begin():
+            return None
+        if verb != b"set" or exptime != b"0":
+            reply = self._stored(key, c.Store(verb.decode(), word, int(flags), int(exptime), value))
+            return None if reply is None else (end, reply, True)
+        if not self._rows.set(key, value, int(flags), None):
+            return None
+        self._sets += 1
+        return end, STORED, True
+
+    def _fits(self, word: bytes, size: int) -> bool:
+        return size <= MAX_VALUE and (self._takes_all or self._lines.takes(word, size))
+
+    def _stored(self, key: bytes, command: c.Store) -> bytes | None:
+        """Carry out any storage command and return its reply; None if the general path must run it."""
+        now = int(time.time())
+        try:
+            self._verbs.key(key)
+            expiry = self._verbs.expiry(command, now)
+            self._verbs.value(command.data)
+        except RefusedError:
+            return None  # the verb says why
+        if command.verb != "set":
+            found, _ = self._exact(key)
+            if found is None:
+                return None
+            refusal = self._verbs.refusal(command, self._row(key, found), now)
+            if refusal is not None:
+                return encode(command, refusal)
+        if not self._rows.set(key, command.data, command.flags, expiry):
+            return None
+        self._verbs.count_stored(command)
         return STORED
+
+    def _arithmetic(self, data: bytes, at: int) -> _Taken:
+        """Take an incr or decr."""
+        head = self._lines.counting.match(data, at)
+        key = None if head is None else self._key(head[2], switches=self._verbs.all_switch)
+        if head is None or key is None or not self._begin():
+            return None
+        found, _ = self._exact(key)
+        if found is None:
+            return None
+        command = c.Arithmetic(head[1] == b"incr", head[2], int(head[3]))
+        reply, row = self._verbs.summed(command, self._row(key, found), int(time.time()))
+        if row is not None and not self._rows.update(key, found.rowid, row):
+            return None
+        return head.end(), encode(command, self._verbs.count(command, reply)), True
+
+    def _delete(self, data: bytes, at: int) -> _Taken:
+        """Take a delete."""
+        head = self._lines.deleting.match(data, at)
+        key = None if head is None else self._key(head[1], switches=self._verbs.all_switch)
+        if head is None or key is None or not self._begin():
+            return None
+        found, _ = self._exact(key)
+        if found is None:
+            return None
+        command = c.Delete(head[1])
+        reply = self._verbs.refusal(command, self._row(key, found), int(time.time()))
+        if reply is None:
+            if not self._rows.remove(key):
+                return None
+            reply = self._verbs.count(command, Status.DELETED)
+        return head.end(), encode(command, reply), True
+
+    def _key(self, word: bytes, *, switches: bool) -> bytes | None:
+        """Return the key of a word in this mapping, None if it is for the general path.
+
+        Args:
+            word: as the client sent it.
+            switches: it may begin with the name of this mapping.
+        """
+        if self._lines.word.fullmatch(word):
+            return word
+        if not switches or not self._lines.named.fullmatch(word):
+            return None
+        key = self._verbs.key_of_bound(word)
+        return key if key is not None and self._lines.word.fullmatch(key) else None
+
+    def _kept(self, key: bytes) -> tuple[Kept | None, bool]:
+        """Return a row, see `PlainRows.read`, and whether its reply waits for a commit."""
+        kept = self._items.get(key)
+        if kept is not None:
+            return kept, False
+        table = self._table
+        written = table.changed if key in table.changed else table.syncing
+        if key in written:
+            return written[key], True
+        kept = self._rows.read(key)
+        return kept, kept is NOTHING and bool(table.changed or table.syncing)
+
+    def _exact(self, key: bytes) -> tuple[Kept | None, bool]:
+        """Return what `_kept` does, but None for a row with another spelling of the key, or too large for the cache."""
+        kept, late = self._kept(key)
+        return kept if kept is NOTHING or late or key in self._items else None, late
+
+    def _row(self, key: bytes, kept: Kept) -> Row | None:
+        if kept is NOTHING:
+            return None
+        return self._verbs.row(key, kept.hit, kept.flags, kept.cas, kept.expiry)
+
+    def _begin(self) -> bool:
+        """Take the file's write lock; return whether it is taken."""
+        if not self._file.dirty:
+            if self._queued():
+                return False
+            try:
+                self._file.begin_writing()  # from here on no other process writes to the file
+            except KvrefError:
+                return False
+        return True
