@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import kvref
-from generators.markup import code, prose, table
+from generators.markup import code, table
 from kvref.protocol.binary import INTERNAL, TEXTS
 
 if TYPE_CHECKING:
@@ -42,15 +41,15 @@ def pages() -> Mapping[str, str]:
     made = {}
     for kind in KINDS:
         rows = [
-            (code(text), prose(explained[text]["cause"]), prose(explained[text]["fix"]), _places(sources))
-            for text, sources in sorted(replies().items())
+            (code(text), explained[text]["cause"], explained[text]["fix"])
+            for text in sorted(replies())
             if text == kind or text.startswith(f"{kind} ")
         ]
-        made[f"reference/generated/{kind.lower()}.txt"] = table(("reply", "cause", "fix", "source"), rows)
+        made[f"reference/generated/{kind.lower()}.txt"] = table(("reply", "cause", "fix"), rows)
     made["reference/generated/binary_status.txt"] = table(
         ("status", "text", "cause", "fix"),
         [
-            (code(number), text, prose(explained[number]["cause"]), prose(explained[number]["fix"]))
+            (code(number), text, explained[number]["cause"], explained[number]["fix"])
             for number, text in statuses().items()
         ],
     )
@@ -58,7 +57,7 @@ def pages() -> Mapping[str, str]:
 
 
 def meanings() -> dict[str, dict[str, str]]:
-    """Return cause and fix of every reply and binary status by its text."""
+    """Return cause and fix of every reply and binary status by its text, in Markdown."""
     return tomllib.loads(MEANINGS.read_text(encoding="utf-8"))
 
 
@@ -69,19 +68,14 @@ def statuses() -> dict[str, str]:
     return {f"0x{number:02x}": texts[number] for number in sorted(texts)}
 
 
-def replies() -> dict[str, set[str]]:
-    """Return the source files of every error reply by its text, with replaced parts as names in braces."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
+def replies() -> set[str]:
+    """Return the text of every error reply, with replaced parts as names in braces."""
+    found: set[str] = set()
     for path in sorted(ROOT.rglob("*.py")):
         place = path.relative_to(ROOT).as_posix()
         if place.partition("/")[0] not in OTHERS:
-            for text in _texts(ast.parse(path.read_text(encoding="utf-8")), fails=place.startswith(RAISING)):
-                found[text].add(path.relative_to(ROOT.parent).as_posix())
-    return dict(found)
-
-
-def _places(sources: set[str]) -> str:
-    return ", ".join(f"{{src}}`{source}`" for source in sorted(sources))
+            found |= {*_texts(ast.parse(path.read_text(encoding="utf-8")), fails=place.startswith(RAISING))}
+    return found
 
 
 def _texts(tree: ast.AST, *, fails: bool) -> Iterator[str]:
