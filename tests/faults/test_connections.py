@@ -88,7 +88,7 @@ def test_no_descriptor_is_left(fault: Fault, store: Store) -> None:
                 states = [is_served(client) for client in many]
                 # The rest is for files and for the event loop.
                 assert workers * FEW // 2 < states.count(True) < workers * FEW
-                fault.add("turned_away", states.count(False))
+                fault.add("rejected", states.count(False))
                 old = many[states.index(True)]
                 assert ask(old, b"set old 0 0 1\r\n1\r\nget old\r\n") == b"STORED\r\nVALUE old 0 1\r\n1\r\nEND\r\n"
                 assert_rests(*pids)

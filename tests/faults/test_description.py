@@ -60,12 +60,12 @@ ROW = {
 
 def test_figures_become_words() -> None:
     record = survived.merged(
-        {"rows": []}, [{**ROW, "without_service_s": 0.8, "turned_away": 3, "refused": 0}], "2026-11-22"
+        {"rows": []}, [{**ROW, "without_service_s": 0.8, "rejected": 3, "refused": 0}], "2026-11-22"
     )
     head, _, line = survived.table(record).splitlines()
     assert line == (
         f"| some-fault | All is there. | 2026-11-22, {'full' if FULL else 'short'}, 61 s: 10 cycles, 12,345 writes acknowledged, 0 lost,"
-        " without service 0.8 s, 3 turned away | yes |"
+        " without service 0.8 s, 3 rejected | yes |"
     )
     assert head.count("|") == line.count("|")
 
