@@ -116,7 +116,7 @@ def measure(address: str, pairs: int, seconds: int) -> list[list[Result]]:
 
 
 def told(rounds: Sequence[Sequence[Result]]) -> tuple[Table, dict[str, object]]:
-    """Give the table and what goes into the file."""
+    """Return the table and what goes into the file."""
     by_round = [{each.who: each for each in results} for results in rounds]
     columns = ("operations/s", "CPU us/op", "op/s : memcaslap's", "CPU : memcaslap's")
     table = Table("client", *(heading for column in columns for heading in (column, "range")))

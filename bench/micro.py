@@ -75,7 +75,7 @@ def _summed(several: Sequence[dict[str, float]]) -> dict[str, dict[str, float]]:
 
 
 def stages_table(results: Sequence[dict[str, Any]]) -> Table:
-    """Give the table: microseconds, range and share of each stage."""
+    """Return the table: microseconds, range and share of each stage."""
     table = Table("case", *STAGES, "rest", "whole", title="CPU microseconds of an exchange, range, share of the whole")
     for each in results:
         cells = (each["stages"][stage] for stage in (*STAGES, "rest", "whole"))
@@ -87,7 +87,7 @@ def stages_table(results: Sequence[dict[str, Any]]) -> Table:
 
 
 def profile_table(result: dict[str, Any]) -> Table:
-    """Give the functions of a profile, by their own time."""
+    """Return the functions of a profile, by their own time."""
     rooms = ", ".join(f"{room} {share:.0%}" for room, share in result["rooms"].items())
     shown = Table("share", "calls", "function", title=f"{result['case']}: {result['calls']:.0f} calls; {rooms}")
     for each in result["functions"]:

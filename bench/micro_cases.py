@@ -40,7 +40,7 @@ class Case:
     make: Callable[[], Iterator[bytes]]
 
     def requests(self, count: int) -> list[bytes]:
-        """Give so many requests."""
+        """Return so many requests."""
         return list(islice(self.make(), count))
 
 

@@ -83,7 +83,7 @@ async def _calls(answer: Callable[[], Awaitable[None]], exchanges: int) -> dict[
 
 
 def _short(file: str) -> str:
-    """Give a file from its package on."""
+    """Return a file from its package on."""
     parts = Path(file).parts
     for root in ("kvref", "bench"):
         if root in parts:

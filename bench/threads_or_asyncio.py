@@ -47,7 +47,7 @@ Say = Callable[[list[str]], Coroutine[Any, Any, None]]
 
 @asynccontextmanager
 async def threads(socket: str, connections: int) -> AsyncIterator[list[Say]]:
-    """Give connections of PyMySQL, each group a hop into a thread as in `PooledDriver`."""
+    """Yield connections of PyMySQL, each group a hop into a thread as in `PooledDriver`."""
     loop = asyncio.get_running_loop()
     opened = [pymysql.connect(unix_socket=socket, user="root", autocommit=True) for _ in range(connections)]
     pool = ThreadPoolExecutor(connections)
@@ -72,7 +72,7 @@ async def threads(socket: str, connections: int) -> AsyncIterator[list[Say]]:
 
 @asynccontextmanager
 async def siblings(socket: str, connections: int) -> AsyncIterator[list[Say]]:
-    """Give connections of aiomysql."""
+    """Yield connections of aiomysql."""
     opened = [await aiomysql.connect(unix_socket=socket, user="root", autocommit=True) for _ in range(connections)]
 
     def say(connection: Any) -> Say:

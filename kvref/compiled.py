@@ -6,6 +6,6 @@ from importlib.util import find_spec
 
 
 def is_compiled() -> bool:
-    """Tell whether modules of the hot path are extension modules."""
+    """Return whether modules of the hot path are extension modules."""
     spec = find_spec("kvref.protocol.text")
     return spec is not None and spec.origin is not None and not spec.origin.endswith(".py")

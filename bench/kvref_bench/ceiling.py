@@ -35,7 +35,7 @@ class Ceilings:
         self.facts: list[dict[str, Any]] = []
 
     def of(self, work: Work) -> float | None:
-        """Give operations a second without a server; None where it was not measured."""
+        """Return operations a second without a server; None if it was not measured."""
         return self._known.get(_name(work))
 
     def measure(self, works: Iterable[Work]) -> None:
@@ -61,7 +61,7 @@ class Ceilings:
 
 
 def a_second(results: Sequence[WorkerResult]) -> float:
-    """Give what all workers answered together in a second; 0 where nothing was measured."""
+    """Return what all workers answered together in a second; 0 where nothing was measured."""
     merged = Merged.of(results)
     return merged.ops / merged.seconds if merged.seconds else 0.0
 

@@ -202,7 +202,7 @@ def _cell(table: Table, name: bytes) -> Name:
 
 
 def _starts(trials: int, interval: int, seed: int) -> list[float]:
-    """Give when each trial begins, seconds: one at random in each part of the intervals."""
+    """Return when each trial begins, seconds: one at random in each part of the intervals."""
     part = interval / A_TICK
     generator = random.Random(seed)  # noqa: S311 - moments
     return [(number + generator.random()) * part for number in range(trials)]

@@ -33,7 +33,7 @@ class Observer(Protocol):
     """One connection; every statement is a transaction of its own."""
 
     def present(self, keys: Sequence[Name]) -> set[Name]:
-        """Give those of the keys that have a row which this connection sees."""
+        """Return those of the keys that have a row which this connection sees."""
 
     def delete(self, keys: Sequence[Name]) -> None:
         """Delete the rows of the keys."""
@@ -59,7 +59,7 @@ class InnoDB:
         self._place = _place(rows, mapping, "`")
 
     def present(self, keys: Sequence[Name]) -> set[Name]:
-        """Give those of the keys that have a row which this connection sees."""
+        """Return those of the keys that have a row which this connection sees."""
         statement = f"SELECT {self._place.key} FROM {self._where()}"  # noqa: S608 - names of the containers row, quoted
         return {_name(row[0]) for row in self._run(statement, keys)}
 
@@ -112,7 +112,7 @@ class SQLite:
         self._place = _place([self._in_one_file(*row) for row in rows], mapping, '"')
 
     def present(self, keys: Sequence[Name]) -> set[Name]:
-        """Give those of the keys that have a row which this connection sees."""
+        """Return those of the keys that have a row which this connection sees."""
         return {_name(row[0]) for row in self._run(f"SELECT {self._place.key}", keys)}
 
     def delete(self, keys: Sequence[Name]) -> None:

@@ -45,7 +45,7 @@ class Round:
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """Give the servers that have a part in it, first come first."""
+        """Return the servers that have a part in it, first come first."""
         return tuple(dict.fromkeys(turn.server for turn in self.turns))
 
 
@@ -96,7 +96,7 @@ def arrange(scenario: Scenario, peers: Sequence[Peer], settable: frozenset[str])
 
 
 def combinations(scenario: Scenario, series: Series) -> tuple[Settings, ...]:
-    """Give every combination of a series' settings; one that is empty where it has none."""
+    """Return every combination of a series' settings; one that is empty where it has none."""
     asked = scenario.settings if series.settings is None else series.settings
     return tuple(dict(zip(asked, values, strict=True)) for values in product(*asked.values()))
 

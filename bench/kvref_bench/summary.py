@@ -19,7 +19,7 @@ _MEDIANS = ("qps", "p50", "p99", "client_cpu_us_per_op", "server_cpu_us_per_op",
 
 
 def rows(run: Run) -> list[Row]:
-    """Give each place of a run: series, server, sessions, rate, settings, and the medians of its valid repetitions.
+    """Return each place of a run: series, server, sessions, rate, settings, and the medians of its valid repetitions.
 
     Where none is valid the medians are those of all, and `valid` is 0. Latencies are ns, of an open loop from the
     moment of the schedule on.
@@ -29,7 +29,7 @@ def rows(run: Run) -> list[Row]:
 
 
 def table(run: Run) -> Table:
-    """Give the table for a terminal."""
+    """Return the table for a terminal."""
     shown = Table(title=f"{run.info['scenario']['name']}, scale {run.info['scenario']['scale']}: {run.id}")
     for name in (
         "series",

@@ -35,7 +35,7 @@ class Watch:
         self._display.progress(what)
 
     def stopping(self) -> bool:
-        """Tell whether the user wants it to end now."""
+        """Return whether the user wants it to end now."""
         return self._interrupts.asked
 
     @contextmanager

@@ -263,7 +263,7 @@ class Setup:
     policies: tuple[tuple[str, ...], ...] = (("cache_policy", *["innodb_only"] * 4),)
 
     def hides_tables(self) -> bool:
-        """Tell whether no get shows what is in a table."""
+        """Return whether no get shows what is in a table."""
         return min(self.policies)[1] in ("cache_only", "disabled")
 
 
@@ -313,12 +313,12 @@ class Case:
     settings: Mapping[str, int] | None = None
 
     def needs_mappings(self) -> bool:
-        """Tell whether a step names one of the suite's mappings or tables, or the case a configuration."""
+        """Return whether a step names one of the suite's mappings or tables, or the case a configuration."""
         configured = self.setup is not None or self.shape is not None
         return configured or any(MAPPING_NAMES & names_in(text) for text in self._texts())
 
     def needs_sql(self) -> bool:
-        """Tell whether a step looks behind the protocol or changes the configuration."""
+        """Return whether a step looks behind the protocol or changes the configuration."""
         behind = (Sql, Reload, Starts, Mark)
         return self.needs_mappings() or self.settings is not None or any(isinstance(s, behind) for s in self.steps)
 

@@ -45,7 +45,7 @@ class Pulse:
         self._identity = self._ask()
 
     def is_lost(self) -> bool:
-        """Tell whether it answers no more, or whether another process does."""
+        """Return whether it answers no more, or whether another process does."""
         try:
             if self._identity is None:
                 version_line(self._endpoint.address)

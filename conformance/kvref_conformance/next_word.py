@@ -16,7 +16,7 @@ _LEAST: Final = 4  # a shorter word names no mapping
 
 
 def told_by_address(data: bytes, certain: int) -> bool:
-    """Tell whether a get has a word at such a place behind its first, and an @@ word there or later.
+    """Return whether a get has a word at such a place behind its first, and an @@ word there or later.
 
     Args:
         data: commands as they are sent, at once and from the first byte of a packet on.

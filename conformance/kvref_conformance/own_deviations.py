@@ -72,12 +72,12 @@ class OwnRow:
     flaky: bool = False
 
     def fits(self, case: str, requirements: Iterable[str]) -> bool:
-        """Tell whether it names a case, by its id or a requirement of it."""
+        """Return whether it names a case, by its id or a requirement of it."""
         names = [case] if self.subject == "case" else list(requirements)
         return any(fnmatchcase(name, self.glob) for name in names)
 
     def counts(self, profile: str, version: str) -> bool:
-        """Tell whether it counts for an endpoint."""
+        """Return whether it counts for an endpoint."""
         wanted = not self.profiles or profile in self.profiles
         return wanted and (not self.version or fnmatchcase(version, self.version))
 
@@ -110,7 +110,7 @@ class OwnDeviations:
         self._unnamed: list[Verdict] = []
 
     def names(self, verdict: Verdict) -> bool:
-        """Tell whether a row names the case."""
+        """Return whether a row names the case."""
         return self._row(verdict) is not None
 
     def judged(self, verdict: Verdict) -> Verdict:

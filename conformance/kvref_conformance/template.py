@@ -67,7 +67,7 @@ class Names:
         return text
 
     def match(self, template: str, text: str) -> bool:
-        """Tell whether a text is what an answer template allows, and remember what its holes caught."""
+        """Return whether a text is what an answer template allows, and remember what its holes caught."""
         caught: list[tuple[str | None, bool]] = []
         parts: list[str] = []
         end = 0

@@ -61,7 +61,7 @@ class Citation:
 
     @property
     def ends_the_server(self) -> bool:
-        """Tell whether the C plugin takes mysqld down here."""
+        """Return whether the C plugin takes mysqld down here."""
         return defects.CRASH in self.defects
 
 

@@ -29,12 +29,12 @@ def row_when(test: Callable[[Subject], object]) -> Predicate:
 
 
 def is_text(subject: Subject) -> bool:
-    """Tell whether the key is text."""
+    """Return whether the key is text."""
     return subject.mapping.key.kind is Kind.TEXT
 
 
 def ignores_case(collation: str) -> bool:
-    """Tell whether a collation holds letters of different case equal; SQLite's NOCASE does so for ASCII."""
+    """Return whether a collation holds letters of different case equal; SQLite's NOCASE does so for ASCII."""
     known = collations.COLLATIONS.get(collation.lower())
     if known is not None:
         return collations.order(known).compare("a", "A") == 0
@@ -42,19 +42,19 @@ def ignores_case(collation: str) -> bool:
 
 
 def ignores_accents(collation: str) -> bool:
-    """Tell whether a collation holds accented letters equal to plain ones."""
+    """Return whether a collation holds accented letters equal to plain ones."""
     known = collations.COLLATIONS.get(collation.lower())
     return known is not None and collations.order(known).compare("e", "é") == 0
 
 
 def expands(collation: str) -> bool:
-    """Tell whether a collation holds one letter equal to two."""
+    """Return whether a collation holds one letter equal to two."""
     known = collations.COLLATIONS.get(collation.lower())
     return known is not None and collations.order(known).compare("ss", "ß") == 0
 
 
 def pads(collation: str) -> bool:
-    """Tell whether trailing blanks do not matter to a collation."""
+    """Return whether trailing blanks do not matter to a collation."""
     known = collations.COLLATIONS.get(collation.lower())
     return known is not None and known.pads
 

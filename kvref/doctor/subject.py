@@ -51,7 +51,7 @@ class Subject:
 
     @property
     def several(self) -> bool:
-        """Tell whether there is more than one value column."""
+        """Return whether there is more than one value column."""
         return len(self.mapping.values) > 1
 
     @property

@@ -38,7 +38,7 @@ class Access:
     list_keys: bool | None = None
 
     def shows(self, mapping: Mapping, naming: Naming) -> bool:
-        """Tell whether there is this mapping for them."""
+        """Return whether there is this mapping for them."""
         return not self.mappings or naming.fold(mapping.name) in map(naming.fold, self.mappings)
 
     def refusal(self, command: c.Command) -> ClientError | Line | None:

@@ -53,12 +53,12 @@ class Batch:
 
     @property
     def open(self) -> bool:
-        """Tell whether there is anything to commit."""
+        """Return whether there is anything to commit."""
         return self.reads > 0 or self.writes > 0
 
     @property
     def reads_alone(self) -> bool:
-        """Tell whether a read is a batch of its own, with nothing to commit (idle-037): it need not be counted."""
+        """Return whether a read is a batch of its own, with nothing to commit (idle-037): it need not be counted."""
         return self._limits.reads == 1 and not self.writes
 
     def read(self) -> Generator[Operation, Any, str | None]:

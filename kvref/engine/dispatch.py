@@ -76,7 +76,7 @@ def execute(session: Session, command: c.Command, now: int) -> OperationGen:
 
 
 def _in_table(verb: Verb, session: Session, command: c.Command, now: int) -> OperationGen:
-    """Carry out a verb and count it in the connection's batch."""
+    """Run a verb and count it in the connection's batch."""
     session.batch.writing = False  # a command that was given up may have left it
     try:
         reply = yield from verb(session, command, now)

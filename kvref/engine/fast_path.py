@@ -77,7 +77,7 @@ class PlainVerbs:
 
     @property
     def unobserved(self) -> bool:
-        """Tell whether plain commands need no more than the counters of commands: no prefixes of keys are counted."""
+        """Return whether plain commands need no more than the counters of commands: no prefixes of keys are counted."""
         return not self.counters.prefixes.counting
 
     def looked_up(self, word: bytes) -> Cell:

@@ -218,7 +218,7 @@ OperationGen = Generator[Operation, Any, Any]
 
 
 def takes_lock(operation: Operation) -> bool:
-    """Tell whether an operation writes, or reads what its command is about to write."""
+    """Return whether an operation writes, or reads what its command is about to write."""
     match operation:
         case Lookup():
             return operation.for_update

@@ -105,7 +105,7 @@ def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
 
 
 def is_number(column: Column, data: bytes) -> bool:
-    """Tell whether an integer column could take this text by its leading number; any other column takes any."""
+    """Return whether an integer column could take this text by its leading number; any other column takes any."""
     return column.kind is not Kind.INTEGER or _LEADING.match(data) is not None
 
 
@@ -200,7 +200,7 @@ def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
 
 
 def too_wide(column: Column, cell: str | bytes) -> bool:
-    """Tell whether content is longer than its column: none is that was made of no more bytes than its width."""
+    """Return whether content is longer than its column: none is that was made of no more bytes than its width."""
     if column.width is None:
         return False
     length = len(cell.encode()) if isinstance(cell, str) and column.counts_bytes else len(_counted(column, cell))

@@ -131,7 +131,7 @@ class MetaRequest(_Request):
     options: list[bytes]
 
     def has(self, letter: bytes) -> bool:
-        """Tell whether there is this flag."""
+        """Return whether there is this flag."""
         return any(option[:1] == letter for option in self.options)
 
     def asks_before(self, letter: bytes, *others: bytes) -> bool:

@@ -51,7 +51,7 @@ class PlainLines:
         self.deleting = re.compile(rb"delete " + any_word + rb"\r\n")
 
     def takes(self, word: bytes, length: int) -> bool:
-        """Tell whether a set of that many bytes is not too large."""
+        """Return whether a set of that many bytes is not too large."""
         return fits(length, word, self._rules)
 
 

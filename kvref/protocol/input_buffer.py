@@ -30,7 +30,7 @@ class Input:
 
     @property
     def between_commands(self) -> bool:
-        """Tell whether plain text commands may be taken from what arrives before it is fed."""
+        """Return whether plain text commands may be taken from what arrives before it is fed."""
         return False
 
     @property
@@ -40,7 +40,7 @@ class Input:
 
     @property
     def halfway(self) -> bool:
-        """Tell whether the rest of a command has still to come, where all that has come was taken."""
+        """Return whether the rest of a command has still to come, where all that has come was taken."""
         return bool(self._buffer or self._discard)
 
     def feed(self, data: bytes) -> None:
@@ -55,7 +55,7 @@ class Input:
         return data
 
     def _holds_too_much(self, start: int) -> bool:
-        """Tell whether more of a value has arrived than is kept, where the profile takes values of any length.
+        """Return whether more of a value has arrived than is kept, where the profile takes values of any length.
 
         Args:
             start: where the value begins.

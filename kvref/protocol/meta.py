@@ -124,7 +124,7 @@ def _either(words: list[bytes], refusal: bytes, rules: WireRules) -> bytes:
 
 
 def _wrong(flags: _Flags) -> bool:
-    """Tell whether flags are refused for what is looked at before the mode is."""
+    """Return whether flags are refused for what is looked at before the mode is."""
     return flags.refusal not in (b"", BAD_OPAQUE)
 
 

@@ -30,7 +30,7 @@ def unsigned(word: bytes) -> int | None:
 
 
 def fits_64_bits(word: bytes) -> bool:
-    """Tell whether the number in front of a word, if any, is one that strtol can return."""
+    """Return whether the number in front of a word, if any, is one that strtol can return."""
     match = _LEADING.match(word)
     return match is None or -(1 << 63) <= _long(match[1]) < 1 << 63
 

@@ -85,7 +85,7 @@ class Opcode:
     own_engine: bool = False
 
     def accepts(self, header: Header) -> bool:
-        """Tell whether the lengths of a request are right."""
+        """Return whether the lengths of a request are right."""
         if self.own_engine:
             return True
         if header.extras_length not in self.extras or (header.value_length < 0 and not self.leaves_value):

@@ -78,7 +78,7 @@ class WireRules:
 
     @property
     def takes_fast_path(self) -> bool:
-        """Tell whether plain commands may take the fast path, which is for the usual limits only."""
+        """Return whether plain commands may take the fast path, which is for the usual limits only."""
         return self.key_limit == MAX_KEY and self.line_limit >= MAX_LINE
 
 

@@ -144,12 +144,12 @@ class Connection:
 
     @property
     def quiet_since(self) -> float:
-        """Tell since when it was not answered (loop time)."""
+        """Return the loop time of its last reply."""
         return self._commit.quiet_since
 
     @property
     def batch_since(self) -> float | None:
-        """Tell since when its batch is open (loop time); None where it has none."""
+        """Return since when its batch is open (loop time); None if it has none."""
         return self._commit.batch_since
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -220,7 +220,7 @@ class Connection:
         return rest
 
     def _take(self, fast: FastPath, data: bytes) -> bytes:
-        """Carry out the plain commands at the beginning of some input; returns the rest of it."""
+        """Run the simple commands at the beginning of the input; return the rest of it."""
         if self._out.owed > TURN_BYTES:
             return data
         replies: list[bytes] = []
@@ -377,7 +377,7 @@ class Connection:
             self._run(own_turn=True)
 
     def _take_waiting(self) -> bool:
-        """Carry out the plain commands at the beginning of what waits; returns whether that was its turn."""
+        """Run the simple commands at the beginning of the pending input; return whether that used up its turn."""
         if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
             return False
         fast = self._host.executor.fast_path(self._session, self._host.wire_rules)

@@ -82,7 +82,7 @@ def refused(transport: Writer, connections: int, most: int, shared: Shared) -> b
 
 
 def turn_away(connection: socket.socket) -> None:
-    """Tell a connection just accepted that there are too many; the caller closes it."""
+    """Send the error for too many connections on a new connection; the caller closes it."""
     connection.settimeout(0)
     with suppress(OSError):  # it is gone again
         connection.send(TOO_MANY)

@@ -17,11 +17,11 @@ class Client(Protocol):
 
     @property
     def batch_since(self) -> float | None:
-        """Tell since when its batch is open; None where it has none."""
+        """Return since when its batch is open; None if it has none."""
 
     @property
     def quiet_since(self) -> float:
-        """Tell when it was last answered."""
+        """Return the time of its last reply."""
 
     def commit_idle(self) -> None:
         """Commit its batch, unless a command of it is on its way."""

@@ -33,7 +33,7 @@ class ReplyQueue:
 
     @property
     def waits(self) -> bool:
-        """Tell whether anything waits for a commit."""
+        """Return whether anything waits for a commit."""
         return bool(self._waits)
 
     def add(self, command: c.Command, replies: Iterable[bytes]) -> None:

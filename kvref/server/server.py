@@ -192,7 +192,7 @@ class Server:
 
     @property
     def full(self) -> bool:
-        """Tell whether there are as many connections as may be."""
+        """Return whether there are as many connections as may be."""
         return self._taken >= self._most
 
     def welcome(self, connection: Connection, transport: asyncio.Transport) -> bool:
@@ -208,7 +208,7 @@ class Server:
         return True
 
     def forget(self, connection: Connection) -> None:
-        """Take note that a connection is gone."""
+        """Remove a connection that was closed."""
         self.connections.discard(connection)
         if connection.greedy:
             self.turns.ended()

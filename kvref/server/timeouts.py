@@ -58,7 +58,7 @@ class Speech(Protocol):
 
     @property
     def halfway(self) -> bool:
-        """Tell whether something of it is missing."""
+        """Return whether something of it is missing."""
 
     def unfinished(self) -> Command:
         """Return a record for the command that is not complete."""
@@ -71,7 +71,7 @@ class Client(Protocol):
 
     @property
     def quiet_since(self) -> float:
-        """Tell since when it was not answered (loop time)."""
+        """Return the loop time of its last reply."""
 
     def waited_for(self) -> tuple[Writer, Speech, bool] | None:
         """Return its transport, what the client says and whether there is work for the server; None: it is gone."""

@@ -54,33 +54,33 @@ class Isolation:
 
     @property
     def reads_uncommitted(self) -> bool:
-        """Tell whether a read sees what others have not committed."""
+        """Return whether a read sees what others have not committed."""
         return self.level == READ_UNCOMMITTED
 
     @property
     def batches(self) -> bool:
-        """Tell whether a transaction outlives its command."""
+        """Return whether a transaction outlives its command."""
         return self.read_batch or not self.direct
 
     @property
     def keeps_snapshot(self) -> bool:
-        """Tell whether the reads of a batch see one moment."""
+        """Return whether the reads of a batch see one moment."""
         first = READ_COMMITTED if self.one_snapshot else REPEATABLE_READ
         return self.read_batch and self.level >= first
 
     @property
     def reads_begin(self) -> bool:
-        """Tell whether a read begins a transaction where a server has them."""
+        """Return whether a read begins a transaction where a server has them."""
         return self.read_batch and (self.reads_held or self.keeps_snapshot)
 
     @property
     def reads_lock(self) -> bool:
-        """Tell whether a read waits for a transaction that has written the row (rbatch-070, lock-034)."""
+        """Return whether a read waits for a transaction that has written the row (rbatch-070, lock-034)."""
         return self.level == SERIALIZABLE and not self.read_batch
 
     @property
     def shows_deletes(self) -> bool:
-        """Tell whether a row that others have deleted is missing at once."""
+        """Return whether a row that others have deleted is missing at once."""
         return self.deletes_seen and not self.reads_uncommitted
 
 

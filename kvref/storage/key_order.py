@@ -48,7 +48,7 @@ class KeyOrder:
         return 1 if ends[0] > ends[1] else -1
 
     def within(self, key: Cell, bounds: list[tuple[str, Cell]]) -> bool:
-        """Tell whether a key lies within bounds, comparisons in SQL's signs."""
+        """Return whether a key lies within bounds, comparisons in SQL's signs."""
         return all(_SIGNS[sign](self.compare(key, bound), 0) for sign, bound in bounds)
 
 

@@ -154,7 +154,7 @@ def alter(schema: Schema, tree: exp.Alter) -> Iterator[str]:
 
 
 def _change(builder: TableBuilder, action: exp.Expr, version: str) -> dict[str, str]:
-    """Carry out one action of ALTER TABLE; returns old names of columns by new ones."""
+    """Run one action of ALTER TABLE; return old names of columns by new ones."""
     match action:
         case exp.ColumnDef():
             builder.add_column(action)

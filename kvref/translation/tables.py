@@ -53,7 +53,7 @@ class Column:
 
     @property
     def holds_bytes(self) -> bool:
-        """Tell whether the column holds bytes without a character set."""
+        """Return whether the column holds bytes without a character set."""
         return self.type in BYTE_TYPES
 
     def sql(self) -> str:

@@ -43,11 +43,11 @@ class Artifact:
 
     @property
     def coordinate(self) -> str:
-        """Give the coordinate as Maven's dependency:get takes it."""
+        """Return the coordinate as Maven's dependency:get takes it."""
         return f"{self.group}:{self.name}:{self.version}:zip:{self.classifier}"
 
     def path_in(self, repository: Path) -> Path:
-        """Give the path Maven's default repository layout gives the zip."""
+        """Return the path Maven's default repository layout gives the zip."""
         file = f"{self.name}-{self.version}-{self.classifier}.zip"
         return repository.joinpath(*self.group.split("."), self.name, self.version, file)
 

@@ -51,7 +51,7 @@ _RECIPES: tuple[Recipe, ...] = (
 
 
 def recipes() -> tuple[Recipe, ...]:
-    """Give every recipe, in the order in which they are listed."""
+    """Return every recipe, in the order in which they are listed."""
     return _RECIPES
 
 
@@ -73,6 +73,6 @@ def profile_of(name: str) -> str:
 
 
 def options_for(name: str, profile: str) -> tuple[str, ...]:
-    """Give the options with which a target answers as a profile: kvref chooses; others are what they are."""
+    """Return the options with which a target answers as a profile: kvref chooses; others are what they are."""
     chooses = isinstance(recipe(name), KvrefSQLite | KvrefInnoDB | KvrefHandlerSocket | KvrefGalera)
     return ("--profile", profile) if chooses else ()

@@ -60,16 +60,16 @@ class ShutIn:
     base: Path = Path("/usr")
 
     def command(self, folder: Path) -> list[str]:
-        """Give the words that mount the folder, enter the tree and run the program."""
+        """Return the words that mount the folder, enter the tree and run the program."""
         return [tool("unshare"), *_OWN_MOUNTS, "/bin/sh", "-c", _ENTER, "sh", str(folder), str(self.root), self.path]
 
     def seen(self, folder: Path) -> Path:  # noqa: ARG002 -- the same for every folder
-        """Give the place where the folder is mounted."""
+        """Return the place where the folder is mounted."""
         return _MOUNT_POINT
 
 
 def from_debian(package: Package, progress: Progress) -> ShutIn:
-    """Give the server of a package of another Debian release, installing that release in the cache the first time.
+    """Return the server of a package of another Debian release, installing that release in the cache the first time.
 
     Raises MissingError without root's rights, a tool or a mirror, and when the release has another version.
     """
@@ -117,7 +117,7 @@ def _install(package: Package, folder: Path, progress: Progress) -> None:
 
 
 def mirror() -> str:
-    """Give the address of the Debian archive that this machine's apt uses. Raises MissingError when it uses none."""
+    """Return the address of the Debian archive that this machine's apt uses. Raises MissingError when it uses none."""
     wanted = ("Created-By: Packages", "Origin: Debian", "Label: Debian")
     done = subprocess.run(
         [tool("apt-get"), "indextargets", "--format", "$(REPO_URI)", *wanted],

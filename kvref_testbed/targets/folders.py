@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def cache_root() -> Path:
-    """Give the cache folder: the environment's KVREF_CACHE, or the user's cache folder for kvref."""
+    """Return the cache folder: the environment's KVREF_CACHE, or the user's cache folder for kvref."""
     return _root("KVREF_CACHE", platformdirs.user_cache_path("kvref"))
 
 
 def state_root() -> Path:
-    """Give the state folder: the environment's KVREF_STATE, or the user's state folder for kvref."""
+    """Return the state folder: the environment's KVREF_STATE, or the user's state folder for kvref."""
     return _root("KVREF_STATE", platformdirs.user_state_path("kvref"))
 
 

@@ -50,5 +50,5 @@ def started(run: Run, options: Sequence[str], progress: Progress) -> list[Galera
 
 
 def dsn(nodes: Sequence[GaleraNode]) -> str:
-    """Give the DSN that names all nodes, the first one first."""
+    """Return the DSN that names all nodes, the first one first."""
     return f"mysql://root@{','.join(f'{each.host}:{each.port}' for each in nodes)}/"

@@ -38,7 +38,7 @@ class GaleraCluster:
 
     @property
     def dsn(self) -> str:
-        """Give the DSN that names all nodes, `mysql://root@127.0.0.1:PORT,127.0.0.1:PORT,127.0.0.1:PORT/`."""
+        """Return the DSN that names all nodes, `mysql://root@127.0.0.1:PORT,127.0.0.1:PORT,127.0.0.1:PORT/`."""
         return galera.dsn(self.nodes)
 
     def bootstrap(self) -> None:

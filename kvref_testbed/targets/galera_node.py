@@ -80,13 +80,13 @@ class GaleraNode(Restartable):
 
     @property
     def port(self) -> int:
-        """Give where it answers SQL."""
+        """Return where it answers SQL."""
         assert self.server.port is not None, "a node has one"
         return self.server.port
 
     @property
     def dsn(self) -> str:
-        """Give the DSN of this node alone."""
+        """Return the DSN of this node alone."""
         return self.server.dsn
 
     def connect(self, patience: float | None = None) -> Connection[Cursor]:
@@ -145,7 +145,7 @@ class GaleraNode(Restartable):
         self._isolate(0)
 
     def last_number(self) -> int:
-        """Give the number of the last transaction that it has, of one that does not run; -1: it has none."""
+        """Return the number of the last transaction that it has, of one that does not run; -1: it has none."""
         saved = self._saved()
         return saved if saved >= 0 else self._recovered()[1]
 
@@ -179,7 +179,7 @@ class GaleraNode(Restartable):
         return ["--wsrep-new-cluster", *self._where_it_stood()]
 
     def _where_it_stood(self) -> list[str]:
-        """Give the option that spares a transfer of everything after a crash, as MariaDB's service has it."""
+        """Return the option that spares a transfer of everything after a crash, as MariaDB's service has it."""
         if not (self.server.data / "grastate.dat").exists() or self._saved() >= 0:
             return []
         uuid, number = self._recovered()
@@ -202,7 +202,7 @@ class GaleraNode(Restartable):
 
 
 def lay_out(run: Run, plan: Plan, progress: Progress) -> list[GaleraNode]:
-    """Give a run the folders of nodes, which `GaleraNode.start` will start one after the other.
+    """Return a run the folders of nodes, which `GaleraNode.start` will start one after the other.
 
     Raises MissingError where MariaDB or Galera is not installed.
     """

@@ -26,7 +26,7 @@ AS_USUAL: Final = "SET GLOBAL tx_isolation = 'REPEATABLE-READ'"
 
 
 def options(port: int, secret: str, progress: Progress, level: str = LEVEL) -> list[str]:
-    """Give the options of a mariadbd that answers HandlerSocket's questions on loopback.
+    """Return the options of a mariadbd that answers HandlerSocket's questions on loopback.
 
     port: for reading; that for writing is left out.
     secret: which a client must show.

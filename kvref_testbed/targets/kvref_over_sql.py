@@ -47,5 +47,5 @@ def kvref_over_sql(
 
 
 def over_sql() -> list[str]:
-    """Give the names of the targets that are kvref over a SQL server."""
+    """Return the names of the targets that are kvref over a SQL server."""
     return [each.name for each in catalogue.recipes() if isinstance(each, KvrefInnoDB)]

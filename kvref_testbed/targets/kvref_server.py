@@ -56,7 +56,7 @@ class KvrefServer(Restartable):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Give host and port."""
+        """Return host and port."""
         return LOOPBACK, self._port
 
     def start(self, settings: Sequence[str] = ()) -> bool:
@@ -99,7 +99,7 @@ class KvrefServer(Restartable):
 
 @contextmanager
 def kvref_server(profile: str, options: Sequence[str] = (), store: str | None = None) -> Iterator[KvrefServer]:
-    """Give a server of a profile, not yet started; it is killed with the block.
+    """Yield a server of a profile, not yet started; it is killed with the block.
 
     options: further ones of `kvref serve`. store: as of `KvrefServer`.
     """

@@ -28,7 +28,7 @@ _PATIENCE = 20.0
 
 
 def names() -> tuple[str, ...]:
-    """Give the names of the known targets."""
+    """Return the names of the known targets."""
     return tuple(each.name for each in catalogue.recipes())
 
 

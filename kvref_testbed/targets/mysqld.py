@@ -73,17 +73,17 @@ class Server:
 
     @property
     def socket(self) -> Path:
-        """Give the path of its unix socket."""
+        """Return the path of its unix socket."""
         return self.folder / _SOCKET
 
     @property
     def data(self) -> Path:
-        """Give its data folder."""
+        """Return its data folder."""
         return self.folder / _DATA
 
     @property
     def dsn(self) -> str:
-        """Give the DSN of its SQL side: TCP where it listens there, else the socket."""
+        """Return the DSN of its SQL side: TCP where it listens there, else the socket."""
         if self.port is not None:
             return f"mysql://root@{LOOPBACK}:{self.port}/"
         return f"mysql://root@localhost/?unix_socket={quote(str(self.socket))}"
@@ -164,7 +164,7 @@ def start(
 
 
 def command(server: Server) -> list[str]:
-    """Give the words that start a server on its data folder, further options to follow."""
+    """Return the words that start a server on its data folder, further options to follow."""
     folder = server.program.seen(server.folder)
     network = ["--skip-networking"] if server.port is None else [f"--port={server.port}", f"--bind-address={LOOPBACK}"]
     return [

@@ -78,7 +78,7 @@ def with_port(options: Sequence[str], port: int) -> list[str]:
 
 
 def mysqld_options(options: Sequence[str], port: int) -> list[str]:
-    """Give the options with which mysqld starts before the plugin is installed.
+    """Return the options with which mysqld starts before the plugin is installed.
 
     options: of mysqld and, as its system variables, of the plugin.
     port: where the plugin is to listen.
@@ -117,7 +117,7 @@ def _as_options(settings: Mapping[str, int]) -> list[str]:
 
 
 def config_script(server: Server) -> Iterator[str]:
-    """Give the statements of the plugin's own schema, `innodb_memcached_config.sql`."""
+    """Yield the statements of the plugin's own schema, `innodb_memcached_config.sql`."""
     yield from statements((server.program.base / "share" / "innodb_memcached_config.sql").read_text(encoding="utf-8"))
 
 

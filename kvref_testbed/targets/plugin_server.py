@@ -45,7 +45,7 @@ class PluginServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Give host and port where the plugin listens once it is installed."""
+        """Return host and port where the plugin listens once it is installed."""
         return LOOPBACK, self._port
 
     def boot(self, options: Sequence[str]) -> None:
@@ -72,7 +72,7 @@ class PluginServer:
         self._booted().kill()
 
     def exit_status(self) -> int | None:
-        """Give how it ended by itself: an exit code, or the negative number of the signal; None while it runs."""
+        """Return how it ended by itself: an exit code, or the negative number of the signal; None while it runs."""
         return self._booted().exit_status()
 
     def connect(self, patience: float | None = None) -> Connection[Cursor]:
@@ -83,7 +83,7 @@ class PluginServer:
         return self._booted().connect(patience)
 
     def config_script(self) -> list[str]:
-        """Give the statements of the plugin's own schema."""
+        """Return the statements of the plugin's own schema."""
         return list(config_script(self._booted().server))
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class PluginServer:
 
 @contextmanager
 def plugin_server(name: str, progress: Progress = QUIET) -> Iterator[PluginServer]:
-    """Give a server of a plugin target, not yet booted; it is killed with the block.
+    """Yield a server of a plugin target, not yet booted; it is killed with the block.
 
     name: of a target that is MySQL with the plugin. Raises TargetError for another.
     """

@@ -67,7 +67,7 @@ class Process:
     started: int
 
     def alive(self) -> bool:
-        """Say whether this very process, not a later one with its number, still runs."""
+        """Return whether this very process, not a later one with its number, still runs."""
         return self.started != 0 and _start_time(self.pid) == self.started
 
     def exit_status(self, folder: Path, patience: float = 0.0) -> int | None:

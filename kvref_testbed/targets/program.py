@@ -34,13 +34,13 @@ class Program(Protocol):
 
     @property
     def base(self) -> Path:
-        """Give the folder of the installation, as the server sees it."""
+        """Return the folder of the installation, as the server sees it."""
 
     def command(self, folder: Path) -> list[str]:
-        """Give the words that run it with a folder it may write to, its own options to follow."""
+        """Return the words that run it with a folder it may write to, its own options to follow."""
 
     def seen(self, folder: Path) -> Path:
-        """Give the path under which the server sees that folder."""
+        """Return the path under which the server sees that folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +55,22 @@ class InPlace:
     path: Path
 
     def command(self, folder: Path) -> list[str]:  # noqa: ARG002 -- it may write anywhere
-        """Give the program's path."""
+        """Return the program's path."""
         return [str(self.path)]
 
     def seen(self, folder: Path) -> Path:
-        """Give the folder itself."""
+        """Return the folder itself."""
         return folder
 
 
 def from_artifact(artifact: Artifact, progress: Progress) -> InPlace:
-    """Give the mysqld of an artifact, unpacking it the first time. Raises what `unpack.unpacked` raises."""
+    """Return the mysqld of an artifact, unpacking it the first time. Raises what `unpack.unpacked` raises."""
     base = unpacked(artifact, progress)
     return InPlace(base.name, base, base / "bin" / "mysqld")
 
 
 def from_package(name: str, _progress: Progress) -> InPlace:
-    """Give a server that the machine's package manager installed under /usr.
+    """Return a server that the machine's package manager installed under /usr.
 
     name: of the program. Raises MissingError when it is not there, naming its package.
     """

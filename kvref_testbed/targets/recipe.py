@@ -19,7 +19,7 @@ class Recipe(Protocol):
 
     @property
     def name(self) -> str:
-        """Give the name users type."""
+        """Return the name users type."""
 
     @property
     def profile(self) -> str | None:

@@ -32,12 +32,12 @@ class Record:
     processes: tuple[Process, ...]
 
     def run(self) -> Run:
-        """Give the run again, to look at it or to stop it."""
+        """Return the run again, to look at it or to stop it."""
         return Run(self.target.folder, self.processes)
 
 
 def path(name: str) -> Path:
-    """Give the path of a target's state file."""
+    """Return the path of a target's state file."""
     return state_root() / f"{name}.json"
 
 

@@ -22,7 +22,7 @@ class Restartable:
         self._process: Process | None = None
 
     def running(self) -> bool:
-        """Tell whether it runs."""
+        """Return whether it runs."""
         return self._process is not None and self._process.alive()
 
     def stop(self) -> None:
@@ -34,7 +34,7 @@ class Restartable:
         self._end(0)
 
     def exit_status(self) -> int | None:
-        """Give how it ended by itself: an exit code, or the negative number of the signal; None while it runs."""
+        """Return how it ended by itself: an exit code, or the negative number of the signal; None while it runs."""
         if self._process is None or self._process.alive():
             return None
         return self._process.exit_status(self._run.folder, patience=1.0)

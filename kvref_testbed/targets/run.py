@@ -54,7 +54,7 @@ class Run:
         return started
 
     def log(self, name: str) -> Path:
-        """Give the path of what the process of that name prints."""
+        """Return the path of what the process of that name prints."""
         return self.folder / f"{name}.log"
 
     def wait_for(self, what: str, question: Callable[[], T], seconds: float) -> T:
@@ -77,11 +77,11 @@ class Run:
             time.sleep(_POLL)
 
     def ended(self) -> Process | None:
-        """Give the first process that no longer runs, or None."""
+        """Return the first process that no longer runs, or None."""
         return next((each for each in self.processes if not each.alive()), None)
 
     def last_words(self, each: Process) -> str:
-        """Give the last lines a process printed, under the name of its log."""
+        """Return the last lines a process printed, under the name of its log."""
         return "\n".join([f"last lines of {each.name}.log:", *(f"  {line}" for line in tail(self.log(each.name)))])
 
     def end(self, each: Process, patience: float) -> None:

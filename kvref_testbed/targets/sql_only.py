@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def no_schema(_server: Server) -> Iterable[str]:
-    """Give no statements."""
+    """Return no statements."""
     return ()
 
 

@@ -48,12 +48,12 @@ class SQLServer(Instance):
 
     @property
     def dsn(self) -> str:
-        """Give its DSN, `mysql://root@127.0.0.1:PORT/`."""
+        """Return its DSN, `mysql://root@127.0.0.1:PORT/`."""
         return self.server.dsn
 
     @property
     def socket(self) -> Path:
-        """Give the path of its unix socket."""
+        """Return the path of its unix socket."""
         return self.server.socket
 
 

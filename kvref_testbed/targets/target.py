@@ -68,16 +68,16 @@ class Target:
 
     @property
     def host(self) -> str:
-        """Give the host part of the memcached address. Raises as `memcached`."""
+        """Return the host part of the memcached address. Raises as `memcached`."""
         return self.memcached().rpartition(":")[0]
 
     @property
     def port(self) -> int:
-        """Give the port part of the memcached address. Raises as `memcached`."""
+        """Return the port part of the memcached address. Raises as `memcached`."""
         return int(self.memcached().rpartition(":")[2])
 
     def as_json(self) -> dict[str, str | int | None]:
-        """Give the fields as JSON values, paths as text."""
+        """Return the fields as JSON values, paths as text."""
         paths = {"log": str(self.log), "folder": str(self.folder), "socket": self.socket and str(self.socket)}
         return {**asdict(self), **paths}
 

@@ -23,7 +23,7 @@ _CHUNK = 1 << 20
 
 
 def unpacked(artifact: Artifact, progress: Progress) -> Path:
-    """Give the folder with the unpacked artifact, downloading and unpacking it the first time.
+    """Return the folder with the unpacked artifact, downloading and unpacking it the first time.
 
     Raises what `artifacts.zip_file` raises, and TargetError if the zip lacks a member that `keep` names.
     """

@@ -33,7 +33,7 @@ def plugin() -> Iterator[OpenPeer]:
 
 
 def counters(plugin: OpenPeer, batch: int, *, log: int) -> dict[str, int]:
-    """Give what moved while rows were written through the plugin."""
+    """Return what moved while rows were written through the plugin."""
     plugin.start(
         {
             "innodb_api_enable_binlog": log,

@@ -126,7 +126,7 @@ Make = Callable[..., Any]
 
 @contextmanager
 def clients(kind: str) -> Iterator[Make]:
-    """Give a maker of clients of a kind; all kinds have the same calls."""
+    """Yield a maker of clients of a kind; all kinds have the same calls."""
     made: list[Any] = []
     with asyncio.Runner() as runner:
 

@@ -43,7 +43,7 @@ class Connection(socketserver.StreamRequestHandler):
         return b"VERSION 1.6.0\r\n"
 
     def on_stats(self, _: list[bytes]) -> bytes:
-        """Tell the process."""
+        """Return the process."""
         return b"STAT pid %d\r\nSTAT uptime 1\r\nSTAT curr_items %d\r\nEND\r\n" % (os.getpid(), len(ITEMS))
 
     def on_get(self, words: list[bytes]) -> bytes:

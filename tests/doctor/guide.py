@@ -39,7 +39,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def fits(shown: str, output: str) -> bool:
-    """Tell whether an output is the one that is shown; `…`: anything, alone on its line: any lines; blanks do not count."""
+    """Return whether an output matches the page; `…` is any text, alone on its line any lines; blanks are ignored."""
     pattern = ""
     for line in _lines(shown):
         words = re.escape(line).replace("…", "[^\n]*")

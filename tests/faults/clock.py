@@ -36,7 +36,7 @@ class Clock:
 
 @contextmanager
 def a_clock(folder: Path) -> Iterator[Clock]:
-    """Give a clock that is right.
+    """Yield a clock that is right.
 
     Raises:
         MissingError: the library is not installed.

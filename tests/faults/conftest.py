@@ -36,7 +36,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture
 def fault(request: pytest.FixtureRequest) -> Iterator[Fault]:
-    """Give the fault that a test tries, and record what it found."""
+    """Yield the fault that a test tries, and record what it found."""
     tried = Fault(**described()[request.param])
     yield tried
     report = request.node.stash.get(_OUTCOME, None)
@@ -51,7 +51,7 @@ def fault(request: pytest.FixtureRequest) -> Iterator[Fault]:
 
 @pytest.fixture(scope="session")
 def databases() -> Iterator[Callable[[str], SQLServer]]:
-    """Give database servers by the names of their targets, each with the plugin's tables."""
+    """Yield database servers by the names of their targets, each with the plugin's tables."""
     started: dict[str, SQLServer] = {}
     with ExitStack() as stack:
 
@@ -65,5 +65,5 @@ def databases() -> Iterator[Callable[[str], SQLServer]]:
 
 @pytest.fixture
 def store(fault: Fault, tmp_path: Path, databases: Callable[[str], SQLServer]) -> Store:
-    """Give the fault's store with an empty demo table."""
+    """Return the fault's store with an empty demo table."""
     return sqlite_store(tmp_path / "kvref.sqlite") if fault.store == "sqlite" else sql_store(databases(fault.store))

@@ -99,7 +99,7 @@ def test_no_descriptor_is_left(fault: Fault, store: Store) -> None:
 
 
 def is_served(client: socket.socket) -> bool:
-    """Tell whether a connection is served; else it must be closed, before or behind a word on why."""
+    """Return whether a connection is served; else it must be closed, before or behind a word on why."""
     try:
         client.sendall(b"version\r\n")
         said = client.recv(100)
@@ -114,6 +114,6 @@ def is_served(client: socket.socket) -> bool:
 
 
 def can_connect(port: int) -> bool:
-    """Tell whether a new connection is served."""
+    """Return whether a new connection is served."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
         return is_served(client)

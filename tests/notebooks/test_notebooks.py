@@ -32,7 +32,7 @@ ENDS = "**The answer.** "
 
 
 def code(notebook: NotebookNode) -> list[str]:
-    """Give the code of a notebook's cells."""
+    """Return the code of a notebook's cells."""
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 

@@ -71,7 +71,7 @@ class Row:
         self.values: set[bytes | None] = {None}
 
     def takes(self, asked: list[tuple[bytes, bytes, bytes]]) -> bool:
-        """Tell whether commands that were sent at once may have had these replies, in some order."""
+        """Return whether commands that were sent at once may have had these replies, in some order."""
         after = set()
         for before in self.values:
             for order in set(itertools.permutations(asked)):

@@ -26,7 +26,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 @pytest.fixture
 def database(server: SQLServer) -> Iterator[SQLServer]:
-    """Give a server with a parent, a child of each kind, a table with triggers and one with a CHECK, all mapped."""
+    """Yield a server with a parent, a child of each kind, a table with triggers and one with a CHECK, all mapped."""
     map_table(server, "parent", "v", "k VARCHAR(9) PRIMARY KEY", "v VARCHAR(9)")
     for rule in ("restrict", "cascade"):
         map_table(

@@ -41,7 +41,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 @pytest.fixture
 def dsn(database: SQLServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Give the DSN of the account of the documentation."""
+    """Yield the DSN of the account of the documentation."""
     sql(database, *statements())
     monkeypatch.setenv("KVREF_MYSQL_PASSWORD", PASSWORD)
     yield f"mysql://kvref@{database.host}:{database.port}/"

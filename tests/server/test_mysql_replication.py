@@ -33,7 +33,7 @@ class Pair:
         assert waited >= 0
 
     def dsn(self) -> str:
-        """Give the replica's DSN for an account that may not write to a server that is read-only."""
+        """Return the replica's DSN for an account that may not write to a server that is read-only."""
         return f"mysql://kv@{self.replica.host}:{self.replica.port}/"
 
 

@@ -127,7 +127,7 @@ def test_a_refused_option_is_explained_and_leaves_nothing(
 
 
 def number_of(folder: Path) -> tuple[int, int]:
-    """Give what a folder is known by, wherever it is mounted: device and inode."""
+    """Return what a folder is known by, wherever it is mounted: device and inode."""
     found = folder.stat()
     return found.st_dev, found.st_ino
 

@@ -54,7 +54,7 @@ def cannot_tell(reason: str, *, command: str = "", limits: tuple[str, ...] = ())
 
 
 def command(scenario: str, *, sql: bool = False, scale: str = "laptop") -> str:
-    """Give the command that makes a run of a scenario for the notebooks.
+    """Return the command that makes a run of a scenario for the notebooks.
 
     sql: with a SQL server by itself too; a target is measured over its own SQL in any case.
     """

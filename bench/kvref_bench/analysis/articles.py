@@ -63,7 +63,7 @@ def figures() -> pd.DataFrame:
 
 
 def curves() -> dict[str, dict[int, float]]:
-    """Give the published rates by number of sessions, operations a second, of each series that has three or more.
+    """Return the published rates by number of sessions, operations a second, of each series that has three or more.
 
     Rates of memslap's writes are computed: threads times operations of each by seconds.
     """

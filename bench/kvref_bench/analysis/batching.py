@@ -44,7 +44,7 @@ SECOND: Final = 1e9  # ns
 
 
 def surface(points: pd.DataFrame, batch: str = W_BATCH, log: str = BINLOG) -> pd.DataFrame:
-    """Give the median operations a second over the binary log (rows: off, on) and the size of batches (columns).
+    """Return the median operations a second over the binary log (rows: off, on) and the size of batches (columns).
 
     points: those of one server and one number of sessions that count.
     """
@@ -55,7 +55,7 @@ def surface(points: pd.DataFrame, batch: str = W_BATCH, log: str = BINLOG) -> pd
 
 
 def cost(points: pd.DataFrame, by: Sequence[str], log: str = BINLOG) -> pd.DataFrame:
-    """Give what the binary log leaves of the rate: the ratio on : off with its interval, for each group of points.
+    """Return what the binary log leaves of the rate: the ratio on : off with its interval, for each group of points.
 
     by: columns of `points`, the size of batches among them.
     """
@@ -72,7 +72,7 @@ def cost(points: pd.DataFrame, by: Sequence[str], log: str = BINLOG) -> pd.DataF
 
 
 def moved(runs: Sequence[Run], points: pd.DataFrame, counter: str) -> pd.Series[float]:
-    """Give for each of the points by how much a counter of the server moved for one operation; NaN: it did not.
+    """Return for each of the points by how much a counter of the server moved for one operation; NaN: it did not.
 
     counter: its name, or the beginning of it.
     """
@@ -103,7 +103,7 @@ def draw_surface(axes: Axes, rates: pd.DataFrame, base: float, size: float = 15)
 
 
 def lags(hist: pd.DataFrame, points: pd.DataFrame, by: Sequence[str]) -> dict[tuple[object, ...], pd.DataFrame]:
-    """Give the distribution of the lags (`latency.curve`) by group of points and by what was waited for.
+    """Return the distribution of the lags (`latency.curve`) by group of points and by what was waited for.
 
     hist: of the runs. points: of kind `lag`. by: columns of `points`; the last word of a key is one of SEEN.
     """
@@ -113,7 +113,7 @@ def lags(hist: pd.DataFrame, points: pd.DataFrame, by: Sequence[str]) -> dict[tu
 
 
 def lag_table(curves: Mapping[tuple[object, ...], pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
-    """Give the shortest, median and longest lag in seconds of each distribution."""
+    """Return the shortest, median and longest lag in seconds of each distribution."""
     rows = [
         (*key, *(float(each["ns"].iloc[place]) / SECOND for place in (0, int(np.searchsorted(each["share"], 0.5)), -1)))
         for key, each in curves.items()
@@ -210,7 +210,7 @@ def counted(data: Data | None) -> pd.DataFrame:
 
 
 def lags_of(data: Data | None) -> dict[tuple[object, ...], pd.DataFrame]:
-    """Give the distributions of the lags by server, interval and what was waited for."""
+    """Return the distributions of the lags by server, interval and what was waited for."""
     if data is None or INTERVAL not in data.points:
         return {}
     return lags(joined(data.runs), data.points, ["label", INTERVAL])

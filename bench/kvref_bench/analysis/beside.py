@@ -66,7 +66,7 @@ def _ours(row: Row) -> str:
 
 
 def of(rows: Iterable[Row], *groups: str) -> list[Row]:
-    """Give the rows of groups of claims, by how their names begin."""
+    """Return the rows of groups of claims, by how their names begin."""
     found = [row for row in rows if row.claim.group.startswith(groups)]
     if not found:
         raise ValueError(f"no claim of a group {groups}: the groups are in published/claims.csv")

@@ -61,11 +61,11 @@ class Capacity:
 
     @property
     def known(self) -> bool:
-        """Tell whether there is an answer."""
+        """Return whether there is an answer."""
         return self.rate is not None
 
     def machines(self, target: float) -> int | None:
-        """Give the machines for a rate, operations a second, one of them spare; None: cannot tell.
+        """Return the machines for a rate, operations a second, one of them spare; None: cannot tell.
 
         Each machine carries at most the highest rate that was measured within the limits.
         """
@@ -114,7 +114,7 @@ def _broken(point: Measured, limits: Limits) -> str:
 
 
 def _share(before: Measured, after: Measured, limits: Limits) -> float:
-    """Give how far it is from one point to the next until the first limit, 0 to 1."""
+    """Return how far it is from one point to the next until the first limit, 0 to 1."""
     shares = [1.0]
     for low, high, limit in ((before.p99, after.p99, limits.p99), (before.cpu, after.cpu, limits.cpu)):
         if low is not None and high is not None and high > limit:

@@ -72,7 +72,7 @@ def _refuse_complaints(path: Path, notebook: NotebookNode) -> None:
 
 
 def texts(notebook: NotebookNode) -> str:
-    """Give what an executed notebook says in words and tables: its outputs as plain text, in order."""
+    """Return what an executed notebook says in words and tables: its outputs as plain text, in order."""
     parts: list[str] = []
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
@@ -85,7 +85,7 @@ def texts(notebook: NotebookNode) -> str:
 
 
 def pictures(notebook: NotebookNode) -> list[bytes]:
-    """Give the charts of an executed notebook as PNG files, in order."""
+    """Return the charts of an executed notebook as PNG files, in order."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     return [base64.b64decode(each.data["image/png"]) for each in outputs if "image/png" in each.get("data", {})]
 

@@ -34,7 +34,7 @@ TITLES: Final = {"plugin": "plugin", "memcached": "memcached", "mysql": "MySQL",
 
 
 def root() -> Path:
-    """Give the folder of runs: what KVREF_RUNS names, or the runs that come with the notebooks."""
+    """Return the folder of runs: what KVREF_RUNS names, or the runs that come with the notebooks."""
     if named := os.environ.get(VARIABLE):
         return Path(named)
     here = Path(COMMITTED)
@@ -117,7 +117,7 @@ def gather(scenario: str, runs: Path | None = None, place: str = "local") -> Dat
 
 
 def show(scenario: str, draw: Callable[[Data], Shown]) -> Shown | style.Slide:
-    """Give what is drawn or tabled of a scenario's runs, or a page that names the command which makes one."""
+    """Return what is drawn or tabled of a scenario's runs, or a page that names the command which makes one."""
     data = gather(scenario)
     if data is not None:
         return draw(data)
@@ -187,7 +187,7 @@ def _described(run: Run, points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _visible(run: Run, points: pd.DataFrame) -> list[float]:
-    """Give the median of what passed until SQL saw a write, ns; NaN for a scenario that does not measure it."""
+    """Return the median of what passed until SQL saw a write, ns; NaN for a scenario that does not measure it."""
     if run.info["scenario"]["spec"].get("kind") != "lag":
         return [math.nan] * len(points)
     seen = (run.bins(int(each), verb="set", outcome="visible") for each in points["point_id"])

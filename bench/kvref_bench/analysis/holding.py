@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def measured(data: Data) -> dict[str, list[Measured]]:
-    """Give for each line, of the first mix of verbs, the medians of its valid repetitions by sessions."""
+    """Return for each line, of the first mix of verbs, the medians of its valid repetitions by sessions."""
     closed = at_defaults(data.closed)
     closed = closed[closed["mix"] == closed["mix"].iloc[0]]
     found: dict[str, list[Measured]] = {str(line): [] for line in sorted(closed["line"].unique())}
@@ -33,12 +33,12 @@ def _known(value: float) -> float | None:
 
 
 def capacities(points: dict[str, list[Measured]], limits: Limits) -> dict[str, Capacity]:
-    """Give what each line holds within the limits."""
+    """Return what each line holds within the limits."""
     return {line: capacity(each, limits) for line, each in points.items()}
 
 
 def table(data: Data, limits: Limits, target: float) -> pd.DataFrame:
-    """Give a row for each line: sessions and rate within the limits, and machines for a target rate, one of them spare.
+    """Return a row for each line: sessions and rate within the limits, and machines for a target rate, with a spare.
 
     target: operations a second.
     """

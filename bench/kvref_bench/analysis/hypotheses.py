@@ -178,7 +178,7 @@ HYPOTHESES: Final = (
 
 
 def judge(hypothesis: Hypothesis, findings: Sequence[Finding]) -> list[Verdict]:
-    """Give the verdict on a hypothesis for each server that has figures."""
+    """Return the verdict on a hypothesis for each server that has figures."""
     servers: dict[str, list[Finding]] = {}
     for each in findings:
         if each.server:
@@ -213,7 +213,7 @@ def test(hypotheses: Iterable[Hypothesis], where: Path) -> list[Verdict]:
 
 
 def table(verdicts: Iterable[Verdict], column: str = "verdict") -> pd.DataFrame:
-    """Give hypotheses (rows) by servers (columns); `column`: `verdict`, `shown` or `why`."""
+    """Return hypotheses (rows) by servers (columns); `column`: `verdict`, `shown` or `why`."""
     order = [each.name for each in HYPOTHESES]
     frame = pd.DataFrame(list(verdicts), columns=Verdict._fields)
     wide = frame.pivot_table(index="hypothesis", columns="server", values=column, aggfunc="first")

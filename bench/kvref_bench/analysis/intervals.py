@@ -28,7 +28,7 @@ class Interval:
 
     @property
     def known(self) -> bool:
-        """Tell whether there is an interval."""
+        """Return whether there is an interval."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
 
@@ -40,7 +40,7 @@ class Pair(NamedTuple):
 
 
 def median(values: Sequence[float], *, name: str) -> Interval:
-    """Give the median and its bootstrap interval.
+    """Return the median and its bootstrap interval.
 
     name: what it is of, with the run's id; it seeds the resampling, so that the same run gives the same bytes.
     """
@@ -55,7 +55,7 @@ def median(values: Sequence[float], *, name: str) -> Interval:
 
 
 def ratio(pair: Pair, *, name: str) -> Interval:
-    """Give the ratio of the medians of two sides, over the repetitions that both have, resampled in pairs."""
+    """Return the ratio of the medians of two sides, over the repetitions that both have, resampled in pairs."""
     shared = sorted(pair.upper.keys() & pair.lower.keys())
     upper = np.array([pair.upper[each] for each in shared], dtype=np.float64)
     lower = np.array([pair.lower[each] for each in shared], dtype=np.float64)
@@ -78,7 +78,7 @@ def _bounds(draws: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float,
 
 
 def medians(points: pd.DataFrame, by: Sequence[str], column: str = "qps") -> pd.DataFrame:
-    """Give for each group its median, interval and number of repetitions: columns `by`, value, low, high, count.
+    """Return for each group its median, interval and number of repetitions: columns `by`, value, low, high, count.
 
     points: rows of a run's `points`, those that are to count; column: what of them; rows without a value are left out.
     """

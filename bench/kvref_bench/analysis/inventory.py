@@ -29,7 +29,7 @@ def stored(where: Path) -> list[Run]:
 
 
 def name_of(run: Run) -> str:
-    """Give the name of a run's scenario."""
+    """Return the name of a run's scenario."""
     return str(run.info["scenario"]["name"])
 
 
@@ -119,7 +119,7 @@ def excluded(every: pd.DataFrame) -> pd.DataFrame:
 
 
 def counting(every: pd.DataFrame) -> pd.DataFrame:
-    """Give for each scenario (rows) and server (columns) the share of points that count; NaN: not measured."""
+    """Return for each scenario (rows) and server (columns) the share of points that count; NaN: not measured."""
     return every.pivot_table(index="scenario", columns="server", values="valid", aggfunc="mean", observed=True)
 
 

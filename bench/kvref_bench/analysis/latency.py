@@ -43,7 +43,7 @@ def _of(hist: pd.DataFrame, points: pd.DataFrame, timing: str) -> pd.DataFrame:
 
 
 def curve(merged: pd.Series[int]) -> pd.DataFrame:
-    """Give the distribution of merged histograms, one row for each bin that has something.
+    """Return the distribution of merged histograms, one row for each bin that has something.
 
     Columns: `ns`; `share`: of the operations that took at most so long; `beyond`: 1 / (1 - share before this bin), the
     axis of percentile plots, on which 100 is p99 and 1000 is p99.9; `above`: share that took at least so long.
@@ -61,13 +61,13 @@ def curve(merged: pd.Series[int]) -> pd.DataFrame:
 
 
 def quantiles(merged: pd.Series[int], shares: Sequence[float] = SHARES) -> dict[str, float]:
-    """Give percentiles of merged histograms in ns, by names such as `p99.9`; NaN where there is nothing."""
+    """Return percentiles of merged histograms in ns, by names such as `p99.9`; NaN where there is nothing."""
     by_bin = {int(each): int(number) for each, number in merged.items()}  # type: ignore[call-overload]
     return {f"p{share * 100:g}": float(histogram.quantile(by_bin, share)) if by_bin else np.nan for share in shares}
 
 
 def table(hist: pd.DataFrame, points: pd.DataFrame, by: Sequence[str], timing: str = "service") -> pd.DataFrame:
-    """Give percentiles in ns for each group of points, repetitions merged.
+    """Return percentiles in ns for each group of points, repetitions merged.
 
     by: columns of `points` to group by. The rest as for `counts`.
     """
@@ -80,13 +80,13 @@ def table(hist: pd.DataFrame, points: pd.DataFrame, by: Sequence[str], timing: s
 
 
 def _by_second(hist: pd.DataFrame, points: pd.DataFrame, timing: str) -> pd.DataFrame:
-    """Give the histograms of points with their seconds numbered through, one repetition after the other."""
+    """Return the histograms of points with their seconds numbered through, one repetition after the other."""
     rows = _of(hist, points, timing).merge(points[["run_id", "point_id", "rep"]], on=["run_id", "point_id"])
     return rows.assign(second=rows.groupby(["rep", "second"], sort=True).ngroup())
 
 
 def of_seconds(hist: pd.DataFrame, points: pd.DataFrame, timing: str, share: float) -> pd.DataFrame:
-    """Give a percentile of each second, repetitions one after the other: columns `second`, `ns` and `operations`."""
+    """Return a percentile of each second, repetitions one after the other: columns `second`, `ns` and `operations`."""
     rows = [
         {"second": second, **_at(group.groupby("bin_index")["count"].sum(), share)}
         for second, group in _by_second(hist, points, timing).groupby("second", sort=True)
@@ -100,7 +100,7 @@ def _at(merged: pd.Series[int], share: float) -> dict[str, float]:
 
 
 def heat(hist: pd.DataFrame, points: pd.DataFrame, timing: str, bands: int = 4) -> pd.DataFrame:
-    """Give how latencies lie in time: share of each second's operations (columns) by band of latency (rows).
+    """Return how latencies lie in time: share of each second's operations (columns) by band of latency (rows).
 
     Repetitions stand one after the other. bands: for each power of two; the index is the shortest of each, ns.
     """
@@ -123,7 +123,7 @@ def plain(points: pd.DataFrame, uses: Collection[str] = ("valid",)) -> pd.DataFr
 
 
 def at_one_load(data: Data) -> pd.DataFrame:
-    """Give the closed loop's points at the largest number of sessions that every line of the scenario has.
+    """Return the closed loop's points at the largest number of sessions that every line of the scenario has.
 
     Where lines share no number of sessions, each is given at its own largest.
     """
@@ -137,13 +137,13 @@ def at_one_load(data: Data) -> pd.DataFrame:
 def curves(
     hist: pd.DataFrame, points: pd.DataFrame, timing: str = "service", by: str = "line"
 ) -> dict[str, pd.DataFrame]:
-    """Give the distribution (`curve`) of each line that has something in this timing."""
+    """Return the distribution (`curve`) of each line that has something in this timing."""
     merged = {str(name): counts(hist, group, timing) for name, group in points.groupby(by, sort=True)}
     return {name: curve(each) for name, each in merged.items() if len(each)}
 
 
 def open_loop(data: Data) -> pd.DataFrame:
-    """Give the open loop's points of each line, those with its largest number of sessions."""
+    """Return the open loop's points of each line, those with its largest number of sessions."""
     asked = plain(data.points[data.points["rate"].notna()])
     return asked.loc[asked["sessions"] == asked.groupby("line")["sessions"].transform("max")]
 
@@ -171,12 +171,12 @@ def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
 
 
 def highest_rate(data: Data) -> pd.DataFrame:
-    """Give the valid points of the open loop at the highest rate of each line; several where it has repetitions."""
+    """Return the valid points of the open loop at the highest rate of each line; several where it has repetitions."""
     asked = open_loop(data)
     top = asked.groupby("line")["rate"].transform("max")
     return asked[asked["rate"] > 0.95 * top]
 
 
 def at(distribution: pd.DataFrame, share: float) -> float:
-    """Give the latency, ns, that `share` of a distribution (`curve`) did not exceed."""
+    """Return the latency, ns, that `share` of a distribution (`curve`) did not exceed."""
     return float(distribution["ns"].iloc[int(np.searchsorted(distribution["share"], share))])

@@ -126,7 +126,7 @@ def read_all(folder: Path) -> dict[str, Report]:
 
 
 def by_requirement(reports: Mapping[str, Report]) -> pd.DataFrame:
-    """Give the verdict of each requirement (rows) for each server (columns).
+    """Return the verdict of each requirement (rows) for each server (columns).
 
     A requirement is what the worst of its cases is; one that no case of a report names is `not-run`.
     The rows stand by area and number, with a level `area` before `requirement`.
@@ -145,7 +145,7 @@ def by_requirement(reports: Mapping[str, Report]) -> pd.DataFrame:
 
 
 def area(requirement: str) -> str:
-    """Tell what a requirement is about, from its ID. Raises BenchError when its prefix is not in AREAS."""
+    """Return the area of a requirement by its ID. Raises BenchError if its prefix is not in AREAS."""
     prefix = requirement.split("-")[1]
     for name, prefixes in AREAS.items():
         if prefix in prefixes.split():
@@ -161,7 +161,7 @@ def counted(matrix: pd.DataFrame) -> pd.DataFrame:
 
 
 def differing(matrix: pd.DataFrame, pair: Sequence[str]) -> pd.DataFrame:
-    """Give the requirements that apply to both of two servers and on which their verdicts differ."""
+    """Return the requirements that apply to both of two servers and on which their verdicts differ."""
     if len(pair) < 2:
         return matrix.iloc[:0]
     one, other = pair
@@ -170,7 +170,7 @@ def differing(matrix: pd.DataFrame, pair: Sequence[str]) -> pd.DataFrame:
 
 
 def conversation(report: Report, requirement: str) -> pd.DataFrame:
-    """Give what was said in the worst case of a requirement, where the report keeps it, an exchange in each row."""
+    """Return what was said in the worst case of a requirement, where the report keeps it, an exchange in each row."""
     lines = [line for line in report.lines if requirement in line["requirements"]]
     worst = min(lines, key=lambda line: VERDICTS.index(line["verdict"]))
     return pd.DataFrame(worst.get("conversation", []))
@@ -246,7 +246,7 @@ def furthest(matrix: pd.DataFrame) -> tuple[str, ...]:
 
 
 def conversation_of(reports: Mapping[str, Report], differing: pd.DataFrame) -> pd.DataFrame:
-    """Give what was said behind the first differing requirement on the server that does not keep it."""
+    """Return what was said behind the first differing requirement on the server that does not keep it."""
     for requirement in map(str, differing.index.get_level_values("requirement")):
         for server in map(str, differing.columns):
             worst = differing.xs(requirement, level="requirement")[server].iloc[0]

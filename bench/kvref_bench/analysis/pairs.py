@@ -200,7 +200,7 @@ def draw(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Give ratios to name on the axis, 1 among them: tenths, or the usual steps where the axis is long."""
+    """Return ratios to name on the axis, 1 among them: tenths, or the usual steps where the axis is long."""
     if high < 2.5 * low:
         step = 0.05 if high < 1.35 * low else 0.1 if high < 1.8 * low else 0.2
         return [1 + step * number for number in range(-20, 21) if step * number > -1]
@@ -238,7 +238,7 @@ def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Give a table of comparisons with three figures."""
+    """Return a table of comparisons with three figures."""
     digits = {name: table[name].map(figures) for name in ("a", "b", "ratio", "low", "high", "p")}
     return table.assign(**digits, superiority=table["superiority"].map(lambda value: f"{value:.2f}"))
 

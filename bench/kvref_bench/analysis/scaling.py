@@ -41,12 +41,12 @@ def studies(data: Data) -> dict[str, Study | NoFit]:
 
 
 def fits(data: Data) -> pd.DataFrame:
-    """Give a row for each line: parameters with intervals, where the law peaks, how far it is off; or why not."""
+    """Return a row for each line: parameters with intervals, where the law peaks, how far it is off; or why not."""
     return _table(studies(data))
 
 
 def published() -> pd.DataFrame:
-    """Give the law of the articles' own figures, and why none of them is a fit."""
+    """Return the law of the articles' own figures, and why none of them is a fit."""
     rows = []
     for name, points in articles.curves().items():
         growing = "each thread writes its own new keys" if name.startswith("memslap-set") else ""

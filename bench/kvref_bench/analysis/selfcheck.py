@@ -32,7 +32,7 @@ SHARES: Final = (0.5, 0.9, 0.99, 0.999)
 
 
 def ceilings(points: pd.DataFrame) -> pd.DataFrame:
-    """Give for each point with a ceiling which share of it was measured, `share`, nearest first.
+    """Return for each point with a ceiling which share of it was measured, `share`, nearest first.
 
     points: of runs. The ceiling is what the same sessions, depth and sizes get from a responder of constants.
     """
@@ -63,7 +63,7 @@ def draw_ceilings(axes: Axes, shares: pd.DataFrame) -> None:
 
 
 def clients(points: pd.DataFrame) -> pd.DataFrame:
-    """Give the CPU of each client (series) in us for an operation: median, interval, its user and system parts, rate.
+    """Return the CPU of each client (series) in us for an operation: median, interval, its user and system parts, rate.
 
     points: of `client-overhead` that count, one server. Cheapest first; `times`: against the cheapest.
     """
@@ -173,7 +173,7 @@ def ceiling_page(shares: pd.DataFrame, source: str) -> style.Slide:
 
 
 def clients_of(data: Data | None) -> pd.DataFrame:
-    """Give the clients' cost (`clients`) with native memcached, which needs least itself, or with the first server."""
+    """Return the clients' cost (`clients`) with native memcached, the cheapest server, or with the first server."""
     if data is None:
         return pd.DataFrame()
     points = data.points[data.points["use"] != "invalid"]
@@ -182,7 +182,7 @@ def clients_of(data: Data | None) -> pd.DataFrame:
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    """Give a table with three figures."""
+    """Return a table with three figures."""
     return table.map(figures)
 
 
@@ -230,7 +230,7 @@ def drawn(count: int, seed: int) -> dict[str, list[int]]:
 
 
 def errors_by_shape(count: int, seed: int) -> pd.DataFrame:
-    """Give the errors of percentiles in percent, shapes of distributions by percentile."""
+    """Return the errors of percentiles in percent, shapes of distributions by percentile."""
     rows = {name: errors(values)["error"] for name, values in drawn(count, seed).items()}
     return pd.DataFrame(rows).T.round(3)
 

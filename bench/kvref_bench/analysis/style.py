@@ -107,12 +107,12 @@ class Slide(Figure):
         return len(lines)
 
     def width(self, text: Text) -> float:
-        """Tell how wide a text is, share of the page."""
+        """Return the width of a text as a share of the page."""
         renderer = self.pen.get_renderer()  # type: ignore[no-untyped-call]
         return float(text.get_window_extent(renderer).width / self.bbox.width)
 
     def png(self) -> bytes:
-        """Give the picture, 1920 x 1080."""
+        """Return the picture, 1920 x 1080."""
         buffer = io.BytesIO()
         self.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
         return buffer.getvalue()
@@ -168,7 +168,7 @@ def looks(servers: Iterable[tuple[str, str]]) -> dict[str, Look]:
 
 
 def ink(colour: str) -> str:
-    """Give a colour dark enough for words on white: of relative luminance 0.25 at most."""
+    """Return a colour dark enough for words on white: of relative luminance 0.25 at most."""
     shades = np.array(to_rgb(colour))
     while float(shades**2.2 @ (0.2126, 0.7152, 0.0722)) > 0.25:
         shades = shades * 0.95
@@ -189,7 +189,7 @@ def slide(  # noqa: PLR0913 - each is a part of the page
     wspace: float = 0.22,
     hspace: float = 0.32,
 ) -> tuple[Slide, list[Axes]]:
-    """Give an empty chart and its axes, row by row.
+    """Return an empty chart and its axes, row by row.
 
     title: the finding, two lines at most (about 130 characters); source: where the figures are from, at the foot.
     subtitle: what is measured, in one line. left, right: edges of the axes, shares of the width; the room to the right
@@ -304,7 +304,7 @@ def label_ends(axes: Axes, ends: Sequence[End], *, gap: float = 0.062, size: flo
 
 
 def nothing(title: str, reason: str, source: str) -> Slide:
-    """Give a chart that says why there is none."""
+    """Return a chart that says why there is none."""
     made, (axes,) = slide(title, source, right=0.97)
     axes.set_axis_off()
     axes.text(0.5, 0.55, "\n".join(textwrap.wrap(reason, 70)), transform=axes.transAxes, ha="center", va="center",

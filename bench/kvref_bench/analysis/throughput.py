@@ -45,7 +45,7 @@ def table(data: Data) -> pd.DataFrame:
 
 
 def words(data: Data) -> pd.DataFrame:
-    """Give the table for readers."""
+    """Return the table for readers."""
     rows = []
     for row in table(data).to_dict("records"):
         known = math.isfinite(row["low"])
@@ -65,7 +65,7 @@ def _or_dash(value: float) -> str:
 
 
 def best(rates: pd.DataFrame) -> pd.DataFrame:
-    """Give of each line the row with its highest rate, valid or limited, the fastest line first."""
+    """Return of each line the row with its highest rate, valid or limited, the fastest line first."""
     usable = rates[rates["use"] != "invalid"]
     highest = usable.loc[usable.groupby(["mix", "line"])["rate"].idxmax()]
     return highest.sort_values(["mix", "rate"], ascending=[True, False]).reset_index(drop=True)

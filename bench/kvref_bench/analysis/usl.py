@@ -39,7 +39,7 @@ class Fit:
     residuals: tuple[float, ...]
 
     def rate(self, sessions: Floats | float) -> Floats | float:
-        """Give the law's operations a second."""
+        """Return the law's operations a second."""
         n = sessions
         return self.gamma * n / (1 + self.alpha * (n - 1) + self.beta * n * (n - 1))
 
@@ -92,7 +92,7 @@ class Study:
         return self.predicted / self.measured - 1
 
     def within(self, sessions: float) -> bool:
-        """Tell whether a number of sessions lies inside what was measured."""
+        """Return whether a number of sessions lies inside what was measured."""
         return self.sessions[0] <= sessions <= self.sessions[-1]
 
 

@@ -80,12 +80,12 @@ class Channel:
         raise BenchError("the point was given up before all workers were ready")
 
     def stopped(self) -> bool:
-        """Tell whether the coordinator said stop or is gone."""
+        """Return whether the coordinator said stop or is gone."""
         self._heard(0)
         return self._stopped
 
     def progress(self, what: Progress) -> None:
-        """Tell the coordinator what was done."""
+        """Report the progress to the coordinator."""
         self._say(asdict(what))
 
     def _say(self, message: dict[str, object]) -> None:

@@ -51,7 +51,7 @@ class Watch(Protocol):
         """Take what one worker did in a second."""
 
     def stopping(self) -> bool:
-        """Tell whether the user wants it to end now."""
+        """Return whether the user wants it to end now."""
 
 
 def measure(address: str, work: Work, clock: Clock, engine: Engine, watch: Watch) -> list[WorkerResult]:

@@ -21,7 +21,7 @@ LONGEST: Final = (1 << 46) - 1
 
 
 def index(nanoseconds: int) -> int:
-    """Give the bin of a duration, 0 ns to 19 hours; what is longer counts as that."""
+    """Return the bin of a duration, 0 ns to 19 hours; what is longer counts as that."""
     value = min(max(nanoseconds, 0), LONGEST)
     shift = (value | 1 << BITS).bit_length() - BITS - 1
     return (shift << BITS) + (value >> shift)
@@ -34,7 +34,7 @@ def add(into: dict[int, int], counts: Mapping[int, int]) -> None:
 
 
 def lowest(bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the shortest duration of each bin, ns."""
+    """Return the shortest duration of each bin, ns."""
     shift = np.maximum((bins >> BITS) - 1, 0)
     shortest: NDArray[np.int64] = (bins - (shift << BITS)) << shift
     return shortest
@@ -48,7 +48,7 @@ def middle(bins: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def quantile(counts: Mapping[int, int], share: float) -> int:
-    """Give the duration, ns, that `share` of all did not exceed; 0 when there are none.
+    """Return the duration, ns, that `share` of all did not exceed; 0 when there are none.
 
     counts: by bin. share: 0 to 1.
     """

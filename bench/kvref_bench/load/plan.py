@@ -54,7 +54,7 @@ class Reader(Protocol):
     """Reads replies that differ from the expected ones; one for each protocol."""
 
     def read(self, exchange: Exchange, data: bytes) -> Answer | None:
-        """Tell what the replies to an exchange are, or None while they are not complete."""
+        """Return the outcomes of the replies to an exchange, or None while they are not complete."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Scheduled(Crowd):
         self._send(waited=waited)
 
     def left(self) -> int:
-        """Give the number of moments that were not sent at."""
+        """Return the number of moments that were not sent at."""
         return len(self._due)
 
     def send_what_is_due(self) -> None:

@@ -47,7 +47,7 @@ class Crowd:
         """Do what sessions do not do for themselves, from a moment of `perf_counter_ns` on: here nothing."""
 
     def left(self) -> int:
-        """Give the number of moments of a schedule that were not sent at: here there is none."""
+        """Return the number of moments of a schedule that were not sent at: here there is none."""
         return 0
 
 
@@ -114,7 +114,7 @@ class Session(asyncio.Protocol):
         self._send(request)
 
     def open(self) -> int:
-        """Give the number of operations without an answer."""
+        """Return the number of operations without an answer."""
         return len(self._kinds)
 
     def data_received(self, data: bytes) -> None:

@@ -15,7 +15,7 @@ def now() -> resource.struct_rusage:
 
 
 def since(before: resource.struct_rusage) -> Usage:
-    """Give what was used since `before`; its memory is that of now."""
+    """Return what was used since `before`; its memory is that of now."""
     used = now()
     return Usage(
         user=used.ru_utime - before.ru_utime,

@@ -38,13 +38,13 @@ class Line(Protocol):
     """What a worker needs of its `Channel`."""
 
     def ready(self) -> float:
-        """Give the seconds until the common start."""
+        """Return the seconds until the common start."""
 
     def stopped(self) -> bool:
-        """Tell whether the user wants it to end."""
+        """Return whether the user wants it to end."""
 
     def progress(self, what: Progress) -> None:
-        """Tell what was done in a second."""
+        """Report the progress of a second."""
 
 
 def run(task: Task) -> WorkerResult:

@@ -91,7 +91,7 @@ class Clients:
         _refuse(server, results)
 
     def ceiling(self, load: Load) -> float | None:
-        """Give the operations a second against a server that does nothing; None where that is not known."""
+        """Return the operations a second against a server that does nothing; None where that is not known."""
         if not isinstance(load, Generated) or load.work.protocol == "mysql":
             return None
         work = replace(load.work, keys=self.keys)

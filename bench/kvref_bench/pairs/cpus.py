@@ -69,13 +69,13 @@ def check(pids: Iterable[int], cpus: frozenset[int]) -> None:
 
 
 def tree(pids: Iterable[int]) -> list[psutil.Process]:
-    """Give processes with all their children."""
+    """Return processes with all their children."""
     roots = [psutil.Process(pid) for pid in pids]
     return [*roots, *(child for root in roots for child in root.children(recursive=True))]
 
 
 def root(pid: int) -> int:
-    """Give the process that others were forked off: several of them may listen at one port."""
+    """Return the process that others were forked off: several of them may listen at one port."""
     process = psutil.Process(pid)
     while (parent := process.parent()) is not None and parent.cmdline() == process.cmdline():
         process = parent

@@ -80,7 +80,7 @@ def add(document: Document, measured: Measured) -> None:
 
 
 def table(document: Document) -> str:
-    """Give the table of a document in Markdown, and below it what was left out."""
+    """Return the table of a document in Markdown, and below it what was left out."""
     lines = [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}", *map(_line, document["rows"])]
     lines += [f"\nLeft out: {each['name']}: {each['reason'].splitlines()[0]}" for each in document["skipped"]]
     return "\n".join([*lines, f"\n{_how(document)}"]) + "\n"
@@ -120,7 +120,7 @@ def read(path: Path) -> Document:
 
 
 def markers(name: str) -> tuple[str, str]:
-    """Give the lines between which a README has the table of `bench/results/NAME.json`."""
+    """Return the lines between which a README has the table of `bench/results/NAME.json`."""
     return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
 
 

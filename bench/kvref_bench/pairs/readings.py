@@ -36,7 +36,7 @@ class Readings:
         self._last = self._read()
 
     def used(self) -> dict[str, float]:
-        """Give the CPU seconds in between, by name."""
+        """Return the CPU seconds in between, by name."""
         return {name: self._last[name] - self._first[name] for name in self._pids}
 
     def _read(self) -> dict[str, float]:

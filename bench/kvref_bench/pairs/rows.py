@@ -78,13 +78,13 @@ class Row:
 
 
 def rows() -> tuple[Row, ...]:
-    """Give all rows, in the order of the table."""
+    """Return all rows, in the order of the table."""
     return (*_over_sqlite(), *_over_mysql(), _floor())
 
 
 @cache
 def table(keys: int = COUNT) -> Table:
-    """Give the table that every server has, `keys` rows in it; its mapping is the default one."""
+    """Return the table that every server has, `keys` rows in it; its mapping is the default one."""
     procedures = scenario.load(ARTICLE).table.procedures
     return Table(TABLE, "default", Keys(keys, length=KEY_LENGTH), VALUES, procedures=procedures)
 
@@ -141,7 +141,7 @@ def _over_mysql() -> tuple[Row, ...]:
 
 
 def _floor() -> Row:
-    """Give what any server on uvloop could reach of the row that is furthest from its target."""
+    """Return what any server on uvloop could reach of the row that is furthest from its target."""
     mixed = Memcaslap(32, 0.9)
     ours = Side("floor", mixed, "a dictionary behind uvloop")
     return Row("floor", "90 % get, 10 % set, 32 connections", ours, Side("memcached", mixed, "memcached"), 0.75)

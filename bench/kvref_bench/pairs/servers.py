@@ -58,7 +58,7 @@ class Server:
 
     @property
     def dsn(self) -> str:
-        """Give the DSN of its SQL, through its socket where that is known. Raises BenchError where it has none."""
+        """Return the DSN of its SQL, through its socket where that is known. Raises BenchError where it has none."""
         if self.sql is None:
             raise BenchError(f"{self.name} has no SQL")
         if self.sql.socket is not None:
@@ -89,7 +89,7 @@ class Servers:
         }
 
     def get(self, name: ServerName) -> Server:
-        """Give a server, running and filled.
+        """Return a server, running and filled.
 
         Raises:
             BenchError: it refuses its table. TargetError: it cannot be booted; MissingError: the machine lacks it.

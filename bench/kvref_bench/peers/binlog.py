@@ -54,7 +54,7 @@ class BinaryLog:
         self._login = login
 
     def end(self) -> Mark | None:
-        """Give file and position of its end; None where the server writes none. Raises BenchError."""
+        """Return file and position of its end; None where the server writes none. Raises BenchError."""
         with closing(self._login.connect()) as connection, connection.cursor() as cursor:
             try:
                 cursor.execute("SELECT @@GLOBAL.log_bin")

@@ -53,7 +53,7 @@ class MySQLTables:
 
     @contextmanager
     def cursor(self, doing: str) -> Iterator[Cursor]:
-        """Give a cursor for the block.
+        """Yield a cursor for the block.
 
         doing: completes "… could not …" in the BenchError that every error of the server becomes.
         """
@@ -171,11 +171,11 @@ class MySQLTables:
         return {name: value for name, value in counted.items() if name not in OURS}
 
     def version(self) -> str:
-        """Give what the server says of itself, e.g. `8.0.33`."""
+        """Return what the server says of itself, e.g. `8.0.33`."""
         return str(self.query("SELECT VERSION()")[0][0])
 
     def has_plugin(self) -> bool:
-        """Tell whether daemon_memcached is active."""
+        """Return whether daemon_memcached is active."""
         rows = self.query("SELECT plugin_status FROM information_schema.plugins WHERE plugin_name = %s", (PLUGIN,))
         return rows == [("ACTIVE",)]
 

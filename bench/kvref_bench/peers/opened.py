@@ -61,12 +61,12 @@ class OpenPeer:
 
     @property
     def settable(self) -> bool:
-        """Tell whether it can be started with settings."""
+        """Return whether it can be started with settings."""
         return not isinstance(self._starter, Fixed)
 
     @property
     def peer(self) -> Peer:
-        """Tell what it is now: with the settings of the last start and the table of the last `prepare`."""
+        """Return its description, with the settings of the last start and the table of the last `prepare`."""
         tables, table = self._tables, self._table
         variables = {} if tables is None else tables.variables()
         if self.address is not None:
@@ -115,7 +115,7 @@ class OpenPeer:
         self._table = table
 
     def sample(self) -> Sampling:
-        """Give a sample that is to begin: of its counters, and of its processes where these are on this machine."""
+        """Return a sample that is to begin: of its counters, and of its processes where these are on this machine."""
         log = BinaryLog(self._tables.login) if isinstance(self._tables, MySQLTables) else None
         return Sampling(self._processes(), self._counters, log)
 

@@ -59,7 +59,7 @@ def open_peer(spec: PeerSpec, progress: Progress = targets.QUIET) -> Iterator[Op
 
 
 def _options(name: str) -> tuple[tuple[str, ...], str | None]:
-    """Give further options of a target's server, and the DSN that they let it answer at."""
+    """Return further options of a target's server, and the DSN that they let it answer at."""
     if name.endswith("-plugin"):
         # Both protocols over TCP, so that they can be compared.
         port = free_port()

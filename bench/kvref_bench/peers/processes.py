@@ -26,7 +26,7 @@ Switches = tuple[int, int]
 
 
 def listener(address: str) -> int | None:
-    """Give the process that listens at HOST:PORT or unix:PATH; None where it is elsewhere, or is not shown to us."""
+    """Return the process that listens at HOST:PORT or unix:PATH; None if it is elsewhere, or is not shown to us."""
     place = parse_address(address)
     if place.path:
         return owner(place.path)
@@ -43,7 +43,7 @@ def listener(address: str) -> int | None:
 
 
 def owner(path: str) -> int:
-    """Give the process that listens at a UNIX socket."""
+    """Return the process that listens at a UNIX socket."""
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(path)
         told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER_CREDENTIALS.size)
@@ -66,7 +66,7 @@ def readings(processes: Mapping[str, int]) -> Iterator[Resource]:
 
 
 def switches(pid: int) -> dict[int, Switches]:
-    """Give the voluntary and the other switches of each thread that a process has now, by its number.
+    """Return the voluntary and the other switches of each thread that a process has now, by its number.
 
     The numbers of the process itself are those of its first thread, which sleeps in most servers.
     """
@@ -85,7 +85,7 @@ def switches(pid: int) -> dict[int, Switches]:
 
 
 def used(before: list[Resource], after: list[Resource], peak: int) -> Usage:
-    """Give what all processes together used between two readings, without switches.
+    """Return what all processes together used between two readings, without switches.
 
     peak: resident bytes of all.
     """

@@ -22,13 +22,13 @@ CAS: Final = 1
 
 
 def rows(table: Table) -> Iterator[tuple[bytes, bytes]]:
-    """Give key and value of each row."""
+    """Yield key and value of each row."""
     for key in keys.table_keys(table.keys):
         yield key, values.value(table.values, key)
 
 
 def in_blocks(table: Table, size: int) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Give the rows in lists of at most so many, each in the order of its keys: neighbours share a page."""
+    """Yield the rows in lists of at most so many, each in the order of its keys: neighbours share a page."""
     left = rows(table)
     numbers = table.keys.shape == "int"
     while block := list(islice(left, size)):
@@ -43,14 +43,14 @@ def told(what: str, total: int, steps: Iterable[int], progress: Progress) -> Non
 
 
 def key_length(table: Table) -> int:
-    """Give the bytes of the longest key there can be."""
+    """Return the bytes of the longest key there can be."""
     if table.keys.file is not None:
         return keys.LONGEST
     return max(table.keys.length, keys.SHORTEST)
 
 
 def value_type(table: Table) -> str:
-    """Give the type of the value column: TEXT where a whole number is the key of nothing else, as in the articles."""
+    """Return the type of the value column: TEXT where a whole number is the key of nothing else, as in the articles."""
     longest = max(ROOM, 2 * values.longest(table.values))
     if longest > LONGEST_TEXT:
         return "MEDIUMTEXT"

@@ -135,7 +135,7 @@ class Globals:
         taken(self._tables, settings)
 
     def has_log(self) -> bool:
-        """Tell whether the server writes a binary log."""
+        """Return whether the server writes a binary log."""
         return _number(variable(self._tables, "log_bin")) == 1
 
     def _put_back(self) -> None:
@@ -161,7 +161,7 @@ class Both:
 
 
 def variable(tables: MySQLTables, name: str) -> str:
-    """Give a server's variable. Raises BenchError where it has none of that name."""
+    """Return a server's variable. Raises BenchError where it has none of that name."""
     rows = tables.query("SHOW GLOBAL VARIABLES WHERE variable_name = %s", (name,))
     if not rows:
         raise BenchError(f"the server at {tables.login.where} has no setting {name!r}; see SHOW GLOBAL VARIABLES")

@@ -39,11 +39,11 @@ class Tables(Protocol):
         """Return the server's configuration as far as it is not the default."""
 
     def counters(self) -> dict[str, int]:
-        """Give the counters that only grow."""
+        """Return the counters that only grow."""
 
 
 def containers_row(table: Table) -> tuple[str, ...]:
-    """Give the row of `containers`.
+    """Return the row of `containers`.
 
     Without extra columns it says '0' for each: NULL is refused, or makes the mapping answer nothing (5.6.14, 8.0.33).
     """

@@ -62,11 +62,11 @@ class Comparison:
     left_out: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """Give plain values."""
+        """Return plain values."""
         return asdict(self)
 
     def table(self) -> Table:
-        """Give a table for the terminal."""
+        """Return a table for the terminal."""
         table = Table(title=f"A = {self.a}\nB = {self.b}")
         for name in ("point", "measure", "A", "B", "A : B", "95 %", "P(A > B)", "verdict on A"):
             table.add_column(name, justify="right" if name in {"A", "B", "A : B"} else "left")
@@ -90,7 +90,7 @@ class Comparison:
         return name == "sessions" or len({str(each.place.get(name)) for each in self.compared}) > 1
 
     def notes(self) -> list[str]:
-        """Give the lines that belong under the table."""
+        """Return the lines that belong under the table."""
         judged = [f"{server}: {words}" for server, words in self.judged.items()]
         return [
             *(f"warning: {text}" for text in self.warnings),
@@ -165,7 +165,7 @@ def _factors(side: Selection) -> set[str]:
 
 
 def _places(side: Selection, common: list[str], other: Selection) -> Places:
-    """Give the valid repetitions of each place: values of the common columns, and of settings only this side has."""
+    """Return the valid repetitions of each place: values of the common columns, and of settings only this side has."""
     numbers: dict[tuple[Key, Own], list[int]] = {}
     rows, own = side.points[side.points["valid"]], sorted(_factors(side) - _factors(other))
     for number, row in enumerate(rows.to_dict("records")):

@@ -165,6 +165,6 @@ def validate(path: Path, document: Document) -> None:
 
 
 def digest(path: Path) -> str:
-    """Give the SHA-256 of a file in hex."""
+    """Return the SHA-256 of a file in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -143,7 +143,7 @@ def counters_disagree(judged: Judged) -> str | None:
 
 
 def _beside(judged: Judged) -> float:
-    """Give the operations between the start of the measured time and the first reading of the server's counters."""
+    """Return the operations between the start of the measured time and the first reading of the server's counters."""
     # Sessions with a number of operations have no warm-up: the counters are read before the first of them.
     if judged.counted or not judged.merged.seconds:
         return 0.0
@@ -254,7 +254,7 @@ TRIALS: Final[tuple[Gate, ...]] = (stopped_early, unexpected_replies)
 
 
 def judge(judged: Judged) -> list[str]:
-    """Give every reason not to use a point; none: it is valid."""
+    """Return every reason not to use a point; none: it is valid."""
     gates = TRIALS if judged.kind == "lag" else LOAD
     return [reason for gate in gates if (reason := gate(judged)) is not None]
 

@@ -49,7 +49,7 @@ class Merged:
         return cls(merge(results), max((result.seconds for result in results), default=0.0))
 
     def bins(self, timing: Timing, second: int | None = None) -> dict[int, int]:
-        """Give the counts by bin of what was answered without an error, in one second or in all."""
+        """Return the counts by bin of what was answered without an error, in one second or in all."""
         total: Counter[int] = Counter()
         for cell, bins in self.cells.items():
             if cell.timing == timing and _is_answer(cell.kind.outcome) and second in {None, cell.second}:
@@ -92,7 +92,7 @@ class Merged:
 
 
 def percentile(bins: Mapping[int, int], share: float) -> float | None:
-    """Give a quantile in ns, or None where nothing was answered."""
+    """Return a quantile in ns, or None where nothing was answered."""
     return float(quantile(bins, share)) if bins else None
 
 

@@ -84,7 +84,7 @@ class Run:
         return str(told)
 
     def bins(self, point_id: int, clock: str = "service", **where: str | int) -> dict[int, int]:
-        """Give a histogram of one point: counts by bin (`load.histogram`), without errors.
+        """Return a histogram of one point: counts by bin (`load.histogram`), without errors.
 
         Args:
             point_id: of the point.

@@ -64,7 +64,7 @@ class Place(NamedTuple):
 
 
 def latencies(bins: Mapping[int, int], prefix: str = "") -> Row:
-    """Give the percentiles, the maximum and the mean of a histogram, ns; None where nothing was answered."""
+    """Return the percentiles, the maximum and the mean of a histogram, ns; None where nothing was answered."""
     row: Row = {prefix + name: percentile(bins, share) for name, share in QUANTILES.items()}
     row[prefix + "max"] = percentile(bins, 1.0)
     if bins:
@@ -76,7 +76,7 @@ def latencies(bins: Mapping[int, int], prefix: str = "") -> Row:
 
 
 def point_row(place: Place, scenario: str, point: Point, merged: Merged, reasons: list[str]) -> Row:
-    """Give the row of `points`.
+    """Return the row of `points`.
 
     reasons: why the point must not be used; none: it is valid.
     """
@@ -142,13 +142,13 @@ def _usage_of_server(point: Point, merged: Merged) -> Row:
 
 
 def busiest(point: Point) -> float:
-    """Give the share of a core that the busiest worker used."""
+    """Return the share of a core that the busiest worker used."""
     shares = ((each.usage.user + each.usage.system) / each.seconds for each in point.results if each.seconds)
     return max(shares, default=0.0)
 
 
 def hist_rows(place: Place, merged: Merged) -> list[Row]:
-    """Give the rows of `hist`: of each second, verb, outcome and clock the bins that are not empty."""
+    """Return the rows of `hist`: of each second, verb, outcome and clock the bins that are not empty."""
     return [
         {
             **place._asdict(),
@@ -165,7 +165,7 @@ def hist_rows(place: Place, merged: Merged) -> list[Row]:
 
 
 def series_rows(place: Place, merged: Merged) -> list[Row]:
-    """Give the rows of `series`: each second, also one in which nothing was answered."""
+    """Return the rows of `series`: each second, also one in which nothing was answered."""
 
     def of(timing: Timing, second: int, prefix: str) -> Row:
         bins = merged.bins(timing, second)
@@ -185,7 +185,7 @@ def series_rows(place: Place, merged: Merged) -> list[Row]:
 
 
 def resource_rows(place: Place, point: Point) -> list[Row]:
-    """Give the rows of `resources`: each reading of a process."""
+    """Return the rows of `resources`: each reading of a process."""
     return [
         {
             **place._asdict(),

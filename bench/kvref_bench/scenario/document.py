@@ -19,7 +19,7 @@ _WHOLE: Final = {**ABOUT, **AT_A_SCALE}
 
 
 def resolve(content: bytes, where: str, scale: str, overrides: Sequence[str]) -> Document:
-    """Give the document of a scale, each key checked.
+    """Return the document of a scale, each key checked.
 
     content: of the file; where: its name for errors. overrides: `key=value`, the key with points between its parts.
 
@@ -122,7 +122,7 @@ def _laid(below: Document, above: Document, parts: Sequence[str]) -> Document:
 
 
 def _find(tree: Tree, parts: Sequence[str]) -> Check | None:
-    """Give the check of a path; none for a name inside a table of free names, or where the path ends too early."""
+    """Return the check of a path; none for a name inside a table of free names, or where the path ends too early."""
     at: Check | Tree = tree
     for place, part in enumerate(parts):
         if isinstance(at, Check):

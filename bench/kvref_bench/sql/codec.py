@@ -32,5 +32,5 @@ class SQL:
         return request, self._frames[verb].reply(item.value, there=item.there)
 
     def reader(self, kinds: Kinds, fits: Fits, _cas: dict[bytes, int]) -> SQLReader:
-        """Give what reads other replies; see `workload.commands.Codec`."""
+        """Return what reads other replies; see `workload.commands.Codec`."""
         return SQLReader(kinds, fits, self._statements)

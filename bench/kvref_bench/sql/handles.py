@@ -51,7 +51,7 @@ class Connections:
         return opened
 
     def numbered(self, session: int, exchanges: Iterator[Parts]) -> Iterator[Parts]:
-        """Give the exchanges of a session with the handles of its connection, once that is open."""
+        """Return the exchanges of a session with the handles of its connection, once that is open."""
         # Chained, so that exchanges that are right as they are pass no line of Python.
         return chain.from_iterable(self._numbered(session, exchanges))
 

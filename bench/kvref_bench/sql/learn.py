@@ -37,7 +37,7 @@ class Frame(NamedTuple):
     row: tuple[int, int] | None = None
 
     def reply(self, value: bytes, *, there: bool) -> bytes:
-        """Give the reply that is expected for a key with this value."""
+        """Return the reply that is expected for a key with this value."""
         if not there:
             return self.missing
         if self.row is None:
@@ -90,7 +90,7 @@ def _write(to: socket.socket, work: Work, statement: Statement, handle: int) -> 
 
 
 def _committed(data: bytes, said: Reply) -> bytes:
-    """Give the reply as it is outside of a transaction; UNKNOWN where it names the key or has rows."""
+    """Return the reply as it is outside of a transaction; UNKNOWN where it names the key or has rows."""
     head = packet(data, 0)
     if said.error is not None or head is None or head.end != said.end or head.payload[0] != OK:
         return UNKNOWN

@@ -42,7 +42,7 @@ class Login:
 
     @property
     def where(self) -> str:
-        """Give the server's place, for messages."""
+        """Return the server's place, for messages."""
         return self.socket or f"{self.host}:{self.port}"
 
     def connect(self, database: str | None = None, flags: int = 0) -> Connection[Cursor]:
@@ -87,7 +87,7 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
 
 
 def without_password(dsn: str) -> str:
-    """Give a DSN as a run may tell it: without a password, and of a file or socket only the name."""
+    """Return a DSN as a run may tell it: without a password, and of a file or socket only the name."""
     dsn = re.sub(r"(?<=://)([^:/@]*):[^@]*@", r"\1:…@", dsn)
     scheme, _, path = dsn.partition(":///")
     if path:
@@ -97,5 +97,5 @@ def without_password(dsn: str) -> str:
 
 
 def cause(error: pymysql.MySQLError) -> str:
-    """Give the server's words for an error, its number in front."""
+    """Return the server's words for an error, its number in front."""
     return " ".join(str(word) for word in error.args[:2])

@@ -154,12 +154,12 @@ def _result(data: bytes, begin: int) -> Result | None:
 
 
 def numbers_end(payload: bytes) -> int:
-    """Give the place of the status in an OK packet: behind the numbers of rows and of the last inserted row."""
+    """Return the place of the status in an OK packet: behind the numbers of rows and of the last inserted row."""
     return number(payload, number(payload, 1)[1])[1]
 
 
 def row(value: bytes) -> bytes:
-    """Give the payload of a row with one column of text."""
+    """Return the payload of a row with one column of text."""
     return ROW + text(value)
 
 

@@ -28,7 +28,7 @@ class SQLReader:
         self._keys = lru_cache(maxsize=65536)(self._keys_of)
 
     def read(self, exchange: Exchange, data: bytes) -> Answer | None:
-        """Tell what the replies to an exchange are, or None while they are not complete."""
+        """Return the outcomes of the replies to an exchange, or None while they are not complete."""
         # The handles of statements differ between connections, the kinds do not.
         verbs = tuple(self._kinds.all[each].verb for each in exchange.kinds)
         kinds, wrong, place = [], [], 0

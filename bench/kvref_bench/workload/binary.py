@@ -95,7 +95,7 @@ class Binary:
         return request, frame(REPLY, opcode, value=bytes(8) if outcome == "counted" else b"", opaque=place)
 
     def reader(self, kinds: Kinds, fits: Fits, cas: dict[bytes, int]) -> BinaryReader:
-        """Give what reads other replies; see `Codec`."""
+        """Return what reads other replies; see `Codec`."""
         return BinaryReader(kinds, fits, cas)
 
 
@@ -109,7 +109,7 @@ class BinaryReader:
         self._notes = any(kind.verb == "gets" for kind in kinds.all)
 
     def read(self, exchange: Exchange, data: bytes) -> Answer | None:
-        """Tell what the replies to an exchange are, or None while they are not complete."""
+        """Return the outcomes of the replies to an exchange, or None while they are not complete."""
         reply = exchange.reply
         if len(exchange.kinds) == 1 and data[:16] == reply[:16] and data[24:] == reply[24:] and not self._notes:
             return Answer(exchange.kinds)

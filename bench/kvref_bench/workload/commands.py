@@ -112,7 +112,7 @@ class ValueOf(Protocol):
     """Gives the value of a name."""
 
     def __call__(self, name: bytes, /) -> bytes:
-        """Give its value."""
+        """Return its value."""
 
 
 def expected(verb: str, *, there: bool) -> str:

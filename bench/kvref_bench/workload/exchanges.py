@@ -61,7 +61,7 @@ class Exchanges:
         self._singles.clear()
 
     def of(self, session: int) -> Iterator[Parts]:
-        """Give the exchanges of a session of this worker, by its number from 0 on."""
+        """Return the exchanges of a session of this worker, by its number from 0 on."""
         place = session if self._apart else 0
         whole: Iterator[Parts]
         if self._plain:

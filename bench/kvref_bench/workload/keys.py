@@ -57,7 +57,7 @@ that are hot, and of the draws that go to them.
 
 
 def key(keys: Keys, number: int, seed: int = SEED) -> bytes:
-    """Give the name of a number, always the same and never that of another number.
+    """Return the name of a number, always the same and never that of another number.
 
     number: 0 to 2**41 - 1. seed: another one gives other names; a table has those of the default.
     """
@@ -79,7 +79,7 @@ def key(keys: Keys, number: int, seed: int = SEED) -> bytes:
 
 
 def table_keys(keys: Keys) -> Iterator[bytes]:
-    """Give each key that is in the table when a point begins, once."""
+    """Yield each key that is in the table when a point begins, once."""
     if keys.file is not None:
         yield from dict.fromkeys(read_file(keys.file)[: keys.count])
         return
@@ -115,7 +115,7 @@ def draws(keys: Keys, work: Work, worker: int, session: int, amount: int, first:
 
 
 def parameters(keys: Keys) -> dict[str, float]:
-    """Give all parameters of the keys' distribution."""
+    """Return all parameters of the keys' distribution."""
     return PARAMETERS[keys.distribution] | keys.parameters
 
 

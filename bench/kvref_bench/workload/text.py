@@ -76,7 +76,7 @@ class Text:
         return b"%b %b 0 0 %d%b\r\n%b\r\n" % (verb.encode(), item.name, len(data), number, data), reply
 
     def reader(self, kinds: Kinds, fits: Fits, cas: dict[bytes, int]) -> TextReader:
-        """Give what reads other replies; see `Codec`."""
+        """Return what reads other replies; see `Codec`."""
         return TextReader(kinds, fits, cas)
 
 
@@ -89,7 +89,7 @@ class TextReader:
         self._cas = cas
 
     def read(self, exchange: Exchange, data: bytes) -> Answer | None:
-        """Tell what the replies to an exchange are, or None while they are not complete."""
+        """Return the outcomes of the replies to an exchange, or None while they are not complete."""
         kinds: list[int] = []
         wrong: list[bytes] = []
         place = 0

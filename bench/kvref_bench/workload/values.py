@@ -30,7 +30,7 @@ NUMBER_DIGITS: Final = 18
 
 
 def value(values: Values, key: bytes) -> bytes:
-    """Give the value of a key: printable ASCII without spaces; a number of at most 18 digits where the form says so."""
+    """Return the value of a key: printable ASCII without spaces, or a number of at most 18 digits."""
     digest = blake2b(key, digest_size=16).digest()
     wanted = size(values, int.from_bytes(digest[:8], "big") / 2.0**64)
     if values.form == "number":
@@ -47,7 +47,7 @@ def value(values: Values, key: bytes) -> bytes:
 
 
 def size(values: Values, place: float) -> int:
-    """Give the size, bytes, at a place of the distribution, 0 to 1."""
+    """Return the size, bytes, at a place of the distribution, 0 to 1."""
     if values.sizes is not None:
         low, high = values.sizes
         return min(low + int(place * (high - low + 1)), high)
@@ -61,5 +61,5 @@ def size(values: Values, place: float) -> int:
 
 
 def longest(values: Values) -> int:
-    """Give the size, bytes, that no value exceeds."""
+    """Return the size, bytes, that no value exceeds."""
     return values.limit if values.sizes is None else values.sizes[1]

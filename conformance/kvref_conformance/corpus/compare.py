@@ -50,7 +50,7 @@ class Difference:
 
     @property
     def is_end(self) -> bool:
-        """Tell whether the recording has lost the server here."""
+        """Return whether the recording has lost the server here."""
         match self.recorded:
             case str(answer):
                 return answer.endswith((">", DIED)) or answer.startswith(ENDS)
@@ -104,12 +104,12 @@ def _end(status: int | None) -> Json:
 
 
 def _is_garbage(recorded: Json) -> bool:
-    """Tell whether an answer is nothing but a number of uninitialised memory (5.6.14: incr of a missing key)."""
+    """Return whether an answer is nothing but a number of uninitialised memory (5.6.14: incr of a missing key)."""
     return recorded == [GARBAGE, "\r\n"]
 
 
 def _agree(recorded: Json, got: Json) -> bool:
-    """Tell whether two SQL results say the same of what another SQL has its own words for: counts and errors."""
+    """Return whether two SQL results say the same of what another SQL has its own words for: counts and errors."""
     match recorded, got:
         case {"affected": _}, {"affected": _}:
             return True

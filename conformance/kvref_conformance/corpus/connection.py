@@ -153,7 +153,7 @@ class Lines:
             silence = self._pace.whole if whole else self._pace.broken
 
     def late(self) -> bool:
-        """Tell whether bytes came behind an answer that was taken for whole, also on waiting once more."""
+        """Return whether bytes came behind an answer that was taken for whole, also on waiting once more."""
         if not self._late and self._open:
             time.sleep(self._pace.whole)
         return self._late or any(line.has_more() for line in self._open.values())
@@ -224,7 +224,7 @@ class _Line:
 
     @property
     def descriptor(self) -> int:
-        """Give the file descriptor."""
+        """Return the file descriptor."""
         return self._socket.fileno()
 
     def read(self, first: float, pace: Pace, *, binary: bool) -> bytes:
@@ -253,7 +253,7 @@ class _Line:
             self._socket.close()
 
     def has_more(self) -> bool:
-        """Tell whether something came behind an answer that was taken for whole."""
+        """Return whether something came behind an answer that was taken for whole."""
         return self._answered and not self.ending and self._has_bytes(0)
 
     def _has_bytes(self, seconds: float) -> bool:

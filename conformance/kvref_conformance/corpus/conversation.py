@@ -146,11 +146,11 @@ class Conversation:
 
     @property
     def set_up(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Give what must be equal for two conversations to start from the same world."""
+        """Return what must be equal for two conversations to start from the same world."""
         return self.options, self.sql
 
     def versions(self) -> frozenset[str]:
-        """Give the versions it was recorded with."""
+        """Return the versions it was recorded with."""
         recorded = {version for step in self.steps if not isinstance(step, Sleep) for version in step.got}
         return frozenset(recorded | self.port.keys() | self.crash.keys())
 
@@ -178,7 +178,7 @@ def from_json(line: Mapping[str, Any]) -> Conversation:
 
 
 def to_json(conversation: Conversation) -> dict[str, Any]:
-    """Give the line of a conversation; what has its default value is left out."""
+    """Return the line of a conversation; what has its default value is left out."""
     row = _as_json(conversation)
     row["steps"] = [_as_json(step) for step in conversation.steps]
     return {key: row[key] for key in ORDER if key in row}

@@ -66,17 +66,17 @@ class Clock:
         self.ended = ended
 
     def shows(self, number: float, offset: float) -> bool:
-        """Tell whether a number is the time of the step plus `offset` seconds, up to TOLERANCE."""
+        """Return whether a number is the time of the step plus `offset` seconds, up to TOLERANCE."""
         return self.began - TOLERANCE <= number - offset <= self.ended + TOLERANCE
 
 
 def is_hole(value: Json) -> bool:
-    """Tell whether a JSON value is a hole."""
+    """Return whether a JSON value is a hole."""
     return isinstance(value, dict) and len(value) == 1 and not KINDS.isdisjoint(value)
 
 
 def matches(recorded: Json, observed: Json, cas: CasNumbers, clock: Clock, *, hexadecimal: bool = False) -> bool:
-    """Tell whether an observed answer is the recorded one, up to its holes.
+    """Return whether an observed answer is the recorded one, up to its holes.
 
     Args:
         recorded: answer with holes.
@@ -191,7 +191,7 @@ class Frame:
 
     @property
     def end(self) -> int:
-        """Give where it ends in the answer."""
+        """Return where it ends in the answer."""
         return self.start + _HEADER + len(self.body)
 
 

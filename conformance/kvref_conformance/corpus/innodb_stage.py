@@ -56,7 +56,7 @@ class Database(Protocol):
         """Kill it with SIGKILL; its data stay as they are."""
 
     def exit_status(self) -> int | None:
-        """Give how it ended by itself, negative for a signal; None while it runs."""
+        """Return how it ended by itself, negative for a signal; None while it runs."""
 
     def connect(self, patience: float | None = None) -> Connection[Cursor]:
         """Open a SQL connection with autocommit; `patience` as `mysql_database.Server` has it."""
@@ -120,7 +120,7 @@ class InnoDBStage:
         return self._process.server(action, self._again)
 
     def exit_status(self) -> int | None:
-        """Give the exit status of a kvref that died; None while it runs."""
+        """Return the exit status of a kvref that died; None while it runs."""
         return self._process.exit_status()
 
     def settle(self) -> None:

@@ -37,10 +37,10 @@ class Machine(Protocol):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Give host and port."""
+        """Return host and port."""
 
     def running(self) -> bool:
-        """Tell whether it runs."""
+        """Return whether it runs."""
 
     def start(self, settings: Sequence[str] = ()) -> bool:
         """Start with settings NAME=VALUE; False when it refuses its configuration."""
@@ -55,7 +55,7 @@ class Machine(Protocol):
         """Kill it with SIGKILL."""
 
     def exit_status(self) -> int | None:
-        """Give how it ended by itself, negative for a signal; None while it runs."""
+        """Return how it ended by itself, negative for a signal; None while it runs."""
 
 
 class KvrefProcess:
@@ -145,7 +145,7 @@ class KvrefProcess:
         return "open" if self._serves else "closed"
 
     def exit_status(self) -> int | None:
-        """Give the exit status of a server that died; None while it runs."""
+        """Return the exit status of a server that died; None while it runs."""
         return self._machine.exit_status()
 
 
@@ -162,7 +162,7 @@ def settings_of(conversation: Conversation) -> tuple[str, ...]:
 
 
 def _asks_for_counters(conversation: Conversation) -> bool:
-    """Tell whether it shows that the plugin was loaded for it: its counters began at 0 then."""
+    """Return whether it shows that the plugin was loaded for it: its counters began at 0 then."""
     return any(
         (isinstance(step.send, str) and step.send.startswith("stats"))
         or (isinstance(step.hex, str) and step.hex.startswith(STAT))

@@ -60,7 +60,7 @@ class Row:
     targets: tuple[str, ...] = ()
 
     def fits(self, citation: str, version: str) -> bool:
-        """Tell whether it lists a conversation for a version."""
+        """Return whether it lists a conversation for a version."""
         return version in (self.versions or (version,)) and any(
             fnmatchcase(citation, glob) for glob in self.conversations
         )

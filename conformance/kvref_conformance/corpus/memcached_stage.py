@@ -29,15 +29,15 @@ class Running(Protocol):
 
     @property
     def version(self) -> str:
-        """Give its version."""
+        """Return its version."""
 
     @property
     def host(self) -> str:
-        """Give its host."""
+        """Return its host."""
 
     @property
     def port(self) -> int:
-        """Give its port."""
+        """Return its port."""
 
 
 class MemcachedStage:
@@ -58,7 +58,7 @@ class MemcachedStage:
 
     @staticmethod
     def suits(conversation: Conversation) -> bool:
-        """Tell whether a conversation starts from the demo row alone and never changes rows over SQL."""
+        """Return whether a conversation starts from the demo row alone and never changes rows over SQL."""
         if conversation.options or conversation.sql:
             return False
         queries = [step.exec or "" for step in conversation.steps if isinstance(step, Query)]

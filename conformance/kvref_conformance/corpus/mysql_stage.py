@@ -58,7 +58,7 @@ class Machine(Protocol):
 
     @property
     def address(self) -> SocketAddress:
-        """Give the address where the plugin listens once it is installed."""
+        """Return the address where the plugin listens once it is installed."""
 
     def boot(self, options: Sequence[str]) -> None:
         """Start on a fresh data folder without the plugin; one that ran before is gone."""
@@ -73,13 +73,13 @@ class Machine(Protocol):
         """Kill it with SIGKILL."""
 
     def exit_status(self) -> int | None:
-        """Give how it ended by itself, negative for a signal; None while it runs."""
+        """Return how it ended by itself, negative for a signal; None while it runs."""
 
     def connect(self, patience: float) -> Connection[Cursor]:
         """Open a SQL connection with autocommit; a statement is given up after so many seconds."""
 
     def config_script(self) -> list[str]:
-        """Give the statements of the plugin's own schema."""
+        """Return the statements of the plugin's own schema."""
 
 
 class MySQLStage:
@@ -150,7 +150,7 @@ class MySQLStage:
         return self._port_state()
 
     def exit_status(self) -> int | None:
-        """Give the exit status of a server that died; None while it runs."""
+        """Return the exit status of a server that died; None while it runs."""
         return self._machine.exit_status()
 
     def settle(self) -> None:

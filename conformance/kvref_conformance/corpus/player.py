@@ -52,7 +52,7 @@ class Stage(Protocol):
         """Do `reload`, `restart` or `kill9`; returns "open", "closed" or "server died", the state of the port."""
 
     def exit_status(self) -> int | None:
-        """Give the exit status of a server that died, negative for a signal; None while it runs."""
+        """Return the exit status of a server that died, negative for a signal; None while it runs."""
 
     def settle(self) -> None:
         """Wait until what closed connections had pending is committed."""

@@ -99,6 +99,6 @@ def _with(by_version: Mapping[str, T], version: str, value: T | None) -> dict[st
 
 
 def asked(conversation: Conversation) -> Conversation:
-    """Give the script of a conversation: without what any version answered."""
+    """Return the script of a conversation: without what any version answered."""
     steps = (step if isinstance(step, Sleep) else replace(step, got={}) for step in conversation.steps)
     return replace(conversation, steps=tuple(steps), port={}, crash={})

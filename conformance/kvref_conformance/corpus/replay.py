@@ -43,7 +43,7 @@ class Script:
 
     @property
     def waits(self) -> float:
-        """Give the seconds its steps prescribe to wait."""
+        """Return the seconds its steps prescribe to wait."""
         return sum(
             step.sleep if isinstance(step, Sleep) else step.first or 0.0
             for step in self.conversation.steps
@@ -75,7 +75,7 @@ class Outcome:
 
     @property
     def fails(self) -> bool:
-        """Tell whether it fails the run."""
+        """Return whether it fails the run."""
         return self.word in {DIFFERS, UNLISTED}
 
 

@@ -72,5 +72,5 @@ class RunningPlugin:
         )
 
     def config_script(self) -> list[str]:
-        """Give the statements of the plugin's own schema."""
+        """Return the statements of the plugin's own schema."""
         return ["CREATE DATABASE innodb_memcache", *plugin_schema()]

@@ -100,7 +100,7 @@ class SQLiteStage:
         return self._process.server(action)
 
     def exit_status(self) -> int | None:
-        """Give the exit status of a server that died; None while it runs."""
+        """Return the exit status of a server that died; None while it runs."""
         return self._process.exit_status()
 
     def settle(self) -> None:
@@ -116,7 +116,7 @@ class SQLiteStage:
 
 
 def plugin_schema() -> list[str]:
-    """Give the statements that make the plugin's configuration tables, its demo table and their rows."""
+    """Return the statements that make the plugin's configuration tables, its demo table and their rows."""
     script = files("kvref_conformance.sql").joinpath("plugin_schema.sql").read_text(encoding="utf-8")
     return [statement for part in script.split(";\n") if (statement := part.strip())]
 

@@ -36,7 +36,7 @@ class Verb:
 
     @property
     def stateful(self) -> bool:
-        """Tell whether what it does depends on the mapping in force and on the open batch."""
+        """Return whether what it does depends on the mapping in force and on the open batch."""
         return bool(self.batch) or self.name in STATEFUL
 
 

@@ -54,7 +54,7 @@ def draw_cell(rnd: Random, column: Column, version: str) -> Cell:
 
 
 def fits(text: str, column: Column, version: str) -> bool:
-    """Tell whether a text column takes a text as it is."""
+    """Return whether a text column takes a text as it is."""
     if column.width is not None and len(text) > column.width:
         return False
     charset = column.charset(version)

@@ -39,7 +39,7 @@ class Counted:
         return True
 
     def would_agree(self, left: int, right: int) -> bool:
-        """Tell what `agree` would, without pairing."""
+        """Return the result of `agree` without pairing."""
         if left == right and not 0 < left < LARGEST_COUNTED:
             return True
         if not (0 < left < LARGEST_COUNTED and 0 < right < LARGEST_COUNTED):
@@ -48,7 +48,7 @@ class Counted:
 
 
 def same(left: bytes, right: bytes, counted: Counted) -> bool:
-    """Tell whether two answers are the same up to cas numbers, which are paired."""
+    """Return whether two answers are the same up to cas numbers, which are paired."""
     if b"VALUE" not in left:
         return left == right
     mine, theirs = _pieces(left), _pieces(right)

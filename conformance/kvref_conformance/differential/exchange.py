@@ -138,7 +138,7 @@ class Side:
         return result
 
     def exit_status(self) -> int | None:
-        """Give the exit status of a server that died, waiting a little for its end; None while it runs."""
+        """Return the exit status of a server that died, waiting a little for its end; None while it runs."""
         deadline = time.monotonic() + DYING
         while (status := self.stage.exit_status()) is None and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -58,7 +58,7 @@ def care_for(profiles: Iterable[str]) -> frozenset[str]:
 
 
 def is_safe(data: bytes, care: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
-    """Tell whether bytes may be sent, whatever of them is taken for a command.
+    """Return whether bytes may be sent, whatever of them is taken for a command.
 
     Args:
         data: one or several lines; data blocks count, as a refused storage line makes commands of them.
@@ -84,7 +84,7 @@ def is_safe(data: bytes, care: frozenset[str], *, secondary: bool = False, delim
 
 
 def are_frames_safe(data: bytes, care: frozenset[str], *, secondary: bool = False) -> bool:
-    """Tell whether frames of the binary protocol may be sent; see `is_safe`."""
+    """Return whether frames of the binary protocol may be sent; see `is_safe`."""
     sent = list(frames(data))
     if COUNTERS in care and any(map(_counts, takewhile(lambda frame: not _resets(frame), sent))):
         return False
@@ -107,7 +107,7 @@ def are_frames_safe(data: bytes, care: frozenset[str], *, secondary: bool = Fals
 
 
 def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
-    """Tell whether the steps of a conversation may be taken; see `is_safe`."""
+    """Return whether the steps of a conversation may be taken; see `is_safe`."""
     begun: dict[str, bytes] = {}  # open connections, each with the first part of what its next step ends
     for step in steps:
         if not isinstance(step, Talk):
@@ -164,7 +164,7 @@ def _is_well_formed(*texts: bytes) -> bool:
 
 
 def flushes(data: bytes, *, binary: bool) -> bool:
-    """Tell whether a flush is sent."""
+    """Return whether a flush is sent."""
     return any(frame.opcode in FLUSHES for frame in frames(data)) if binary else bool(_FLUSH.search(data))
 
 

@@ -38,7 +38,7 @@ class Known:
     differs: frozenset[str] | None = None
 
     def explains_frame(self, sent: str, left: Frame, right: Frame) -> bool:
-        """Tell whether the row explains two different frames; the patterns fit them as lines for a reader.
+        """Return whether the row explains two different frames; the patterns fit them as lines for a reader.
 
         Args:
             sent: the step's frames, a line each.
@@ -55,7 +55,7 @@ class Known:
         return self._fits(sent.encode(), *lines)
 
     def explains(self, sent: bytes, left: bytes, right: bytes) -> bool:
-        """Tell whether the row explains two different lines."""
+        """Return whether the row explains two different lines."""
         return self.differs is None and self._fits(sent, left, right)
 
     def _fits(self, sent: bytes, left: bytes, right: bytes) -> bool:

@@ -233,7 +233,7 @@ class Caller:
         return _parts([request, *behind])
 
     def _cut_short(self, request: Request) -> Request:
-        """Tell a body that is too short for extras and key, or a key that is too long for the body."""
+        """Draw a body length too short for extras and key, or a key length too long for the body."""
         true = len(request.extras) + len(request.key)
         if not true:
             return replace(request, lengths=(3, None, None))
@@ -242,7 +242,7 @@ class Caller:
         return replace(request, lengths=(None, None, self._rnd.randrange(true)))
 
     def _drawn_out(self, request: Request, behind: list[Request]) -> Request:
-        """Tell a body that goes on into the next frame: all of it, or a part, so that nothing fits any more."""
+        """Draw a body length that includes the next frame, or a part of it, so that later frames are misread."""
         true = len(request.extras) + len(request.key) + len(request.value)
         more = SIZE if chance(self._rnd, 0.5) else self._rnd.randint(1, SIZE + len(behind[1].key))
         return replace(request, lengths=(None, None, true + more))

@@ -95,7 +95,7 @@ class Table:
 
     @property
     def is_closed(self) -> bool:
-        """Tell whether the last column is an integer of two bytes or more, never NULL: nothing reads on behind it.
+        """Return whether the last column is an integer of two bytes or more, never NULL: nothing reads on behind it.
 
         One byte may be a blank to strtoull: 9 to 13, 32.
         """
@@ -201,7 +201,7 @@ class World:
 
     @property
     def secondary(self) -> bool:
-        """Tell whether a mapping uses a secondary index."""
+        """Return whether a mapping uses a secondary index."""
         return any((each.cells[8] or "").upper() != "PRIMARY" for each in self.usable)
 
     def _option(self, name: str, builtin: str) -> bytes:

@@ -67,7 +67,7 @@ class Kit:
             _BUILD[self.name](self.row, folder)
 
     def command(self, folder: Path, script: Path) -> tuple[list[str], dict[str, str]]:
-        """Give the words that start a script, and what they need of the environment."""
+        """Return the words that start a script, and what they need of the environment."""
         words, environment = _COMMAND[self.name](folder, script)
         return words, environment
 
@@ -84,7 +84,7 @@ def _found(tool: str) -> str | None:
 
 
 def program(tool: str) -> str:
-    """Give the path of a tool that is there."""
+    """Return the path of a tool that is there."""
     return _found(tool) or tool
 
 

@@ -39,7 +39,7 @@ class Matrix:
     machine: dict[str, str]
 
     def as_json(self) -> str:
-        """Give the text of result.json, a line for each client and endpoint."""
+        """Return the text of result.json, a line for each client and endpoint."""
         rows = ",\n".join(
             json.dumps([client, endpoint, _row(played)], ensure_ascii=False)
             for client, by_endpoint in self.played.items()
@@ -102,7 +102,7 @@ class Note:
     text: str
 
     def fits(self, client: str, endpoint: str, feature: str) -> bool:
-        """Tell whether it is about this cell."""
+        """Return whether it is about this cell."""
         pairs = ((client, self.clients), (endpoint, self.endpoints), (feature, self.features))
         return all(any(fnmatchcase(name, glob) for glob in globs) for name, globs in pairs)
 

@@ -86,7 +86,7 @@ def play(
 
 
 def not_run(features: Iterable[Feature], why: str) -> Played:
-    """Give the cells of a client that could not be started."""
+    """Return the cells of a client that could not be started."""
     return Played(cells={feature.id: Cell(NOT_RUN, why) for feature in features})
 
 

@@ -34,12 +34,12 @@ class Client:
 
     @property
     def title(self) -> str:
-        """Give the row's head, such as `pylibmc, binary`."""
+        """Return the row's head, such as `pylibmc, binary`."""
         return f"{self.name}, {self.protocol}" + (f", through {self.through}" if self.through else "")
 
     @property
     def path(self) -> Path:
-        """Give the script."""
+        """Return the script."""
         return SCRIPTS / self.kit / self.script
 
 

@@ -37,7 +37,7 @@ class Watch:
             self._bar.start()
 
     def see(self, verdict: Verdict, tally: Tally) -> None:
-        """Tell a verdict; a failure at once and whole."""
+        """Show a verdict; a failure at once and with its text."""
         if self._bar is not None:
             self._bar.update(self._task, advance=1, description=verdict.chapter)
         elif tally.totals(verdict.chapter).total() == self._expected[verdict.chapter]:

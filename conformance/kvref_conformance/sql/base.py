@@ -58,7 +58,7 @@ class Database(ABC):
 
     @abstractmethod
     def has_plugin(self) -> bool:
-        """Tell whether the C plugin is active in this server."""
+        """Return whether the C plugin is active in this server."""
 
     @abstractmethod
     def load_plugin_again(self) -> None:
@@ -81,7 +81,7 @@ class Database(ABC):
         """Close the connection."""
 
     def is_engine(self, name: str) -> bool:
-        """Tell whether it is what a case needs: its engine, or `plugin`, a server with the C plugin."""
+        """Return whether it is what a case needs: its engine, or `plugin`, a server with the C plugin."""
         return self.has_plugin() if name == "plugin" else name == self.engine
 
     def over_sql(self) -> str:

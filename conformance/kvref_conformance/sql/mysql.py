@@ -89,7 +89,7 @@ class MySql(Database):
         return f"{'MariaDB' if more.startswith('MariaDB') else 'MySQL'} {number}"
 
     def has_plugin(self) -> bool:
-        """Tell whether daemon_memcached is active."""
+        """Return whether daemon_memcached is active."""
         states = self.query(
             "SELECT plugin_status FROM information_schema.plugins WHERE plugin_name = 'daemon_memcached'"
         )

@@ -76,7 +76,7 @@ class Sqlite(Database):
         return f"SQLite {sqlite3.sqlite_version}"
 
     def has_plugin(self) -> bool:
-        """Tell that no C plugin is behind a SQLite file."""
+        """Return that there is no C plugin behind a SQLite file."""
         return False
 
     def load_plugin_again(self) -> None:

@@ -81,7 +81,7 @@ class Repeats:
 
 
 def waits(case: Case) -> bool:
-    """Tell whether a case has steps that wait."""
+    """Return whether a case has steps that wait."""
     return any(isinstance(step, Answers | Asks | Ends | Eventually) for step in case.steps)
 
 

@@ -109,7 +109,7 @@ def _in_cache(session: Session, command: c.Command, now: int) -> Generator[Opera
 
 
 def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
-    """Carry out a write on the cache."""
+    """Run a write on the cache."""
     cache = session.shared.cache
     before = cache.find(at, now)
     number = command.cas if isinstance(command, c.Store | c.Arithmetic | c.Delete) else 0

@@ -34,7 +34,7 @@ class Policies:
 
     @property
     def fills_cache(self) -> bool:
-        """Tell whether what is stored goes into the memory cache."""
+        """Return whether what is stored goes into the memory cache."""
         return self.set in (Policy.CACHE, Policy.BOTH)
 
     @property

@@ -226,7 +226,7 @@ def arithmetic(session: Session, command: c.MetaArithmetic, now: int) -> Operati
 
 
 def debug(session: Session, command: c.MetaDebug, now: int) -> OperationGen:
-    """Tell what is known of an item; a table has no slabs, so that the class is 0."""
+    """Return the metadata of an item; a table has no slabs, so the class is 0."""
     target = yield from session.resolve(command.word, switches=True)
     if isinstance(target, Status) or not target[1]:
         return r.MetaDebug(None)

@@ -32,7 +32,7 @@ OVER: Final = 1
 
 
 def store(session: Session, command: c.Store, now: int) -> OperationGen:
-    """Carry out one storage command.
+    """Run one storage command.
 
     Raises:
         RefusedError: key, value or time do not fit and the profile refuses rather than cuts.
@@ -52,7 +52,7 @@ def store(session: Session, command: c.Store, now: int) -> OperationGen:
 def write(
     session: Session, mapping: Mapping, key: bytes, command: c.Store, now: int, *, undivided: bool = False
 ) -> OperationGen:
-    """Carry out a storage command on the row of one key.
+    """Run a storage command on the row of one key.
 
     Args:
         session: the connection's state.

@@ -37,7 +37,7 @@ class FastPath(Protocol):
         """Return the reply to a single get of a cached row; None for any other input."""
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
-        """Carry out the plain commands at the beginning of some input.
+        """Run the simple commands at the beginning of the input.
 
         Args:
             data: what arrived, at the beginning of a command.

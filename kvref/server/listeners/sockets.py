@@ -88,7 +88,7 @@ def arrivals(place: socket.socket) -> Iterator[socket.socket]:
 
 
 def is_local(address: Address) -> bool:
-    """Tell whether only this machine would reach an address that is listened on; False where there is no such host."""
+    """Return whether only this machine can reach an address; False if there is no such host."""
     if address.path:
         return True
     try:
@@ -98,7 +98,7 @@ def is_local(address: Address) -> bool:
 
 
 def on_loopback(listener: socket.socket) -> bool:
-    """Tell whether only this machine reaches a socket that is listened on."""
+    """Return whether only this machine reaches a socket that is listened on."""
     if listener.family == socket.AF_UNIX:
         return True
     return _is_loopback(listener.getsockname()[0])

@@ -72,7 +72,7 @@ class Host(Protocol):
 
     @property
     def full(self) -> bool:
-        """Tell whether there are as many connections as may be."""
+        """Return whether there are as many connections as may be."""
 
 
 async def accept(

@@ -117,12 +117,12 @@ class ProcessEventCounters:
         self._cells[_Cell.PID] = os.getpid()
 
     def end(self) -> None:
-        """Take note that the process is gone; what it counted stays."""
+        """Record that the process has ended; its counters stay."""
         for cell in (_Cell.PID, _Cell.BATCHES, _Cell.LAG, _Cell.ASKED, _Cell.WELL, _Cell.REASON):
             self._cells[cell] = 0
 
     def beat(self, late: float, batches: int) -> None:
-        """Take note that the event loop runs.
+        """Record that the event loop runs.
 
         Args:
             late: by how many seconds.

@@ -99,7 +99,7 @@ class Exporter:
             self.channel.close()
 
     def bury(self) -> None:
-        """Take note that the process has ended."""
+        """Record that the process has ended."""
         assert self.channel is not None
         self.channel.close()
         self.channel = None

@@ -16,7 +16,7 @@ VARIABLE: Final = "NOTIFY_SOCKET"
 
 
 class Lifecycle:
-    """Tell of one server.
+    """Report the lifecycle of one server.
 
     Args:
         tally: its numbers.
@@ -46,7 +46,7 @@ class Lifecycle:
 
 
 def notify(state: str) -> None:
-    """Tell the service manager, where one has started this process (sd_notify(3))."""
+    """Notify the service manager, if one has started this process (sd_notify(3))."""
     path = os.environ.get(VARIABLE)
     if not path:
         return

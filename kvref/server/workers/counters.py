@@ -54,7 +54,7 @@ class WorkerPrefixes(Prefixes):
 
     @property
     def counting(self) -> bool:
-        """Tell whether prefixes are counted."""
+        """Return whether prefixes are counted."""
         return bool(self._memory[COUNTING])
 
     @counting.setter

@@ -88,7 +88,7 @@ class Plan:
 
     @property
     def numbers_in_store(self) -> bool:
-        """Tell whether the store sees to it that no cas number comes twice."""
+        """Return whether the store sees to it that no cas number comes twice."""
         return self._path is not None and self.profile["cas.start"] != "one"
 
     def _read_first(self) -> tuple[Directory, list[str], int]:

@@ -54,7 +54,7 @@ class Deviations:
         return next((self.rows[name] for name in (case, *requirements) if name in self.rows), None)
 
     def documents(self, requirement: str) -> bool:
-        """Tell whether a row names the requirement itself (the machine widens what it allows by that)."""
+        """Return whether a row names the requirement itself (the machine widens what it allows by that)."""
         return requirement in self.rows
 
     def without_case(self, cases: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:

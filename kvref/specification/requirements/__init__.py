@@ -124,7 +124,7 @@ class Requirement:
         return self.id.split("-")[1]
 
     def applies_to(self, profile: str) -> bool:
-        """Tell whether the requirement applies to the profile of that name."""
+        """Return whether the requirement applies to the profile of that name."""
         return self.profiles == ("*",) or profile in self.profiles
 
     def __str__(self) -> str:

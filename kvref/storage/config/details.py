@@ -42,7 +42,7 @@ class ColumnDetails:
 
     @property
     def unsigned(self) -> bool:
-        """Tell whether its numbers have no sign."""
+        """Return whether its numbers have no sign."""
         return "UNSIGNED" in self.declared.upper() or "ZEROFILL" in self.declared.upper()
 
 

@@ -92,7 +92,7 @@ class Nodes:
             return self._enter(self._another(use, str(error)), lock_wait)
 
     def left(self, connection: Connection[Cursor]) -> bool:
-        """Tell whether a connection leads to a server that is not the one in use any more."""
+        """Return whether a connection leads to a server that is not the one in use any more."""
         return self._use is not None and connection not in self._use.open
 
     def close(self) -> None:
@@ -231,7 +231,7 @@ def _opened(login: Login, lock_wait: float) -> Connection[Cursor]:
 
 
 def _is_down(error: BaseException) -> bool:
-    """Tell whether an error is that of a server that does not serve, and not of one that refuses this account."""
+    """Return whether an error is that of a server that does not serve, and not of one that refuses this account."""
     if isinstance(error, DownError | OSError) or hangs(error):
         return True
     if not isinstance(error, pymysql.err.MySQLError):

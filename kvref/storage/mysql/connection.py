@@ -72,7 +72,7 @@ class MySQLConnection:
 
     @property
     def retired(self) -> bool:
-        """Tell whether its server is not the one in use any more: it ends with its transaction."""
+        """Return whether its server is not the one in use any more: it ends with its transaction."""
         return self._database.nodes.left(self._connection)
 
     def execute(self, operation: operations.Operation) -> Any:

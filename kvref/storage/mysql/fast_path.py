@@ -158,7 +158,7 @@ class PlainTable:
 
 
 def _shows_ascii(column: Column) -> bool:
-    """Tell whether SQL shows a cell's bytes as the wire has them, and ASCII is the same in them."""
+    """Return whether SQL shows a cell's bytes as the wire has them, and ASCII is the same in them."""
     if column.kind is Kind.BYTES:
         return column.codec is None
     # CHAR is filled up with spaces on the wire.

@@ -154,7 +154,7 @@ def cause(error: pymysql.err.MySQLError) -> str:
 
 
 def hangs(error: BaseException) -> bool:
-    """Tell whether an error is that of a server that gave no answer in time."""
+    """Return whether an error is that of a server that gave no answer in time."""
     return isinstance(error.__context__, TimeoutError) and error.args[:1] != (CR.CR_CONN_HOST_ERROR,)
 
 

@@ -67,7 +67,7 @@ class RowIdentities:
     def match(
         self, wanted: Collection[Spelling], rows: Sequence[tuple[Spelling | None, R]]
     ) -> tuple[dict[Spelling, R], bool]:
-        """Tell which row is whose.
+        """Match rows to the keys that were looked up.
 
         Args:
             wanted: what was looked up, each once.

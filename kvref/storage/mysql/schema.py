@@ -175,7 +175,7 @@ class MySQLCatalog:
         ] or None
 
     def referenced(self, schema: str, name: str) -> bool:
-        """Tell whether a foreign key of any table refers to this one, as far as the account sees them."""
+        """Return whether a foreign key of any table refers to this one, as far as the account sees them."""
         return bool(
             self._rows(
                 # MariaDB shows those in referential_constraints to accounts with a right on the whole schema only.
@@ -187,7 +187,7 @@ class MySQLCatalog:
         )
 
     def counts(self, schema: str, name: str) -> bool:
-        """Tell whether a table has an AUTO_INCREMENT column, whose counter TRUNCATE would set back (more:empty-004)."""
+        """Return whether a table has an AUTO_INCREMENT column, whose counter TRUNCATE would reset (more:empty-004)."""
         return bool(
             self._rows(
                 "SELECT 1 FROM information_schema.columns"

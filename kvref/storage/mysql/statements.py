@@ -136,7 +136,7 @@ class Statements:
         return f"INSERT INTO {self.mapping.source} ({names}) VALUES {texts}"  # noqa: S608
 
     def takes_together(self, key: Cell, row: Row) -> bool:
-        """Tell whether `update_all` does to the row found under a key what `update` or `renew` does.
+        """Return whether `update_all` does to the row found under a key what `update` or `renew` does.
 
         Only what MySQL puts into the column as it would put a literal: an expression has one type for all rows.
         """

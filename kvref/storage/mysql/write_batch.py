@@ -54,7 +54,7 @@ def lock(link: MySQLConnection, mapping: Mapping, keys: Sequence[ports.Cell]) ->
 
 
 def carry_out(link: MySQLConnection, operations: Sequence[RowOperation]) -> list[Any]:
-    """Carry out operations on different rows of one mapping, in the transaction that has locked them.
+    """Run operations on different rows of one mapping, in the transaction that has locked them.
 
     Args:
         link: in that transaction.

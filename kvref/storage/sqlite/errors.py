@@ -90,7 +90,7 @@ class DiskErrors:
         return text
 
     def met(self, text: str) -> None:
-        """Take note of an error of the disk."""
+        """Record an error of the disk."""
         untold = self._throttle.suppressed()
         if untold is None:
             return
@@ -99,7 +99,7 @@ class DiskErrors:
         _log.error("store %s: %s%s", self._path, text, more)
 
     def over(self) -> None:
-        """Take note of a write that succeeded after errors."""
+        """Record a write that succeeded after errors."""
         if self._open:
             self._open = False
             _log.info("store %s: writes go on", self._path)

@@ -211,7 +211,7 @@ class PlainRows:
         return found[0] if found else 0
 
     def _has_rowid(self, text: str) -> bool:
-        """Tell whether SQLite finds the table's rows by a number of its own, and under that name."""
+        """Return whether SQLite finds the table's rows by a number of its own, and under that name."""
         if ROWID in {name.lower() for name in self._mapping.columns}:
             return False
         try:
@@ -222,7 +222,7 @@ class PlainRows:
 
 
 def _as_it_is(column: Column) -> bool:
-    """Tell whether ASCII in the protocol is the same in the file."""
+    """Return whether ASCII in the protocol is the same in the file."""
     return column.codec is None and (
         column.kind is Kind.BYTES or (column.kind is Kind.TEXT and column.charset.unit == 0)
     )

@@ -137,7 +137,7 @@ class RowCache:
                 self._doubt(other)
 
     def committed(self, *, lost: bool) -> None:
-        """Take note of a commit: what was written is on its way to the disk, or, where the commit failed, gone."""
+        """Handle a commit: the written rows are being synced to disk or, if the commit failed, lost."""
         for table in self._tables.values():
             if not lost:
                 table.syncing.update(table.changed)

@@ -158,7 +158,7 @@ class SQLiteCatalog:
         return [PolicyCell(name, cell, _member(declared, cell)) for name, declared, cell in cells] or None
 
     def referenced(self, source: str) -> bool:
-        """Tell whether a foreign key of any table refers to this one."""
+        """Return whether a foreign key of any table refers to this one."""
         return any(
             row[2].lower() == source.lower()
             for name in _tables(self._connection)
@@ -166,7 +166,7 @@ class SQLiteCatalog:
         )
 
     def has_rules(self, source: str) -> bool:
-        """Tell whether a table can refuse a row for more than its key, or does something of its own with it."""
+        """Return whether a table can refuse a row for more than its key, or does something of its own with it."""
         definitions = self._connection.execute(
             "SELECT type, sql FROM sqlite_master WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'trigger')",
             (source,),
@@ -259,7 +259,7 @@ class SQLiteCatalog:
         )
 
     def _serves(self, source: str, index: str, column: str) -> bool:
-        """Tell whether a look-up by the column can use the index: one of another collation holds other rows equal."""
+        """Return whether a look-up by the column can use the index: one of another collation holds other rows equal."""
         table = quote(source)
         query = f"SELECT 1 FROM {table} INDEXED BY {quote(index)} WHERE {table}.{quote(column)} = 'x'"  # noqa: S608
         try:

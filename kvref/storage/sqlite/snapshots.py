@@ -125,7 +125,7 @@ class View:
     def _is_gone(
         self, transaction: Transaction, mapping: Mapping, key: operations.Cell, others: Version | None
     ) -> bool:
-        """Tell whether others have deleted a row of what the reader may see, where the profile shows that."""
+        """Return whether others have deleted a row of what the reader may see, where the profile shows that."""
         if not self._isolation.shows_deletes or key is None:
             return False  # a row whose key is NULL cannot be looked up
         if others is not None:

@@ -152,7 +152,7 @@ class Statements:
 
     @property
     def reads_as_written(self) -> bool:
-        """Tell whether `row` shows every cell as it was written."""
+        """Return whether `row` shows every cell as it was written."""
         return not self._from_sql
 
     def stored(self, row: Row) -> dict[str, Cell]:

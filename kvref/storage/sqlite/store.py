@@ -252,7 +252,7 @@ class SQLiteStore:
         self._rows.bind(operation)
 
     def has_rules(self, mapping: Mapping) -> bool:
-        """Tell whether a table can refuse a row for more than its key, or does something of its own with it."""
+        """Return whether a table can refuse a row for more than its key, or does something of its own with it."""
         return self._rules(mapping)
 
     def can_roll_back(self, mapping: Mapping) -> bool:
@@ -300,7 +300,7 @@ class SQLiteStore:
 
     @property
     def in_transaction(self) -> bool:
-        """Tell whether the write transaction is still open: some errors of SQLite end it."""
+        """Return whether the write transaction is still open: some errors of SQLite end it."""
         return self._connection.in_transaction
 
     @translating
@@ -320,7 +320,7 @@ class SQLiteStore:
 
     @property
     def dirty(self) -> bool:
-        """Tell whether there are writes that no commit has made durable yet."""
+        """Return whether there are writes that no commit has made durable yet."""
         return self._writing
 
     def commit(self) -> None:

@@ -94,7 +94,7 @@ class Transactions:
             raise
 
     def settled(self, *, lost: bool) -> bool:
-        """Take note of the end of a tick.
+        """Handle the end of a tick.
 
         Args:
             lost: its commit failed. What was written since may rest on it, and goes too.

@@ -80,7 +80,7 @@ class Watch:
         return version
 
     def changes(self, now: Seen) -> tuple[bool, bool]:
-        """Tell whether others have committed, and whether tables are others, since what `accept` took."""
+        """Return whether other connections have committed, and whether tables differ, since the state of `accept`."""
         before = self._seen
         return before is None or now.data != before.data, before is None or now.schema != before.schema
 

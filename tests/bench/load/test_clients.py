@@ -69,7 +69,7 @@ def engine() -> Iterator[Engine]:
 
 @contextmanager
 def filled(name: str) -> Iterator[tuple[str, int]]:
-    """Give address and process of a server where the keys are."""
+    """Yield address and process of a server where the keys are."""
     with target_or_skip(name) as target:
         client = pymemcache.Client(target.address, default_noreply=False)
         for each in table_keys(KEYS):

@@ -61,7 +61,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 def load(name: str, sessions: int = 4) -> Generated:
-    """Give the load of a row's own side, with few sessions."""
+    """Return the load of a row's own side, with few sessions."""
     of = ROWS[name].ours.load
     assert isinstance(of, Generated)
     return Generated(replace(of.work, sessions=sessions))

@@ -81,7 +81,7 @@ def test_procedures_are_of_sql_servers_only(peer: OpenPeer) -> None:
 
 
 def given(peer: OpenPeer, reload: str | None = None, restart: str | None = None) -> PeerSpec:
-    """Give the same server as one of which only the address and a DSN are known."""
+    """Return the same server as one of which only the address and a DSN are known."""
     return PeerSpec(endpoint=peer.address, sql=peer.tables_dsn, reload=reload, restart=restart)
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.programs  # git says what is measured
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Give a run of two points: gets and sets with an open loop's clocks, and one without a sample."""
+    """Return a run of two points: gets and sets with an open loop's clocks, and one without a sample."""
     mixed = made.result(seconds=3)
     mixed.histograms.update(made.result(1, seconds=3, each=100, kind=Kind("set", "stored"), median=300e3).histograms)
     mixed.histograms.update(made.result(2, seconds=3, each=7, kind=Kind("delete", "deleted")).histograms)

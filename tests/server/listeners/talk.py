@@ -75,7 +75,7 @@ def _up_to(client: socket.socket, whole: Callable[[bytes], object]) -> bytes:
 
 
 def _is_text(said: bytes) -> bool:
-    """Tell whether there is an answer of the text protocol, its last line included."""
+    """Return whether there is an answer of the text protocol, its last line included."""
     return said.endswith(b"END\r\n" if said.startswith((b"VALUE", b"STAT")) else b"\r\n")
 
 

@@ -96,7 +96,7 @@ class Window:
             add(self._told.setdefault(second, {}), bins)
 
     def used(self) -> Usage:
-        """Give what this process used in the measured time."""
+        """Return what this process used in the measured time."""
         return Usage() if self._usage is None else usage.since(self._usage)
 
     def measured(self, meters: Sequence[Meter]) -> Measured:
@@ -197,6 +197,6 @@ class Meter:
 
 
 def endless(pool: Sequence[Pair]) -> Iterator[Pair]:
-    """Give a pool's pairs over and over."""
+    """Yield a pool's pairs over and over."""
     while True:
         yield from pool

@@ -49,7 +49,7 @@ _READY_SECONDS: Final = 60.0
 
 @contextmanager
 def perl(module: str, package: str) -> Iterator[list[str]]:
-    """Give the command of the script in Perl with one of its clients.
+    """Yield the command of the script in Perl with one of its clients.
 
     module: `Cache::Memcached` or `Cache::Memcached::Fast`. package: of Debian, that has it.
 
@@ -65,7 +65,7 @@ def perl(module: str, package: str) -> Iterator[list[str]]:
 
 @contextmanager
 def libmemcached() -> Iterator[list[str]]:
-    """Give the command of the script in C, compiled.
+    """Yield the command of the script in C, compiled.
 
     Raises:
         BenchError: there is no compiler or no libmemcached.

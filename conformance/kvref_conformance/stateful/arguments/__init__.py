@@ -53,7 +53,7 @@ def judge_wild(judge: Judge, case: Case, chapter: str, examples: int, start: int
 
 
 def _fails(holder: Holder, examples: int, start: int) -> bool:
-    """Tell whether something new is not allowed; the holder has it."""
+    """Return whether something new is not allowed; the holder has it."""
 
     @seed(start)
     @example_settings(examples)

@@ -175,5 +175,5 @@ class Store:
 
 
 def _is_over(expiry: int) -> bool:
-    """Tell whether an item is gone at once that has this expiry."""
+    """Return whether an item is gone at once that has this expiry."""
     return expiry < 0 or THIRTY_DAYS < expiry < FAR_FUTURE

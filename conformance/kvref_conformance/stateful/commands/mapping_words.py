@@ -45,7 +45,7 @@ def reach(profile: Profile, known: Collection[str], bound: str, word: str, *, sw
 
 
 def is_word(profile: Profile, word: str) -> bool:
-    """Tell whether a word is read as `@@mapping` at all."""
+    """Return whether a word is read as `@@mapping` at all."""
     return (
         profile.flag("mapping.supported")
         and word.startswith("@@")

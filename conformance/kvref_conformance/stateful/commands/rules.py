@@ -30,12 +30,12 @@ NO_NUMBER = (1 << 64) - 1
 
 
 def has_mappings(machine: CommandMachine) -> bool:
-    """Tell whether the endpoint has mappings: rules that name one need it."""
+    """Return whether the endpoint has mappings: rules that name one need it."""
     return machine.judge.world is not None
 
 
 def has_cas(machine: CommandMachine) -> bool:
-    """Tell whether the endpoint has `gets` and `cas`."""
+    """Return whether the endpoint has `gets` and `cas`."""
     return not machine.judge.endpoint.features.missing(["cas"])
 
 

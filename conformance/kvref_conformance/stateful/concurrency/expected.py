@@ -110,7 +110,7 @@ class Numbers:
         self._known: dict[int, Number] = {}
 
     def answers(self, expected: Answer, got: str) -> bool:
-        """Tell whether an answer is allowed, and learn its numbers."""
+        """Return whether an answer is allowed, and learn its numbers."""
         for text in expected.texts:
             found = re.fullmatch(with_numbers(text), got)
             if found:
@@ -118,7 +118,7 @@ class Numbers:
         return False
 
     def sees(self, expected: Seen, got: Iterable[Cells]) -> bool:
-        """Tell whether these are the rows, and learn their numbers."""
+        """Return whether these are the rows, and learn their numbers."""
         cells = sorted(got)
         rows = sorted(expected.rows, key=lambda each: each[0])
         if [each[:4] for each in cells] != [(*place, row.value, row.flags) for place, row in rows]:

@@ -99,7 +99,7 @@ class Stage:
 
     @property
     def means(self) -> Means:
-        """Tell what the observer can do."""
+        """Return the abilities of the observer."""
         return Means(transactions=self.transaction is not None)
 
 

@@ -46,7 +46,7 @@ class Limits:
 
     @property
     def reads_lock(self) -> bool:
-        """Tell whether a read waits for who has written the row (rbatch-070)."""
+        """Return whether a read waits for who has written the row (rbatch-070)."""
         return self.level == 3 and self.reads == 1
 
 

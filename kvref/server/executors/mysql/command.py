@@ -32,7 +32,7 @@ class Transaction:
 
     @property
     def open(self) -> bool:
-        """Tell whether there is anything to commit."""
+        """Return whether there is anything to commit."""
         return self.link is not None and self.link.in_transaction
 
     async def finish(self, pool: Pool, how: Commit | RollBack) -> str | None:

@@ -29,7 +29,7 @@ class DedicatedConnection:
 
     @property
     def in_transaction(self) -> bool:
-        """Tell whether anything is open in it."""
+        """Return whether anything is open in it."""
         return self._link is not None and self._link.in_transaction
 
     @property

@@ -32,7 +32,7 @@ class Fallback:
         self._avoided: dict[str, float] = {}  # until when (loop time), by table
 
     def avoids(self, mapping: Mapping) -> bool:
-        """Tell whether the commands of a table are carried out one by one just now."""
+        """Return whether the commands of a table are carried out one by one just now."""
         return bool(self._avoided) and self._avoided.get(mapping.source, 0) > self._loop.time()
 
     def give_up(self, mapping: Mapping, commands: Iterable[Command | Plain], error: Exception) -> None:

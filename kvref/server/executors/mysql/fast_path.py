@@ -217,7 +217,7 @@ class MySQLFastPath:
 
     @property
     def live(self) -> bool:
-        """Tell whether the mapping is still in force."""
+        """Return whether the mapping is still in force."""
         return self._directory.generation == self._generation and not self._mapping.fault
 
     def usable(self) -> bool:

@@ -34,7 +34,7 @@ class WriteBatcher:
         self._fallback = fallback
 
     async def carry_out(self, about: Mapping | PlainTable, commands: list[Any]) -> None:
-        """Carry out commands of one mapping, at least one, or let them be carried out one by one."""
+        """Run commands of one mapping, at least one, together or, if that fails, one by one."""
         left_over: list[Any]
         if isinstance(about, PlainTable):
             left_over = await self._write(about, commands)
@@ -45,7 +45,7 @@ class WriteBatcher:
             self.put_back(about, left_over)
 
     async def _write(self, table: PlainTable, writes: list[PlainWrite]) -> list[PlainWrite]:
-        """Carry out sets in one transaction and reply; returns those for whom there was no room."""
+        """Run sets in one transaction and reply; return those that did not fit into it."""
         if not table.version.live:
             _give_up(writes)  # it was altered
             return []

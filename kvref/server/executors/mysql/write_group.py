@@ -85,7 +85,7 @@ class WriteGroup:
         return self._waiting
 
     async def _take_turn(self) -> None:
-        """Carry out the first command of each row up to the commit."""
+        """Run the first command of each row up to the commit."""
         first: dict[Hashable, Command] = {}
         self._waiting = [each for each in self._waiting if first.setdefault(each.place, each) is not each]
         turn = list(first.values())

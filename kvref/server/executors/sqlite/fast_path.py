@@ -80,7 +80,7 @@ class SQLiteFastPath:
 
     @property
     def live(self) -> bool:
-        """Tell whether the mapping is as it was, and no prefixes of keys are counted."""
+        """Return whether the mapping is as it was, and no prefixes of keys are counted."""
         return self._table.live and self._verbs.unobserved
 
     def hit(self, data: bytes) -> bytes | None:
@@ -94,7 +94,7 @@ class SQLiteFastPath:
         return kept.hit + END
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
-        """Carry out the plain commands at the beginning of some input, see `FastPath`; all replies are there."""
+        """Run the simple commands at the beginning of the input, see `FastPath`; all replies are available at once."""
         if self._counters.prefixes.counting or not self._table.live:
             return 0, Wait.NOTHING
         at, length, waits, owed = 0, len(data), False, 0

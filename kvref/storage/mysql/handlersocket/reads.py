@@ -168,7 +168,7 @@ class HandlerReads:
         return Opened(number, sql.columns[0], len(sql.columns), integers, sql.row)
 
     def _shows(self, column: Column) -> bool:
-        """Tell whether a cell is what SQL shows as the bytes of a text, as bytes, or as a number."""
+        """Return whether a cell is what SQL shows as the bytes of a text, as bytes, or as a number."""
         if column.kind is Kind.TEXT:
             # PAD_CHAR_TO_FULL_LENGTH shows CHAR otherwise, and nothing here says which text is CHAR.
             return not self._threads.pads
@@ -199,7 +199,7 @@ def _where(mapping: Mapping, store: MySQLStore) -> tuple[str, str, str] | None:
 
 
 def _same(found: Mapping, sql: Statements) -> bool:
-    """Tell whether a table is what statements were made for; the mapping may have changed since, in another thread."""
+    """Return whether a table is the one of its statements; another thread may have changed the mapping since."""
     options = (each for each in (found.flags, found.cas, found.expiry) if each is not None)
     return (found.key, *found.values, *options) == sql.columns
 
