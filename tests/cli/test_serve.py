@@ -40,7 +40,10 @@ def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         (["--set", "daemon_memcached_w_batch_size=1048577"], "write a number from 1 to 1048576 (writes per"),
         (["--set", "innodb_api_trx_level=-1"], "write a number from 0 to 3 (isolation"),
         (["--config", "no.toml"], "configuration file no.toml: "),
-        (["--store", "mysq://root@localhost/"], "store 'mysq://root@localhost/': write sqlite:///PATH or mysql://USER"),
+        (
+            ["--store", "mysq://root@localhost/"],
+            "store 'mysq://root@localhost/': write sqlite:///PATH, mysql://USER@HOST/ or memory://",
+        ),
         (["--store", "mysql://root:secret@localhost/"], "put the password into KVREF_MYSQL_PASSWORD"),
         (["--metrics", "9150"], "address '9150': write HOST:PORT"),
         (["--log-format", "xml"], "'xml' is not one of 'text', 'json'"),
