@@ -93,6 +93,12 @@ def test_an_old_protocol(secured: Served, own: Files) -> None:
         held(secured.port, [USER], old)
 
 
+def test_the_oldest_protocol(secured: Served, own: Files) -> None:
+    oldest = trusting(own[0])
+    oldest.maximum_version = ssl.TLSVersion.TLSv1_2
+    assert answers(secured.port, [USER, b"get AA\r\n"], oldest)[1] == ROW
+
+
 def test_client_certificates(tmp_path: Path, own: Files) -> None:
     theirs, strange = authority(tmp_path, "client"), authority(tmp_path, "stranger")
     options = ["--tls-cert", str(own[0]), "--tls-key", str(own[1]), "--tls-client-ca", str(theirs[0])]
