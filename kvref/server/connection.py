@@ -242,7 +242,7 @@ class Connection:
 
         Args:
             replies: in order.
-            left: the input from the first command on that has to take the general path.
+            left: the input from the first command on that has to take the slow path.
         """
         self._command = None
         ready = [each for each in replies if isinstance(each, bytes)]

@@ -1,4 +1,4 @@
-"""The fast path over SQLite answers as the general one, whatever SQL does to the file meanwhile."""
+"""The fast path over SQLite sends the same replies as the slow path, also during changes by SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fast path over a database server answers as the general one, and so do common statements and single ones."""
+"""Fast path, slow path, common and single statements over a database server send the same replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gets of one key over a database server, batched without parser and verbs: same replies as on the general path."""
+"""Gets of one key over a database server, batched without parser and verbs: same replies as on the slow path."""
 
 from __future__ import annotations
 

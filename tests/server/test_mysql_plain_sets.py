@@ -1,4 +1,4 @@
-"""Sets of ordinary rows over a database server, batched without parser and verbs: results of the general path."""
+"""Sets of ordinary rows over a database server, batched without parser and verbs: results of the slow path."""
 
 from __future__ import annotations
 

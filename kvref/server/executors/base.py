@@ -12,7 +12,7 @@ from kvref.engine.session import Session
 from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
 
-# Takes the replies of commands in their order, and the input from the first one on that needs the general path.
+# Takes the replies of commands in their order, and the input from the first one on that needs the slow path.
 Later = Callable[[list[bytes | ServerError], bytes], None]
 
 

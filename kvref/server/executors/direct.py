@@ -55,7 +55,7 @@ class DirectExecutor:
         return self._advance(command) if command.start() else command.reply
 
     def fast_path(self, session: Session, wire_rules: WireRules) -> None:
-        """Return None: all commands take the general path."""
+        """Return None: all commands take the slow path."""
 
     def end(self, transaction: None) -> None:
         """Do nothing: there are no transactions."""

@@ -1,7 +1,7 @@
 """Rows of one mapping for plain commands over a database server: read and written by few statements; it blocks.
 
 A plain word is ASCII and short enough for the key column, so that it is the key as SQL has it. Whatever is odd is left
-to the general path: nothing is written then.
+to the slow path: nothing is written then.
 """
 
 from __future__ import annotations

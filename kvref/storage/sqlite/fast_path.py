@@ -1,6 +1,6 @@
 """Read and write rows of one mapping for simple commands: rows are cached for the next get, sets are one statement.
 
-`PlainVerbs` has the rules of the commands. None means that the general path must run the command; nothing is written
+`PlainVerbs` has the rules of the commands. None means that the slow path must run the command; nothing is written
 then.
 """
 
@@ -67,7 +67,7 @@ class PlainRows:
         self.writable = take_sets(mapping, _as_it_is) and not store.has_rules(mapping)
 
     def read(self, word: bytes) -> Kept | None:
-        """Return a row of the file, NOTHING if there is none, and cache it; None if the general path must read it.
+        """Return a row of the file, NOTHING if there is none, and cache it; None if the slow path must read it.
 
         A row may be missing because of a write that is not committed yet.
 

@@ -1,6 +1,6 @@
 """The fast path over a database server: sequences of simple gets, or of simple sets, are queued for common statements.
 
-All other commands use the general path, also those that common statements cannot answer. The rules of commands are in
+All other commands use the slow path, also those that common statements cannot answer. The rules of commands are in
 `engine/fast_path.py`, the grammar of lines in `protocol/fast_path.py`.
 """
 
@@ -35,7 +35,7 @@ class Plain:
         data: what arrived of it.
 
     Attributes:
-        left: it has to take the general path.
+        left: it has to take the slow path.
         error: the reply, where there is no answer.
         answered: called once it is left, or answered.
     """
@@ -51,7 +51,7 @@ class Plain:
         self.answered: Callable[[], None] = _nothing
 
     def give_up(self) -> None:
-        """Let it take the general path."""
+        """Let it take the slow path."""
         self.left = True
         self.answered()
 

@@ -30,7 +30,7 @@ from kvref.storage.sqlite.store import SQLiteStore
 ANSWER_BYTES: Final = 256 << 10  # for one get
 TURN: Final = 64 << 10  # bytes of replies; what is left of the input waits for the connection's next turn
 
-# The end of the command in the input, its reply, whether that waits for a commit; None: the general path runs it.
+# The end of the command in the input, its reply, whether that waits for a commit; None: the slow path runs it.
 _Taken = tuple[int, bytes, bool] | None
 
 
@@ -135,7 +135,7 @@ class SQLiteFastPath:
         return None if found is None else (end + 2, found[0], found[1])
 
     def _found(self, words: list[bytes], *, with_cas: bool) -> tuple[bytes, bool] | None:
-        """Return the reply to a get, and whether it must wait; None if the general path must run it."""
+        """Return the reply to a get, and whether it must wait; None if the slow path must run it."""
         found, waits, size = [], False, 0
         for word in words:
             # Of several words one that names a mapping may decide about those behind it.
@@ -203,7 +203,7 @@ class SQLiteFastPath:
         return size <= MAX_VALUE and (self._takes_all or self._lines.takes(word, size))
 
     def _stored(self, key: bytes, command: c.Store) -> bytes | None:
-        """Carry out any storage command and return its reply; None if the general path must run it."""
+        """Carry out any storage command and return its reply; None if the slow path must run it."""
         now = int(time.time())
         try:
             self._verbs.key(key)
@@ -256,7 +256,7 @@ class SQLiteFastPath:
         return head.end(), encode(command, reply), True
 
     def _key(self, word: bytes, *, switches: bool) -> bytes | None:
-        """Return the key of a word in this mapping, None if it is for the general path.
+        """Return the key of a word in this mapping, None if it is for the slow path.
 
         Args:
             word: as the client sent it.
