@@ -156,9 +156,9 @@ class BoundPool(PooledClient):  # type: ignore[misc]
     """Several connections to one server, for threads.
 
     Args:
-        server: as of `BoundClient`.
-        greeting: as of `BoundClient`.
-        max_answer: as of `BoundClient`.
+        server: see `BoundClient`.
+        greeting: see `BoundClient`.
+        max_answer: see `BoundClient`.
         options: of pymemcache's `PooledClient`.
     """
 
@@ -186,9 +186,9 @@ class BoundHash(HashClient):  # type: ignore[misc]
     LinkError.
 
     Args:
-        servers: as of `BoundClient`.
-        greeting: as of `BoundClient`.
-        max_answer: as of `BoundClient`.
+        servers: see `BoundClient`.
+        greeting: see `BoundClient`.
+        max_answer: see `BoundClient`.
         options: of pymemcache's `HashClient`.
     """
 
@@ -268,10 +268,10 @@ def connected(
 
     Args:
         servers: one or more.
-        greeting: as of `BoundClient`.
+        greeting: see `BoundClient`.
         pool_size: connections for each server at most, for threads; None: one, for one thread.
-        max_answer: as of `BoundClient`.
-        options: as of `BoundClient`.
+        max_answer: see `BoundClient`.
+        options: see `BoundClient`.
     """
     bound: dict[str, Any] = {"greeting": greeting, "max_answer": max_answer}
     if len(servers) > 1:

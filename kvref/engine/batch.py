@@ -33,7 +33,7 @@ class Batch:
 
     Args:
         limits: in force; shared by all connections.
-        rules: facts in force.
+        rules: facts of the profile.
         pending: what the memory cache gets with the commit.
     """
 

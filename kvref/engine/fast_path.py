@@ -143,7 +143,7 @@ class PlainVerbs:
         """Return what `reply` does of the cells of a row with one value column.
 
         Args:
-            word, now: as of `reply`.
+            word, now: see `reply`.
             flags, expiry: None for NULL, or no such column.
             value: what `to_bytes` makes of its cell.
         """

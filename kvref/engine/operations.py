@@ -100,8 +100,8 @@ class ListedRow:
     """What a listing of keys reads of a row.
 
     Args:
-        key: as of `Row`.
-        expiry, cas: as of `Row`.
+        key: see `Row`.
+        expiry, cas: see `Row`.
         size: bytes of the value, as SQL has them.
     """
 

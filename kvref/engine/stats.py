@@ -181,7 +181,7 @@ def general_and_engine(own: dict[str, str], counters: Counters, *, newer: bool, 
     """Return the rows of `stats`.
 
     Args:
-        own, counters, newer: as of `general`.
+        own, counters, newer: see `general`.
         engine_first: the order of the binary protocol (stat-001).
     """
     names, engine = _general(own, newer=newer), ENGINE

@@ -72,7 +72,7 @@ class BinaryParser(Input):
     """Parse the binary protocol incrementally.
 
     Args:
-        rules: the grammar facts in force.
+        rules: grammar facts of the profile.
     """
 
     def __init__(self, rules: WireRules) -> None:

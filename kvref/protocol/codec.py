@@ -16,7 +16,7 @@ def parser(first: bytes, rules: WireRules) -> Parser:
 
     Args:
         first: what arrived first, not empty.
-        rules: the grammar facts in force.
+        rules: grammar facts of the profile.
     """
     return binary.BinaryParser(rules) if first[0] == REQUEST else text.TextParser(rules)
 

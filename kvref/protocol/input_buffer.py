@@ -13,7 +13,7 @@ class Input:
     """Incoming bytes of one connection; a parser takes commands from their beginning.
 
     Args:
-        rules: the grammar facts in force.
+        rules: grammar facts of the profile.
     """
 
     def __init__(self, rules: WireRules) -> None:

@@ -134,7 +134,7 @@ def _head(words: list[bytes], start: int, rules: WireRules) -> _Flags:
     Args:
         words: of the line.
         start: the first flag's place.
-        rules: the grammar facts in force.
+        rules: grammar facts of the profile.
     """
     flags = _Flags(words[1], words[start:])
     if len(words[1]) > rules.key_limit:

@@ -34,7 +34,7 @@ class TextParser(Input):
     """Parse the text protocol incrementally.
 
     Args:
-        rules: the grammar facts in force.
+        rules: grammar facts of the profile.
     """
 
     def __init__(self, rules: WireRules) -> None:
@@ -157,7 +157,7 @@ def parse_line(line: bytes, rules: WireRules) -> Parsed:
 
     Args:
         line: the bytes in front of LF, one CR removed.
-        rules: the grammar facts in force.
+        rules: grammar facts of the profile.
     """
     if b"\0" in line and rules.nul_ends_line:
         line = line[: line.index(b"\0")]

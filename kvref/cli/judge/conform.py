@@ -151,7 +151,7 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
     Args:
         address: HOST:PORT or unix:PATH; None for a target.
         target: name of one, which is booted; None for the embedded server.
-        options: as of `run_suite`.
+        options: see `run_suite`.
 
     Returns:
         the exit code.

@@ -49,7 +49,7 @@ class Connection(asyncio.Protocol):
 
         Args:
             data: the whole request; nothing of it is sent if the connection ended.
-            rows: as of `Replies.take`.
+            rows: see `Replies.take`.
             wanted: whether the caller waits for the answer; without, nothing is returned.
 
         Raises:
@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
         return future
 
     def end(self, error: MappedError) -> None:
-        """Close the connection; whoever waits gets the error."""
+        """Close the connection; pending calls raise the error."""
         if self.error is not None:
             return
         self.error = error
@@ -112,7 +112,7 @@ class Connection(asyncio.Protocol):
             self.end(ServerError(f"{self._name}: {self._replies.rest[:60]!r} is a reply without a request"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail whoever waits; called by asyncio."""
+        """Fail pending calls; called by asyncio."""
         self.end(LinkError(f"{self._name}: the connection ended{f': {exc}' if exc else ''}"))
         self._gone.set()
 

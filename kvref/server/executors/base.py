@@ -67,7 +67,7 @@ class Executor(Protocol):
 
         Args:
             session: the connection's.
-            wire_rules: the grammar facts in force.
+            wire_rules: grammar facts of the profile.
         """
 
     def end(self, transaction: Any) -> None:

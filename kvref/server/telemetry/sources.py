@@ -20,7 +20,7 @@ class OneProcess:
     """The numbers of a server of one process, for its other threads.
 
     Args:
-        server: whose.
+        server: the server.
         dsn: of its store.
     """
 

@@ -36,7 +36,7 @@ class WorkerPrefixes(Prefixes):
     Args:
         memory: whether prefixes are counted, and how often they were forgotten.
         places: of all workers; the first two cells say as of which forgetting they are, and how many there are.
-        worker: whose.
+        worker: number of the worker.
     """
 
     __slots__ = ("_changed", "_forgotten", "_memory", "_numbers", "_places", "_worker")
@@ -135,7 +135,7 @@ class WorkerCounters(Counters):
     Args:
         memory: where each shows its own.
         prefixes: of this worker.
-        worker: whose.
+        worker: number of the worker.
     """
 
     __slots__ = ("_memory", "_shown", "_slot")

@@ -1,8 +1,8 @@
-"""The parent: listens, hands each connection to the worker that has fewest, starts dead workers again, reloads, stops.
+"""The parent: listens, passes each connection to the worker with the fewest, restarts dead workers, reloads, stops.
 
-Why it takes connections itself: SO_REUSEPORT spreads by a hash, so that of a few connections all may meet one worker,
-and those that a dead worker had not taken are lost; a socket that all workers wait on goes to whoever is idle first.
-It runs no event loop, no thread and no connection to the store: what it forks has none of them half-way.
+It accepts connections itself because SO_REUSEPORT distributes them by a hash: a few connections can all reach one
+worker, and those that a dead worker has not accepted are lost. On a shared socket, the first idle worker would accept.
+The parent runs no event loop, no thread and no connection to the store, so that a fork copies none of their states.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Nodes:
         """Open a connection to the server in use, or to another where that one does not serve.
 
         Args:
-            lock_wait: as of `Login.connect`.
+            lock_wait: see `Login.connect`.
 
         Raises:
             StoreError: none of them serves, or the one in use refuses; the text has each one's cause.
@@ -196,7 +196,7 @@ class Nodes:
                 self._another(use, f"store {self._each[use.number].text}: it is read-only")
 
     def _leave(self, use: _Use, why: str) -> None:
-        """Take another server, and wake whoever waits for the one that was in use."""
+        """Use another server, and wake the threads that wait for the previous one."""
         with suppress(StoreError):
             self._another(use, why)
         if self._use is not use:

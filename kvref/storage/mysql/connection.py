@@ -48,7 +48,7 @@ class MySQLConnection:
 
     Args:
         database: whose server, profile and statements.
-        isolation: settings in force; a changed level counts from the next transaction.
+        isolation: isolation settings; a changed level applies from the next transaction.
         brief: it waits no longer than a second for any lock.
 
     Raises:
@@ -156,7 +156,7 @@ class MySQLConnection:
         """Return what a SELECT of one mapping's rows answers, as the server writes it; raises as `execute`.
 
         Args:
-            mapping: whose.
+            mapping: mapping of the rows.
             sql: always of the same columns.
             part: what these are to `Database.record_and_compare_columns`.
             begins: in a transaction, which it begins if need be.

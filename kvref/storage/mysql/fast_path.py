@@ -41,7 +41,7 @@ class PlainTable:
         sql: its statements.
         identities: of its keys.
         version: of all tables.
-        rules: facts in force.
+        rules: facts of the profile.
 
     Attributes:
         readable: its rows can be shown without a look at their types; `writable`: sets need none either.

@@ -109,7 +109,7 @@ class Rows:
         """Return the rows of some keys, at least one, in any order.
 
         Args:
-            mapping: whose.
+            mapping: mapping of the rows.
             keys: up to a few hundred, or the statement is longer than the server takes.
             lock: what it does about their locks.
 

@@ -65,7 +65,7 @@ class MySQLStore(Database):
         """Do nothing: no rows are kept in memory, the server has its own buffer pool."""
 
     def close(self) -> None:
-        """Look after the servers no more; links are closed by whoever opened them."""
+        """Stop monitoring the servers; the callers that opened connections close them."""
         self.nodes.close()
 
     def read_directory(self) -> Directory:

@@ -78,7 +78,7 @@ class Pending:
         return bool(self._writers)
 
     def newest(self, place: Place) -> Version | None:
-        """Return the latest version of a row, whoever wrote it."""
+        """Return the latest version of a row, by any transaction."""
         return next((each.versions[place] for each in reversed(self._writers) if place in each.versions), None)
 
     def versions(self) -> Iterator[tuple[Place, Version]]:

@@ -19,7 +19,7 @@ class Kept(NamedTuple):
     Args:
         hit: the reply to a get without END, expired or not.
         rowid: its number in the file, 0 if unknown.
-        flags, cas, expiry: as of `Row`.
+        flags, cas, expiry: see `Row`.
     """
 
     hit: bytes
@@ -68,7 +68,7 @@ class RowCache:
         """Return what is kept of a mapping's rows.
 
         Args:
-            mapping: whose.
+            mapping: mapping of the rows.
             dirty: there are writes that no commit holds yet.
         """
         found = self._tables.get(mapping)

@@ -17,7 +17,7 @@ class DedicatedConnection:
     """One link, used by one task at a time; it waits for no lock longer than a second.
 
     Args:
-        store: whose.
+        store: store of the connection.
         isolation: in force.
         pool: has a thread for it.
     """

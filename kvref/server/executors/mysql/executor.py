@@ -123,7 +123,7 @@ class MySQLExecutor:
 
         Args:
             session: the connection's.
-            wire_rules: the grammar facts in force.
+            wire_rules: grammar facts of the profile.
         """
         mapping = None if self._batching is None else ordinary_mapping(session)
         if mapping is None or self._batching is None:

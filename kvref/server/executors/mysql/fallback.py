@@ -39,7 +39,7 @@ class Fallback:
         """Go on with commands whose common look-up failed, where they are, or with the reason.
 
         Args:
-            mapping: whose.
+            mapping: mapping of the commands.
             commands: each waits for a look-up.
             error: of the connection.
         """

@@ -111,7 +111,7 @@ class SQLiteExecutor:
 
         Args:
             session: the connection's.
-            wire_rules: the grammar facts in force.
+            wire_rules: grammar facts of the profile.
         """
         if not self.store.cache.limit or self._isolation.batches:
             return None
