@@ -93,14 +93,23 @@ class Batch:
         return None
 
     def commit(self) -> Generator[Operation, Any, str | None]:
-        """Commit what is open; returns why that could not be done, and then all of it is lost."""
+        """Commit what is open.
+
+        Returns:
+            None, or why the commit failed and how many writes of the batch are lost with it.
+        """
         if not self.open:
             return None
         reason: str | None = yield Commit()
-        if reason is None:
-            self._pending.committed()
+        if reason is not None:
+            # A single write is no batch: its own reply is the error.
+            if self._limits.writes > 1:
+                return self.lost(reason)
+            self.reset()
+            return reason
+        self._pending.committed()
         self.reset()
-        return reason
+        return None
 
     def switched(self) -> Generator[Operation, Any, str | None]:
         """Commit before another mapping is bound; returns why that could not be done."""

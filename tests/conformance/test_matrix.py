@@ -29,6 +29,8 @@ from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, 
 from kvref_conformance.report import jsonl
 from kvref_conformance.verdict import DEVIATES, FAILS, FLAKY, HOLDS, NOT_RUN, UNSUPPORTED, Tally, Verdict
 
+STANDING = Path(__file__).parents[2] / "conformance" / "standing"
+
 
 def told(key: str, answer: str, template: str = "", *, fits: bool = True) -> tuple[Exchange, ...]:
     """A set, and a get of it, on a key of one run."""
@@ -198,14 +200,25 @@ def test_a_page_is_compared_with_the_suite(three: Grid, tmp_path: Path, capsys: 
     assert missing[2:] == ["4 cases that the suite is without: gone, kept, other, same"]
     file = tmp_path / "matrix.html"
     file.write_text(text)
-    assert standing.main([str(file)]) == 1
+    assert standing.main([str(file), str(tmp_path / "pending")]) == 1
+    assert len((tmp_path / "pending").read_text().splitlines()) == len(asked) - 4 + len(all_cases())
     assert "the page is older than the suite, or of other reports: bash .ci/standing\n" in capsys.readouterr().out
+
+
+def test_the_standing_page_lacks_only_what_its_list_names() -> None:
+    """A new requirement or case is judged by `.ci/standing`, or listed as pending."""
+    text = (STANDING / "matrix.html").read_text(encoding="utf-8")
+    assert [line for line in standing.differences(text) if "that the suite is without" in line] == []
+    assert standing.pending(text) == (STANDING / "pending.txt").read_text(encoding="utf-8").splitlines(), (
+        "run python -m kvref_conformance.matrix.standing conformance/standing/matrix.html conformance/standing/pending.txt"
+    )
 
 
 def test_a_page_of_the_whole_suite_differs_in_nothing(tmp_path: Path) -> None:
     verdicts = [Verdict(each.id, "c", each.requirements, HOLDS) for each in all_cases()]
     made = grid([column.read(write(tmp_path / "whole", *verdicts))])
     assert standing.differences(page.html(made)) == []
+    assert standing.pending(page.html(made)) == []
     with pytest.raises(SuiteError, match="no page of the matrix"):
         standing.differences("<html>")
 

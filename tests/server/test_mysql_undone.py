@@ -176,6 +176,6 @@ def test_a_batch_is_lost_whole_and_reported(database: SQLServer, proxy: Proxy, s
         with locked(database, "c") if said == PING else nullcontext():
             reply = ask(client, b"incr c 1\r\n")
         assert proxy.trapped
-        assert re.match(rb"SERVER_ERROR (commit: 1213 |.*: [23] pending writes are lost\r\n)", reply)
+        assert re.match(rb"SERVER_ERROR .*: [23] pending writes are lost\r\n", reply)
         assert ask(client, b"incr a 1\r\n" * 3) == b"11\r\n12\r\n13\r\n"
     assert sql(database, "SELECT c2 FROM test.demo_test WHERE c1 IN ('a', 'b', 'c')") == [("13",), ("10",), ("10",)]

@@ -80,6 +80,7 @@ CASES = (
         *(put("{k}", "y", on, "add", "NOT_STORED") for on in ALL),
         *(put("{k}", on, on, "append") for on in ALL),
         *everywhere("{k}", f"x{ALL}"),
+        *(step for on in ALL for step in (put("{k}", f"r{on}", on, "replace"), *everywhere("{k}", f"r{on}"))),
         say("delete {k}\r\n", "DELETED\r\n", on="h"),
         *(put("{k}", "y", on, "replace", "NOT_STORED") for on in ALL),
     ),
@@ -96,6 +97,9 @@ CASES = (
                 say(f"cas {{k}} 0 0 1 {{n{number}}}\r\ny\r\n", "EXISTS\r\n", on=on),
             )
         ),
+        say("gets {k}\r\n", "VALUE {k} 0 1 <cas n8>\r\nx\r\nEND\r\n", on="a"),
+        say("cas {k} 0 0 1 {n8}\r\ny\r\n", "STORED\r\n", on="h"),
+        *everywhere("{k}", "y"),
     ),
     case(
         "sum-of-all",

@@ -1,4 +1,4 @@
-"""Compare a page of the matrix with the suite: `python -m kvref_conformance.matrix.standing PAGE`."""
+"""Compare a page of the matrix with the suite: `python -m kvref_conformance.matrix.standing PAGE [PENDING]`."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ def differences(page: str) -> list[str]:
     Raises:
         SuiteError: as `cases_of`.
     """
-    # Several things that one generated case found stand under names of their own.
-    shown = {(name, base(case)) for name, cases in cases_of(page).items() for case in cases}
-    there = {(name, case.id) for case in all_cases() for name in case.requirements if name in requirements.load()}
+    shown, there = _shown(page), _suite()
     ours, theirs = ({name for name, _ in pairs} for pairs in (there, shown))
     compared = (
         ("requirements that the page is without", ours - theirs),
@@ -57,6 +55,28 @@ def differences(page: str) -> list[str]:
         ("cases that the suite is without", {case for _, case in shown} - {case for _, case in there}),
     )
     return [f"{len(names)} {what}: {_some(names)}" for what, names in compared if names]
+
+
+def pending(page: str) -> list[str]:
+    """Return the requirements, and behind them the cases, that the suite has and a page of the matrix lacks.
+
+    Args:
+        page: HTML, as `page.html` returns it.
+
+    Raises:
+        SuiteError: as `cases_of`.
+    """
+    shown, there = _shown(page), _suite()
+    return [name for part in (0, 1) for name in sorted({pair[part] for pair in there} - {pair[part] for pair in shown})]
+
+
+def _shown(page: str) -> set[tuple[str, str]]:
+    # Several things that one generated case found stand under names of their own.
+    return {(name, base(case)) for name, cases in cases_of(page).items() for case in cases}
+
+
+def _suite() -> set[tuple[str, str]]:
+    return {(name, case.id) for case in all_cases() for name in case.requirements if name in requirements.load()}
 
 
 def _some(names: set[str]) -> str:
@@ -69,12 +89,15 @@ def main(words: Sequence[str]) -> int:
     """Print how a page differs from the suite.
 
     Args:
-        words: path of the page.
+        words: path of the page, and optionally of the file to write with what `pending` returns, a name a line.
 
     Returns:
         The exit code: 0 it does not, 1 it does.
     """
-    found = differences(Path(words[0]).read_text(encoding="utf-8"))
+    text = Path(words[0]).read_text(encoding="utf-8")
+    for file in words[1:]:
+        Path(file).write_text("".join(f"{name}\n" for name in pending(text)), encoding="utf-8")
+    found = differences(text)
     for line in found:
         sys.stdout.write(f"{words[0]}: {line}\n")
     if found:

@@ -93,20 +93,22 @@ class Transactions:
             self.roll_back(transaction)
             raise
 
-    def settled(self, *, lost: bool) -> bool:
+    def settled(self, *, lost: bool) -> int:
         """Handle the end of a tick.
 
         Args:
             lost: its commit failed. What was written since may rest on it, and goes too.
 
         Returns:
-            Whether pending writes went with it.
+            How many pending writes went with it.
         """
         touched, self._touched = self._touched, set()
-        if lost:
-            for transaction in touched:
-                self.roll_back(transaction)
-        return lost and bool(touched)
+        if not lost:
+            return 0
+        writes = sum(len(transaction.operations) for transaction in touched)
+        for transaction in touched:
+            self.roll_back(transaction)
+        return writes
 
     def close(self) -> None:
         """Close the connections of snapshots."""
@@ -211,8 +213,8 @@ class Transactions:
             with _savepoint(self._store) as undo:
                 refusal = self._done(transaction.operations)
                 if refusal is not None:
-                    refusal = f"{refusal}: {len(transaction.operations)} pending writes are lost"
-                    _log.error("store %s: %s", self._store.path, refusal)
+                    lost = len(transaction.operations)
+                    _log.error("store %s: %s: %d pending writes are lost", self._store.path, refusal, lost)
                     undo()
         self.roll_back(transaction)
         return refusal

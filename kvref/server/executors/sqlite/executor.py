@@ -181,7 +181,7 @@ class SQLiteExecutor:
         """Commit the pending writes; commands that wait for them are notified when they are on disk."""
         self._commits.commit()
 
-    def _committed(self, lost: bool) -> bool:
+    def _committed(self, lost: bool) -> int:
         return self._transactions.settled(lost=lost)
 
     def _advance(self, command: _Command, error: Exception | None = None) -> Reply | None:

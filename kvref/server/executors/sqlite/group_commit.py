@@ -24,11 +24,11 @@ class GroupCommit:
 
     Args:
         store: the store to commit.
-        committed: called after each commit with whether it failed; returns whether pending writes were lost with it.
+        committed: called after each commit with whether it failed; returns how many pending writes were lost with it.
         commands: returns the number of commands so far.
     """
 
-    def __init__(self, store: SQLiteStore, committed: Callable[[bool], bool], commands: Callable[[], int]) -> None:
+    def __init__(self, store: SQLiteStore, committed: Callable[[bool], int], commands: Callable[[], int]) -> None:
         self._store = store
         self._committed = committed
         self._commands = commands
@@ -78,8 +78,8 @@ class GroupCommit:
             self._unsynced = True
         except StoreError as error:
             cause = str(error)
-        if self._committed(bool(cause)):
-            cause = f"{cause}: pending writes are lost"
+        if writes := self._committed(bool(cause)):
+            cause = f"{cause}: {writes} pending writes are lost"
         self._lost = self._lost or cause
 
     def commit(self) -> None:
