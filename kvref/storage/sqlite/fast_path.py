@@ -113,7 +113,7 @@ class PlainRows:
             if kept is None:
                 row, options = self._put(word, key, value, flags, expiry)
             else:
-                options = self._options(flags, expiry)
+                options = self._verbs.options(flags) if expiry is None else self._options(flags, expiry)
                 row = (word, kept.rowid) if self._overwrite(kept.rowid, key, value, options) else None
         except (KvrefError, RefusedError):
             return False  # the verb says why, or can do it

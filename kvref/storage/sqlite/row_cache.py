@@ -130,8 +130,9 @@ class RowCache:
         """
         for other in self._of_source.get(mapping.source, ()):
             if other.mapping is mapping:
-                if word in other.items:
-                    self.drop(other, word)
+                old = other.items.pop(word, None)
+                if old is not None:
+                    self.size -= len(word) + len(old.hit) + OVERHEAD
                 other.changed[word] = None if other.unsure else item
             else:
                 self._doubt(other)

@@ -178,6 +178,9 @@ class SQLiteFastPath:
 
     def _store(self, data: bytes, at: int) -> _Taken:
         """Take a set, add or replace."""
+        head = self._lines.set.match(data, at)
+        if head is not None:
+            return self._set(data, head[1], head[2], head.end(), int(head[3]))
         head = self._lines.storing.match(data, at)
         if head is None:
             return None
@@ -188,16 +191,23 @@ class SQLiteFastPath:
             return None
         value = data[start:end]
         end += 2
-        key = word if word in self._items else self._key(word, switches=True)
+        key = self._key(word, switches=True)
         if key is None or not self._begin():
             return None
-        if verb != b"set" or exptime != b"0":
-            reply = self._stored(key, c.Store(verb.decode(), word, int(flags), int(exptime), value))
-            return None if reply is None else (end, reply, True)
-        if not self._rows.set(key, value, int(flags), None):
+        reply = self._stored(key, c.Store(verb.decode(), word, int(flags), int(exptime), value))
+        return None if reply is None else (end, reply, True)
+
+    def _set(self, data: bytes, word: bytes, flags: bytes, start: int, size: int) -> _Taken:
+        """Take a set without an expiry time, of a word that names no mapping."""
+        end = start + size
+        if data[end : end + 2] != b"\r\n" or size > MAX_VALUE:
+            return None
+        if not (self._takes_all or self._lines.takes(word, size)) or not (self._file.dirty or self._begin()):
+            return None
+        if not self._rows.set(word, data[start:end], int(flags), None):
             return None
         self._sets += 1
-        return end, STORED, True
+        return end + 2, STORED, True
 
     def _fits(self, word: bytes, size: int) -> bool:
         return size <= MAX_VALUE and (self._takes_all or self._lines.takes(word, size))
