@@ -20,7 +20,7 @@ from kvref_testbed.targets import SQLServer
 def database_or_skip(name: str, options: Sequence[str] = ()) -> Iterator[SQLServer]:
     """Start a private SQL server, see `sql_server_or_skip`, and give it the configuration tables and the demo table."""
     with sql_server_or_skip(name, options) as server:
-        assert kvref("init", "--store", server.dsn).returncode == 0
+        assert kvref("init", "--demo", "--store", server.dsn).returncode == 0
         yield server
 
 

@@ -103,6 +103,8 @@ def command(store: Path | str) -> list[str]:
         "serve",
         "--store",
         store if isinstance(store, str) else f"sqlite:///{store}",
+        "--create",
+        "--demo",
     ]
 
 

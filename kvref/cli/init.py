@@ -1,4 +1,4 @@
-"""`kvref init`: the plugin's configuration schema and demo rows in a store."""
+"""`kvref init`: the configuration tables, a cache table and the plugin's demo table in a store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from kvref import profiles
 from kvref.errors import ConfigError
+from kvref.storage.config.cache_table import DEFAULT_NAME
 from kvref.storage.stores import open_store, scheme_of
 
 LOCK_WAIT = 10.0  # seconds
@@ -19,19 +20,30 @@ LOCK_WAIT = 10.0  # seconds
     metavar="DSN",
     help="Database to prepare: sqlite:///PATH, which is created if it does not exist, or mysql://USER@HOST/.",
 )
-def command(dsn: str) -> None:
-    """Create containers, config_options and cache_policies with the plugin's demo rows.
+@click.option(
+    "--cache",
+    is_flag=False,
+    flag_value=DEFAULT_NAME,
+    metavar="[NAME]",
+    help="Create a cache table and its mapping: keys of up to 250 bytes of any kind, values of bytes, flags, CAS number"
+    f" and expiry time. NAME is the name of both.  [default name: {DEFAULT_NAME}; default without --demo]",
+)
+@click.option("--demo", is_flag=True, help="Create the plugin's demo table and its mapping, if the store is new.")
+def command(dsn: str, cache: str | None, *, demo: bool) -> None:
+    """Create containers, config_options and cache_policies, and tables to serve.
 
-    Existing tables are not changed.
+    Without --cache and --demo, a new store gets a cache table. Existing tables are not changed.
     """
     if scheme_of(dsn).volatile:
         raise ConfigError(f"store {dsn!r}: its tables would be lost when this command ends: name a database")
     store = open_store(dsn, profiles.load("kvref"), LOCK_WAIT)
     try:
-        created = store.initialise()
+        new = store.initialise(demo=demo)
+        name = cache or (DEFAULT_NAME if new and not demo else None)
+        added = name is not None and store.add_cache(name)
     finally:
         store.close()
-    click.echo(
-        f"{dsn}:"
-        f" {'created the configuration tables and demo rows' if created else 'the configuration tables already exist'}"
-    )
+    created = ["the configuration tables"] * new + ["demo rows"] * (new and demo)
+    created += [f"the cache table {name}"] * added
+    done = f"created {' and '.join(created)}" if created else "the configuration tables already exist"
+    click.echo(f"{dsn}: {done}")

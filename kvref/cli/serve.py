@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import uvloop
@@ -33,12 +33,15 @@ from kvref.server.workers.parent_telemetry import Outside
 from kvref.server.workers.plan import Plan
 from kvref.server.workers.refusals import refuse_settings
 from kvref.storage.base import Store
+from kvref.storage.config.cache_table import DEFAULT_NAME
 from kvref.storage.sqlite.file import SCHEME, path_of
 from kvref.storage.sqlite.schema import refuse_foreign
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.stores import open_store, scheme_of
 
 MAX_WORKERS = 64
+_DEMO = "the configuration tables and the plugin's demo rows"
+_CACHE = f"the configuration tables and the cache table {DEFAULT_NAME}"
 _SETTINGS_HELP = "\n".join(
     f"{'*' if s.dynamic else ' '} {s.name}={s.default}  ({s.unit}) {s.help}" for s in SETTINGS.values()
 )
@@ -70,8 +73,14 @@ Settings for --set, with their defaults:
     "dsn",
     metavar="DSN",
     help="Database to serve: sqlite:///PATH, mysql://USER@HOST/, or memory://, which is the plugin's demo table without"
-    " durability. An empty SQLite file gets the plugin's configuration tables. [default: a new file in a temporary"
-    " folder]",
+    " durability. An empty SQLite file gets the plugin's configuration tables and a cache table. [default: a new file"
+    " in a temporary folder]",
+)
+@click.option("--create", is_flag=True, help="Create the SQLite file of --store if it does not exist.")
+@click.option(
+    "--demo",
+    is_flag=True,
+    help="Give a new SQLite file the plugin's demo table instead of a cache table. The profiles mysql-* always do.",
 )
 @click.option(
     "--profile",
@@ -121,8 +130,8 @@ Settings for --set, with their defaults:
     "--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True, help="Minimum level to log."
 )
 def command(  # noqa: PLR0913 - one for each option
-    listen: dict[str, Any], dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, *, workers: int,
-    metrics: str | None, metrics_hosts: tuple[str, ...], log_format: str, log_level: str,
+    listen: dict[str, Any], dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, *, create: bool,
+    demo: bool, workers: int, metrics: str | None, metrics_hosts: tuple[str, ...], log_format: str, log_level: str,
 ) -> None:  # fmt: skip
     """Start the server; options are checked before anything is opened."""
     logs.set_up(log_format, log_level)
@@ -130,7 +139,8 @@ def command(  # noqa: PLR0913 - one for each option
         passed = socket_activation.take()
         where = listeners(listen, config, passed.clients)
         exporter = _exporter(metrics, passed.metrics, metrics_hosts)
-        _serve(where, dsn, profile, partial(parse, list(pairs), config), workers, exporter)
+        new = _NewStore(create, demo)
+        _serve(where, dsn, profile, partial(parse, list(pairs), config), workers, exporter, new)
     except StoreError as error:
         raise _StoreRefusesError(str(error)) from error
 
@@ -141,9 +151,21 @@ class _StoreRefusesError(click.ClickException):
     exit_code = 3
 
 
+class _NewStore(NamedTuple):
+    """What to do with a SQLite file that is no store yet.
+
+    Args:
+        create: make it if it does not exist.
+        demo: give it the plugin's demo table instead of a cache table.
+    """
+
+    create: bool
+    demo: bool
+
+
 def _serve(
     where: list[Listener], dsn: str | None, profile: str, read: Callable[[Profile], dict[str, int]], workers: int,
-    exporter: Exporter | None,
+    exporter: Exporter | None, fresh: _NewStore,
 ) -> None:  # fmt: skip
     facts = profiles.load(profile)
     read_settings = partial(read, facts)
@@ -155,10 +177,10 @@ def _serve(
     scheme = scheme_of(dsn)
     refuse_settings(workers, facts, settings, scheme)
     if dsn.startswith(SCHEME):
-        refuse_foreign(path_of(dsn))
+        refuse_foreign(path_of(dsn), missing_is_new=new or fresh.create)
     store = open_store(dsn, facts, lock_wait(facts, settings))
     try:
-        _initialise(store, new=new)
+        _initialise(store, new=new, demo=fresh.demo or not facts.flag("verbs.beyond_plugin"))
         if scheme.volatile:
             logging.getLogger("kvref").warning("store %s: all rows are lost when the server stops", dsn)
         if workers == 1:
@@ -191,10 +213,12 @@ def _new_file() -> str:
     return f"{SCHEME}{Path(tempfile.mkdtemp(prefix='kvref-')) / 'kvref.sqlite'}"
 
 
-def _initialise(store: Store, *, new: bool) -> None:
+def _initialise(store: Store, *, new: bool, demo: bool) -> None:
     log = logging.getLogger("kvref")
     if isinstance(store, SQLiteStore):
         if new:
             log.info("no --store given: serving a new file, sqlite:///%s", store.path)
-        if store.initialise():
-            log.info("created the configuration tables and the plugin's demo rows in %s", store.path)
+        if store.initialise(demo=demo):
+            if not demo:
+                store.add_cache(DEFAULT_NAME)
+            log.info("created %s in %s", _DEMO if demo else _CACHE, store.path)

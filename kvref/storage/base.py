@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from kvref.engine.mapping import Directory
 from kvref.engine.operations import Operation
+from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.config.catalog import Kept
 
@@ -28,10 +29,30 @@ class Store(Protocol):
     kept: Kept | None
     when_committed: Callable[[float], None] | None
 
-    def initialise(self) -> bool:
-        """Create missing configuration tables with the demo rows; return whether any was missing.
+    def initialise(self, *, demo: bool = True) -> bool:
+        """Create missing configuration tables.
+
+        Args:
+            demo: also create the plugin's demo table and its row, if `containers` is missing.
+
+        Returns:
+            Whether `containers` was created.
 
         Raises:
+            StoreError: the store is not reached, or refuses.
+        """
+
+    def add_cache(self, name: str) -> bool:
+        """Create a cache table and its row of `containers`, unless there is a row with this name.
+
+        Args:
+            name: of the mapping and the table.
+
+        Returns:
+            Whether it was created.
+
+        Raises:
+            ConfigError: no mapping can have this name, or another table has it.
             StoreError: the store is not reached, or refuses.
         """
 
@@ -81,9 +102,13 @@ class DirectStore(ABC):
     def cas_numbers(self) -> Iterator[int]:
         """Return the counter of cas numbers, see `Store`."""
 
-    def initialise(self) -> bool:
+    def initialise(self, *, demo: bool = True) -> bool:  # noqa: ARG002 - the protocol's
         """Do nothing and return False: the configuration is part of the store."""
         return False
+
+    def add_cache(self, name: str) -> bool:
+        """Raise ConfigError: the configuration is part of the store."""
+        raise ConfigError(f"store {self.dsn}: a cache table {name!r} cannot be added")
 
     def adopt(self, directory: Directory) -> Directory:
         """Return the configuration."""

@@ -34,6 +34,8 @@ _START_SECONDS = 20.0
 _STOP_SECONDS = 10.0
 # In the folder of a target: the number of its `kvref serve`, which is another one after a restart.
 PID_FILE = "kvref.pid"
+# A file that does not exist gets the plugin's demo table, which the suite and the recordings start from.
+NEW_FILE = ("--create", "--demo")
 OF_DATABASE = "--database="
 # Exit code of `reload_command` where several processes cannot serve the configuration; as the suite's --reload has it.
 _UNFIT = 3
@@ -161,7 +163,7 @@ def _parted(options: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _over(run: Run, store: Endpoint, dsn: str, options: Sequence[str]) -> Endpoint:
     assert store.sql is not None, "a SQL server has a DSN"
-    command = [sys.executable, "-m", "kvref", "init", "--store", store.sql]
+    command = [sys.executable, "-m", "kvref", "init", "--demo", "--store", store.sql]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
         raise TargetError(f"kvref init ended with {made.returncode}: {made.stderr.strip()}")
@@ -172,7 +174,7 @@ def _serve(run: Run, store: str, options: Sequence[str], program: Sequence[str] 
     port = free_port()
     address = f"{LOOPBACK}:{port}"
     mine = [each.replace("{mc_port}", str(port)) for each in options]
-    command = [sys.executable, "-m", *program, "serve", "--listen", address, "--store", store, *mine]
+    command = [sys.executable, "-m", *program, "serve", "--listen", address, "--store", store, *NEW_FILE, *mine]
 
     def start(settings: Mapping[str, int]) -> str:
         pairs = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import TargetError
+from kvref_testbed.targets.kvref_serve import NEW_FILE
 from kvref_testbed.targets.ports import LOOPBACK, ask_version, free_port
 from kvref_testbed.targets.restartable import Restartable
 from kvref_testbed.targets.run import Run
@@ -65,7 +66,8 @@ class KvrefServer(Restartable):
         settings: NAME=VALUE, as `kvref serve --set` takes them. Raises TargetError when it ends otherwise.
         """
         listen = f"{LOOPBACK}:{self._port}"
-        command = [sys.executable, "-m", "kvref", "serve", "--listen", listen, "--store", self._store, *self._options]
+        command = [sys.executable, "-m", "kvref", "serve", "--listen", listen, "--store", self._store]
+        command += [*NEW_FILE, *self._options]
         command += [word for setting in settings for word in ("--set", setting)]
         self._process = self._run.start("kvref", command)
         try:

@@ -25,7 +25,7 @@ from kvref_testbed.targets.ports import free_port
 SECRET = "hidden-from-all"  # an invalid password, which is never shown
 COMMANDS = {
     "serve": ["serve", "--listen", "127.0.0.1:0", "--set", "innodb_lock_wait_timeout=1", "--store"],
-    "init": ["init", "--store"],
+    "init": ["init", "--demo", "--store"],
     "doctor": ["doctor", "--store"],
 }
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

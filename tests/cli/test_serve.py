@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import socket
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from serving import serving
+from serving import ask, serving
 
 
 def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
@@ -62,7 +64,7 @@ def test_bad_options(arguments: list[str], text: str) -> None:
 )
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_store_that_cannot_be_opened(store: str, text: str, workers: str) -> None:
-    refused(3, text, "--store", store, "--workers", workers)
+    refused(3, text, "--store", store, "--create", "--workers", workers)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -70,7 +72,7 @@ def test_a_defect_ends_with_1_and_its_trace(tmp_path: Path, workers: str) -> Non
     broken = (
         "import kvref.server.telemetry.start_report as served, kvref.cli\n"
         "served.Served.tell = lambda *_: 1 / 0\n"
-        f"kvref.cli.main(['serve', '--listen', '127.0.0.1:0', '--store', 'sqlite:///{tmp_path}/x.sqlite', '--workers', '{workers}'])"
+        f"kvref.cli.main(['serve', '--listen', '127.0.0.1:0', '--create', '--store', 'sqlite:///{tmp_path}/x.sqlite', '--workers', '{workers}'])"
     )
     ended = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, "ZeroDivisionError" in ended.stderr) == (1, True)
@@ -96,14 +98,14 @@ def refused(code: int, text: str, *arguments: str) -> None:
 def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        result = kvref("serve", "--listen", f"127.0.0.1:{port}", "--store", f"sqlite:///{tmp_path}/x.sqlite")
+        result = kvref("serve", "--listen", f"127.0.0.1:{port}", "--create", "--store", f"sqlite:///{tmp_path}/x.sqlite")
     assert result.returncode == 2
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use: choose another --listen" in result.stderr
 
 
 def test_no_usable_row_stops_the_start_and_names_each(tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite"
-    assert kvref("init", "--store", f"sqlite:///{path}").returncode == 0
+    assert kvref("init", "--demo", "--store", f"sqlite:///{path}").returncode == 0
     with sqlite3.connect(path) as database:
         database.execute("UPDATE containers SET value_columns = 'nope'")
     database.close()
@@ -130,7 +132,7 @@ def test_a_file_with_foreign_tables_is_refused_and_stays_as_it_is(tmp_path: Path
     )  # fmt: skip
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["shop.sqlite"]
-    assert kvref("init", "--store", f"sqlite:///{path}").returncode == 0
+    assert kvref("init", "--demo", "--store", f"sqlite:///{path}").returncode == 0
     with serving(path, "--workers", workers) as served, served.connect() as client:
         client.sendall(b"get AA\r\n")
         assert client.recv(100) == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
@@ -154,6 +156,13 @@ def test_a_file_without_tables_becomes_a_store(tmp_path: Path) -> None:
         served.wait_for("created the configuration tables and the plugin's demo rows in")
 
 
+def test_a_path_that_does_not_exist_is_created_only_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "typo.sqlite"
+    text = f"store {path}: there is no such file: create it with kvref init --store sqlite:///{path}, or add --create"
+    refused(2, text, "--listen", "127.0.0.1:0", "--store", f"sqlite:///{path}")
+    assert not path.exists()
+
+
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "text.sqlite"
     path.write_text("no database, " * 100)
@@ -173,15 +182,69 @@ def test_the_default_store_is_a_temporary_file_and_is_named() -> None:
     process.stderr.close()
     assert "no --store given: serving a new file, sqlite:////" in first
     path = Path(first.split("sqlite:///")[1].strip())
-    assert path.exists()
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("SELECT containers.name FROM containers").fetchall() == [("cache",)]
     path.unlink()
     path.parent.rmdir()
 
 
 def test_init_twice(tmp_path: Path) -> None:
     dsn = f"sqlite:///{tmp_path}/x.sqlite"
-    assert "created the configuration tables and demo rows" in kvref("init", "--store", dsn).stdout
-    assert "the configuration tables already exist" in kvref("init", "--store", dsn).stdout
+    assert "created the configuration tables and demo rows" in kvref("init", "--demo", "--store", dsn).stdout
+    assert "the configuration tables already exist" in kvref("init", "--demo", "--store", dsn).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "created", "names"),
+    [
+        ([], "the configuration tables and the cache table cache", ["cache"]),
+        (["--cache", "sessions"], "the configuration tables and the cache table sessions", ["sessions"]),
+        (["--demo", "--cache"], "the configuration tables and demo rows and the cache table cache", ["aaa", "cache"]),
+    ],
+)
+def test_init_of_a_new_file(tmp_path: Path, options: list[str], created: str, names: list[str]) -> None:
+    path = tmp_path / "x.sqlite"
+    assert kvref("init", "--store", f"sqlite:///{path}", *options).stdout == f"sqlite:///{path}: created {created}\n"
+    with closing(sqlite3.connect(path)) as file:
+        rows = file.execute("SELECT containers.name FROM containers ORDER BY rowid").fetchall()
+    assert rows == [(name,) for name in names]
+
+
+def test_init_adds_a_cache_to_a_store_once(tmp_path: Path) -> None:
+    dsn = f"sqlite:///{tmp_path}/x.sqlite"
+    kvref("init", "--demo", "--store", dsn)
+    added, again = (kvref("init", "--cache", "pages", "--store", dsn).stdout for _ in range(2))
+    assert (added, again) == (f"{dsn}: created the cache table pages\n", f"{dsn}: the configuration tables already exist\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.b", "cache name 'a.b': write a letter, and up to 39 letters, digits and underscores behind it"),
+        ("demo_test", "there is a table 'demo_test' already: give the cache another name"),
+    ],
+)
+def test_names_that_no_cache_can_have(tmp_path: Path, name: str, text: str) -> None:
+    dsn = f"sqlite:///{tmp_path}/x.sqlite"
+    kvref("init", "--demo", "--store", dsn)
+    refusal = kvref("init", "--cache", name, "--store", dsn)
+    assert (refusal.returncode, refusal.stderr) == (2, f"Error: {text}\n")
+
+
+# Pickled dicts, keys of 250 bytes and of any kind, letter case: what cache clients send first.
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_new_store_serves_as_a_cache(tmp_path: Path, workers: str) -> None:
+    path = tmp_path / "x.sqlite"
+    kvref("init", "--store", f"sqlite:///{path}")
+    with serving(path, "--workers", workers) as served, served.connect() as client:
+        value = pickle.dumps({"a": b"\x00\xff\r\n"}) + bytes(1_000_000)
+        for key in (b"k" * 250, b"K" * 250, b"\xff\xfe", b"\xc3\xa9"):
+            stored = b"set %b 7 100 %d\r\n%b\r\n" % (key, len(value), value)
+            assert ask(client, stored) == b"STORED\r\n"
+            assert ask(client, b"get %b\r\n" % key) == b"VALUE %b 7 %d\r\n%b\r\nEND\r\n" % (key, len(value), value)
+        assert ask(client, b"delete %b\r\n" % (b"K" * 250)) == b"DELETED\r\n"
+        assert ask(client, b"get %b\r\n" % (b"K" * 250)) == b"END\r\n"
+        assert ask(client, b"get %b\r\n" % (b"k" * 250)).endswith(b"END\r\n")
 
 
 def test_probe_shows_exact_bytes(tmp_path: Path) -> None:
@@ -220,7 +283,7 @@ def test_probe_silence_out_of_range(silence: str) -> None:
 @pytest.mark.parametrize("arguments", [["serve", "--listen"], ["probe"]])
 @pytest.mark.parametrize("address", ["..:1", "no-such-host.invalid:1", f"{'a' * 80}:1", f"127.0.0.1:{'9' * 5000}"])
 def test_addresses_that_are_none(tmp_path: Path, arguments: list[str], address: str) -> None:
-    store = ["--store", f"sqlite:///{tmp_path}/x.sqlite"] if arguments[0] == "serve" else []
+    store = ["--create", "--store", f"sqlite:///{tmp_path}/x.sqlite"] if arguments[0] == "serve" else []
     result = kvref(*arguments, address, *store)
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
@@ -229,7 +292,7 @@ def test_addresses_that_are_none(tmp_path: Path, arguments: list[str], address: 
 
 def test_a_delimiter_cut_inside_a_character(tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite"
-    assert kvref("init", "--store", f"sqlite:///{path}").returncode == 0
+    assert kvref("init", "--demo", "--store", f"sqlite:///{path}").returncode == 0
     with sqlite3.connect(path) as database:
         database.execute("UPDATE config_options SET value = 'a' || 'éééééééééééééééé' WHERE value = '.'")
     database.close()

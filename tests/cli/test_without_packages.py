@@ -34,7 +34,7 @@ def kvref(missing: tuple[str, ...], *arguments: str) -> subprocess.CompletedProc
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     dsn = f"sqlite:///{tmp_path_factory.mktemp('store') / 'x.sqlite'}"
-    assert kvref((*OF_JUDGE, *OF_DOCTOR), "init", "--store", dsn).returncode == 0
+    assert kvref((*OF_JUDGE, *OF_DOCTOR), "init", "--demo", "--store", dsn).returncode == 0
     return dsn
 
 

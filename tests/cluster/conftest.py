@@ -19,7 +19,7 @@ def galera() -> Iterator[GaleraCluster]:
     with ExitStack() as stack:
         with missing_skips():
             cluster = stack.enter_context(targets.galera_cluster())
-        made = kvref("init", "--store", cluster.dsn)
+        made = kvref("init", "--demo", "--store", cluster.dsn)
         assert made.returncode == 0, made.stderr
         with closing(cluster.nodes[0].connect(30)) as connection, connection.cursor() as cursor:
             cursor.execute(f"CREATE USER {ACCOUNT}")

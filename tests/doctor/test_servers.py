@@ -52,7 +52,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with ExitStack() as stack:
         with missing_skips():
             server = stack.enter_context(targets.sql_server(request.param))
-        assert CliRunner().invoke(main, ["init", "--store", server.dsn]).exit_code == 0
+        assert CliRunner().invoke(main, ["init", "--demo", "--store", server.dsn]).exit_code == 0
         yield server
 
 

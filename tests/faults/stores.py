@@ -35,7 +35,7 @@ class Store:
 
 def sqlite_store(file: Path) -> Store:
     """Make a SQLite file with the configuration tables and an empty demo table."""
-    assert kvref("init", "--store", f"sqlite:///{file}").returncode == 0
+    assert kvref("init", "--demo", "--store", f"sqlite:///{file}").returncode == 0
     in_file(file, "DELETE FROM demo_test")
     return Store(f"sqlite:///{file}", lambda: dict(in_file(file, "SELECT c1, c2 FROM demo_test")), file=file)
 

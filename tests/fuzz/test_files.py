@@ -290,8 +290,8 @@ DEEP: Final = b"[" * 100_000
         ("report.jsonl", b"9" * 6000, ["matrix", "report.jsonl"]),
         ("report.jsonl.gz", gzip.compress(report())[:-9] + b"x" * 9, ["matrix", "report.jsonl.gz"]),
         ("run.json", DEEP, ["bench", "export", ".", "--format", "csv", "--out", "out"]),
-        ("kvref.toml", b"x = " + DEEP, ["serve", "--store", "sqlite:///new.sqlite", "--config", "kvref.toml"]),
-        ("kvref.toml", b'[[listener]]\naddress = "127.0.0.1:0"\nauth_file = "\\u0000"\n', ["serve", "--store", "sqlite:///new.sqlite", "--config", "kvref.toml"]),
+        ("kvref.toml", b"x = " + DEEP, ["serve", "--create", "--store", "sqlite:///new.sqlite", "--config", "kvref.toml"]),
+        ("kvref.toml", b'[[listener]]\naddress = "127.0.0.1:0"\nauth_file = "\\u0000"\n', ["serve", "--create", "--store", "sqlite:///new.sqlite", "--config", "kvref.toml"]),
     ],
 )  # fmt: skip
 def test_a_command_refuses_a_file_in_one_line(

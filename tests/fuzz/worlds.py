@@ -43,7 +43,7 @@ def rows() -> list[tuple[str, ...]]:
 def over_sqlite(folder: Path, *options: str) -> Iterator[Served]:
     """Serve the tables from a new file for the block."""
     path = folder / "fuzz.sqlite"
-    assert kvref("init", "--store", f"sqlite:///{path}").returncode == 0
+    assert kvref("init", "--demo", "--store", f"sqlite:///{path}").returncode == 0
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("DELETE FROM containers")
         for name, columns in TABLES.items():

@@ -73,7 +73,7 @@ def test_json(tmp_path: Path, workers: str) -> None:
 
 def test_what_is_served_stands_in_lines(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
-    assert kvref("init", "--store", f"sqlite:///{path}").returncode == 0
+    assert kvref("init", "--demo", "--store", f"sqlite:///{path}").returncode == 0
     with closing(sqlite3.connect(path)) as file:
         file.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v TEXT, w TEXT)")
         file.execute("INSERT INTO containers VALUES ('t', 'test', 't', 'k', 'v,w', '0', '0', '0', 'PRIMARY')")

@@ -38,7 +38,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with ExitStack() as stack:
         with missing_skips():
             server = stack.enter_context(targets.sql_server(request.param))
-        assert kvref("init", "--store", server.dsn).returncode == 0
+        assert kvref("init", "--demo", "--store", server.dsn).returncode == 0
         yield server
 
 
@@ -50,7 +50,7 @@ def served(database: SQLServer) -> Iterator[Served]:
 
 
 def test_the_schema_is_made_once(database: SQLServer) -> None:
-    result = kvref("init", "--store", database.dsn)
+    result = kvref("init", "--demo", "--store", database.dsn)
     assert (result.returncode, result.stdout) == (0, f"{database.dsn}: the configuration tables already exist\n")
     assert sql(database, "SELECT name, db_table FROM innodb_memcache.containers") == [("aaa", "demo_test")]
 

@@ -231,7 +231,7 @@ def kvref_serve(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(("arguments", "text"), REFUSED)
 def test_what_several_processes_cannot_serve_is_refused(tmp_path: Path, arguments: list[str], text: str) -> None:
-    result = kvref_serve("--store", f"sqlite:///{tmp_path}/x.sqlite", *TWO, *arguments)
+    result = kvref_serve("--create", "--store", f"sqlite:///{tmp_path}/x.sqlite", *TWO, *arguments)
     assert result.returncode == 2
     assert text in result.stderr
     assert "listening" not in result.stderr
@@ -261,7 +261,7 @@ def test_a_memory_cache_is_refused_at_the_start_and_by_a_reload(served: Served, 
 
 
 def test_a_port_in_use(served: Served, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "kvref", "serve", *TWO, "--store", f"sqlite:///{tmp_path}/y.sqlite"]
+    command = [sys.executable, "-m", "kvref", "serve", *TWO, "--create", "--store", f"sqlite:///{tmp_path}/y.sqlite"]
     command += ["--listen", f"127.0.0.1:{served.port}"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 2

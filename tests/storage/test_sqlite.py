@@ -210,7 +210,7 @@ def test_initialise_adds_only_what_is_missing(store: SQLiteStore) -> None:
         other.execute("ALTER TABLE containers RENAME TO moved")
         other.execute("ALTER TABLE moved RENAME TO Containers")
     other.close()
-    assert store.initialise() is True
+    assert store.initialise() is False
     assert outside(store, "SELECT count(*) FROM config_options") == [(2,)]
     assert outside(store, "SELECT count(*) FROM demo_test") == [(0,)]
 

@@ -38,7 +38,7 @@ from kvref.storage.mysql.errors import (
 from kvref.storage.mysql.login import cause, hangs
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.rows import Rows
-from kvref.storage.mysql.schema import MySQLCatalog, create
+from kvref.storage.mysql.schema import MySQLCatalog, create, create_cache
 
 _log = logging.getLogger("kvref.storage")
 
@@ -236,10 +236,17 @@ class MySQLConnection:
         except pymysql.err.MySQLError as error:
             raise self._failure(error) from error
 
-    def create_schema(self) -> bool:
-        """Create the configuration tables where they are missing; tell whether that was needed."""
+    def create_schema(self, *, demo: bool) -> bool:
+        """Create the configuration tables, see `schema.create`; raises StoreError if the server refuses."""
         try:
-            return create(self._connection)
+            return create(self._connection, demo=demo)
+        except pymysql.err.MySQLError as error:
+            raise self._failure(error) from error
+
+    def create_cache(self, name: str) -> bool:
+        """Create a cache table, see `schema.create_cache`; raises StoreError if the server refuses."""
+        try:
+            return create_cache(self._connection, name)
         except pymysql.err.MySQLError as error:
             raise self._failure(error) from error
 

@@ -25,6 +25,7 @@ from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config import codecs
 from kvref.storage.config.cache_policies import PolicyCell
+from kvref.storage.config.cache_table import cache_script
 from kvref.storage.config.column_types import column_of
 from kvref.storage.config.containers import CONTAINER_COLUMNS, Container, Table
 from kvref.storage.mysql.login import cause
@@ -361,20 +362,59 @@ def _text(cell: object) -> str | None:
 _STATEMENT: Final = re.compile(r";\s*\n")
 
 
-def create(connection: Connection[Cursor]) -> bool:
-    """Create the plugin's schema with its demo rows, unless `containers` is there; tell whether that was needed.
+def create(connection: Connection[Cursor], *, demo: bool) -> bool:
+    """Create the configuration tables unless `containers` exists.
 
-    Each table comes with its rows or not at all, `containers` last: what failed half-way is gone on with.
+    `containers` is created last, so that a second call continues after a failure.
+
+    Args:
+        connection: to the server.
+        demo: also create the plugin's demo table and its row of `containers`.
+
+    Returns:
+        Whether `containers` was created.
+
+    Raises:
+        pymysql.err.MySQLError: the server refuses a statement.
     """
     with connection.cursor() as cursor:
         if cursor.execute(
             "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", (SCHEMA,)
         ):
             return False
-        script = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    for name in ("schema", "demo", "containers", "demo_row"):
+        if demo or not name.startswith("demo"):
+            _run(connection, files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8"))
+    return True
+
+
+def create_cache(connection: Connection[Cursor], name: str) -> bool:
+    """Create a cache table and its row of `containers`, unless there is a row with this name.
+
+    Args:
+        connection: to a server with the configuration tables.
+        name: of the mapping and the table.
+
+    Returns:
+        Whether it was created.
+
+    Raises:
+        ConfigError: no mapping can have this name.
+        pymysql.err.MySQLError: the server refuses a statement.
+    """
+    script = cache_script(__package__, name)
+    with connection.cursor() as cursor:
+        if cursor.execute(f"SELECT 1 FROM {SCHEMA}.containers WHERE name = %s", (name,)):  # noqa: S608 - constant
+            return False
+    _run(connection, script)
+    return True
+
+
+def _run(connection: Connection[Cursor], script: str) -> None:
+    with connection.cursor() as cursor:
         for statement in _STATEMENT.split(script.strip().removesuffix(";")):
             cursor.execute(statement)
-    return True
+    connection.commit()
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,14 +52,36 @@ class MySQLStore(Database):
         """Open a connection, see `MySQLConnection`; raises StoreError where the server is not reached."""
         return MySQLConnection(self, isolation, brief=brief)
 
-    def initialise(self) -> bool:
-        """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
+    def initialise(self, *, demo: bool = True) -> bool:
+        """Create the configuration tables unless `containers` exists.
+
+        Args:
+            demo: also create the plugin's demo table and its row.
+
+        Returns:
+            Whether `containers` was created.
 
         Raises:
-            StoreError: the server is not reached, or refuses.
+            StoreError: the server cannot be reached, or refuses.
         """
         with closing(self.link()) as link:
-            return link.create_schema()
+            return link.create_schema(demo=demo)
+
+    def add_cache(self, name: str) -> bool:
+        """Create a cache table and its row of `containers`, unless there is a row with this name.
+
+        Args:
+            name: of the mapping and the table.
+
+        Returns:
+            Whether it was created.
+
+        Raises:
+            ConfigError: no mapping can have this name.
+            StoreError: the server cannot be reached, or refuses.
+        """
+        with closing(self.link()) as link:
+            return link.create_cache(name)
 
     def limit_row_cache(self, size: int) -> None:
         """Do nothing: no rows are kept in memory, the server has its own buffer pool."""

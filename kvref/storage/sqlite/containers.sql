@@ -10,4 +10,3 @@ CREATE TABLE containers (
     expire_time_column VARCHAR(250),
     unique_idx_name_on_key VARCHAR(250) NOT NULL
 );
-INSERT INTO containers VALUES ('aaa', 'test', 'demo_test', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY');

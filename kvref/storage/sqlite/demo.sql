@@ -7,3 +7,4 @@ CREATE TABLE IF NOT EXISTS demo_test (
     c5 INT
 );
 INSERT OR IGNORE INTO demo_test VALUES ('AA', 'HELLO, HELLO', 8, 0, 0);
+INSERT INTO containers VALUES ('aaa', 'test', 'demo_test', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY');

@@ -21,6 +21,7 @@ from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config.cache_policies import PolicyCell
+from kvref.storage.config.cache_table import cache_script
 from kvref.storage.config.column_types import column_of
 from kvref.storage.config.containers import CONTAINER_COLUMNS, Container, Table
 from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME
@@ -41,38 +42,69 @@ def quote(identifier: str) -> str:
     return '"' + identifier.replace('"', '""') + '"'
 
 
-def create(connection: sqlite3.Connection, collation: str) -> bool:
-    """Create the configuration tables and the plugin's demo rows where they are missing.
+def create(connection: sqlite3.Connection, collation: str, *, demo: bool) -> bool:
+    """Create the configuration tables that are missing; existing tables stay as they are.
 
     Args:
         connection: of the file.
         collation: of the demo table's key and the names of containers.
+        demo: also create the plugin's demo table and its row, if `containers` is missing.
 
     Returns:
-        Whether anything was created; existing tables are left as they are.
+        Whether `containers` was created.
     """
     there = {name.lower() for name in _tables(connection)}
     missing = [name for name in CONFIG_TABLES if name not in there]
-    if "containers" in missing:
-        missing.append("demo")
-    for name in missing:
+    new = "containers" in missing
+    for name in [*missing, *(["demo"] if demo and new else [])]:
         script = files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
         connection.executescript(f"BEGIN;\n{script.replace('{collation}', collation)}\nCOMMIT;")
-    return bool(missing)
+    return new
 
 
-def refuse_foreign(path: Path) -> None:
+def create_cache(connection: sqlite3.Connection, name: str) -> bool:
+    """Create a cache table and its row of `containers`, unless there is a row with this name.
+
+    Args:
+        connection: of a file with the configuration tables.
+        name: of the mapping and the table.
+
+    Returns:
+        Whether it was created.
+
+    Raises:
+        ConfigError: no mapping can have this name, or another table has it.
+    """
+    script = cache_script(__package__, name)
+    if connection.execute("SELECT 1 FROM containers WHERE containers.name = ?", (name,)).fetchone():
+        return False
+    if name.lower() in {table.lower() for table in _tables(connection)}:
+        raise ConfigError(f"there is a table {name!r} already: give the cache another name")
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nCOMMIT;")
+    except sqlite3.Error:
+        connection.rollback()
+        raise
+    return True
+
+
+def refuse_foreign(path: Path, *, missing_is_new: bool) -> None:
     """Refuse a file that belongs to something else; nothing is written to it.
 
     Args:
-        path: of the file; one that is missing or has no tables may become a store.
+        path: of the file; one without tables may become a store.
+        missing_is_new: and so may one that does not exist.
 
     Raises:
-        ConfigError: it has tables and views, and no table `containers` with the plugin's columns.
+        ConfigError: it does not exist, or it has tables and views and no table `containers` with the plugin's columns.
         StoreError: the file cannot be read.
     """
     if not path.exists():
-        return
+        if missing_is_new:
+            return
+        raise ConfigError(
+            f"store {path}: there is no such file: create it with kvref init --store {SCHEME}{path}, or add --create"
+        )
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=OPEN_WAIT)) as connection:
             found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")

@@ -11,6 +11,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -27,7 +28,7 @@ from kvref.storage.sqlite.errors import BusyError, DiskErrors, StatementError, t
 from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME, opened
 from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.rows import Rows
-from kvref.storage.sqlite.schema import SQLiteCatalog, create
+from kvref.storage.sqlite.schema import SQLiteCatalog, create, create_cache
 from kvref.storage.sqlite.statements import Statements
 from kvref.storage.sqlite.wal import Watch, WriteAheadLog
 
@@ -73,19 +74,46 @@ class SQLiteStore:
         self._catalog = SQLiteCatalog(self._connection, profile)
         self._rows = Rows(self._connection, self._sql, self._catalog.referenced)
 
-    def initialise(self) -> bool:
-        """Create the configuration tables with the demo rows where they are missing; tell whether that was needed.
+    def initialise(self, *, demo: bool = True) -> bool:
+        """Create the configuration tables that are missing.
+
+        Args:
+            demo: also create the plugin's demo table and its row, if `containers` is missing.
+
+        Returns:
+            Whether `containers` was created.
 
         Raises:
             StoreError: the file cannot be written.
         """
+        with self._patiently():
+            return create(self._connection, str(self.profile["store.default_collation"]), demo=demo)
+
+    def add_cache(self, name: str) -> bool:
+        """Create a cache table and its row of `containers`, unless there is a row with this name.
+
+        Args:
+            name: of the mapping and the table.
+
+        Returns:
+            Whether it was created.
+
+        Raises:
+            ConfigError: no mapping can have this name, or another table has it.
+            StoreError: the file cannot be written.
+        """
+        with self._patiently():
+            return create_cache(self._connection, name)
+
+    @contextmanager
+    def _patiently(self) -> Iterator[None]:
+        """Let statements of the block wait for another process; raises StoreError if SQLite fails."""
         try:
             self._connection.execute(f"PRAGMA busy_timeout = {OPEN_WAIT * 1000:.0f}")
-            created = create(self._connection, str(self.profile["store.default_collation"]))
+            yield
             self._connection.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error as error:
             raise StoreError(f"store {self.path}: {error}") from error
-        return created
 
     def close(self) -> None:
         """Commit what is open and close the file."""

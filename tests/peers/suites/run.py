@@ -251,7 +251,7 @@ def _program(path: Path, kind: str, scratch: Path) -> dict[str, str]:
         user = "-u nobody " if os.geteuid() == 0 else ""
         path.write_text(f'#!/bin/sh\nexec {native} {user}"$@"\n')
     else:
-        _run([sys.executable, "-m", "kvref", "init", "--store", f"sqlite:///{store}"], HERE)
+        _run([sys.executable, "-m", "kvref", "init", "--demo", "--store", f"sqlite:///{store}"], HERE)
         prepare(store)
         # Its log would stand between the lines of the tests.
         path.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "memcached_debug.py"} "$@" 2>/dev/null\n')

@@ -49,7 +49,7 @@ ALL, TWO, SHOP, READING = range(4)
 def listening(folder: Path, *options: str, config: str = CONFIG) -> Iterator[tuple[Served, list[int]]]:
     """Serve the tables on the listeners of a configuration file; gives their ports too."""
     path = folder / "x.sqlite"
-    assert kvref("init", "--store", f"sqlite:///{path}").returncode == 0
+    assert kvref("init", "--demo", "--store", f"sqlite:///{path}").returncode == 0
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(TABLES)
     file = folder / "kvref.toml"
@@ -214,7 +214,7 @@ def test_a_memory_cache_of_all_mappings_is_refused(tmp_path: Path) -> None:
         served.reload()
         served.wait_for("is limited to mappings, but cache_policies sets get to 'caching'")
         assert say(found[SHOP], b"get a\r\n") == b"VALUE a 0 11\r\nof the shop\r\nEND\r\n"
-    result = kvref("serve", "--config", str(tmp_path / "kvref.toml"), "--store", f"sqlite:///{tmp_path}/x.sqlite")
+    result = kvref("serve", "--config", str(tmp_path / "kvref.toml"), "--create", "--store", f"sqlite:///{tmp_path}/x.sqlite")
     assert result.returncode == 2
     assert "all mappings share the memory cache" in result.stderr
 

@@ -179,7 +179,7 @@ def test_what_is_refused(options: list[str], text: str, tmp_path: Path, own: Fil
     subprocess.run(lock, check=True, capture_output=True)
     places = {path.name: path for path in tmp_path.iterdir()} | {"cert": own[0], "key": own[1], "other": other[1]}
     arguments = [each.format_map(places) for each in options]
-    result = kvref("serve", *arguments, "--store", f"sqlite:///{tmp_path}/x.sqlite")
+    result = kvref("serve", *arguments, "--create", "--store", f"sqlite:///{tmp_path}/x.sqlite")
     assert result.returncode == 2
     assert text in result.stderr
     assert "Traceback" not in result.stderr

@@ -77,12 +77,12 @@ def test_a_socket_that_nobody_listens_on_is_replaced(path: Path) -> None:
 def test_a_server_that_listens_and_a_file_stay(path: Path) -> None:
     refused = f"cannot listen on unix:{path}: Address already in use"
     with serving(path.with_name("s.sqlite"), listen=f"unix:{path}"):
-        second = kvref("serve", "--listen", f"unix:{path}", "--store", f"sqlite:///{path.with_name('t.sqlite')}")
+        second = kvref("serve", "--create", "--listen", f"unix:{path}", "--store", f"sqlite:///{path.with_name('t.sqlite')}")
         assert (second.returncode, refused in second.stderr) == (2, True)
         with connect(str(path), 10) as client:
             assert ask(client, b"get AA\r\n") == ROW
     path.write_text("no socket")
-    third = kvref("serve", "--listen", f"unix:{path}", "--store", f"sqlite:///{path.with_name('t.sqlite')}")
+    third = kvref("serve", "--create", "--listen", f"unix:{path}", "--store", f"sqlite:///{path.with_name('t.sqlite')}")
     assert (third.returncode, refused in third.stderr, path.read_text()) == (2, True, "no socket")
 
 
@@ -108,7 +108,7 @@ def test_the_socket_of_a_server_that_came_later_stays(path: Path) -> None:
     ],
 )
 def test_refused(tmp_path: Path, options: list[str], message: str) -> None:
-    result = kvref("serve", *options, "--store", f"sqlite:///{tmp_path / 's.sqlite'}")
+    result = kvref("serve", *options, "--create", "--store", f"sqlite:///{tmp_path / 's.sqlite'}")
     assert result.returncode == 2
     assert message in result.stderr
 
