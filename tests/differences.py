@@ -27,7 +27,7 @@ again, run `python tests/differences.py`.
 
 | subject | kvref | memcached |
 |---|---|---|
-| Keys that are not UTF-8 | need a VARBINARY key column or a CHAR or VARCHAR key column with a one-byte character set and a binary collation, e.g. `latin1_bin`; key columns of other text refuse them, and a key column cannot be BINARY or BLOB | any bytes but space and control characters |
+| Keys that are not UTF-8 | need a VARBINARY key column, as `kvref init --cache` creates it, or a CHAR or VARCHAR key column with a one-byte character set and a binary collation, e.g. `latin1_bin`; key columns of other text refuse them, and a key column cannot be BINARY or BLOB | any bytes but space and control characters |
 | Equality of keys | follows the collation of the key column: with a collation that ignores case, `Key` and `key` are one item | bytes |
 | Length of keys | at most the length of the key column | 250 bytes |
 | Values | must fit the value columns: a text column refuses bytes that are not text of its character set | any bytes up to the item size |

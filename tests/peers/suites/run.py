@@ -32,12 +32,6 @@ HERE = Path(__file__).parent
 SUITES: dict[str, dict[str, Any]] = tomllib.loads((HERE / "suites.toml").read_text())
 PYTEST = "pytest==8.4.2"
 FETCH_SECONDS, RUN_SECONDS, FILE_SECONDS = 600, 1200, 180
-# Keys and values of any bytes. A key is a string of bytes for a client; SQL compares texts by their collation.
-CACHE = (
-    "CREATE TABLE cache (k VARCHAR(250) COLLATE latin1_bin NOT NULL PRIMARY KEY, v LONGBLOB, f INT UNSIGNED, c BIGINT UNSIGNED, e INT UNSIGNED)",
-    "DELETE FROM containers",
-    "INSERT INTO containers VALUES ('cache', 'test', 'cache', 'k', 'v', 'f', 'c', 'e', 'PRIMARY')",
-)
 TAP = re.compile(r"(not )?ok \d+(?: - )?(.*)")
 PLAN = re.compile(r"^1\.\.(\d+)", re.MULTILINE)
 MINITEST = re.compile(r"(\S.*#test_.*) = [\d.]+ s = ([.FE])$", re.MULTILINE)
@@ -178,17 +172,18 @@ def server(kind: str) -> Iterator[targets.Target]:
         return
     with targets.private("kvref-sqlite", ()) as instance:
         assert instance.target.store is not None
-        prepare(Path(instance.target.store.removeprefix("sqlite:///")))
+        path = Path(instance.target.store.removeprefix("sqlite:///"))
+        with closing(sqlite3.connect(path, isolation_level=None)) as file:
+            collations.register(file)
+            file.execute("DELETE FROM containers")
+        _make_cache(path)
         instance.restart({})
         yield instance.target
 
 
-def prepare(path: Path) -> None:
-    """Make the cache table the default mapping of an initialised SQLite file."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as file:
-        collations.register(file)
-        for statement in CACHE:
-            file.execute(statement)
+def _make_cache(path: Path) -> None:
+    """Let kvref add its cache table to a SQLite file."""
+    _run([sys.executable, "-m", "kvref", "init", "--cache", "--store", f"sqlite:///{path}"], HERE)
 
 
 def outcomes(name: str, kind: str, scratch: Path) -> dict[str, bool]:
@@ -251,8 +246,7 @@ def _program(path: Path, kind: str, scratch: Path) -> dict[str, str]:
         user = "-u nobody " if os.geteuid() == 0 else ""
         path.write_text(f'#!/bin/sh\nexec {native} {user}"$@"\n')
     else:
-        _run([sys.executable, "-m", "kvref", "init", "--demo", "--store", f"sqlite:///{store}"], HERE)
-        prepare(store)
+        _make_cache(store)
         # Its log would stand between the lines of the tests.
         path.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "memcached_debug.py"} "$@" 2>/dev/null\n')
     path.chmod(0o755)
