@@ -98,7 +98,9 @@ def refused(code: int, text: str, *arguments: str) -> None:
 def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        result = kvref("serve", "--listen", f"127.0.0.1:{port}", "--create", "--store", f"sqlite:///{tmp_path}/x.sqlite")
+        result = kvref(
+            "serve", "--listen", f"127.0.0.1:{port}", "--create", "--store", f"sqlite:///{tmp_path}/x.sqlite"
+        )
     assert result.returncode == 2
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use: choose another --listen" in result.stderr
 
@@ -214,13 +216,16 @@ def test_init_adds_a_cache_to_a_store_once(tmp_path: Path) -> None:
     dsn = f"sqlite:///{tmp_path}/x.sqlite"
     kvref("init", "--demo", "--store", dsn)
     added, again = (kvref("init", "--cache", "pages", "--store", dsn).stdout for _ in range(2))
-    assert (added, again) == (f"{dsn}: created the cache table pages\n", f"{dsn}: the configuration tables already exist\n")
+    assert (added, again) == (
+        f"{dsn}: created the cache table pages\n",
+        f"{dsn}: the configuration tables already exist\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("a.b", "cache name 'a.b': write a letter, and up to 39 letters, digits and underscores behind it"),
+        ("a.b", "cache name 'a.b': write a letter and up to 39 letters, digits or underscores"),
         ("demo_test", "there is a table 'demo_test' already: give the cache another name"),
     ],
 )

@@ -23,7 +23,9 @@ ROWS = "INSERT INTO test.t (k, v, f, e) VALUES (1, '1', 0, 0), (2, '2', 0, 0), (
 @pytest.fixture(scope="module")
 def database() -> Iterator[SQLServer]:
     with sql_server_or_skip("mysql-8.0") as server:
-        subprocess.run([sys.executable, "-m", "kvref", "init", "--demo", "--store", server.dsn], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", "kvref", "init", "--demo", "--store", server.dsn], check=True, capture_output=True
+        )
         yield server
 
 

@@ -26,5 +26,5 @@ def cache_script(package: str, name: str) -> str:
         ConfigError: a mapping cannot be called so.
     """
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"cache name {name!r}: write a letter, and up to 39 letters, digits and underscores behind it")
+        raise ConfigError(f"cache name {name!r}: write a letter and up to 39 letters, digits or underscores")
     return files(package).joinpath("cache.sql").read_text(encoding="utf-8").replace("{name}", name)

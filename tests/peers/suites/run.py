@@ -9,23 +9,23 @@ import re
 import shlex
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tarfile
+import tempfile
 import threading
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from platformdirs import user_cache_path
+from serving import running
 
-from kvref import collations
 from kvref_testbed import targets
 
 HERE = Path(__file__).parent
@@ -164,21 +164,15 @@ class Groups:
 
 
 @contextmanager
-def server(kind: str) -> Iterator[targets.Target]:
-    """Boot memcached, or kvref over SQLite with a table fit for any cache."""
+def server(kind: str) -> Iterator[int]:
+    """Start memcached, or `kvref serve` without a store; return its port."""
     if kind == "memcached":
         with targets.running("memcached") as target:
-            yield target
+            yield target.port
         return
-    with targets.private("kvref-sqlite", ()) as instance:
-        assert instance.target.store is not None
-        path = Path(instance.target.store.removeprefix("sqlite:///"))
-        with closing(sqlite3.connect(path, isolation_level=None)) as file:
-            collations.register(file)
-            file.execute("DELETE FROM containers")
-        _make_cache(path)
-        instance.restart({})
-        yield instance.target
+    words = [sys.executable, "-m", "kvref", "serve", "--listen", "127.0.0.1:0"]
+    with tempfile.TemporaryDirectory() as folder, running(words, "", os.environ | {"TMPDIR": folder}) as served:
+        yield served.port
 
 
 def _make_cache(path: Path) -> None:
@@ -204,11 +198,11 @@ def outcomes(name: str, kind: str, scratch: Path) -> dict[str, bool]:
 
 
 def _python(folder: Path, suite: dict[str, Any], tree: Path, kind: str) -> dict[str, bool]:
-    with server(kind) as target:
-        _replace_text(suite, tree, target.port)
+    with server(kind) as port:
+        _replace_text(suite, tree, port)
         for path, content in suite.get("files", {}).items():
-            (tree / path).write_text(content.replace("{port}", str(target.port)))
-        options = [each.replace("{port}", str(target.port)) for each in suite.get("options", [])]
+            (tree / path).write_text(content.replace("{port}", str(port)))
+        options = [each.replace("{port}", str(port)) for each in suite.get("options", [])]
         # The configuration of this project and of the suite's is not read: plugins and warnings differ.
         (tree / "of-kvref.ini").write_text("[pytest]\n")
         words = [sys.executable, "-m", "pytest", "-q", "-c", "of-kvref.ini", "-p", "no:cacheprovider"]
@@ -257,8 +251,8 @@ def _go_test(suite: dict[str, Any], tree: Path, kind: str, scratch: Path) -> dic
     (scratch / "bin").mkdir()
     environment = _program(scratch / "bin" / "memcached", kind, scratch)
     environment |= {"PATH": f"{scratch / 'bin'}{os.pathsep}{os.environ['PATH']}", "GOFLAGS": "-mod=mod"}
-    with server(kind) as target:
-        _replace_text(suite, tree, target.port)
+    with server(kind) as port:
+        _replace_text(suite, tree, port)
         said = Groups().run(["go", "test", "-count=1", "-json", *suite["packages"]], tree, environment, RUN_SECONDS)
     events = [json.loads(line) for line in said.splitlines() if line.startswith(b"{")]
     return {

@@ -107,8 +107,8 @@ STARTS = """
 import sys, time
 sys.path.insert(0, {tests!r})
 from peers.suites import run
-with run.ended_by_sigterm(), run.server("kvref") as target:
-    print(target.port, flush=True)
+with run.ended_by_sigterm(), run.server("kvref") as port:
+    print(port, flush=True)
     time.sleep(600)
 """
 

@@ -214,7 +214,9 @@ def test_a_memory_cache_of_all_mappings_is_refused(tmp_path: Path) -> None:
         served.reload()
         served.wait_for("is limited to mappings, but cache_policies sets get to 'caching'")
         assert say(found[SHOP], b"get a\r\n") == b"VALUE a 0 11\r\nof the shop\r\nEND\r\n"
-    result = kvref("serve", "--config", str(tmp_path / "kvref.toml"), "--create", "--store", f"sqlite:///{tmp_path}/x.sqlite")
+    result = kvref(
+        "serve", "--config", str(tmp_path / "kvref.toml"), "--create", "--store", f"sqlite:///{tmp_path}/x.sqlite"
+    )
     assert result.returncode == 2
     assert "all mappings share the memory cache" in result.stderr
 

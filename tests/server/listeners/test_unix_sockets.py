@@ -77,7 +77,9 @@ def test_a_socket_that_nobody_listens_on_is_replaced(path: Path) -> None:
 def test_a_server_that_listens_and_a_file_stay(path: Path) -> None:
     refused = f"cannot listen on unix:{path}: Address already in use"
     with serving(path.with_name("s.sqlite"), listen=f"unix:{path}"):
-        second = kvref("serve", "--create", "--listen", f"unix:{path}", "--store", f"sqlite:///{path.with_name('t.sqlite')}")
+        second = kvref(
+            "serve", "--create", "--listen", f"unix:{path}", "--store", f"sqlite:///{path.with_name('t.sqlite')}"
+        )
         assert (second.returncode, refused in second.stderr) == (2, True)
         with connect(str(path), 10) as client:
             assert ask(client, b"get AA\r\n") == ROW
