@@ -57,10 +57,11 @@ MEANINGS: Final = {
     "threads": "worker processes",
     "limit_maxbytes": "0: there is no item memory",
     "conn_yields": "0",
+    "crawler_reclaimed": "expired rows removed in the background; present if `expired_rows_purge_interval` is not 0",
     "evictions": "0: rows are never evicted",
 }
 # Values with which every row of the default profile is shown.
-PROCESS: Final = {"idle_timeout": "1", "curr_items": "1"}
+PROCESS: Final = {"idle_timeout": "1", "expired_rows_purge_interval": "1", "curr_items": "1"}
 
 
 def pages() -> Mapping[str, str]:

@@ -182,6 +182,23 @@ class Clear:
 
 
 @dataclass(slots=True)
+class PurgeExpired:
+    """Delete expired rows in a transaction of their own, outside the connection's.
+
+    Answered with the number of deleted rows, or None if no index begins with the expiry column.
+
+    Args:
+        mapping: whose rows; it has an expiry column.
+        before: rows with an expiry time from 1 up to this UNIX second, without it, are expired.
+        limit: rows at most.
+    """
+
+    mapping: Mapping
+    before: int
+    limit: int
+
+
+@dataclass(slots=True)
 class Commit:
     """End the connection's transaction; answered with None, or why everything in it is lost."""
 
@@ -208,6 +225,7 @@ Operation = (
     | Update
     | Remove
     | Clear
+    | PurgeExpired
     | Commit
     | RollBack
     | FixSnapshot
@@ -222,7 +240,7 @@ def takes_lock(operation: Operation) -> bool:
     match operation:
         case Lookup():
             return operation.for_update
-        case Insert() | Update() | Remove() | Clear():
+        case Insert() | Update() | Remove() | Clear() | PurgeExpired():
             return True
         case _:
             return False

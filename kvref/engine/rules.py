@@ -83,7 +83,11 @@ class Rules:
             expiry: UNIX second in its row; 0, None (NULL) and negative ones never come (exp-006, exp-019).
             now: UNIX time in whole seconds.
         """
-        return expiry is not None and 0 < expiry < now + (0 if self.found_in_last_second else 1)
+        return expiry is not None and 0 < expiry < self.expired_before(now)
+
+    def expired_before(self, now: int) -> int:
+        """Return the UNIX second before which positive expiry times are over, at a UNIX time in whole seconds."""
+        return now if self.found_in_last_second else now + 1
 
 
 def rules(profile: Profile) -> Rules:

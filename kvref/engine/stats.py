@@ -46,6 +46,7 @@ class Counters:
     rejected_conns: int = 0
     idle_kicks: int = 0
     foreign_protocol_conns: int = 0
+    crawler_reclaimed: int = 0
     prefixes: Prefixes = field(default_factory=Prefixes)
 
     def got(self, word: bytes, *, hits: int, misses: int) -> None:
@@ -153,6 +154,8 @@ NEWER: Final = {
 }
 # Where memcached has it, which shows it too only where idle_timeout is set.
 IDLE: Final = {"connection_structures": ["idle_kicks"]}
+# Shown if expired_rows_purge_interval is not 0.
+PURGE: Final = {"conn_yields": ["crawler_reclaimed"]}
 BAD_LINE: Final = b"CLIENT_ERROR bad command line"
 SLABS: Final = 200
 CLASSES: Final = 64  # MAX_NUMBER_OF_SLAB_CLASSES of memcached 1.6
@@ -201,6 +204,8 @@ def _general(own: dict[str, str], *, newer: bool) -> list[str]:
     behind = NEWER if newer else {}
     if int(own.get("idle_timeout", 0)):
         behind = behind | IDLE
+    if int(own.get("expired_rows_purge_interval", 0)):
+        behind = behind | PURGE
     return [each for name in GENERAL for each in (name, *behind.get(name, ()))]
 
 

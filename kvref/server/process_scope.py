@@ -17,6 +17,7 @@ class Scope(Protocol):
     """State that connections share in addition to the tables, such as the counters of `stats`."""
 
     alone: bool  # there are no other processes
+    first: bool  # the process that does what one of them has to do
 
     @property
     def counters(self) -> Counters:
@@ -56,6 +57,7 @@ class SingleProcess:
     """The state of a server with a single process."""
 
     alone = True
+    first = True
 
     def __init__(self) -> None:
         self.counters = Counters()

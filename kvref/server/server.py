@@ -28,6 +28,7 @@ from kvref.server.connection_limit import Descriptors, held, refused, say_held
 from kvref.server.connection_rows import Shown, State, rows_of
 from kvref.server.executors.base import Executor
 from kvref.server.executors.choice import executor_for
+from kvref.server.expired_rows import ExpiredRows
 from kvref.server.idle_commit import IdleCommit, Rule
 from kvref.server.listeners.configuration import refuse_shared_cache, unknown_mappings
 from kvref.server.listeners.listener import Listener, Loaded
@@ -171,10 +172,13 @@ class Server:
     async def until(self, stop: asyncio.Event) -> None:
         """Commit idle batches until it is time to stop."""
         rule = Rule(str(self.profile["idle.commits"]))
-        sweeps: list[IdleCommit | Timeouts | LoopMonitor] = [
+        sweeps: list[IdleCommit | Timeouts | LoopMonitor | ExpiredRows] = [
             IdleCommit(rule, lambda: list(self.connections), lambda: self.settings["innodb_api_bk_commit_interval"]),
             Timeouts(lambda: list(self.connections), lambda: self.settings, self.shared.counters),
         ]
+        if self.scope.first:
+            interval = lambda: self.settings["expired_rows_purge_interval"]  # noqa: E731
+            sweeps.append(ExpiredRows(self.driver, self.shared, interval))
         if self.scope.tally.watched:
             sweeps.append(LoopMonitor(self.tally, lambda: self.connections, self.executor.check))
         await stop.wait()
@@ -361,5 +365,6 @@ class Server:
         if not self.profile.flag("verbs.beyond_plugin"):
             return {}
         rejected = self.shared.counters.totals()["rejected_conns"]
-        rows = {"maxconns": str(self._most), "idle_timeout": str(self.settings["idle_timeout"])}
+        rows = {name: str(self.settings[name]) for name in ("idle_timeout", "expired_rows_purge_interval")}
+        rows["maxconns"] = str(self._most)
         return {**rows, "max_connections": rows["maxconns"], "rejected_connections": str(rejected)}

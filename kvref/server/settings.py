@@ -112,6 +112,11 @@ SETTINGS: Final = {
             "size of the row cache over SQLite, used when batches are disabled; 0 disables", dynamic=True,
         ),
         Setting(
+            "expired_rows_purge_interval", 0, 0, MAX_TIMEOUT, "s",
+            "time between two removals of expired rows, from tables with an index on the expiry column; 0 disables",
+            dynamic=True,
+        ),
+        Setting(
             "uncommitted_size_max", 1 << 28, 1 << 16, 1 << 40, "bytes",
             "maximum size of one batch's pending writes over SQLite, including 640 bytes of overhead per write",
         ),

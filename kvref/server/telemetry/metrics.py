@@ -91,6 +91,7 @@ ROWS: Final = {
             "Connections closed by the server: beyond maxconns, idle, or using another protocol such as HTTP.",
             "reason",
         ),
+        Row("kvref_expired_rows_removed_total", "counter", "Expired rows removed in the background."),
         Row("kvref_authentications_total", "counter", "Authentication attempts.", "result"),
         Row("kvref_batches_open", "gauge", "Connections with an open batch, updated each second."),
         Row(
@@ -170,6 +171,7 @@ def _commands(totals: dict[str, int]) -> Iterator[Metric]:
     yield _counter("kvref_cas_badval_total", value=totals["cas_badval"])
     yield _counter("kvref_read_bytes_total", value=totals["bytes_read"])
     yield _counter("kvref_written_bytes_total", value=totals["bytes_written"])
+    yield _counter("kvref_expired_rows_removed_total", value=totals["crawler_reclaimed"])
     yield _counter("kvref_connections_total", value=totals["total_connections"])
     ended = {
         "maxconns": totals["rejected_conns"],

@@ -51,6 +51,7 @@ class OneOfSeveral:
 
     def __init__(self, plan: Plan, number: int) -> None:
         self._plan = plan
+        self.first = number == 0
         self._memory = memory = plan.memory
         self._slot = memory.slot(number)
         self._slot[WorkerSlot.PID] = os.getpid()

@@ -100,8 +100,31 @@ class MySQLConnection:
                     return None  # a transaction that is open has one
                 case operations.Commit() | operations.RollBack():
                     raise TypeError(f"{operation!r}: call commit or roll_back")
+                case operations.PurgeExpired():
+                    raise TypeError(f"{operation!r}: call purge")
                 case _:
                     return self._rows.answer(operation, shared=self._isolation.reads_lock)
+
+    def purge(self, operation: operations.PurgeExpired) -> int | None:
+        """Answer `PurgeExpired`, outside a transaction; it waits no longer than a second for a lock.
+
+        Raises:
+            KvrefError, LockWaitError: as `execute`.
+        """
+        mapping = operation.mapping
+        assert mapping.expiry is not None
+        with self._errors():
+            shown = self._rows_of(f"SHOW INDEX FROM {mapping.source}")
+            first = {row["Column_name"] for row in shown if row["Seq_in_index"] == 1}
+            if mapping.expiry.name not in first:
+                return None
+            self._say("SET @kvref_wait = @@innodb_lock_wait_timeout, innodb_lock_wait_timeout = 1")
+            try:
+                return self._connection.query(
+                    self._database.statements(mapping).purge(operation.before, operation.limit)
+                )
+            finally:
+                self._say("SET innodb_lock_wait_timeout = @kvref_wait")
 
     def look_up_all(self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "") -> list[operations.Row]:
         """Return the rows of some keys, at least one; with a lock in the transaction, which it begins if need be.
@@ -297,6 +320,12 @@ class MySQLConnection:
         with self._connection.cursor() as cursor:
             cursor.execute(sql)
             return list(cursor.fetchall())
+
+    def _rows_of(self, sql: str) -> list[dict[str, Any]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            names = [each[0] for each in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def _words(self, error: pymysql.err.MySQLError) -> str:
         if hangs(error):

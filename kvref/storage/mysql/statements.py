@@ -177,6 +177,15 @@ class Statements:
         """Return the DELETE of the row found under a key."""
         return f"DELETE FROM {self.mapping.source}{self._where(key)}"  # noqa: S608
 
+    def purge(self, before: int, limit: int) -> str:
+        """Return the DELETE of expired rows, see `PurgeExpired`."""
+        assert self.mapping.expiry is not None
+        expiry = quote(self.mapping.expiry.name)
+        return (
+            f"DELETE FROM {self.mapping.source} WHERE {expiry} > 0 AND {expiry} < {before}"  # noqa: S608 - quoted
+            f" ORDER BY {expiry} LIMIT {limit}"
+        )
+
     def row(self, cells: tuple[Cell, ...]) -> Row:
         """Return the row that `lookup` found."""
         return row_of(self.mapping, from_sql(self.columns, cells) if self._formed else cells)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from kvref.engine.mapping import Mapping
-from kvref.engine.operations import Clear, Insert, Remove, Update
+from kvref.engine.operations import Clear, Insert, PurgeExpired, Remove, Update
 from kvref.engine.values import to_bytes
 
 
@@ -104,7 +104,7 @@ class RowCache:
         if item is not None:
             self.size -= len(word) + len(item.hit) + OVERHEAD
 
-    def wrote(self, operation: Insert | Update | Remove | Clear, *, elsewhere: bool) -> None:
+    def wrote(self, operation: Insert | Update | Remove | Clear | PurgeExpired, *, elsewhere: bool) -> None:
         """Note a write.
 
         Args:
@@ -113,6 +113,9 @@ class RowCache:
         """
         if elsewhere or isinstance(operation, Clear):
             self._all_changed()
+            return
+        if isinstance(operation, PurgeExpired):
+            self._purged(operation.mapping)
             return
         words = [to_bytes(operation.key)] if isinstance(operation, Update | Remove) else []
         if not isinstance(operation, Remove):
@@ -136,6 +139,13 @@ class RowCache:
                 other.changed[word] = None if other.unsure else item
             else:
                 self._doubt(other)
+
+    def _purged(self, mapping: Mapping) -> None:
+        """Forget rows of a table whose expired rows are deleted, in mappings that do not show when a row expires."""
+        for other in self._tables.values():
+            if other.mapping.source == mapping.source and other.mapping.expiry != mapping.expiry:
+                self._forget(other)
+                other.unsure = True
 
     def committed(self, *, lost: bool) -> None:
         """Handle a commit: the written rows are being synced to disk or, if the commit failed, lost."""

@@ -99,6 +99,15 @@ class Rows:
             return None
         return cause or (IGNORED if self.connection.execute(sql.any_row).fetchone() else None)
 
+    def purge(self, operation: operations.PurgeExpired) -> int | None:
+        """Delete expired rows; returns their number, None if no index begins with the expiry column."""
+        sql = self._sql(operation.mapping)
+        parameters = (operation.before, operation.limit)
+        plan = self.connection.execute(sql.explain_purge, parameters).fetchall()
+        if not any(str(step[-1]).startswith("SEARCH") for step in plan):
+            return None
+        return self.connection.execute(sql.purge, parameters).rowcount
+
     def _statement(
         self, operation: operations.Insert | operations.Update | operations.Remove
     ) -> tuple[str, list[operations.Cell]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 from typing import Final
 
@@ -13,6 +14,7 @@ from kvref.storage.rows import listed_columns, listed_row, row_of
 from kvref.storage.sqlite.schema import quote
 
 ROWID: Final = "_rowid_"
+_NUMBERS: Final = itertools.count()
 
 
 class Statements:
@@ -61,6 +63,12 @@ class Statements:
         # Each by itself is found at an end of the table; MIN and MAX in one SELECT read all of it.
         self.ends = f"SELECT (SELECT MIN({number}) FROM {table}), (SELECT MAX({number}) FROM {table})"  # noqa: S608
         self.window = f"SELECT COUNT(*) FROM {table} WHERE {number} >= ? AND {number} < ?"  # noqa: S608
+        if mapping.expiry is not None:
+            expiry = f"{table}.{quote(mapping.expiry.name)}"
+            expired = f"SELECT {key} FROM {table} WHERE {expiry} > 0 AND {expiry} < ? LIMIT ?"  # noqa: S608
+            self.purge = f"DELETE FROM {table} WHERE {key} IN ({expired})"  # noqa: S608
+            # A prepared EXPLAIN keeps its plan when the schema changes; another text is prepared anew.
+            self.explain_purge = f"EXPLAIN QUERY PLAN {expired} -- {next(_NUMBERS)}"
         self.any_row = f"SELECT 1 FROM {table} LIMIT 1"  # noqa: S608
         mapped = (mapping.key, *mapping.values, *self._options)
         self._to_sql = [(columns.index(quote(c.name)), c.codec.to_sql) for c in mapped if c.codec is not None]

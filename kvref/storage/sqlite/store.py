@@ -208,6 +208,8 @@ class SQLiteStore:
                 return self._rows.scan(operation)
             case operations.Insert() | operations.Update() | operations.Remove() | operations.Clear():
                 return self._note(operation, self._write(operation))
+            case operations.PurgeExpired():
+                return self._purge(operation)
             case operations.ListRows():
                 return self._rows.listed(operation)
             case operations.CountRows(mapping):
@@ -220,6 +222,13 @@ class SQLiteStore:
                 return None  # `refresh` has looked
             case operations.Commit() | operations.RollBack():
                 raise TypeError(f"{operation!r} is for transactions, see transactions.py")
+
+    def _purge(self, operation: operations.PurgeExpired) -> int | None:
+        self._holds_writes = True
+        removed = self._rows.purge(operation)
+        if removed:
+            self.cache.wrote(operation, elsewhere=self._rules(operation.mapping))
+        return removed
 
     def _write(
         self, operation: operations.Insert | operations.Update | operations.Remove | operations.Clear

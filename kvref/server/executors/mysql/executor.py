@@ -307,6 +307,9 @@ class MySQLExecutor:
                 return await transaction.finish(self._pool, operation)
             case ports.CountRows():
                 return await self._counts.of(operation, self.start)
+            case ports.PurgeExpired():
+                async with self._pool.outside() as outside:
+                    return await self._pool.in_thread(outside.purge, operation)
             case ports.ListRows():
                 async with self._pool.outside() as outside:
                     return await self._pool.in_thread(outside.execute, operation)
