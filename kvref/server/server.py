@@ -178,7 +178,7 @@ class Server:
         ]
         if self.scope.first:
             interval = lambda: self.settings["expired_rows_purge_interval"]  # noqa: E731
-            sweeps.append(ExpiredRows(self.driver, self.shared, interval))
+            sweeps.append(ExpiredRows(self.executor, self.shared, interval))
         if self.scope.tally.watched:
             sweeps.append(LoopMonitor(self.tally, lambda: self.connections, self.executor.check))
         await stop.wait()

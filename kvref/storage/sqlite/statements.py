@@ -67,7 +67,7 @@ class Statements:
             expiry = f"{table}.{quote(mapping.expiry.name)}"
             expired = f"SELECT {key} FROM {table} WHERE {expiry} > 0 AND {expiry} < ? LIMIT ?"  # noqa: S608
             self.purge = f"DELETE FROM {table} WHERE {key} IN ({expired})"  # noqa: S608
-            # A prepared EXPLAIN keeps its plan when the schema changes; another text is prepared anew.
+            # A prepared EXPLAIN keeps its plan when the schema changes; another text is prepared again.
             self.explain_purge = f"EXPLAIN QUERY PLAN {expired} -- {next(_NUMBERS)}"
         self.any_row = f"SELECT 1 FROM {table} LIMIT 1"  # noqa: S608
         mapped = (mapping.key, *mapping.values, *self._options)
