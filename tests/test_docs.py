@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from generators import speed
 from kvref.cli import COMMANDS, main
@@ -48,8 +49,13 @@ def click_words(line: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("page", "line"), KVREF)
-def test_a_command_of_the_documentation_is_one(page: str, line: str) -> None:
+def test_a_command_of_the_documentation_is_one(
+    page: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = click_words(line)
+    if "kvref.toml" in words:  # a page writes it
+        (tmp_path / "kvref.toml").touch()
+        monkeypatch.chdir(tmp_path)
     context = click.Context(main, info_name="kvref")
     command: click.Command = main
     while isinstance(command, click.Group):
@@ -86,12 +92,10 @@ def test_a_path_of_the_documentation_is_there(page: str, path: str) -> None:
     assert list(ROOT.glob(re.sub(r"<\w+>", "*", path).rstrip("/"))), path
 
 
-def test_every_setting_is_in_the_help() -> None:
-    command = main.get_command(click.Context(main), "serve")
-    assert command is not None
-    assert command.help is not None
+def test_every_setting_is_listed() -> None:
+    shown = CliRunner().invoke(main, ["settings"]).stdout
     for setting in SETTINGS.values():
-        assert f"{setting.name}={setting.default} " in command.help
+        assert f"{setting.name}={setting.default} " in shown
 
 
 @pytest.mark.parametrize("name", names())

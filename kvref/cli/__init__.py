@@ -18,6 +18,8 @@ from kvref.printable import printable
 COMMANDS = {
     "serve": "kvref.cli.serve",
     "init": "kvref.cli.init",
+    "config": "kvref.cli.config",
+    "settings": "kvref.cli.settings",
     "conform": "kvref.cli.judge.conform",
     "probe": "kvref.cli.probe",
     "doctor": "kvref.cli.doctor",

@@ -24,7 +24,7 @@ from kvref.server.listeners import socket_activation
 from kvref.server.listeners.listener import Listener
 from kvref.server.listeners.socket_activation import METRICS
 from kvref.server.server import Server, lock_wait
-from kvref.server.settings import SETTINGS, parse
+from kvref.server.settings import parse, server_parameters
 from kvref.server.telemetry import logs
 from kvref.server.telemetry.exporter import Exporter
 from kvref.server.telemetry.sources import OneProcess
@@ -42,16 +42,13 @@ from kvref.storage.stores import open_store, scheme_of
 MAX_WORKERS = 64
 _DEMO = "the configuration tables and the plugin's demo rows"
 _CACHE = f"the configuration tables and the cache table {DEFAULT_NAME}"
-_SETTINGS_HELP = "\n".join(
-    f"{'*' if s.dynamic else ' '} {s.name}={s.default}  ({s.unit}) {s.help}" for s in SETTINGS.values()
-)
 
 _HELP = f"""Serve mapped tables over the memcached protocols, text and binary.
 
 Reads the plugin's configuration tables (containers, config_options) from the database and serves the tables they name.
-SIGHUP reloads them and the --config file; only settings marked * change without a restart. SIGTERM drains connections;
-a second SIGTERM stops immediately. Sockets passed by systemd replace --listen; the one named `{METRICS}` replaces
---metrics.
+SIGHUP reloads them and the --config file; only settings that `kvref settings` marks with * change without a restart.
+SIGTERM drains connections; a second SIGTERM stops immediately. Sockets passed by systemd replace --listen; the one
+named `{METRICS}` replaces --metrics.
 
 \b
 Exit codes:
@@ -60,10 +57,16 @@ Exit codes:
   2  invalid options, settings or configuration tables, or an unavailable listen address
   3  the database cannot be opened or reached, or rejects the connection
 
-\b
-Settings for --set, with their defaults:
-{_SETTINGS_HELP}
+An option overrides the environment variable in its brackets, that overrides the --config file, and the file overrides
+the default. `kvref config show` prints the result, `kvref settings` the settings for --set.
 """
+
+
+def _use_file(context: click.Context, _: click.Parameter, file: Path | None) -> Path | None:
+    """Take the values of a configuration file as defaults of the other options."""
+    if file is not None:
+        context.default_map = server_parameters(file)
+    return file
 
 
 @click.command(help=_HELP)
@@ -71,6 +74,8 @@ Settings for --set, with their defaults:
 @click.option(
     "--store",
     "dsn",
+    envvar="KVREF_STORE",
+    show_envvar=True,
     metavar="DSN",
     help="Database to serve: sqlite:///PATH, mysql://USER@HOST/, or memory://, which is the plugin's demo table without"
     " durability. An empty SQLite file gets the plugin's configuration tables and a cache table. [default: a new file"
@@ -85,22 +90,37 @@ Settings for --set, with their defaults:
 @click.option(
     "--profile",
     default="kvref",
+    envvar="KVREF_PROFILE",
+    show_envvar=True,
     show_default=True,
     metavar="NAME",
     help="Behavior profile; `kvref spec --profile` lists its requirements.",
 )
 @click.option(
-    "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Value of a setting listed above. Repeatable."
+    "--set",
+    "pairs",
+    multiple=True,
+    envvar="KVREF_SET",
+    show_envvar=True,
+    metavar="NAME=VALUE",
+    help="Value of a setting; `kvref settings` lists them. Repeatable.",
 )
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
+    is_eager=True,
+    callback=_use_file,
+    envvar="KVREF_CONFIG",
+    show_envvar=True,
     metavar="FILE",
-    help="TOML file with [settings] and [[listener]] tables. --set overrides it; it is re-read on SIGHUP.",
+    help="TOML file with store, profile, workers, metrics, metrics_hosts, log_format, log_level, and [settings] and"
+    " [[listener]] tables. SIGHUP reads [settings] and [[listener]] again.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1, MAX_WORKERS),
+    envvar="KVREF_WORKERS",
+    show_envvar=True,
     default=1,
     show_default=True,
     metavar="N",
@@ -108,6 +128,8 @@ Settings for --set, with their defaults:
 )
 @click.option(
     "--metrics",
+    envvar="KVREF_METRICS",
+    show_envvar=True,
     metavar="HOST:PORT",
     help="Serve /metrics and /healthz over HTTP at this address. Requires the extra `metrics`.",
 )
@@ -123,11 +145,19 @@ Settings for --set, with their defaults:
     "--log-format",
     type=click.Choice(logs.FORMATS),
     default="text",
+    envvar="KVREF_LOG_FORMAT",
+    show_envvar=True,
     show_default=True,
     help="Format of log lines on stderr.",
 )
 @click.option(
-    "--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True, help="Minimum level to log."
+    "--log-level",
+    type=click.Choice(logs.LEVELS),
+    default="info",
+    envvar="KVREF_LOG_LEVEL",
+    show_envvar=True,
+    show_default=True,
+    help="Minimum level to log.",
 )
 def command(  # noqa: PLR0913 - one for each option
     listen: dict[str, Any], dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, *, create: bool,

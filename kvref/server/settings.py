@@ -210,6 +210,51 @@ class Typed(NamedTuple):
     switch: bool
 
 
+# Keys of a configuration file in front of its tables, each with the parameter of `kvref serve` that it is the value of.
+SERVER_KEYS: Final = {
+    "store": "dsn",
+    "profile": "profile",
+    "workers": "workers",
+    "metrics": "metrics",
+    "metrics_hosts": "metrics_hosts",
+    "log_format": "log_format",
+    "log_level": "log_level",
+}
+
+
+def server_parameters(file: Path) -> dict[str, Any]:
+    """Return what a configuration file gives for parameters of `kvref serve`, by their names.
+
+    Raises:
+        ConfigError: it cannot be read, is no TOML, or a value has the wrong type.
+    """
+    found = _read_toml(file)
+    for key in SERVER_KEYS.keys() & found.keys():
+        value = found[key]
+        strings = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        wanted = {"workers": "an integer", "metrics_hosts": "a list of strings"}.get(key, "a string")
+        fits = strings if key == "metrics_hosts" else isinstance(value, int if key == "workers" else str)
+        if not fits or isinstance(value, bool):
+            raise ConfigError(f"configuration file {file}: {key} = {value!r}: write {wanted}")
+    return {parameter: found[key] for key, parameter in SERVER_KEYS.items() if key in found}
+
+
+def origins(pairs: list[str], file: Path | None) -> dict[str, str]:
+    """Return the origin of each setting, option, file or default; arguments and errors as of `parse`."""
+    found = dict.fromkeys(SETTINGS, "default")
+    found |= dict.fromkeys(read_file(file)[0], "file")
+    return found | dict.fromkeys(_split(pairs), "option")
+
+
+def _read_toml(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        return documents.read_toml(file)
+    except (OSError, DocumentError) as error:
+        raise ConfigError(f"configuration file {file}: {error}") from error
+
+
 def read_file(file: Path | None) -> tuple[dict[str, Typed], list[dict[str, Any]]]:
     """Read a configuration file.
 
@@ -223,17 +268,15 @@ def read_file(file: Path | None) -> tuple[dict[str, Typed], list[dict[str, Any]]
         ConfigError: it cannot be read, is no TOML, has something else in it, or a setting is neither an integer nor a
             boolean.
     """
-    if file is None:
-        return {}, []
-    try:
-        found = documents.read_toml(file)
-    except (OSError, DocumentError) as error:
-        raise ConfigError(f"configuration file {file}: {error}") from error
+    found = _read_toml(file)
+    for name in SERVER_KEYS:
+        found.pop(name, None)
     settings, listeners = found.pop("settings", {}), found.pop("listener", [])
     tables = isinstance(listeners, list) and all(isinstance(each, dict) for each in listeners)
     if found or not isinstance(settings, dict) or not tables:
         form = "write a table [settings] with NAME = VALUE, and a table [[listener]] for each listener"
-        raise ConfigError(f"configuration file {file}: {form}")
+        more = f"; keys in front of them are {', '.join(SERVER_KEYS)}"
+        raise ConfigError(f"configuration file {file}: {form}{more}")
     for name, value in settings.items():
         if not isinstance(value, int):
             raise ConfigError(f"configuration file {file}: setting {name} = {value!r}: write an integer, true or false")

@@ -1,0 +1,98 @@
+"""`kvref config` and `kvref settings`: each value with its origin, and files that are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kvref.cli import main
+from kvref.server.settings import SETTINGS
+
+FILE = """
+store = "mysql://root:secret@127.0.0.1/"
+workers = 2
+log_format = "json"
+[settings]
+maxconns = 100
+idle_timeout = 5
+"""
+
+
+def run(*words: str, **environment: str) -> Result:
+    return CliRunner().invoke(main, words, env=environment)
+
+
+def origins(result: Result) -> dict[str, tuple[object, str]]:
+    assert result.exit_code == 0, result.output
+    return {name: (each["value"], each["origin"]) for name, each in json.loads(result.stdout).items()}
+
+
+def test_option_before_environment_before_file_before_default(tmp_path: Path) -> None:
+    file = tmp_path / "kvref.toml"
+    file.write_text(FILE)
+    words = ("config", "show", "--json", "--config", str(file), "--workers", "4", "--set", "maxconns=7")
+    shown = origins(run(*words, KVREF_WORKERS="3", KVREF_LOG_FORMAT="text", KVREF_PROFILE="mysql-8.0"))
+    assert shown["workers"] == (4, "option")
+    assert shown["log_format"] == ("text", "environment")
+    assert shown["profile"] == ("mysql-8.0", "environment")
+    assert shown["store"] == ("mysql://root:…@127.0.0.1/", "file")
+    assert shown["log_level"] == ("info", "default")
+    assert shown["settings.maxconns"] == (7, "option")
+    assert shown["settings.idle_timeout"] == (5, "file")
+    assert shown["settings.send_timeout"] == (300, "default")
+    assert shown["listen"] == ("127.0.0.1:11211", "default")
+
+
+def test_the_environment_names_store_listener_file_and_settings(tmp_path: Path) -> None:
+    file = tmp_path / "kvref.toml"
+    file.write_text(FILE)
+    environment = {"KVREF_STORE": "memory://", "KVREF_LISTEN": "127.0.0.1:0", "KVREF_CONFIG": str(file)}
+    shown = origins(run("config", "show", "--json", **environment, KVREF_SET="maxconns=8 send_timeout=9"))
+    assert shown["store"] == ("memory://", "environment")
+    assert shown["listen"] == ("127.0.0.1:0", "environment")
+    assert shown["workers"] == (2, "file")
+    assert shown["settings.maxconns"] == (8, "environment")
+    assert shown["settings.send_timeout"] == (9, "environment")
+
+
+def test_the_table_has_the_same_lines() -> None:
+    lines = run("config", "show").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(origins(run("config", "show", "--json")))
+
+
+def test_a_valid_file(tmp_path: Path) -> None:
+    file = tmp_path / "kvref.toml"
+    file.write_text(FILE)
+    assert run("config", "check", str(file)).output == f"{file}: valid\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("stor = 'x'", "write a table [settings] with NAME = VALUE"),
+        ("store = 'x'", "store 'x': write sqlite:///PATH"),
+        ("workers = 'two'", "workers = 'two': write an integer"),
+        ("workers = true", "workers = True: write an integer"),
+        ("workers = 1000", "1000 is not in the range 1<=x<=64"),
+        ("profile = 'mysql-9'", "no profile 'mysql-9'"),
+        ("log_format = 'xml'", "'xml' is not one of 'text', 'json'"),
+        ("[settings]\nnope = 1", "unknown setting 'nope'"),
+        ("[settings]\nmaxconns = 0", "setting maxconns=0: write a number from 1"),
+        ("[[listener]]\naddress = 'nowhere'", "address 'nowhere': write HOST:PORT"),
+        ("store = ", "configuration file"),
+    ],
+)
+def test_a_file_that_is_refused(tmp_path: Path, text: str, error: str) -> None:
+    file = tmp_path / "kvref.toml"
+    file.write_text(text)
+    result = run("config", "check", str(file))
+    assert (result.exit_code, error in result.output) == (2, True), result.output
+
+
+def test_settings_lists_each() -> None:
+    text, rows = run("settings").stdout, json.loads(run("settings", "--json").stdout)
+    assert rows.keys() == SETTINGS.keys()
+    assert all(f" {each.name}={each.default}  (" in text for each in SETTINGS.values())
