@@ -115,7 +115,8 @@ class RowCache:
             self._all_changed()
             return
         if isinstance(operation, PurgeExpired):
-            self._purged(operation.mapping)
+            for table in self._of_source.get(operation.mapping.source, ()):
+                self._doubt(table)
             return
         words = [to_bytes(operation.key)] if isinstance(operation, Update | Remove) else []
         if not isinstance(operation, Remove):
@@ -139,13 +140,6 @@ class RowCache:
                 other.changed[word] = None if other.unsure else item
             else:
                 self._doubt(other)
-
-    def _purged(self, mapping: Mapping) -> None:
-        """Forget rows of a table whose expired rows are deleted, in mappings that do not show when a row expires."""
-        for other in self._tables.values():
-            if other.mapping.source == mapping.source and other.mapping.expiry != mapping.expiry:
-                self._forget(other)
-                other.unsure = True
 
     def committed(self, *, lost: bool) -> None:
         """Handle a commit: the written rows are being synced to disk or, if the commit failed, lost."""
