@@ -65,7 +65,7 @@ _OPTIONS: Final = (
     ),
     click.option("--open", is_flag=True, help="Allow listening on non-loopback addresses without authentication."),
 )
-_NAMES: Final = (
+NAMES: Final = (
     "address", "socket_mode", "socket_owner",
     "auth_file", "tls_cert", "tls_key", "tls_client_ca", "mappings", "read_only", "no_flush", "metadump", "open",
 )  # fmt: skip
@@ -76,7 +76,7 @@ def listener_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def wrapper(**options: Any) -> None:
-        given = {name: options.pop(name) for name in _NAMES}
+        given = {name: options.pop(name) for name in NAMES}
         table = {name: value for name, value in given.items() if value or (name == "metadump" and value is not None)}
         if "mappings" in table:
             table["mappings"] = list(table["mappings"])

@@ -17,7 +17,9 @@ import uvloop
 
 from kvref import profiles
 from kvref.addresses import parse_address
+from kvref.cli.listener_options import NAMES as LISTENER_PARAMETERS
 from kvref.cli.listener_options import listener_options, listeners
+from kvref.cli.option_groups import GroupedCommand
 from kvref.errors import KvrefError, StoreError
 from kvref.profiles import Profile
 from kvref.server.listeners import socket_activation
@@ -69,7 +71,15 @@ def _use_file(context: click.Context, _: click.Parameter, file: Path | None) -> 
     return file
 
 
-@click.command(help=_HELP)
+_GROUPS = {
+    "Store": ("dsn", "create", "demo", "profile"),
+    "Listener": LISTENER_PARAMETERS,
+    "Configuration": ("config", "pairs", "workers"),
+    "Metrics and log": ("metrics", "metrics_hosts", "log_format", "log_level"),
+}
+
+
+@click.command(cls=GroupedCommand, groups=_GROUPS, help=_HELP)
 @listener_options
 @click.option(
     "--store",

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kvref.cli import main
+from kvref.cli.serve import command as serve
 from kvref.server.settings import SETTINGS
 
 FILE = """
@@ -96,3 +97,12 @@ def test_settings_lists_each() -> None:
     text, rows = run("settings").stdout, json.loads(run("settings", "--json").stdout)
     assert rows.keys() == SETTINGS.keys()
     assert all(f" {each.name}={each.default}  (" in text for each in SETTINGS.values())
+
+
+def test_the_help_of_the_server_lists_every_option_in_a_group() -> None:
+    text = run("serve", "--help").stdout
+    titles = ["Store:", "Listener:", "Configuration:", "Metrics and log:", "Other options:"]
+    assert [line for line in text.splitlines() if line in titles] == titles
+    options = text.partition("Store:")[2]
+    assert all(f"\n  {each.opts[0]}" in options for each in serve.params)
+    assert text.rpartition("Other options:")[2].split()[:2] == ["-h,", "--help"]
