@@ -107,6 +107,7 @@ def check(file: Path) -> None:
 
     Exit code 0: `kvref serve --config FILE` accepts it; 2: it does not, with one line that names the value and the fix.
     """
-    with serve.make_context("serve", ["--config", str(file)]) as context:
+    parent = click.get_current_context().parent
+    with serve.make_context("serve", ["--config", str(file)], parent=parent) as context:
         _values(context)
     click.echo(f"{file}: valid")

@@ -105,4 +105,4 @@ def test_the_help_of_the_server_lists_every_option_in_a_group() -> None:
     assert [line for line in text.splitlines() if line in titles] == titles
     options = text.partition("Store:")[2]
     assert all(f"\n  {each.opts[0]}" in options for each in serve.params)
-    assert text.rpartition("Other options:")[2].split()[:2] == ["-h,", "--help"]
+    assert "--help" in text.rpartition("Other options:")[2]
