@@ -16,7 +16,7 @@ from kvref.server.settings import SERVER_KEYS, origins, parse, read_file
 from kvref.storage.dsn import without_password
 from kvref.storage.stores import scheme_of
 
-_ORIGINS: Final = {
+_ORIGINS: Final[dict[ParameterSource | None, str]] = {
     ParameterSource.COMMANDLINE: "option",
     ParameterSource.ENVIRONMENT: "environment",
     ParameterSource.DEFAULT_MAP: "file",
@@ -60,28 +60,30 @@ def _values(context: click.Context) -> list[_Value]:
     Raises:
         ConfigError: one of them is invalid.
     """
+
+    def origin(parameter: str) -> str:
+        return _ORIGINS.get(context.get_parameter_source(parameter), "default")
+
     given, config = context.params, context.params["config"]
     found = []
     for key, parameter in SERVER_KEYS.items():
-        source = context.get_parameter_source(parameter)
         value = given[parameter]
         if key == "store" and value is not None:
             value = without_password(value)
             scheme_of(given[parameter])
-        found.append(_Value(key, list(value) if isinstance(value, tuple) else value, _ORIGINS.get(source, "default")))  # type: ignore[arg-type]
+        found.append(_Value(key, list(value) if isinstance(value, tuple) else value, origin(parameter)))
     facts = profiles.load(given["profile"])
     pairs = list(given["pairs"])
-    of_pairs = _ORIGINS.get(context.get_parameter_source("pairs"), "option")  # type: ignore[arg-type]
     came = origins(pairs, config)
     for name, number in parse(pairs, config, facts).items():
-        found.append(_Value(f"settings.{name}", number, of_pairs if came[name] == "option" else came[name]))
+        found.append(_Value(f"settings.{name}", number, origin("pairs") if came[name] == "option" else came[name]))
     address = given["address"] or DEFAULT
     tables = read_file(config)[1]
     listeners({"address": given["address"]} if given["address"] else {}, config, [])
     if tables:
         found.append(_Value(_LISTENERS, tables, "file"))
     else:
-        found.append(_Value("listen", address, _ORIGINS.get(context.get_parameter_source("address"), "default")))  # type: ignore[arg-type]
+        found.append(_Value("listen", address, origin("address")))
     return found
 
 
