@@ -99,7 +99,7 @@ def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
         raise RefusedError(Status.NOT_STORED)
     if column.width is not None and len(data) > column.width and too_wide(column, cell):
         if not rules.cuts_values:
-            raise RefusedError(TOO_LARGE)
+            raise RefusedError(_too_large_for(column))
         return _cut(column, cell)
     return cell
 
@@ -205,6 +205,17 @@ def too_wide(column: Column, cell: str | bytes) -> bool:
         return False
     length = len(cell.encode()) if isinstance(cell, str) and column.counts_bytes else len(_counted(column, cell))
     return length > column.width
+
+
+def _too_large_for(column: Column) -> ServerError:
+    """Return the reply to a value that is longer than its column.
+
+    It begins with memcached's text for items beyond its limit, by which client libraries recognise the error.
+    """
+    width, unit = column.width or 0, "bytes"
+    if column.kind is Kind.TEXT and not column.counts_bytes:
+        width, unit = width if column.charset.varies else width // (column.charset.unit or 1), "characters"
+    return ServerError(f"object too large for cache: column {column.name} takes {width} {unit}", Fault.TOO_LARGE)
 
 
 def _cut(column: Column, cell: str | bytes) -> str | bytes:

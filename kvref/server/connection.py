@@ -13,7 +13,7 @@ from kvref.engine.dispatch import execute
 from kvref.engine.session import Session, Shared
 from kvref.protocol import commands as c
 from kvref.protocol.codec import Parser, encode, parser
-from kvref.protocol.replies import Closed, Keys, Reply, ServerError
+from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
@@ -22,6 +22,7 @@ from kvref.server.executors.base import Executor, FastPath, Wait
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.listeners.refused_clients import Attempts, ForeignProtocols
+from kvref.server.refused_values import RefusedValues
 from kvref.server.reply_queue import ReplyQueue
 from kvref.server.telemetry.event_counters import ProcessEventCounters
 from kvref.server.turns import Turns
@@ -47,6 +48,7 @@ class Host(Protocol):
     connections: set[Connection]
     attempts: Attempts
     foreign: ForeignProtocols
+    refused_values: RefusedValues
     settings: dict[str, int]
     tally: ProcessEventCounters
     turns: Turns
@@ -410,6 +412,8 @@ class Connection:
         if isinstance(reply, _SELDOM):
             if isinstance(reply, ServerError):
                 self._host.tally.refused()
+                if reply.fault is Fault.TOO_LARGE:
+                    self._host.refused_values.note(reply.text, self._peer)
             elif isinstance(reply, Keys):
                 self._rest = reply.more
             else:
@@ -422,8 +426,11 @@ class Connection:
             self._host.shared.counters.bytes_written += len(line)
 
     def _note_foreign(self, protocol: str) -> None:
-        peer = None if self._transport is None else self._transport.get_extra_info("peername")
-        self._host.foreign.note(protocol, peer)
+        self._host.foreign.note(protocol, self._peer)
+
+    @property
+    def _peer(self) -> object:
+        return None if self._transport is None else self._transport.get_extra_info("peername")
 
     def _send(self, data: bytes) -> None:
         self._host.publish()

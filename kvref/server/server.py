@@ -36,6 +36,7 @@ from kvref.server.listeners.refused_clients import Attempts, ForeignProtocols
 from kvref.server.listeners.sockets import BACKLOG
 from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
 from kvref.server.process_scope import Scope, SingleProcess
+from kvref.server.refused_values import RefusedValues
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.lifecycle import Lifecycle
 from kvref.server.telemetry.loop_monitor import LoopMonitor
@@ -105,6 +106,7 @@ class Server:
         self.most_connections = 0
         self.attempts = Attempts(scope.counters)
         self.foreign = ForeignProtocols(scope.counters)
+        self.refused_values = RefusedValues()
         self.descriptors = Descriptors()
         self.handshakes = Handshakes()
         self.turns = Turns()

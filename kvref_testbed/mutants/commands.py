@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kvref.engine import dispatch, stats
+from kvref.engine import dispatch, stats, values
 from kvref.engine.crawler import Crawler
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Update
@@ -137,6 +137,12 @@ def runs_the_data_of_a_silent_set_too_large() -> None:
 def keeps_the_item_of_a_set_too_large() -> None:
     """A set that is too large leaves the old item."""
     put_fact("text.too_large_set", "keeps-row")
+
+
+@breaks("KV-LIMIT-015")
+def names_no_column_of_a_value_that_does_not_fit() -> None:
+    """The reply to a value that is longer than its column names neither column nor width."""
+    put(values, "_too_large_for", lambda column: values.TOO_LARGE)
 
 
 @breaks("KV-LIMIT-014")

@@ -59,7 +59,7 @@ ROWS = {
     ),
     "value longer than its column": Shown(
         "`SERVER_ERROR`, and a `set` removes the old value", b"set Aa 0 0 9\r\n123456789\r\nget Aa\r\n",
-        b"SERVER_ERROR object too large for cache\r\n" + END, STORED + value(b"Aa", b"12345678") + END,
+        b"SERVER_ERROR object too large for cache: column v takes 8 characters\r\n" + END, STORED + value(b"Aa", b"12345678") + END,
     ),
     "key longer than its column": Shown(
         "`CLIENT_ERROR`", b"set %b 0 0 1\r\n1\r\nget %b\r\n" % (LONG, CUT),

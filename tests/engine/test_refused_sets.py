@@ -12,6 +12,7 @@ POLICY = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}', dele
 OLD = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
 LARGE = b"set AA 0 0 %d\r\n%b\r\n"
 TOO_LARGE = b"SERVER_ERROR object too large for cache\r\n"
+TOO_WIDE = b"SERVER_ERROR object too large for cache: column c2 takes 1024 characters\r\n"
 WIDE, WIDER = LARGE % (1025, b"v" * 1025), LARGE % ((1 << 20) + 1, b"v" * ((1 << 20) + 1))
 
 
@@ -31,7 +32,7 @@ def test_other_verbs_leave_it(desk: Make) -> None:
     endpoint = desk()
     for verb in (b"add", b"replace", b"append", b"prepend"):
         assert endpoint.say(WIDER.replace(b"set", verb)) == TOO_LARGE
-        assert endpoint.say(WIDE.replace(b"set", verb)) in (TOO_LARGE, b"NOT_STORED\r\n")
+        assert endpoint.say(WIDE.replace(b"set", verb)) == (b"NOT_STORED\r\n" if verb == b"add" else TOO_WIDE)
     assert endpoint.say(b"get AA\r\n") == OLD
 
 
@@ -43,7 +44,7 @@ def test_the_plugin_leaves_it(desk: Make, profile: str) -> None:
 def test_it_is_a_write_of_its_batch(desk: Make) -> None:
     endpoint = desk()
     endpoint.batch(3, 9)
-    assert endpoint.say(b"set k 0 0 1\r\nx\r\n" + WIDE) == b"STORED\r\n" + TOO_LARGE
+    assert endpoint.say(b"set k 0 0 1\r\nx\r\n" + WIDE) == b"STORED\r\n" + TOO_WIDE
     assert endpoint.rows("SELECT c1 FROM demo_test WHERE c1 = 'AA'") == [("AA",)]
     assert endpoint.say(b"get AA\r\nset j 0 0 1\r\nx\r\n") == b"END\r\nSTORED\r\n"
     assert endpoint.rows("SELECT c1 FROM demo_test WHERE c1 IN ('AA', 'k', 'j') ORDER BY c1") == [("j",), ("k",)]
@@ -52,4 +53,25 @@ def test_it_is_a_write_of_its_batch(desk: Make) -> None:
 def test_a_value_that_does_not_fit_leaves_the_row_where_that_is_set(desk: Make) -> None:
     endpoint = desk()
     endpoint.shared.oversized_set_removes = False
-    assert endpoint.say(WIDE + b"get AA\r\n") == TOO_LARGE + OLD
+    assert endpoint.say(WIDE + b"get AA\r\n") == TOO_WIDE + OLD
+
+
+@pytest.mark.parametrize(
+    ("declared", "takes"),
+    [
+        ("VARCHAR(4) COLLATE utf8mb4_general_ci", "4 characters"),
+        ("VARCHAR(5) COLLATE latin1_swedish_ci", "5 characters"),
+        ("VARCHAR(6) COLLATE ucs2_general_ci", "6 characters"),
+        ("TINYTEXT", "255 bytes"),
+        ("VARBINARY(8)", "8 bytes"),
+    ],
+)
+def test_the_reply_names_column_and_width(desk: Make, declared: str, takes: str) -> None:
+    endpoint = desk(
+        "kvref",
+        f"CREATE TABLE t (k VARCHAR(32) PRIMARY KEY, n INT, v {declared}, f INT, c BIGINT UNSIGNED, e INT)",
+        "INSERT INTO containers VALUES ('t', 'test', 't', 'k', 'n|v', 'f', 'c', 'e', 'PRIMARY')",
+    )
+    assert endpoint.say(b"set @@t.k 0 0 302\r\n1|" + b"w" * 300 + b"\r\n") == (
+        f"SERVER_ERROR object too large for cache: column v takes {takes}\r\n".encode()
+    )

@@ -126,11 +126,12 @@ def test_look_ups_of_expired_rows_are_counted(desk: Make, line: bytes, answer: b
 def test_too_large_items_of_the_text_protocol_are_counted(desk: Make) -> None:
     endpoint = desk("kvref")  # [kinds-001]; the value column has 1024 bytes
     too_large = b"SERVER_ERROR object too large for cache\r\n"
+    too_wide = b"SERVER_ERROR object too large for cache: column c2 takes 1024 characters\r\n"
     assert endpoint.say(b"set a 0 0 2000000\r\n" + b"x" * 2_000_000 + b"\r\n") == too_large
-    assert endpoint.say(b"set a 0 0 1025\r\n" + b"x" * 1025 + b"\r\n") == too_large
+    assert endpoint.say(b"set a 0 0 1025\r\n" + b"x" * 1025 + b"\r\n") == too_wide
     assert endpoint.say(b"ms a 2000000\r\n" + b"x" * 2_000_000 + b"\r\n") == too_large
     assert endpoint.say(b"set a 0 0 1000\r\n" + b"x" * 1000 + b"\r\n") == b"STORED\r\n"
-    assert endpoint.say(b"append a 0 0 100\r\n" + b"x" * 100 + b"\r\n") == too_large
+    assert endpoint.say(b"append a 0 0 100\r\n" + b"x" * 100 + b"\r\n") == too_wide
     assert shown(endpoint, "store_too_large") == "3"
     binary = bytes.fromhex("8001000108000000001e848900000000") + bytes(16) + b"a" + b"x" * 2_000_000
     assert endpoint.say(binary, "binary")[6:8] == b"\x00\x03"

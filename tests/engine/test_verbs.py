@@ -80,7 +80,7 @@ def test_what_the_plugin_cuts_kvref_refuses(desk: Make) -> None:
     assert plugin.rows("SELECT length(c1), length(c2) FROM demo_test WHERE c1 LIKE 'k%'") == [(32, 1024)]
     assert endpoint.say(store("set", long_key, b"x")) == b"CLIENT_ERROR key too long for column c1 (32)\r\n"
     assert endpoint.say(store("set", "k", b"old") + store("set", "k", long_value)) == (
-        b"STORED\r\nSERVER_ERROR object too large for cache\r\n"
+        b"STORED\r\nSERVER_ERROR object too large for cache: column c2 takes 1024 characters\r\n"
     )
     assert endpoint.say(b"get k " + long_key.encode() + b"\r\ndelete " + long_key.encode() + b"\r\n") == (
         b"END\r\nNOT_FOUND\r\n"

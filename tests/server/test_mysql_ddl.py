@@ -69,7 +69,8 @@ def test_a_narrower_column_refuses_what_it_would_cut(database: SQLServer) -> Non
     with serving(database.dsn, "--set", "oversized_set_removes=0") as served, served.connect() as client:
         assert ask(client, b"set @@shop.a 0 0 3\r\nabc\r\n") == STORED
         sql(database, "ALTER TABLE test.shop MODIFY v VARCHAR(3)")
-        assert ask(client, b"set a 0 0 4\r\nabcd\r\n") == b"SERVER_ERROR object too large for cache\r\n"
+        refused = b"SERVER_ERROR object too large for cache: column v takes 3 characters\r\n"
+        assert ask(client, b"set a 0 0 4\r\nabcd\r\n") == refused
         assert ask(client, b"get a\r\n") == b"VALUE a 0 3\r\nabc\r\nEND\r\n"
 
 

@@ -194,7 +194,7 @@ def test_what_is_not_plain_is_answered_beside_them(database: SQLServer, crowd: C
     asked = {
         put("short", "fits"): STORED,
         put("longer", "key"): b"CLIENT_ERROR key too long for column k (5)\r\n",
-        put("wide", "0123456789"): b"SERVER_ERROR object too large for cache\r\n",
+        put("wide", "0123456789"): b"SERVER_ERROR object too large for cache: column v takes 9 characters\r\n",
         "set text 0 0 5\r\ngrön\r\n".encode(): STORED,
         b"set bytes 0 0 2\r\n\xff\xfe\r\n": b"SERVER_ERROR column v holds utf8mb4 text, byte 0 of the data is none\r\n",
         b"set flags 4294967296 0 1\r\nx\r\n": b"CLIENT_ERROR bad command line format\r\n",

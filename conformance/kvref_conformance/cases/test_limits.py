@@ -16,6 +16,7 @@ BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
 REFUSED = (BAD_FORMAT, BAD_FORMAT + "ERROR\r\n")
 ERROR = ("ERROR\r\n", "ERROR\r\nERROR\r\n")
 TOO_LARGE = "SERVER_ERROR object too large for cache\r\n"
+TOO_WIDE = "SERVER_ERROR object too large for cache<text>\r\n"  # KV-LIMIT-015 judges the text alone
 SET = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
 FOUND = "VALUE {k} 0 1\r\nx\r\nEND\r\n"
 THERE = say("get {k}\r\n", FOUND)
@@ -161,13 +162,21 @@ DATA = (
         say("set {k} 0 0 1024\r\n{v~1024}\r\n", "STORED\r\n"),
         say("get {k}\r\n", "VALUE {k} 0 1024\r\n{v~1024}\r\nEND\r\n"),
     ),
-    case("value-wider-than-the-column", "KV-LIMIT-003", SET, say("set {k} 0 0 1025\r\n{v~1025}\r\n", TOO_LARGE), GONE),
+    case("value-wider-than-the-column", "KV-LIMIT-003", SET, say("set {k} 0 0 1025\r\n{v~1025}\r\n", TOO_WIDE), GONE),
+    case(
+        "reply-to-a-value-wider-than-the-column",
+        "KV-LIMIT-015",
+        say(
+            "set {k} 0 0 1025\r\n{v~1025}\r\n",
+            "SERVER_ERROR object too large for cache: column c2 takes 1024 characters\r\n",
+        ),
+    ),
     *(
         case(
             f"value-wider-than-the-column-{verb}",
             "KV-LIMIT-014",
             SET,
-            say(f"{verb} {{k}} 0 0 1025\r\n{{v~1025}}\r\n", TOO_LARGE if verb != "add" else "NOT_STORED\r\n"),
+            say(f"{verb} {{k}} 0 0 1025\r\n{{v~1025}}\r\n", TOO_WIDE if verb != "add" else "NOT_STORED\r\n"),
             THERE,
         )
         for verb in ("add", "replace", "append", "prepend")
@@ -190,7 +199,7 @@ DATA = (
         "append-beyond-the-column",
         "KV-LIMIT-004",
         say("set {k} 0 0 1023\r\n{v~1023}\r\n", "STORED\r\n"),
-        say("append {k} 0 0 2\r\n12\r\n", TOO_LARGE),
+        say("append {k} 0 0 2\r\n12\r\n", TOO_WIDE),
         say("get {k}\r\n", "VALUE {k} 0 1023\r\n{v~1023}\r\nEND\r\n"),
     ),
     case(

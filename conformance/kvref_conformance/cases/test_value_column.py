@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TEXTS: Final = ("VARCHAR(100)", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT")
 BLOBS: Final = ("VARBINARY(300)", "BLOB", "MEDIUMBLOB", "LONGBLOB")
 EVERY_BYTE: Final = "".join(map(chr, range(256)))
-TOO_LARGE: Final = "SERVER_ERROR object too large for cache\r\n"
+TOO_LARGE: Final = "SERVER_ERROR object too large for cache<text>\r\n"  # KV-LIMIT-015 judges the text alone
 REFUSED = ("CLIENT_ERROR <text>\r\n", "SERVER_ERROR <text>\r\n")
 E_ACUTE, EMOJI = "\xc3\xa9", "\xf0\x9f\x98\x80"
 FOUR = valued("VARCHAR(4) CHARACTER SET utf8mb4")
@@ -197,6 +197,20 @@ NOT_FITTING = (
             shape=valued(declared),
         )
         for declared, size in (("TINYTEXT", 255), ("TINYBLOB", 255), ("TEXT", 65535))
+    ),
+    *(
+        case(
+            f"reply-to-a-long-value-of-{name}",
+            "KV-LIMIT-015",
+            told("{k}", "w" * (size + 1), f"SERVER_ERROR object too large for cache: column v takes {size} {unit}\r\n"),
+            shape=valued(declared),
+        )
+        for name, declared, size, unit in (
+            ("utf8mb4-text", "VARCHAR(4) CHARACTER SET utf8mb4", 4, "characters"),
+            ("latin1-text", "VARCHAR(5) CHARACTER SET latin1", 5, "characters"),
+            ("tinytext", "TINYTEXT", 255, "bytes"),
+            ("bytes", "VARBINARY(6)", 6, "bytes"),
+        )
     ),
     case(
         "long-tinytext-in-characters",

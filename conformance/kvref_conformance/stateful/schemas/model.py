@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Cell = str | int | None
 
-TOO_LARGE: Final = "SERVER_ERROR object too large for cache\r\n"
+TOO_LARGE: Final = "SERVER_ERROR object too large for cache<text>\r\n"
 REFUSED: Final = "CLIENT_ERROR <text>\r\n"
 MALFORMED: Final = "SERVER_ERROR <text>\r\n"
 NOT_STORED: Final = "NOT_STORED\r\n"
