@@ -22,11 +22,16 @@ class StatementError(StoreError):
     """A table is gone, or is no longer what the statement was made for."""
 
 
+# What a statement raises: SQLite refuses it, a number has more than 64 bits, or text is not UTF-8.
+ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeEncodeError, UnicodeDecodeError)
+Failure = sqlite3.Error | OverflowError | UnicodeEncodeError | UnicodeDecodeError
+
+
 class Translating(Protocol):
     """A store that knows what an error of its connection means."""
 
-    def translated(self, error: sqlite3.Error) -> KvrefError:
-        """Return what an error of SQLite means to a command."""
+    def translated(self, error: Failure) -> KvrefError:
+        """Return what one of ERRORS means to a command."""
 
 
 _S = TypeVar("_S", bound=Translating)
@@ -41,12 +46,8 @@ def translating(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatena
     def translated(self: _S, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
         try:
             return method(self, *arguments, **named)
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise self.translated(error) from error
-        except OverflowError as error:
-            raise StoreError(f"SQLite cannot hold this number: {error}") from error
-        except (UnicodeEncodeError, UnicodeDecodeError) as error:
-            raise StoreError(f"the row holds text that is no UTF-8: {error.reason}") from error
 
     return translated
 

@@ -24,7 +24,7 @@ from kvref.storage.config import catalog
 from kvref.storage.config.containers import check_again
 from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite.counter import ReservedNumbers
-from kvref.storage.sqlite.errors import BusyError, DiskErrors, StatementError, translating
+from kvref.storage.sqlite.errors import ERRORS, BusyError, DiskErrors, Failure, StatementError, translating
 from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME, opened
 from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.rows import Rows
@@ -257,11 +257,13 @@ class SQLiteStore:
         self.cache.wrote(operation, elsewhere=self.has_rules(operation.mapping))
         return refusal
 
-    @translating
     def ask(self, text: str, parameters: Sequence[operations.Cell]) -> sqlite3.Cursor:
         """Run one of a mapping's `Statements`; raises as `execute`."""
         self._holds_writes = True
-        return self._connection.execute(text, parameters)
+        try:  # without `translating`: the fast path calls this for each row
+            return self._connection.execute(text, parameters)
+        except ERRORS as error:
+            raise self.translated(error) from error
 
     @translating
     def lookup(self, mapping: Mapping, key: operations.Cell, rows: Rows | None = None) -> operations.Row | None:
@@ -406,8 +408,12 @@ class SQLiteStore:
             self._mappings.add(mapping)
         return mapping
 
-    def translated(self, error: sqlite3.Error) -> KvrefError:
-        """Return what an error of SQLite means to a command."""
+    def translated(self, error: Failure) -> KvrefError:
+        """Return what one of `errors.ERRORS` means to a command."""
+        if isinstance(error, OverflowError):
+            return StoreError(f"SQLite cannot hold this number: {error}")
+        if isinstance(error, UnicodeEncodeError | UnicodeDecodeError):
+            return StoreError(f"the row holds text that is no UTF-8: {error.reason}")
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return BusyError(str(error))
         text = self._disk_errors.explained(error)

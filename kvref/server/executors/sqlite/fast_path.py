@@ -72,7 +72,7 @@ class SQLiteFastPath:
         if text_form(b"mg", wire_rules) is not None:
             self._forms[b"mg"] = self._meta_get
         if self._rows.writable and not verbs.read_only:
-            self._forms |= dict.fromkeys((b"set", b"add", b"replace"), self._store)
+            self._forms |= {b"set": self._set, b"add": self._store, b"replace": self._store}
             if verbs.counts:
                 self._forms |= dict.fromkeys((b"incr", b"decr"), self._arithmetic)
             if verbs.deletes:
@@ -176,11 +176,23 @@ class SQLiteFastPath:
         reply = self._verbs.meta_get(command, self._row(key, kept), int(time.time()))
         return end + 1, encode(command, reply), late
 
-    def _store(self, data: bytes, at: int) -> _Taken:
-        """Take a set, add or replace."""
+    def _set(self, data: bytes, at: int) -> _Taken:
+        """Take a set."""
         head = self._lines.set.match(data, at)
-        if head is not None:
-            return self._set(data, head[1], head[2], head.end(), int(head[3]))
+        if head is None:
+            return self._store(data, at)
+        word, flags, size = head.groups()
+        start = head.end()
+        end = start + int(size)
+        if data[end : end + 2] != b"\r\n" or not self._fits(word, end - start):
+            return None
+        if not (self._file.dirty or self._begin()) or not self._rows.set(word, data[start:end], int(flags), None):
+            return None
+        self._sets += 1
+        return end + 2, STORED, True
+
+    def _store(self, data: bytes, at: int) -> _Taken:
+        """Take a set with an expiry time or the name of a mapping, an add or a replace."""
         head = self._lines.storing.match(data, at)
         if head is None:
             return None
@@ -189,25 +201,11 @@ class SQLiteFastPath:
         end = start + int(size)
         if data[end : end + 2] != b"\r\n" or not self._fits(word, end - start):
             return None
-        value = data[start:end]
-        end += 2
         key = self._key(word, switches=True)
         if key is None or not self._begin():
             return None
-        reply = self._stored(key, c.Store(verb.decode(), word, int(flags), int(exptime), value))
-        return None if reply is None else (end, reply, True)
-
-    def _set(self, data: bytes, word: bytes, flags: bytes, start: int, size: int) -> _Taken:
-        """Take a set without an expiry time, of a word that names no mapping."""
-        end = start + size
-        if data[end : end + 2] != b"\r\n" or size > MAX_VALUE:
-            return None
-        if not (self._takes_all or self._lines.takes(word, size)) or not (self._file.dirty or self._begin()):
-            return None
-        if not self._rows.set(word, data[start:end], int(flags), None):
-            return None
-        self._sets += 1
-        return end + 2, STORED, True
+        reply = self._stored(key, c.Store(verb.decode(), word, int(flags), int(exptime), data[start:end]))
+        return None if reply is None else (end + 2, reply, True)
 
     def _fits(self, word: bytes, size: int) -> bool:
         return size <= MAX_VALUE and (self._takes_all or self._lines.takes(word, size))
