@@ -29,7 +29,7 @@ def rows(run: Run) -> list[Row]:
 
 
 def table(run: Run) -> Table:
-    """Return the table for a terminal."""
+    """Return the table for a terminal; where no repetition is valid the figures are dim and in parentheses."""
     shown = Table(title=f"{run.info['scenario']['name']}, scale {run.info['scenario']['scale']}: {run.id}")
     for name in (
         "series",
@@ -48,16 +48,20 @@ def table(run: Run) -> Table:
         settings = "\n".join(f"{name}={value}" for name, value in row["settings"].items())
         if row["rate"] is not None:
             settings = f"{settings}\nopen loop, {row['rate']:,.0f}/s".strip()
+        figures = [
+            f"{row['qps']:,.0f}",
+            *("-" if row[name] is None else f"{row[name] / 1e6:.3f}" for name in ("p50", "p99")),
+            "-" if row["client_cpu_us_per_op"] is None else f"{row['client_cpu_us_per_op']:.1f}",
+        ]
         shown.add_row(
             row["series"],
             row["server"],
             settings,
             str(row["sessions"]),
-            f"{row['qps']:,.0f}",
-            *("-" if row[name] is None else f"{row[name] / 1e6:.3f}" for name in ("p50", "p99")),
-            "-" if row["client_cpu_us_per_op"] is None else f"{row['client_cpu_us_per_op']:.1f}",
-            f"{row['valid']} of {row['repetitions']}",
+            *(figures if row["valid"] else [f"({figure})" for figure in figures]),
+            f"{row['valid']} of {row['repetitions']}" if row["valid"] else "NOT VALID",
             "; ".join(row["reasons"]),
+            style="" if row["valid"] else "dim",
         )
     return shown
 

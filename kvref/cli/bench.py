@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.console import Console
 
+from kvref.addresses import parse_address
 from kvref.errors import KvrefError
 from kvref.printable import printable
 from kvref_bench import benchmark, judged, link, scenario, specs, summary
+from kvref_bench import quick as quicker
 from kvref_bench.display import Screen, duration
 from kvref_bench.experiment import STOPPED
 from kvref_bench.order import estimate
@@ -162,6 +164,48 @@ def _print(table: Table) -> None:
     console = Console()
     # A file or a pipe has no width of its own.
     (console if console.is_terminal else Console(width=160)).print(table)
+
+
+@command.command()
+@click.argument("address", metavar="HOST:PORT|unix:PATH")
+@click.option(
+    "--sessions",
+    type=click.IntRange(1, quicker.KEYS),
+    default=quicker.SESSIONS,
+    show_default=True,
+    help="Number of connections.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Number of load worker processes.  [default: half of the processors, at most 4]",
+)
+@_as_json
+@click.pass_context
+def quick(context: click.Context, /, address: str, sessions: int, processes: int | None, *, as_json: bool) -> None:
+    """Measure an endpoint in about ten seconds and delete nothing of it.
+
+    Adds 1,000 items with a key prefix of its own, measures gets and a mix of gets and sets, one command at a time and
+    16 in one write, and deletes the items. Works with memcached, kvref and the plugin.
+    """
+    where = parse_address(address)
+    if not (where.path or where.port):
+        raise KvrefError(f"{address!r}: port 0 is none; write HOST:PORT")
+    try:
+        with Screen() as screen:
+            outcome = quicker.measure(address, screen, sessions, processes)
+    except KeyboardInterrupt:
+        click.echo("interrupted before anything was measured", err=True)
+        context.exit(INTERRUPTED)
+    if as_json:
+        click.echo(json.dumps(outcome.json(), indent=2, allow_nan=False))
+    else:
+        _print(outcome.table())
+        for text in outcome.notes:
+            click.echo(printable(text))
+    if outcome.stopped:
+        context.exit(INTERRUPTED)
 
 
 @command.command("list")

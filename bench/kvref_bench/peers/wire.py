@@ -11,7 +11,7 @@ from kvref.addresses import connect, parse_address
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 STEP_SECONDS: Final = 30.0
 ANSWER_SECONDS: Final = 20.0  # a plugin that was loaded takes about one
@@ -139,6 +139,52 @@ def _set(to: Link, batch: list[tuple[bytes, bytes]]) -> int:
         if said != b"STORED":
             raise BenchError(f"{to.address} answers `set {key.decode('latin-1')}` with {said!r}: it cannot be loaded")
     return len(batch)
+
+
+def add(address: str, rows: Sequence[tuple[bytes, bytes]], added: list[bytes]) -> None:
+    """Add rows that must not be there yet, many in one write.
+
+    Args:
+        address: of the server.
+        rows: keys with values.
+        added: receives the key of each row that is stored, or may be if an exception is raised.
+
+    Raises:
+        BenchError: a row is there already, or the server refuses it.
+    """
+    refused = ""
+    with link(address) as to:
+        for at in range(0, len(rows), BATCH):
+            batch = rows[at : at + BATCH]
+            # Of a connection that ends it is unknown which rows are stored.
+            added.extend(key for key, _ in batch)
+            to.socket.sendall(b"".join(b"add %b 0 0 %d\r\n%b\r\n" % (key, len(value), value) for key, value in batch))
+            for key, _ in batch:
+                said = to.line()
+                if said != b"STORED":
+                    added.remove(key)
+                    refused = refused or f"{address} answers `add {key.decode('latin-1')}` with {said!r}"
+            if refused:
+                raise BenchError(refused)
+
+
+def delete(address: str, keys: Sequence[bytes]) -> None:
+    """Delete keys, many in one write; one that is gone is no error.
+
+    Raises:
+        BenchError: the server refuses to delete one; the others are deleted.
+    """
+    refused = ""
+    with link(address) as to:
+        for at in range(0, len(keys), BATCH):
+            batch = keys[at : at + BATCH]
+            to.socket.sendall(b"".join(b"delete %b\r\n" % key for key in batch))
+            for key in batch:
+                said = to.line()
+                if said not in (b"DELETED", b"NOT_FOUND"):
+                    refused = refused or f"{address} answers `delete {key.decode('latin-1')}` with {said!r}"
+    if refused:
+        raise BenchError(refused)
 
 
 def wait(address: str) -> None:

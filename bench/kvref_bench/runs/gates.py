@@ -47,7 +47,7 @@ STATEMENTS: Final = "Com_stmt_execute"
 class Judged:
     """A point with what its scenario says of it.
 
-    kind: of the scenario, `load` or `lag`.
+    kind: of the scenario, `load` or `lag`; `quick`: of `quick.measure`.
     driver: of the series' work, `wire` or the name of a client library.
     counted: its sessions have a number of operations, so the work was fixed and not the time.
     protocol: of the series' work.
@@ -251,12 +251,14 @@ LOAD: Final[tuple[Gate, ...]] = (
 )  # fmt: skip
 # A lag is measured by trials, seconds apart.
 TRIALS: Final[tuple[Gate, ...]] = (stopped_early, unexpected_replies)
+# An endpoint in use may have a database on this machine, whose processes are unknown.
+QUICK: Final[tuple[Gate, ...]] = tuple(gate for gate in LOAD if gate is not others)
+BY_KIND: Final = {"load": LOAD, "lag": TRIALS, "quick": QUICK}
 
 
 def judge(judged: Judged) -> list[str]:
     """Return every reason not to use a point; none: it is valid."""
-    gates = TRIALS if judged.kind == "lag" else LOAD
-    return [reason for gate in gates if (reason := gate(judged)) is not None]
+    return [reason for gate in BY_KIND[judged.kind] if (reason := gate(judged)) is not None]
 
 
 def warnings(repetitions: Mapping[tuple[Any, ...], int], busy: float) -> list[str]:
