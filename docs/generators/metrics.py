@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from generators.markup import prose, table
+from kvref.server.telemetry import memcached_metrics
 from kvref.server.telemetry.metrics import ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from kvref.server.telemetry.metric_source import Row
 
 
 def pages() -> Mapping[str, str]:
-    """Return the table, which `reference/metrics.md` includes."""
-    rows = [(f"`{row.name}`", row.kind, row.label, prose(row.help)) for row in ROWS.values()]
-    return {"reference/generated/metrics.txt": table(("metric", "kind", "label", "meaning"), rows)}
+    """Return the tables, which `reference/metrics.md` includes."""
+    return {
+        "reference/generated/metrics.txt": _table(ROWS.values()),
+        "reference/generated/memcached-metrics.txt": _table(memcached_metrics.ROWS),
+    }
+
+
+def _table(rows: Iterable[Row]) -> str:
+    cells = [(f"`{row.name}`", row.kind, row.label, prose(row.help)) for row in rows]
+    return table(("metric", "kind", "label", "meaning"), cells)

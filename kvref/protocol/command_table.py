@@ -21,6 +21,7 @@ from kvref.protocol.replies import Number, Reply, Status
 from kvref.protocol.rules import WireRules
 
 _MANY: Final = 1 << 30
+OTHER: Final = "other"  # the name of commands without a text form, see `Row.timed_as`
 
 
 class PolicyKind(Enum):
@@ -78,6 +79,16 @@ class Row:
     metrics: tuple[str, ...]
     text: Mapping[bytes, TextForm] = field(default_factory=dict)
     binary: Mapping[int, Opcode] = field(default_factory=dict)
+
+    def timed_as(self, verb: str) -> str:
+        """Return the name under which the durations of this command are counted, one of `TIMED`.
+
+        Args:
+            verb: as the text protocol has it.
+        """
+        if verb in self.metrics:
+            return verb
+        return self.metrics[0] if self.metrics else next((each.decode() for each in self.text), OTHER)
 
 
 def _needs_of_meta_get(command: c.MetaGet) -> Right:
@@ -443,6 +454,22 @@ BINARY: Final = {opcode: form for row in TABLE if not row.beyond_plugin for opco
 BINARY_BEYOND_PLUGIN: Final = {
     opcode: form for row in TABLE if row.beyond_plugin for opcode, form in row.binary.items()
 }
+
+# Names under which durations are counted, by verb, and all of them.
+TIMED_VERBS: Final = {verb: row.timed_as(verb.decode()) for row in TABLE for verb in row.text}
+TIMED: Final = (*dict.fromkeys(TIMED_VERBS.values()), OTHER)
+
+
+def timed_as(command: c.Command) -> str:
+    """Return the name under which the duration of a command is counted, one of `TIMED`."""
+    match command:
+        case c.Store():
+            verb = command.verb
+        case c.Arithmetic():
+            verb = "incr" if command.increment else "decr"
+        case _:
+            verb = ""
+    return ROWS[type(command)].timed_as(verb)
 
 
 def needs(command: c.Command) -> Right:

@@ -15,6 +15,7 @@ from kvref.protocol.rules import WireRules
 
 END: Final = b"END\r\n"
 STORED: Final = Status.STORED.value
+STORING: Final = frozenset((b"set", b"add", b"replace"))  # verbs of lines with a data block
 MAX_FLAGS: Final = 999_999_999  # nine digits
 
 
@@ -53,6 +54,19 @@ class PlainLines:
     def takes(self, word: bytes, length: int) -> bool:
         """Return whether a set of that many bytes is not too large."""
         return fits(length, word, self._rules)
+
+
+def verbs(data: bytes) -> list[bytes]:
+    """Return the verb of each of the fast-path lines that `data` consists of, with their data blocks."""
+    found, at = [], 0
+    while at < len(data):
+        end = data.index(b"\r\n", at)
+        words = data[at:end].split(b" ")
+        found.append(words[0])
+        at = end + 2
+        if words[0] in STORING:
+            at += int(words[4]) + 2
+    return found
 
 
 def shown(word: bytes, flags: int, data: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol, cast
 
@@ -13,6 +13,8 @@ from kvref.engine.dispatch import execute
 from kvref.engine.session import Session, Shared
 from kvref.protocol import commands as c
 from kvref.protocol.codec import Parser, encode, parser
+from kvref.protocol.command_table import TIMED_VERBS, timed_as
+from kvref.protocol.fast_path import verbs
 from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
@@ -24,6 +26,7 @@ from kvref.server.listeners.listener import Listener
 from kvref.server.listeners.refused_clients import Attempts, ForeignProtocols
 from kvref.server.refused_values import RefusedValues
 from kvref.server.reply_queue import ReplyQueue
+from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
 from kvref.server.telemetry.event_counters import ProcessEventCounters
 from kvref.server.turns import Turns
 
@@ -36,6 +39,7 @@ GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other con
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 _SELDOM: Final = (Closed, ServerError, Keys)
 _PLAIN: Final = c.Get([], with_cas=False)  # a placeholder for commands of the fast path
+_HIT: Final = ("get",)  # under which a single get is measured
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
 
@@ -52,6 +56,10 @@ class Host(Protocol):
     settings: dict[str, int]
     tally: ProcessEventCounters
     turns: Turns
+
+    @property
+    def command_durations(self) -> CommandDurations | None:
+        """Return what counts the durations of commands, None if no metrics are served."""
 
     def publish(self) -> None:
         """Show other processes of the port what was counted."""
@@ -73,9 +81,32 @@ class Connection:
 
     # An idle connection is a few cache lines.
     __slots__ = (
-        "_authenticator", "_command", "_commit", "_dropped", "_ending", "_eof", "_fast_path", "_generation",
-        "_half_open", "_heard", "_host", "_last", "_loop", "_out", "_parser", "_paused", "_reading", "_rest",
-        "_scheduled", "_session", "_transaction", "_transport", "greedy", "heard_at",
+        "_authenticator",
+        "_command",
+        "_commit",
+        "_dropped",
+        "_ending",
+        "_eof",
+        "_fast_path",
+        "_generation",
+        "_half_open",
+        "_heard",
+        "_host",
+        "_last",
+        "_loop",
+        "_out",
+        "_parser",
+        "_paused",
+        "_plain_names",
+        "_reading",
+        "_rest",
+        "_scheduled",
+        "_session",
+        "_times",
+        "_transaction",
+        "_transport",
+        "greedy",
+        "heard_at",
     )  # fmt: skip
 
     def __init__(self, host: Host, listener: Listener) -> None:
@@ -104,7 +135,10 @@ class Connection:
         self._reading = True
         self._paused = False  # the client does not read
         self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
-        self._out = ReplyQueue(host.executor, self._send, self._settled)
+        durations = host.command_durations
+        self._times = None if durations is None else CommandTimes(durations)
+        self._plain_names: list[str] = []  # under which the commands that the fast path waits for are measured
+        self._out = ReplyQueue(host.executor, self._send, self._settled, self._times)
         self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self._committed)
 
     def shown(self, asking: Session) -> Shown | None:
@@ -175,9 +209,7 @@ class Connection:
         shared.counters.bytes_read += len(data)
         fast = self._fast_path
         if fast is not None and self._command is None and fast.usable():
-            reply = None if self._out.replies else fast.hit(data)
-            if reply is not None:
-                self._write(reply)
+            if not self._out.replies and self._hit(fast, data):
                 return
             if len(data) <= GREEDY or not self._host.turns.busy:
                 rest = self._take(fast, data)
@@ -221,21 +253,40 @@ class Connection:
             self.end()
         return rest
 
+    def _hit(self, fast: FastPath, data: bytes) -> bool:
+        """Reply to a single get of a cached row; return whether the input is one."""
+        times = self._times
+        if times is not None:
+            times.start()
+        reply = fast.hit(data)
+        if reply is None:
+            return False
+        if times is not None:
+            times.replied(_HIT)
+        self._write(reply)
+        return True
+
     def _take(self, fast: FastPath, data: bytes) -> bytes:
         """Run the simple commands at the beginning of the input; return the rest of it."""
         if self._out.owed > TURN_BYTES:
             return data
         replies: list[bytes] = []
+        if self._times is not None:
+            self._times.start()
         taken, wait = fast.take(data, replies, self._answer_plain)
         if not taken:
             return data
+        if self._times is not None:
+            self._plain_names = [TIMED_VERBS[verb] for verb in verbs(data[:taken])]
         if wait is Wait.ANSWER:
             self._command = _PLAIN
         elif wait is Wait.COMMIT or self._out:
             self._host.shared.counters.bytes_written += sum(map(len, replies))
-            self._out.add(_PLAIN, replies)
+            self._out.add(_PLAIN, replies, self._plain_names)
             self._out.flush()
         else:
+            if self._times is not None:
+                self._times.replied(self._plain_names)
             self._write(b"".join(replies))
         return data[taken:]
 
@@ -249,6 +300,8 @@ class Connection:
         self._command = None
         ready = [each for each in replies if isinstance(each, bytes)]
         if ready and len(ready) == len(replies) and self._transport is not None:
+            if self._times is not None:
+                self._times.replied(self._plain_names[: len(ready)])
             self._write(b"".join(ready))
         else:
             self._queue_plain(replies)
@@ -264,11 +317,12 @@ class Connection:
 
     def _queue_plain(self, replies: list[bytes | ServerError]) -> None:
         """Send replies of which some are errors."""
-        for each in replies:
+        for number, each in enumerate(replies):
+            names = self._plain_names[number : number + 1]
             if isinstance(each, ServerError):
-                self._answer(_PLAIN, each)
+                self._answer(_PLAIN, each, names)
             else:
-                self._out.add(_PLAIN, (each,))
+                self._out.add(_PLAIN, (each,), names)
                 self._host.shared.counters.bytes_written += len(each)
         self._out.flush()
 
@@ -355,6 +409,8 @@ class Connection:
                 lost, self._commit.lost = self._commit.lost, None
                 self._answer(command, lost)
                 continue
+            if self._times is not None:
+                self._times.start()
             begin = partial(execute, self._session, command, int(time.time()))
             reply = self._host.executor.run(self._transaction, begin, self._resume)
             if reply is None:
@@ -402,7 +458,14 @@ class Connection:
         self._answer(command, reply)
         self._go_on()
 
-    def _answer(self, command: c.Command, reply: Reply) -> None:
+    def _answer(self, command: c.Command, reply: Reply, names: Sequence[str] = ()) -> None:
+        """Queue the reply to a command.
+
+        Args:
+            command: the command.
+            reply: its reply; a quiet command has none on the wire.
+            names: under which it is measured; none: those of its own.
+        """
         self._commit.note()
         if self._session.flushed:
             self._session.flushed = False
@@ -422,7 +485,9 @@ class Connection:
                     self._note_foreign(command.protocol)
         line = encode(command, reply, self._session.written_cas)
         if line:
-            self._out.add(command, (line,))
+            if self._times is not None and not names:
+                names = (timed_as(command),)
+            self._out.add(command, (line,), names)
             self._host.shared.counters.bytes_written += len(line)
 
     def _note_foreign(self, protocol: str) -> None:

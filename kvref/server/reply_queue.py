@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
 from kvref.protocol.replies import ServerError
 from kvref.server.executors.base import Executor
+from kvref.server.telemetry.command_times import CommandTimes
 
 
 class ReplyQueue:
@@ -17,12 +18,20 @@ class ReplyQueue:
         executor: reports which commit replies must wait for.
         send: sends bytes; called without bytes when a connection that ends can be closed.
         settled: called after a commit that replies waited for, with whether it failed.
+        times: measures the commands until their replies are sent; None: nothing does.
     """
 
-    def __init__(self, executor: Executor, send: Callable[[bytes], None], settled: Callable[[bool], None]) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        send: Callable[[bytes], None],
+        settled: Callable[[bool], None],
+        times: CommandTimes | None = None,
+    ) -> None:
         self._executor = executor
         self._send = send
         self._settled = settled
+        self._times = times
         self.replies: list[tuple[c.Command, bytes]] = []
         # Commits that replies wait for, at most two: its number, and how many replies it covers.
         self._waits: list[tuple[int, int]] = []
@@ -36,11 +45,19 @@ class ReplyQueue:
         """Return whether anything waits for a commit."""
         return bool(self._waits)
 
-    def add(self, command: c.Command, replies: Iterable[bytes]) -> None:
-        """Keep replies until `flush`; if the commit fails, an error in the form that `command` needs replaces them."""
+    def add(self, command: c.Command, replies: Sequence[bytes], names: Sequence[str] = ()) -> None:
+        """Keep replies until `flush`.
+
+        Args:
+            command: if the commit fails, an error in the form that it needs replaces the replies.
+            replies: in order.
+            names: under which the commands are measured, one for each reply; not used if nothing is measured.
+        """
         for reply in replies:
             self.replies.append((command, reply))
             self.owed += len(reply)
+        if self._times is not None:
+            self._times.queue(names)
 
     def flush(self) -> None:
         """Send the replies that need not wait; the others follow after their commit."""
@@ -58,6 +75,8 @@ class ReplyQueue:
         ready = b"".join([reply for _, reply in self.replies[:count]])
         del self.replies[:count]
         self.owed -= len(ready)
+        if self._times is not None:
+            self._times.sending(count)
         self._send(ready)
 
     def _settle(self, lost: str) -> None:

@@ -38,6 +38,7 @@ from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accep
 from kvref.server.process_scope import Scope, SingleProcess
 from kvref.server.refused_values import RefusedValues
 from kvref.server.settings import changed, warn_of_waiting
+from kvref.server.telemetry.command_times import CommandDurations
 from kvref.server.telemetry.lifecycle import Lifecycle
 from kvref.server.telemetry.loop_monitor import LoopMonitor
 from kvref.server.telemetry.start_report import Served, tell_reload
@@ -170,6 +171,11 @@ class Server:
         self.executor = executor_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
         self.store.when_committed = self.tally.committed
         self.tally.begin()
+
+    @property
+    def command_durations(self) -> CommandDurations | None:
+        """Return what counts the durations of commands, None if no metrics are served."""
+        return self.tally.commands if self.scope.tally.watched else None
 
     async def until(self, stop: asyncio.Event) -> None:
         """Commit idle batches until it is time to stop."""

@@ -24,6 +24,7 @@ from generators.metrics import pages as metrics
 from kvref.cli import COMMANDS
 from kvref.profiles.schema import vocabulary
 from kvref.server.settings import SETTINGS
+from kvref.server.telemetry import memcached_metrics
 from kvref.server.telemetry.metrics import ROWS
 from kvref.specification import deviations as lists
 from kvref.specification import requirements
@@ -60,10 +61,11 @@ def test_every_command_has_a_page() -> None:
 
 def test_every_setting_metric_and_fact_is_in_its_table() -> None:
     (settings_table,) = settings.pages().values()
-    (metrics_table,) = metrics().values()
+    metrics_table, memcached_table = metrics().values()
     (facts_page,) = facts.pages().values()
     assert all(f"| `{name}` |" in settings_table for name in SETTINGS)
     assert all(f"| `{name}` |" in metrics_table for name in ROWS)
+    assert all(f"| `{row.name}` |" in memcached_table for row in memcached_metrics.ROWS)
     assert all(f"| `{name}` |" in facts_page for name in vocabulary())
 
 

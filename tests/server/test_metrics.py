@@ -19,6 +19,7 @@ from live import MYSQL_8
 from serving import Served, ask, serving
 from waiting import until
 
+from kvref.server.telemetry import memcached_metrics
 from kvref.server.telemetry.http import is_known_host
 from kvref.server.telemetry.metrics import ROWS
 
@@ -33,12 +34,14 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
 
 
 def test_the_table_of_the_reference_is_what_is_exposed(served: Served) -> None:
+    with served.connect() as client:
+        ask(client, b"get AA\r\n")  # a histogram by command shows the commands that it has
     text = fetch(served, "/metrics")[1]
     kinds = dict(re.findall(r"^# TYPE (\S+) (\w+)$", text, re.MULTILINE))
     helps = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.MULTILINE))
-    labels = dict(re.findall(r"^(\w+)\{(\w+)=", text, re.MULTILINE)) | {"kvref_info": "…"}
+    labels = dict(re.findall(r"^(\w+?)(?:_count)?\{(\w+)=", text, re.MULTILINE)) | {"kvref_info": "…"}
     assert {name: (kinds[name], labels.get(name, ""), helps[name]) for name in kinds} == {
-        row.name: (row.kind, row.label, row.help) for row in ROWS.values()
+        row.name: (row.kind, row.label, row.help) for row in (*ROWS.values(), *memcached_metrics.ROWS)
     }
 
 
@@ -69,6 +72,57 @@ def test_what_clients_do_is_counted(served: Served) -> None:
     assert made["kvref_commit_seconds_sum"] > 0
     assert during["process_resident_memory_bytes"] > 10e6
     assert abs(during["kvref_start_time_seconds"] - time.time()) < 60
+
+
+def test_commands_have_the_names_of_memcached_exporter(served: Served) -> None:
+    with served.connect() as client:
+        ask(client, b"set a 0 0 1\r\n1\r\nget a nope\r\nincr a 1\r\ndelete nope\r\n")
+        ask(client, b"gets a\r\ncas a 0 0 1 999\r\n1\r\ntouch a 0\r\nflush_all\r\n")
+        found = metrics(served)
+    counted = {
+        re.sub(r'.*command="(\w+)",status="(\w+)".*', r"\1 \2", name): value
+        for name, value in found.items()
+        if name.startswith("memcached_commands_total") and value
+    }
+    assert counted == {
+        "set hit": 1, "get hit": 2, "get miss": 1, "incr hit": 1, "delete miss": 1, "cas badval": 1, "touch hit": 1,
+        "flush hit": 1,
+    }  # fmt: skip
+    assert found["memcached_up"] == found["memcached_current_connections"] == found["memcached_items_total"] == 1
+
+
+def test_durations_of_commands_are_counted_by_command(served: Served) -> None:
+    with served.connect() as client:
+        ask(client, b"set a 0 0 1\r\n1\r\n")
+        ask(client, b"get a\r\n")
+        # Fast path and slow path, with and without a commit, several lines in one packet, an error.
+        ask(client, b"add a 5 100 1\r\n1\r\nreplace a 5 0 1\r\n7\r\nincr a 1\r\nget a nope\r\nmg a v\r\ndelete a\r\n")
+        ask(
+            client,
+            b"append a 0 0 1\r\n1\r\ncas a 0 0 1 9\r\n1\r\ndecr nope 1\r\nget  a\r\ngat 0 a\r\nset a 0 0 x\r\nmn\r\n",
+        )
+        ask(client, b"set a 0 0 1 noreply\r\n1\r\n")  # without a reply
+        found = {
+            re.search(r'command="(\w+)"', name)[1]: value  # type: ignore[index]
+            for name, value in metrics(served).items()
+            if name.startswith("kvref_command_seconds_count")
+        }
+    assert found == {
+        "set": 4, "get": 3, "incr": 1, "mg": 1, "delete": 1, "cas": 1, "decr": 1, "gat": 1, "mn": 1, "other": 1,
+        "version": found["version"],
+    }  # fmt: skip
+
+
+def test_a_duration_contains_the_wait_for_the_commit(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *AT) as served, closing(sqlite3.connect(served.store)) as database:
+        with served.connect() as client:
+            database.execute("BEGIN IMMEDIATE")
+            client.sendall(b"set a 0 0 1\r\n1\r\n")
+            time.sleep(0.3)
+            database.rollback()
+            assert client.recv(100) == b"STORED\r\n"
+        sums = metrics(served)
+    assert sums['kvref_command_seconds_sum{command="set"}'] >= 0.3
 
 
 def test_what_the_store_cannot_do_is_counted(served: Served) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from bisect import bisect_left
 from enum import IntEnum
 from typing import Final
 
+from kvref.server.telemetry.command_times import CommandDurations
+from kvref.server.telemetry.histogram import MICROSECOND, Histogram, cells_of
 from kvref.server.workers.shared_memory import CELL, anonymous
 
-MICROSECOND: Final = 1e-6
 # Upper bounds of the classes of commits, in seconds; one more class has the rest.
 BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _MAX_REASON: Final = 400  # bytes of a reason
@@ -48,11 +48,10 @@ class _Cell(IntEnum):
     ASKED = 5  # since when the store owes an answer
     WELL = 6  # when the store last answered as it should
     REASON = 7  # bytes of the text why it did not
-    SUM = 8  # microseconds that commits took
-    CLASSES = 9  # commits by duration, from here on
+    COMMITS = 8  # the histogram of commits, from here on
 
 
-_CELLS: Final = _Cell.CLASSES + len(BOUNDS) + 1
+_CELLS: Final = _Cell.COMMITS + cells_of(BOUNDS)
 
 
 def _now() -> int:
@@ -65,7 +64,9 @@ class ProcessEventCounters:
     def __init__(self) -> None:
         self._cells = anonymous(_CELLS * CELL).cast("Q")
         self._reason = anonymous(_MAX_REASON)
+        self.commits = Histogram(self._cells[_Cell.COMMITS :], BOUNDS)
         self._lock = threading.Lock()  # commits of several threads
+        self.commands = CommandDurations()
 
     @property
     def pid(self) -> int:
@@ -86,11 +87,6 @@ class ProcessEventCounters:
     def errors(self) -> int:
         """Return how many replies were SERVER_ERROR."""
         return self._cells[_Cell.ERRORS]
-
-    @property
-    def commits(self) -> tuple[list[int], float]:
-        """Return commits by class of duration, and the seconds that all of them took."""
-        return list(self._cells[_Cell.CLASSES :]), self._cells[_Cell.SUM] * MICROSECOND
 
     @property
     def silence(self) -> float:
@@ -152,8 +148,7 @@ class ProcessEventCounters:
     def committed(self, seconds: float) -> None:
         """Count a commit; any thread may."""
         with self._lock:
-            self._cells[_Cell.CLASSES + bisect_left(BOUNDS, seconds)] += 1
-            self._cells[_Cell.SUM] += int(seconds / MICROSECOND)
+            self.commits.observe(seconds)
 
 
 class EventCounters:

@@ -24,7 +24,7 @@ from kvref.server.workers.channel import Channel, pair
 from kvref.server.workers.signals import ignore
 
 if TYPE_CHECKING:
-    from kvref.server.telemetry.metrics import Source
+    from kvref.server.telemetry.metric_source import Source
 
 
 _log = logging.getLogger("kvref.server")

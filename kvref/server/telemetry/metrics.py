@@ -5,10 +5,9 @@ Needs the extra `metrics`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -16,49 +15,19 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from kvref.engine.stats import COUNTED, counters_of
-from kvref.protocol.command_table import TABLE
+from kvref.protocol.command_table import TABLE, TIMED
+from kvref.server.telemetry.command_times import COMMAND_BOUNDS
 from kvref.server.telemetry.event_counters import BOUNDS, EventCounters, State
+from kvref.server.telemetry.histogram import Histogram, summed
 from kvref.server.telemetry.loop_monitor import EVERY
+from kvref.server.telemetry.memcached_metrics import MemcachedMetrics
+from kvref.server.telemetry.metric_source import Row, Source
 
 # Values of the label `command`, each with the counters of `stats` that add up to it.
 _ASKED: Final = {name: counters_of(name) for row in TABLE for name in row.metrics}
 _FOUND: Final = tuple(name for name in _ASKED if f"{name}_hits" in COUNTED)
 # Of several processes these are the first one's; the others are added up.
 _OF_THE_FIRST: Final = ("process_start_time_seconds", "process_max_fds")
-
-
-class Source(Protocol):
-    """Where the numbers are; all of it may be read in any thread or process."""
-
-    tally: EventCounters
-    started: float  # UNIX time
-    info: dict[str, str]  # what serves: version, profile, store, workers
-
-    def totals(self) -> dict[str, int]:
-        """Return the counters of `stats` by name."""
-
-    def connections(self) -> int:
-        """Return how many clients are connected."""
-
-    def pids(self) -> list[int]:
-        """Return the processes, first the one that listens."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One metric, as the documentation lists it.
-
-    Args:
-        name: as it is exposed.
-        kind: counter, gauge or histogram.
-        help: what it says.
-        label: whose values tell its samples apart, empty where it has one.
-    """
-
-    name: str
-    kind: str
-    help: str
-    label: str = ""
 
 
 ROWS: Final = {
@@ -100,6 +69,11 @@ ROWS: Final = {
             " batch or of grouped writes.",
         ),
         Row(
+            "kvref_command_seconds", "histogram",
+            "Duration of a command from its start to the sending of its reply, in seconds, with waits for locks and"
+            " commits and without the time that its input waits for earlier commands.", "command",
+        ),
+        Row(
             "kvref_store_up", "gauge",
             "1 if the store answered the last health check, which runs each second; otherwise 0.", "process",
         ),
@@ -126,6 +100,7 @@ def registry(source: Source) -> CollectorRegistry:
     """Return what exposes a server."""
     made = CollectorRegistry()
     made.register(_Numbers(source))
+    made.register(MemcachedMetrics(source))
     return made
 
 
@@ -164,6 +139,17 @@ def _labelled(name: str, numbers: dict[str, int]) -> CounterMetricFamily:
     return family
 
 
+def _histogram(name: str, by_label: Mapping[str, list[Histogram]], bounds: Sequence[float]) -> HistogramMetricFamily:
+    """Return the histograms of all processes by the value of their label; labelled ones that are empty are left out."""
+    label = ROWS[name].label
+    family = HistogramMetricFamily(name, ROWS[name].help, labels=[label] if label else [])
+    for value, histograms in by_label.items():
+        buckets, seconds = summed(histograms, bounds)
+        if buckets[-1][1] or not label:
+            family.add_metric([value] if label else [], buckets, seconds)
+    return family
+
+
 def _commands(totals: dict[str, int]) -> Iterator[Metric]:
     yield _labelled("kvref_commands_total", {name: sum(totals[each] for each in of) for name, of in _ASKED.items()})
     yield _labelled("kvref_hits_total", {name: totals[f"{name}_hits"] for name in _FOUND})
@@ -187,16 +173,9 @@ def _shared(tally: EventCounters) -> Iterator[Metric]:
     processes = tally.processes
     yield _counter("kvref_server_errors_total", value=sum(process.errors for process in processes))
     yield _gauge("kvref_batches_open", value=sum(process.batches for process in processes))
-    classes, seconds = [0] * (len(BOUNDS) + 1), 0.0
-    for process in processes:
-        numbers, took = process.commits
-        classes = [one + more for one, more in zip(classes, numbers, strict=True)]
-        seconds += took
-    name = "kvref_commit_seconds"
-    commits = HistogramMetricFamily(name, ROWS[name].help)
-    bounds = [*map(str, BOUNDS), "+Inf"]
-    commits.add_metric([], [(bound, sum(classes[: n + 1])) for n, bound in enumerate(bounds)], seconds)
-    yield commits
+    yield _histogram("kvref_commit_seconds", {"": [process.commits for process in processes]}, BOUNDS)
+    by_name = {name: [process.commands.of[name] for process in processes] for name in TIMED}
+    yield _histogram("kvref_command_seconds", by_name, COMMAND_BOUNDS)
     up, lag = (_gauge(each, [ROWS[each].label]) for each in ("kvref_store_up", "kvref_loop_lag_seconds"))
     for number, process in enumerate(processes, 1):
         if process.pid:
