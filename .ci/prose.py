@@ -1,17 +1,16 @@
 """Find words that a reader would have to decode, as .ci/prose.toml lists them.
 
-What a person sees when using kvref (help, settings, metrics, texts in the code) has none of them. Documents, docstrings
-and comments still have some: prose.toml counts them, and a count can only fall.
+Help, settings, metrics, texts in the code, documents, notebooks, docstrings and comments have none of them.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 import tokenize
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -26,9 +25,6 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 FILE: Final = ROOT / ".ci" / "prose.toml"
 PACKAGES: Final = ("kvref", "kvref_testbed", "conformance", "bench")
 FOLDERS: Final = (*PACKAGES, "docs", "tests")
-INTERNAL: Final = "docstrings and comments"
-# Charts and tables of the notebooks, whose committed output changes with them.
-CHARTS: Final = "bench/kvref_bench/analysis"
 # Scripts for the containers of other languages, pages generated from recordings, and what git ignores of the site.
 _FOREIGN: Final = (
     "conformance/kvref_conformance/interop/scripts",
@@ -91,11 +87,6 @@ def phrases() -> list[Phrase]:
     return [Phrase(re.compile(rf"\b(?:{row['match']})\b", re.IGNORECASE), row["write"]) for row in rows]
 
 
-def remaining() -> dict[str, int]:
-    """Return how many phrases a document, a folder, or all docstrings and comments can still have."""
-    return dict(_vocabulary().get("remaining", {}))
-
-
 def found(texts: Iterable[Text]) -> Iterator[Found]:
     """Yield each phrase in some texts; code in backticks and addresses are skipped."""
     banned = phrases()
@@ -118,9 +109,12 @@ def visible() -> Iterator[Text]:
 
 
 def documents() -> Iterator[Text]:
-    """Yield the Markdown files of the repository without their code blocks."""
+    """Yield the Markdown files of the repository without their code blocks, and the text cells of the notebooks."""
     files = [*ROOT.glob("*.md"), *ROOT.glob(".github/**/*.md")]
-    files += [path for folder in (*PACKAGES, "docs") for path in (ROOT / folder).rglob("*.md")]
+    files += [path for folder in (*PACKAGES, "docs", "notebooks") for path in (ROOT / folder).rglob("*.md")]
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        yield from (Text(_name(path), 0, "".join(each["source"])) for each in cells if each["cell_type"] == "markdown")
     for path in sorted(files):
         if not _name(path).startswith(_FOREIGN):
             text = path.read_text(encoding="utf-8")
@@ -128,9 +122,9 @@ def documents() -> Iterator[Text]:
             yield Text(_name(path), 1, blocks.sub(lambda block: "\n" * block[0].count("\n"), text))
 
 
-def internal(folders: Iterable[str] = FOLDERS) -> Iterator[Text]:
-    """Yield the docstrings and comments of the Python files in some folders."""
-    for path in _sources(folders):
+def internal() -> Iterator[Text]:
+    """Yield the docstrings and comments of the Python files."""
+    for path in _sources(FOLDERS):
         with tokenize.open(path) as file:
             for token in tokenize.generate_tokens(file.readline):
                 if token.type == tokenize.COMMENT:
@@ -139,34 +133,9 @@ def internal(folders: Iterable[str] = FOLDERS) -> Iterator[Text]:
             yield Text(_name(path), node.lineno, "\n".join(map(_without_code, node.value.splitlines())))
 
 
-def today() -> Counter[str]:
-    """Return how many phrases each document, the charts, and all docstrings and comments have."""
-    counts = Counter(each.where for each in found(documents()))
-    counts[CHARTS] = sum(each.where.startswith(CHARTS) for each in found(visible()))
-    counts[INTERNAL] = sum(1 for _ in found(internal()))
-    return counts
-
-
 def problems() -> list[str]:
-    """Return a line for each phrase in visible texts, and for each count that has risen; empty if there is none."""
-    lines = [str(each) for each in found(visible()) if not each.where.startswith(CHARTS)]
-    documented = list(found(documents()))
-    for where, count in today().items():
-        if count > (allowed := remaining().get(where, 0)):
-            lines += [str(each) for each in documented if each.where == where]
-            lines.append(
-                f"{where}: {count} phrases to avoid, allowed are {allowed}: `.ci/prose --internal` lists those in code"
-            )
-    return lines
-
-
-def update() -> None:
-    """Lower the counts in prose.toml to those of today."""
-    before = remaining()
-    counts = {where: min(count, before.get(where, count)) for where, count in sorted(today().items()) if count}
-    text = FILE.read_text(encoding="utf-8").partition("\n[remaining]")[0]
-    rows = "".join(f'"{where}" = {count}\n' for where, count in counts.items())
-    FILE.write_text(f"{text}\n[remaining]\n# `.ci/prose --update` lowers them.\n{rows}", encoding="utf-8")
+    """Return a line for each phrase in visible texts, documents, docstrings and comments; empty if there is none."""
+    return [str(each) for texts in (visible(), documents(), internal()) for each in found(texts)]
 
 
 def _commands(command: click.Command, name: str) -> Iterator[Text]:
@@ -223,10 +192,6 @@ def _name(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--update"]:
-        update()
-    elif sys.argv[1:2] == ["--internal"]:
-        print(*found(internal(sys.argv[2:] or FOLDERS)), sep="\n")  # noqa: T201 - what was requested
-    elif wrong := problems():
+    if wrong := problems():
         print(*wrong, sep="\n")  # noqa: T201 - the result
         sys.exit(1)

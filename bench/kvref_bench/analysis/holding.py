@@ -52,7 +52,7 @@ def table(data: Data, limits: Limits, target: float) -> pd.DataFrame:
             "sessions": f"{'at least ' if each.at_least else ''}{each.sessions}" if each.known else "cannot tell",
             "operations a second": figures(each.rate) if each.rate is not None else "cannot tell",
             f"machines for {figures(target)} a second": needed,
-            "what ends it": each.reason,
+            "limiting factor": each.reason,
         })  # fmt: skip
     return pd.DataFrame(rows).set_index("line")
 
@@ -112,7 +112,7 @@ def answer(scenario: str, limits: Limits, target: float) -> Answer:
     untold = [f"What {line} holds: {each.reason}." for line, each in found.items() if not each.known]
     if not told:
         reasons = "; ".join(dict.fromkeys(each.reason for each in found.values()))
-        return cannot_tell(f"what a server holds within {limits} ({reasons})", command=command(scenario))
+        return cannot_tell(f"the capacity of a server within {limits} ({reasons})", command=command(scenario))
     parts = []
     for line, each in told.items():
         more = "at least " if each.at_least else ""
@@ -123,7 +123,6 @@ def answer(scenario: str, limits: Limits, target: float) -> Answer:
         )
     return Answer(f"Within {limits}: {'; '.join(parts)}.", (
         *untold,
-        "What users wait who come by schedule and not when they were answered: the closed loop waits with them "
-        "(notebook 03).",
-        "What a server holds that has its machine to itself: here the client used the same cores.",
+        "The latency of requests that arrive by schedule: a closed loop sends nothing while it waits (notebook 03).",
+        "The capacity of a server on a machine of its own: here the client used the same cores.",
     ))  # fmt: skip

@@ -106,7 +106,7 @@ def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
         best, worst = (style.duration(each) for each in (ends["last"].min(), ends["last"].max()))
         title = f"At {table['share'].max():.0%} of its own maximum a server has a p99 of {best} to {worst}"
     page, (axes,) = style.slide(
-        title, data.source, subtitle="p99 solid, p50 dotted; open loop, from the moment of the schedule to the reply"
+        title, data.source, subtitle="p99 solid, p50 dotted; open loop, from the scheduled time to the reply"
     )
     labels = []
     for name, part in table.sort_values("rate").groupby("line"):
@@ -115,7 +115,7 @@ def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
         axes.plot(part["rate"], part["p50"], color=look.colour, linestyle=":", linewidth=2, marker=".")
         labels.append(style.End(part["rate"].iloc[-1], part["p99"].iloc[-1], str(name), look.colour))
     axes.set_yscale("log")
-    axes.set(xlabel="asked operations per second", xlim=(0, table["rate"].max() * 1.04))
+    axes.set(xlabel="target rate, operations per second", xlim=(0, table["rate"].max() * 1.04))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.short(value)))
     log_time_axis(axes)
     style.label_ends(axes, labels)
@@ -131,11 +131,11 @@ def timings(data: Data | None, line: str, both: Curves) -> style.Slide:
         return style.nothing("No two timings", NO_RUN if data is None else NO_OPEN_LOOP, "Source: none.")
     service, intended = (latency.at(both[name], 0.99) for name in ("service", "intended"))
     told = f"p99 is {style.duration(service)} from the send, {style.duration(intended)} from the schedule"
-    title = f"{line}: {told}, which is what users wait"
+    title = f"{line}: {told}, which is the time that users wait"
     page, (axes,) = style.slide(
         title,
         data.source,
-        subtitle="The highest asked rate; what waits behind a slow request counts only in the schedule's timing",
+        subtitle="Highest target rate; only the latency from the schedule includes the wait behind a slow request",
     )
     dark, light = style.PALETTE["plugin"][0], style.PALETTE["kvref"][0]
     looks = {"from the send": style.Look(dark), "from the schedule": style.Look(light)}

@@ -52,7 +52,7 @@ COLOURS: Final = {
 }
 MEANING: Final = {
     "holds": "holds",
-    "non-strict": "breaks what is not demanded",
+    "non-strict": "fails a requirement that is not mandatory",
     "deviates": "deviates, as documented",
     "fails": "fails",
     "flaky": "breaks at times",
@@ -216,7 +216,7 @@ def _explain(axes: Axes, codes: NDArray[np.int64]) -> None:
 def page(reports: Mapping[str, Report]) -> style.Slide:
     """Draw the requirements of all reports, with what they say."""
     if not reports:
-        return style.nothing("No server was judged", "There is no conformance report beside the runs.", "Source: none.")
+        return style.nothing("No server was judged", "The folder of runs has no conformance report.", "Source: none.")
     matrix = by_requirement(reports)
     source = "Source: kvref conform, " + ", ".join(
         f"{server} {str(report.header['started'])[:10]}" for server, report in reports.items()

@@ -134,12 +134,12 @@ def draw_lags(axes: Axes, asked: pd.DataFrame) -> None:
             part["of_ceiling"] * 100, part["lag_p99"], s=80, color=colour, alpha=0.55, linewidths=0, label=text
         )
     axes.axhline(LAG, color=style.PALETTE["kvref"][0], linewidth=2)
-    axes.set(yscale="log", xlabel="asked rate, % of what the generator alone can do")
+    axes.set(yscale="log", xlabel="target rate, % of what the generator alone can do")
     axes.set_xlim(left=0, right=max(60.0, float(np.nanmax(asked["of_ceiling"])) * 105))
     axes.set_ylim(top=max(2 * LAG, float(asked["lag_p99"].max()) * 1.3))
     axes.annotate("limit 2 ms", (0, LAG), xytext=(6, 5), textcoords="offset points", color=style.PALETTE["kvref"][0])
     axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2)
-    log_time_axis(axes, "99 % of the sends were at most so late")
+    log_time_axis(axes, "p99 of the delay of the sends")
 
 
 def lag_page(asked: pd.DataFrame, source: str) -> style.Slide:
@@ -150,7 +150,7 @@ def lag_page(asked: pd.DataFrame, source: str) -> style.Slide:
     worst = float((own if len(own) else asked)["lag_p99"].max())
     what = "At half of the generator's ceiling" if len(own) else "In the open loops measured"
     page, (axes,) = style.slide(
-        f"{what} 99 % of the requests leave within {style.duration(worst)} of their moment", source, right=0.97
+        f"{what} 99 % of the requests are sent within {style.duration(worst)} of the scheduled time", source, right=0.97
     )
     page.subplots_adjust(top=page.subplotpars.top - 0.055)  # room for the legend
     draw_lags(axes, asked)
@@ -265,7 +265,9 @@ def conclude(shares: pd.DataFrame, asked: pd.DataFrame, table: pd.DataFrame, err
         said.append(f"{near:,} of {len(shares):,} points came within {1 - NEAR:.0%} of the generator's own ceiling")
     if len(own):
         kept = f"{int((own['lag_p99'] <= LAG).sum())} of {len(own)}"
-        said.append(f"at half of the ceiling 99 % of the requests left within 2 ms of their moment in {kept} runs")
+        said.append(
+            f"at half of the ceiling 99 % of the requests were sent within 2 ms of the scheduled time in {kept} runs"
+        )
     if len(table):
         low, high = (figures(float(table["value"].iloc[place])) for place in (0, -1))
         said.append(f"a request costs the client {low} µs of CPU ({table.index[0]}) to {high} µs ({table.index[-1]})")

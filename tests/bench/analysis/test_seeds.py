@@ -134,7 +134,7 @@ def test_the_answer_counts_claims_by_what_the_servers_say(tmp_path: Path) -> Non
         "Of 4 published ratios 2 can be judged: 0 point the same way as ours on every server, "
         "1 (get over select, 2012) the other way, 1 (get over select, 2012) differ by server."
     )
-    assert said.limits[0] == "2 of the ratios: their reasons stand in the tables."
+    assert said.limits[0] == "2 of the ratios: the tables give the reasons."
 
 
 def test_without_runs_each_claim_has_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

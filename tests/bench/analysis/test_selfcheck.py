@@ -57,7 +57,7 @@ def test_the_answer_counts_what_missed_the_limit() -> None:
     asked = pd.DataFrame({"scenario": "s", "server": selfcheck.NULL, "of_ceiling": 0.5, "lag_p99": [1e6, 3e6]})
     none = pd.DataFrame()
     said = selfcheck.conclude(none, asked, none, pd.DataFrame({"p50": [0.1, -0.3]}))
-    assert "within 2 ms of their moment in 1 of 2 runs" in said.sentence
+    assert "within 2 ms of the scheduled time in 1 of 2 runs" in said.sentence
     assert "within 0.30 %" in said.sentence
 
 
