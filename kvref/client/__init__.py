@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kvref.client.columns import Columns
     from kvref.client.errors import (
         CallError,
+        InvalidReplyError,
         LinkError,
         MappedError,
         ServerError,
@@ -36,6 +37,7 @@ __all__ = [
     "AsyncMappedView",
     "CallError",
     "Columns",
+    "InvalidReplyError",
     "LinkError",
     "MappedClient",
     "MappedError",

@@ -16,17 +16,25 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from kvref.client.errors import CallError, LinkError, MappedError, ServerError, UnknownMappingError, UnsupportedError
+from kvref.client.errors import (
+    CallError,
+    InvalidReplyError,
+    LinkError,
+    MappedError,
+    ServerError,
+    UnknownMappingError,
+    UnsupportedError,
+)
 from kvref.client.greeting import AUTHENTICATE, Greeting
 from kvref.client.limited_socket import LimitedSocket
-from kvref.client.words import check_ranges
+from kvref.client.servers import Server
+from kvref.client.words import Key, check_ranges
 
 try:
     from pymemcache import exceptions as theirs  # type: ignore[import-untyped]
     from pymemcache.client.base import (  # type: ignore[import-untyped]
         Client,
         PooledClient,
-        normalize_server_spec,
     )
     from pymemcache.client.hash import HashClient  # type: ignore[import-untyped]
     from pymemcache.pool import ObjectPool  # type: ignore[import-untyped]
@@ -34,7 +42,6 @@ except ModuleNotFoundError as lack:
     text = "kvref.client.MappedClient needs pymemcache: pip install 'kvref[client]'"
     raise ImportError(text, name=lack.name) from lack
 
-Server = str | tuple[str, int]
 _ROW = re.compile(rb"VALUE (.+) (\d+) (\d+)", re.DOTALL)
 _ROW_WITH_CAS = re.compile(rb"VALUE (.+) (\d+) (\d+) \d+", re.DOTALL)
 
@@ -73,6 +80,15 @@ class BoundClient(Client):  # type: ignore[misc]
         finally:
             self._in_range = False
         return rows
+
+    def gat(self, key: Key, expire: int) -> Any:
+        """Return the value of a key and set when its row expires; None without a row."""
+        return self._fetch_cmd(b"gat %d" % expire, [key], expect_cas=False).get(key)
+
+    def gats(self, key: Key, expire: int) -> tuple[Any, Any]:
+        """Return value and cas number of a key and set when its row expires; (None, None) without a row."""
+        found: tuple[Any, Any] = self._fetch_cmd(b"gats %d" % expire, [key], expect_cas=True).get(key, (None, None))
+        return found
 
     def _connect(self) -> None:
         super()._connect()
@@ -126,7 +142,7 @@ class BoundClient(Client):  # type: ignore[misc]
         # has records of its own.)
         if self.sock is not None and self.tls_context is None and _readable(self.sock):
             self.close()
-        verb = name.decode("utf-8", "replace")
+        verb = name.decode("utf-8", "replace").partition(" ")[0]
         try:
             yield
         except MappedError:
@@ -142,7 +158,7 @@ class BoundClient(Client):  # type: ignore[misc]
         except OSError as error:
             raise LinkError(f"{verb}: {self._name()}: {error.strerror or error or 'no answer in time'}") from error
         except theirs.MemcacheUnknownError as error:
-            raise ServerError(f"{verb}: {self._name()}: {error.args[0]!r} is no answer to it") from error
+            raise InvalidReplyError(f"{verb}: {self._name()}: {error.args[0]!r} is no answer to it") from error
         except BaseException:
             # An interrupt, or a serde's own error: the answer that is still to come would be the next call's.
             self.close()
@@ -168,6 +184,17 @@ class BoundPool(PooledClient):  # type: ignore[misc]
         self.client_pool = _Pool(
             self._create_client, after_remove=lambda client: client.close(), max_size=options["max_pool_size"]
         )
+
+    def gat(self, key: Key, expire: int) -> Any:
+        """See `BoundClient.gat`."""
+        with self.client_pool.get_and_release(destroy_on_fail=True) as client:
+            return client.gat(key, expire)
+
+    def gats(self, key: Key, expire: int) -> tuple[Any, Any]:
+        """See `BoundClient.gats`."""
+        with self.client_pool.get_and_release(destroy_on_fail=True) as client:
+            found: tuple[Any, Any] = client.gats(key, expire)
+            return found
 
 
 class _Pool(ObjectPool):  # type: ignore[misc]
@@ -204,6 +231,15 @@ class BoundHash(HashClient):  # type: ignore[misc]
             where = self._make_client_key(server)
             self.clients[where] = BoundPool(server, **self._bound, **self.default_kwargs)
 
+    def gat(self, key: Key, expire: int) -> Any:
+        """See `BoundClient.gat`."""
+        return self._run_cmd("gat", key, None, expire)
+
+    def gats(self, key: Key, expire: int) -> tuple[Any, Any]:
+        """See `BoundClient.gats`."""
+        found: tuple[Any, Any] = self._run_cmd("gats", key, None, expire)
+        return found
+
     def _safely_run_func(self, _client: Any, func: Any, _missed: Any, *arguments: Any, **named: Any) -> Any:
         return func(*arguments, **named)
 
@@ -218,9 +254,11 @@ class Clients:
         make: gives the client of a mapping; None is the server's default mapping.
         delimiter: between mapping and key.
         has_serde: values are turned to bytes by pymemcache's serde.
+        shown: the servers, for `repr`.
     """
 
-    def __init__(self, make: Callable[[str | None], Any], delimiter: str, has_serde: bool) -> None:
+    def __init__(self, make: Callable[[str | None], Any], delimiter: str, has_serde: bool, shown: str) -> None:
+        self.shown = shown
         self.delimiter = delimiter
         self.has_serde = has_serde
         self._make = make
@@ -244,21 +282,6 @@ class Clients:
         with self._lock:
             for client in self._made.values():
                 client.close()
-
-
-def addresses(servers: Server | list[Server]) -> list[Server]:
-    """Return the servers of a client as pymemcache wants them.
-
-    Raises:
-        CallError: none, or one that is no address.
-    """
-    try:
-        found = [normalize_server_spec(each) for each in (servers if isinstance(servers, list) else [servers])]
-    except ValueError as error:
-        raise CallError(f"server {servers!r}: write HOST:PORT, (host, port) or the path of a socket") from error
-    if not found:
-        raise CallError("a client needs a server")
-    return found
 
 
 def connected(

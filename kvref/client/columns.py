@@ -87,6 +87,12 @@ def as_columns(given: Columns | Sequence[str] | None) -> Columns | None:
     return Columns(tuple(given))
 
 
+def shown_mapping(mapping: str | None, columns: Columns | None) -> str:
+    """Return the arguments for a mapping and its columns as a client's `repr` has them, each with a comma in front."""
+    shown = "" if mapping is None else f", mapping={mapping!r}"
+    return shown if columns is None else f"{shown}, columns={columns.names!r}"
+
+
 def _raw(part: Part) -> bytes:
     if part is None:
         return b""

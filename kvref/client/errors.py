@@ -4,38 +4,53 @@ MappedError                  every error below
 ├── CallError                the caller's: a key, value or argument that no server may get, or that this one refused
 ├── UnknownMappingError      the configuration's: the server serves no mapping of that name
 ├── UnsupportedError         the server does not have this feature
-├── ServerError              the server's: it could not, or its answer cannot be read
+├── ServerError              the server's: it could not
+│   └── InvalidReplyError    its answer cannot be read
 └── LinkError                the connection's: no server there, it went away, or it was silent for too long
 
-What a normal answer says (a miss, NOT_STORED, EXISTS) is a result and no error.
+Each also inherits from the exception that pymemcache raises in the same case, so that an `except` clause written for
+pymemcache works. What a normal answer says (a miss, NOT_STORED, EXISTS) is a result and no error.
 """
 
 from __future__ import annotations
 
+from kvref.client.memcache_errors import (
+    MemcacheClientError,
+    MemcacheError,
+    MemcacheIllegalInputError,
+    MemcacheServerError,
+    MemcacheUnexpectedCloseError,
+    MemcacheUnknownCommandError,
+    MemcacheUnknownError,
+)
 from kvref.errors import KvrefError
 
 
-class MappedError(KvrefError):
+class MappedError(KvrefError, MemcacheError):
     """A call of a client failed."""
 
 
-class CallError(MappedError, ValueError):
+class CallError(MappedError, MemcacheIllegalInputError, ValueError):
     """The call cannot be carried out by any server, or the server answered CLIENT_ERROR."""
 
 
-class UnknownMappingError(MappedError, LookupError):
+class UnknownMappingError(MappedError, MemcacheClientError, LookupError):
     """The server has no row of that name in `containers`, or could not use it when it started."""
 
 
-class UnsupportedError(MappedError):
+class UnsupportedError(MappedError, MemcacheUnknownCommandError):
     """The server answered, and has no such feature."""
 
 
-class ServerError(MappedError):
+class ServerError(MappedError, MemcacheServerError):
     """The server replied SERVER_ERROR, or with bytes that are no reply to the request."""
 
 
-class LinkError(MappedError, ConnectionError):
+class InvalidReplyError(ServerError, MemcacheUnknownError):
+    """The server replied with bytes that are no reply to the request, or with more than the client reads."""
+
+
+class LinkError(MappedError, MemcacheUnexpectedCloseError, ConnectionError):
     """The connection could not be opened, or ended or stayed silent with an answer outstanding.
 
     A write that was on its way may have been carried out or not: read before sending `incr` or `append` again.
@@ -60,6 +75,6 @@ def refusal(line: bytes, verb: str, server: str) -> MappedError | None:
     return None
 
 
-def unreadable(line: bytes, verb: str) -> ServerError:
+def unreadable(line: bytes, verb: str) -> InvalidReplyError:
     """Return the error for a line that is no reply to the request."""
-    return ServerError(f"{verb}: {line[:60]!r} is no answer to it")
+    return InvalidReplyError(f"{verb}: {line[:60]!r} is no answer to it")

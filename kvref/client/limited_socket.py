@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from kvref.client.errors import ServerError
+from kvref.client.errors import InvalidReplyError
 
 
 class LimitedSocket:
@@ -31,7 +31,7 @@ class LimitedSocket:
         """Return bytes of the answer, b"" at the end of the connection.
 
         Raises:
-            ServerError: the answer exceeds the limit.
+            InvalidReplyError: the answer exceeds the limit.
             OSError: nothing came in time, or the connection is broken.
         """
         data = self._connected.recv(size)
@@ -40,9 +40,11 @@ class LimitedSocket:
         return data
 
     def expect(self, size: int) -> None:
-        """Raise ServerError if the answer exceeds the limit after as many bytes more."""
+        """Raise InvalidReplyError if the answer exceeds the limit after as many bytes more."""
         if self._received + size > self._max_answer:
-            raise ServerError(f"{self._name}: the answer cannot be read: it has more than {self._max_answer} bytes")
+            raise InvalidReplyError(
+                f"{self._name}: the answer cannot be read: it has more than {self._max_answer} bytes"
+            )
 
     def fileno(self) -> int:
         """Return the socket's descriptor."""

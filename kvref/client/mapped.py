@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
-from kvref.client.bound import Clients, Server, addresses, connected
+from kvref.client.bound import Clients, connected
 from kvref.client.columns import Columns, as_columns
 from kvref.client.errors import CallError
 from kvref.client.greeting import greeting
+from kvref.client.options import check_limits, check_options
 from kvref.client.replies import MAX_ANSWER_BYTES
+from kvref.client.servers import Server, server_addresses
 from kvref.client.view import MappedView
 from kvref.client.words import check_name
 
@@ -40,8 +42,8 @@ class MappedClient(MappedView):
     was idle is replaced transparently.
 
     Args:
-        servers: (host, port), HOST:PORT or the path of a socket; or a list of several, among which the bare key chooses
-            as in pymemcache's `HashClient`. A key never moves to another server.
+        servers: (host, port), HOST:PORT, HOST, unix:PATH or an absolute path; or a list of several, among which the
+            bare key chooses as in pymemcache's `HashClient`. A key never moves to another server.
         mapping: what plain keys mean; None: the server's default mapping.
         columns: the names of its value columns, or `Columns`; None: values are bytes.
         pool_size: connections at most for each server and mapping, for use by several threads; None: one thread.
@@ -52,7 +54,7 @@ class MappedClient(MappedView):
             `connect_timeout` (10 s), `tls_context`, `serde` for values that are no columns.
 
     Raises:
-        CallError: an option that makes no sense here, or credentials that no server takes.
+        CallError: an unknown option or one that makes no sense here, or credentials that no server takes.
     """
 
     def __init__(
@@ -67,17 +69,22 @@ class MappedClient(MappedView):
         max_answer_bytes: int = MAX_ANSWER_BYTES,
         **options: Any,
     ) -> None:
-        if "key_prefix" in options:
-            raise CallError("key_prefix: the keys of a table are whole; use a mapping of its own")
-        where = addresses(servers)
+        where = [each.socket_address for each in server_addresses(servers)]
+        check_limits(delimiter=delimiter, pool_size=pool_size, max_answer_bytes=max_answer_bytes)
+        check_options(options, several=len(where) > 1)
         used = {**_DEFAULTS, **options}
         first = greeting(None, credentials)
         clients = Clients(
             lambda name: connected(where, first._replace(mapping=name), pool_size, max_answer_bytes, **used),
             delimiter,
             "serde" in options,
+            repr(servers),
         )
         super().__init__(clients, None if mapping is None else check_name(mapping), columns)
+        try:
+            self._client()
+        except (TypeError, ValueError) as error:
+            raise CallError(f"options of pymemcache: {error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -110,3 +117,7 @@ class MappedClient(MappedView):
     def close(self) -> None:
         """Close every connection; a later call opens them again."""
         self._clients.close()
+
+    disconnect_all = close
+    # The server needs no command to end a connection.
+    quit = close

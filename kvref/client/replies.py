@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 # A key of a range may be storage bytes, line ends included (text core page, section 5); flags and size end its line.
 _HEAD: Final = re.compile(rb"VALUE (.{1,300}?) (\d{1,10}) (\d{1,20})(?: (\d{1,20}))?\r\n", re.DOTALL)
 _LONGEST_LINE: Final = 8192
+_OF_STATS: Final = (b"STAT ", b"ITEM ", b"PREFIX ")
+_ERROR: Final = re.compile(rb"(?:ERROR|CLIENT_ERROR [^\n]*|SERVER_ERROR [^\n]*)\r\n")
 # Limit of one answer with all its rows, in bytes.
 MAX_ANSWER_BYTES: Final = 64 << 20
 
@@ -24,10 +26,36 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class Answer:
-    """The last line of an answer without its line end, and the rows in front of it."""
+    """The last line of an answer without its line end, and what is in front of it.
+
+    Args:
+        line: for a `Shape` with another end, everything in front of that end.
+        items: the rows of a get.
+        lines: of `stats`, without their line ends.
+    """
 
     line: bytes
     items: list[Item] = field(default_factory=list)
+    lines: list[bytes] = field(default_factory=list)
+
+
+class Shape(NamedTuple):
+    """What an answer consists of.
+
+    Args:
+        rows: rows of a get may stand in front of its last line.
+        lines: lines of `stats` may stand in front of its last line.
+        end: of the answer. An error line ends it too.
+    """
+
+    rows: bool = False
+    lines: bool = False
+    end: bytes = b"\r\n"
+
+
+LINE: Final = Shape()
+ROWS: Final = Shape(rows=True)
+STATS: Final = Shape(lines=True)
 
 
 class GarbledError(Exception):
@@ -47,6 +75,7 @@ class Replies:
         self._buffer = bytearray()
         self._at = 0
         self._items: list[Item] = []
+        self._lines: list[bytes] = []
 
     @property
     def rest(self) -> bytes:
@@ -59,26 +88,42 @@ class Replies:
         self._at = 0
         self._buffer += data
 
-    def take(self, *, rows: bool) -> Answer | None:
+    def take(self, shape: Shape = LINE) -> Answer | None:
         """Return the next answer, None while it is not complete.
 
         Args:
-            rows: rows may stand in front of its last line, as in the answer to `get`.
+            shape: of the answer.
 
         Raises:
             GarbledError: a row without its end, a line longer than any answer, or an answer beyond the limit.
         """
-        while rows and self._buffer.startswith(b"VALUE ", self._at):
+        while shape.rows and self._buffer.startswith(b"VALUE ", self._at):
             if not self._take_row():
                 return None
+        while shape.lines and self._buffer.startswith(_OF_STATS, self._at):
+            if not self._take_line():
+                return None
+        token = b"\r\n" if shape.end != b"\r\n" and _ERROR.match(self._buffer, self._at) else shape.end
+        end = self._buffer.find(token, self._at)
+        if end < 0:
+            self._check_length(_LONGEST_LINE if token == b"\r\n" else self._max_answer)
+            return None
+        answer = Answer(bytes(self._buffer[self._at : end]), self._items, self._lines)
+        self._at = end + len(token)
+        self._items, self._lines, self._size = [], [], 0
+        return answer
+
+    def _take_line(self) -> bool:
         end = self._buffer.find(b"\r\n", self._at)
         if end < 0:
             self._check_length()
-            return None
-        answer = Answer(bytes(self._buffer[self._at : end]), self._items)
+            return False
+        self._size += end + 2 - self._at
+        if self._size > self._max_answer:
+            raise GarbledError(f"the answer has more than {self._max_answer} bytes")
+        self._lines.append(bytes(self._buffer[self._at : end]))
         self._at = end + 2
-        self._items, self._size = [], 0
-        return answer
+        return True
 
     def _take_row(self) -> bool:
         head = _HEAD.match(self._buffer, self._at)
@@ -98,6 +143,6 @@ class Replies:
         self._at = end + 2
         return True
 
-    def _check_length(self) -> None:
-        if len(self._buffer) - self._at > _LONGEST_LINE:
-            raise GarbledError(f"{self.rest[:60]!r}: no end of the line in {_LONGEST_LINE} bytes")
+    def _check_length(self, most: int = _LONGEST_LINE) -> None:
+        if len(self._buffer) - self._at > most:
+            raise GarbledError(f"{self.rest[:60]!r}: no end of the line in {most} bytes")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from kvref.client.bound import Clients, each_server, rows_of_range
-from kvref.client.columns import Columns, Value, Values, as_columns
+from kvref.client.columns import Columns, Value, Values, as_columns, shown_mapping
 from kvref.client.errors import CallError
 from kvref.client.words import Key, check_delta, check_store, range_word, split_word
 
@@ -30,11 +30,29 @@ class MappedView:
         value = client.get(bare)
         return default if value is None else self._read(value)
 
-    def gets(self, key: Key) -> tuple[Any, int | None]:
-        """Return the value and its number for `cas`, or (None, None)."""
+    def gets(self, key: Key, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
+        """Return the value and its number for `cas`, or the defaults."""
         client, bare = self._place(key)
         value, number = client.gets(bare)
-        return (None, None) if value is None else (self._read(value), int(number))
+        return (default, cas_default) if value is None else (self._read(value), int(number))
+
+    def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
+        """Return the value of a key, or the default, and set when its row expires.
+
+        Raises:
+            UnsupportedError: the plugins do not have this command.
+        """
+        check_store(expire, 0)
+        client, bare = self._place(key)
+        value = client.gat(bare, expire)
+        return default if value is None else self._read(value)
+
+    def gats(self, key: Key, expire: int = 0, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
+        """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
+        check_store(expire, 0)
+        client, bare = self._place(key)
+        value, number = client.gats(bare, expire)
+        return (default, cas_default) if value is None else (self._read(value), int(number))
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
         """Return the values of the keys that exist; one request for each mapping and server."""
@@ -113,23 +131,34 @@ class MappedView:
         """Add bytes in front of a value, as `append`."""
         return bool(self._single("prepend")._store("prepend", key, value, expire, noreply, flags))
 
-    def cas(self, key: Key, value: Value, cas: int, expire: int = 0, flags: int | None = None) -> bool | None:
-        """Store a value if its row is as `gets` saw it; False where it changed, None where it is gone."""
+    def cas(
+        self, key: Key, value: Value, cas: int, expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> bool | None:
+        """Store a value if its row is as `gets` saw it; False where it changed, None where it is gone.
+
+        Args:
+            cas: the number that `gets` returned.
+            noreply: do not wait; the result is True.
+        """
         check_store(expire, flags or 0, cas)
         client, bare = self._place(key)
-        stored: bool | None = client.cas(bare, self._written(value), cas, expire=expire, flags=flags)
+        stored: bool | None = client.cas(bare, self._written(value), cas, expire=expire, noreply=noreply, flags=flags)
         return stored
 
-    def incr(self, key: Key, value: int = 1) -> int | None:
-        """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number."""
+    def incr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
+        """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number.
+
+        Args:
+            noreply: do not wait; the result is None.
+        """
         client, bare = self._single("incr")._place(key)
-        number: int | None = client.incr(bare, check_delta(value))
+        number: int | None = client.incr(bare, check_delta(value), noreply=noreply)
         return number
 
-    def decr(self, key: Key, value: int = 1) -> int | None:
+    def decr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
         """Subtract from a number, not below 0; else as `incr`."""
         client, bare = self._single("decr")._place(key)
-        number: int | None = client.decr(bare, check_delta(value))
+        number: int | None = client.decr(bare, check_delta(value), noreply=noreply)
         return number
 
     def delete(self, key: Key, noreply: bool = False) -> bool:
@@ -143,21 +172,94 @@ class MappedView:
             client.delete_many(list(named), noreply=noreply)
         return True
 
-    def touch(self, key: Key, expire: int = 0) -> bool:
-        """Set when a row expires; False without a row. Raises UnsupportedError at the plugins."""
+    def touch(self, key: Key, expire: int = 0, noreply: bool = False) -> bool:  # noqa: ARG002 - pymemcache's parameter
+        """Set when a row expires; False without a row. Raises UnsupportedError at the plugins.
+
+        Args:
+            expire: as for `set`.
+            noreply: ignored, for callers of pymemcache: the reply is read.
+        """
         check_store(expire, 0)
         client, bare = self._place(key)
         # Without `noreply`: a server that lacks the verb answers ERROR all the same.
         return bool(client.touch(bare, expire=expire, noreply=False))
 
-    def flush_all(self) -> bool:
-        """Delete every row of the mapping's table, at once, on every server."""
-        done = [client.flush_all(noreply=False) for client in each_server(self._client())]
+    def flush_all(self, delay: int = 0, noreply: bool = False) -> bool:  # noqa: ARG002 - as above
+        """Delete every row of the mapping's table, at once, on every server.
+
+        Args:
+            delay: seconds, for callers of pymemcache; kvref rejects any but 0.
+            noreply: ignored: the reply is read.
+        """
+        done = [client.flush_all(delay, noreply=False) for client in each_server(self._client())]
         return all(done)
 
+    def stats(self, *arguments: str) -> dict[bytes, Any]:
+        """Return the rows of `stats`, as pymemcache does: names in bytes, numbers where it knows the type.
+
+        Args:
+            arguments: of the command, such as "settings".
+
+        Raises:
+            CallError: there are several servers.
+        """
+        rows: dict[bytes, Any] = self._only("stats", "stats_of_each").stats(*arguments)
+        return rows
+
+    def stats_of_each(self, *arguments: str) -> list[dict[bytes, Any]]:
+        """Return what `stats` returns, of each server in the order of the constructor."""
+        return [client.stats(*arguments) for client in each_server(self._client())]
+
+    def version(self) -> bytes:
+        """Return the server's version, as pymemcache does. Raises CallError if there are several servers."""
+        found: bytes = self._only("version", "versions").version()
+        return found
+
     def versions(self) -> tuple[str, ...]:
-        """Return what each server says of its version."""
+        """Return the version of each server in the order of the constructor."""
         return tuple(client.version().decode() for client in each_server(self._client()))
+
+    def raw_command(self, command: Key, end_tokens: Key = "\r\n") -> bytes:
+        """Send a command as it is and return the reply up to a token, without the token.
+
+        Do not send `bind` or `@@` words: other calls use the same connection.
+
+        Args:
+            command: without its line end.
+            end_tokens: end of the reply, such as "END\\r\\n" of a get.
+
+        Raises:
+            CallError: there are several servers.
+        """
+        reply: bytes = self._only("raw_command", "a client of one server").raw_command(command, end_tokens)
+        return reply
+
+    get_multi = get_many
+    gets_multi = gets_many
+    set_multi = set_many
+    delete_multi = delete_many
+
+    def __getitem__(self, key: Key) -> Any:
+        value = self.get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        self.set(key, value)
+
+    def __delitem__(self, key: Key) -> None:
+        self.delete(key)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._clients.shown}{shown_mapping(self._mapping, self._columns)})"
+
+    def _only(self, call: str, instead: str) -> Any:
+        """Return the client of the only server. Raises CallError if there are several."""
+        clients = each_server(self._client())
+        if len(clients) > 1:
+            raise CallError(f"{call}: there are {len(clients)} servers: use {instead}")
+        return clients[0]
 
     def _client(self) -> Any:
         return self._clients.of(self._mapping)

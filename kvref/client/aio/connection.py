@@ -6,13 +6,13 @@ import asyncio
 from collections import deque
 from typing import NamedTuple, cast
 
-from kvref.client.errors import LinkError, MappedError, ServerError
-from kvref.client.replies import MAX_ANSWER_BYTES, Answer, GarbledError, Replies
+from kvref.client.errors import InvalidReplyError, LinkError, MappedError
+from kvref.client.replies import LINE, MAX_ANSWER_BYTES, Answer, GarbledError, Replies, Shape
 
 
 class _Asked(NamedTuple):
     future: asyncio.Future[Answer] | None
-    rows: bool
+    shape: Shape
 
 
 class Connection(asyncio.Protocol):
@@ -44,12 +44,12 @@ class Connection(asyncio.Protocol):
         """Wait while the server reads more slowly than this client sends."""
         await self._writable.wait()
 
-    def ask(self, data: bytes, *, rows: bool, wanted: bool = True) -> asyncio.Future[Answer] | None:
+    def ask(self, data: bytes, shape: Shape = LINE, *, wanted: bool = True) -> asyncio.Future[Answer] | None:
         """Queue one request; requests of one turn of the loop leave in one packet.
 
         Args:
             data: the whole request; nothing of it is sent if the connection ended.
-            rows: see `Replies.take`.
+            shape: of the answer.
             wanted: whether the caller waits for the answer; without, nothing is returned.
 
         Raises:
@@ -60,7 +60,7 @@ class Connection(asyncio.Protocol):
         future = self._loop.create_future() if wanted else None
         if not self._asked:
             self.heard = self._loop.time()
-        self._asked.append(_Asked(future, rows))
+        self._asked.append(_Asked(future, shape))
         if not self._out:
             self._loop.call_soon(self._send)
         self._out.append(data)
@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
         """Close the connection after the answers that are outstanding, at the latest after so many seconds."""
         if self._asked and self.error is None:
             # Some have no caller that waits; the reply to one more request shows that all replies arrived.
-            last = self.ask(b"version\r\n", rows=False)
+            last = self.ask(b"version\r\n")
             assert last is not None
             await asyncio.wait([last], timeout=patience)
             if not last.cancel():
@@ -102,14 +102,14 @@ class Connection(asyncio.Protocol):
         self.heard = self._loop.time()
         self._replies.feed(data)
         try:
-            while self._asked and (answer := self._replies.take(rows=self._asked[0].rows)) is not None:
+            while self._asked and (answer := self._replies.take(self._asked[0].shape)) is not None:
                 future = self._asked.popleft().future
                 if future is not None and not future.done():
                     future.set_result(answer)
         except GarbledError as error:
-            self.end(ServerError(f"{self._name}: the answer cannot be read: {error}"))
+            self.end(InvalidReplyError(f"{self._name}: the answer cannot be read: {error}"))
         if not self._asked and self._replies.rest:
-            self.end(ServerError(f"{self._name}: {self._replies.rest[:60]!r} is a reply without a request"))
+            self.end(InvalidReplyError(f"{self._name}: {self._replies.rest[:60]!r} is a reply without a request"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail pending calls; called by asyncio."""

@@ -9,7 +9,7 @@ from kvref.addresses import Address
 from kvref.client.aio.connection import Connection
 from kvref.client.errors import LinkError, UnknownMappingError, UnsupportedError, refusal, unreadable
 from kvref.client.greeting import AUTHENTICATE, Greeting
-from kvref.client.replies import MAX_ANSWER_BYTES, Answer
+from kvref.client.replies import LINE, MAX_ANSWER_BYTES, Answer, Shape
 from kvref.client.words import check_ranges
 
 
@@ -45,7 +45,7 @@ class Line:
         self._opening: asyncio.Task[Connection] | None = None
         self._version: tuple[Connection, str] | None = None
 
-    async def ask(self, verb: str, data: bytes, *, rows: bool = False) -> Answer:
+    async def ask(self, verb: str, data: bytes, shape: Shape = LINE) -> Answer:
         """Send a request and return its answer, whose last line is none of the three errors.
 
         Raises:
@@ -57,7 +57,7 @@ class Line:
         try:
             async with asyncio.timeout(self._timeout):
                 link = await self._ready()
-                future = link.ask(data, rows=rows)
+                future = link.ask(data, shape)
                 assert future is not None
                 answer = await future
         except TimeoutError as error:
@@ -80,7 +80,7 @@ class Line:
                 link = await self._ready()
         except TimeoutError as error:
             raise LinkError(f"{self._name}: takes no bytes for {self._timeout} s") from error
-        link.ask(data, rows=False, wanted=False)
+        link.ask(data, wanted=False)
 
     async def version(self) -> str:
         """Return what the server says of its version."""
@@ -175,7 +175,7 @@ class Line:
         raise refusal(line, "bind", self._name) or unreadable(line, "bind")
 
     async def _say(self, link: Connection, request: bytes) -> bytes:
-        future = link.ask(request, rows=False)
+        future = link.ask(request)
         assert future is not None
         try:
             return (await future).line

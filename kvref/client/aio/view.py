@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
+from kvref.addresses import Address
 from kvref.client.aio.line import Line
-from kvref.client.columns import Columns, Value, Values, as_columns
+from kvref.client.columns import Columns, Value, Values, as_columns, shown_mapping
 from kvref.client.errors import CallError, unreadable
-from kvref.client.replies import Item
+from kvref.client.replies import ROWS, STATS, Item, Shape
+from kvref.client.servers import server_name, server_of
 from kvref.client.words import Key, as_bytes, check_delta, check_store, range_word, split_word
 
 T = TypeVar("T")
@@ -36,15 +38,35 @@ class AsyncMappedView:
             return self._read(item.value)
         return default
 
-    async def gets(self, key: Key) -> tuple[Any, int | None]:
-        """Return the value and its number for `cas`, or (None, None)."""
+    async def gets(self, key: Key, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
+        """Return the value and its number for `cas`, or the defaults."""
         line, bare = self._place(key)
         for item in await _rows(line, b"gets", [bare]):
             return self._read(item.value), item.cas
-        return None, None
+        return default, cas_default
+
+    async def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
+        """Return the value of a key, or the default, and set when its row expires.
+
+        Raises:
+            UnsupportedError: the plugins do not have this command.
+        """
+        check_store(expire, 0)
+        line, bare = self._place(key)
+        for item in await _rows(line, b"gat %d" % expire, [bare]):
+            return self._read(item.value)
+        return default
+
+    async def gats(self, key: Key, expire: int = 0, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
+        """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
+        check_store(expire, 0)
+        line, bare = self._place(key)
+        for item in await _rows(line, b"gats %d" % expire, [bare]):
+            return self._read(item.value), item.cas
+        return default, cas_default
 
     async def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
-        """Return the values of the keys that exist; one request for each mapping."""
+        """Return the values of the keys that exist; one request for each mapping and server."""
         return {key: self._read(item.value) for key, item in await self._many(b"get", keys)}
 
     async def gets_many(self, keys: Iterable[Key]) -> dict[Key, tuple[Any, int]]:
@@ -56,7 +78,8 @@ class AsyncMappedView:
     ) -> dict[Key, Any]:
         """Return the rows whose keys lie between the bounds, in the order of the key column.
 
-        The keys are text when the bounds are. `MappedView.get_range` describes how 8.0.33 differs.
+        Of several servers, one after the other. The keys are text when the bounds are. `MappedView.get_range` describes
+        how 8.0.33 differs.
 
         Args:
             gt: above this key; ge: from this key on; "" for both: from the first (a text column).
@@ -66,13 +89,14 @@ class AsyncMappedView:
             UnsupportedError: MySQL before 5.7.3 and memcached, which have no ranges.
         """
         word = range_word(gt, ge, lt, le)
-        line = self._line()
-        await line.need_ranges()
         as_text = not any(isinstance(bound, bytes) for bound in (gt, ge, lt, le))
-        return {
-            item.key.decode("utf-8", "surrogateescape") if as_text else item.key: self._read(item.value)
-            for item in await _rows(line, b"get", [word])
-        }
+        rows: dict[Key, Any] = {}
+        for line in self._lines.each(self._mapping):
+            await line.need_ranges()
+            for item in await _rows(line, b"get", [word]):
+                key = item.key.decode("utf-8", "surrogateescape") if as_text else item.key
+                rows[key] = self._read(item.value)
+        return rows
 
     async def set(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int = 0) -> bool:
         """Store a value; False where the table does not take it (the plugins' NOT_STORED).
@@ -106,17 +130,28 @@ class AsyncMappedView:
         """Add bytes in front of a value, as `append`."""
         return bool(await self._single("prepend")._store("prepend", key, value, expire, noreply, flags))
 
-    async def cas(self, key: Key, value: Value, cas: int, expire: int = 0, flags: int = 0) -> bool | None:
-        """Store a value if its row is as `gets` saw it; False where it changed, None where it is gone."""
-        return await self._store("cas", key, value, expire, noreply=False, flags=flags, cas=cas)
+    async def cas(
+        self, key: Key, value: Value, cas: int, expire: int = 0, noreply: bool = False, flags: int = 0
+    ) -> bool | None:
+        """Store a value if its row is as `gets` saw it; False where it changed, None where it is gone.
 
-    async def incr(self, key: Key, value: int = 1) -> int | None:
-        """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number."""
-        return await self._single("incr")._count("incr", key, value)
+        Args:
+            cas: the number that `gets` returned.
+            noreply: do not wait; the result is True.
+        """
+        return await self._store("cas", key, value, expire, noreply, flags, cas)
 
-    async def decr(self, key: Key, value: int = 1) -> int | None:
+    async def incr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
+        """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number.
+
+        Args:
+            noreply: do not wait; the result is None.
+        """
+        return await self._single("incr")._count("incr", key, value, noreply)
+
+    async def decr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
         """Subtract from a number, not below 0; else as `incr`."""
-        return await self._single("decr")._count("decr", key, value)
+        return await self._single("decr")._count("decr", key, value, noreply)
 
     async def delete(self, key: Key, noreply: bool = False) -> bool:
         """Delete a row; False where there was none."""
@@ -132,27 +167,92 @@ class AsyncMappedView:
         await asyncio.gather(*[self.delete(key, noreply) for key in keys])
         return True
 
-    async def touch(self, key: Key, expire: int = 0) -> bool:
-        """Set when a row expires; False without a row. Raises UnsupportedError at the plugins."""
+    async def touch(self, key: Key, expire: int = 0, noreply: bool = False) -> bool:
+        """Set when a row expires; False without a row. Raises UnsupportedError at the plugins.
+
+        Args:
+            expire: as for `set`.
+            noreply: do not wait; the result is True.
+        """
         check_store(expire, 0)
         line, bare = self._place(key)
-        answer = await line.ask("touch", b"touch %s %d\r\n" % (as_bytes(bare), expire))
-        return _meaning(_DONE, answer.line, "touch")
+        request = b"touch %s %d\r\n" % (as_bytes(bare), expire)
+        if noreply:
+            await line.tell(request)
+            return True
+        return _meaning(_DONE, (await line.ask("touch", request)).line, "touch")
 
-    async def flush_all(self) -> bool:
-        """Delete every row of the mapping's table, at once."""
-        return _meaning({b"OK": True}, (await self._line().ask("flush_all", b"flush_all\r\n")).line, "flush_all")
+    async def flush_all(self, delay: int = 0) -> bool:
+        """Delete every row of the mapping's table, at once, on every server.
+
+        Args:
+            delay: seconds, for callers of pymemcache; kvref rejects any but 0.
+        """
+        request = b"flush_all %d\r\n" % check_delta(delay) if delay else b"flush_all\r\n"
+        lines = self._lines.each(self._mapping)
+        answers = await asyncio.gather(*[line.ask("flush_all", request) for line in lines])
+        return all(_meaning({b"OK": True}, answer.line, "flush_all") for answer in answers)
+
+    async def stats(self, *arguments: str) -> dict[bytes, bytes]:
+        """Return the rows of `stats` by name.
+
+        Args:
+            arguments: of the command, such as "settings".
+
+        Raises:
+            CallError: there are several servers.
+        """
+        return await _stats(self._only("stats", "stats_of_each"), arguments)
+
+    async def stats_of_each(self, *arguments: str) -> list[dict[bytes, bytes]]:
+        """Return what `stats` returns, of each server in the order of the constructor."""
+        return list(await asyncio.gather(*[_stats(line, arguments) for line in self._lines.each(self._mapping)]))
+
+    async def version(self) -> bytes:
+        """Return the server's version, as pymemcache does. Raises CallError if there are several servers."""
+        return (await self._only("version", "versions").version()).encode()
 
     async def versions(self) -> tuple[str, ...]:
-        """Return what the server says of its version, as `MappedView.versions` does."""
-        return (await self._line().version(),)
+        """Return the version of each server in the order of the constructor."""
+        return tuple(await asyncio.gather(*[line.version() for line in self._lines.each(self._mapping)]))
 
-    def _line(self) -> Line:
-        return self._lines.of(self._mapping)
+    async def raw_command(self, command: Key, end_tokens: Key = "\r\n") -> bytes:
+        """Send a command as it is and return the reply up to a token, without the token.
+
+        Do not send `bind` or `@@` words: other calls use the same connection. An error line ends the reply too.
+
+        Args:
+            command: without its line end.
+            end_tokens: end of the reply, such as "END\\r\\n" of a get.
+
+        Raises:
+            CallError: there are several servers, or an empty command or token.
+        """
+        request, end = as_bytes(command), as_bytes(end_tokens)
+        if not request.strip() or not end:
+            raise CallError("raw_command: a command and the end of its reply are not empty")
+        line = self._only("raw_command", "a client of one server")
+        verb = request.split()[0].decode("utf-8", "replace")
+        return (await line.ask(verb, request + b"\r\n", Shape(end=end))).line
+
+    get_multi = get_many
+    gets_multi = gets_many
+    set_multi = set_many
+    delete_multi = delete_many
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._lines.shown}{shown_mapping(self._mapping, self._columns)})"
+
+    def _only(self, call: str, instead: str) -> Line:
+        """Return the connection to the only server. Raises CallError if there are several."""
+        lines = self._lines.each(self._mapping)
+        if len(lines) > 1:
+            raise CallError(f"{call}: there are {len(lines)} servers: use {instead}")
+        return lines[0]
 
     def _place(self, key: Key) -> tuple[Line, Key]:
         name, bare = split_word(key, self._lines.delimiter)
-        return (self._line() if name is None else self._lines.of(name)), bare
+        return self._lines.of(self._mapping if name is None else name, bare), bare
 
     async def _many(self, verb: bytes, keys: Iterable[Key]) -> list[tuple[Key, Item]]:
         places: dict[Line, dict[bytes, list[Key]]] = {}
@@ -177,9 +277,13 @@ class AsyncMappedView:
             return True
         return _meaning(_STORED, (await line.ask(verb, request)).line, verb)
 
-    async def _count(self, verb: str, key: Key, value: int) -> int | None:
+    async def _count(self, verb: str, key: Key, value: int, noreply: bool) -> int | None:
         line, bare = self._place(key)
-        answer = await line.ask(verb, b"%s %s %d\r\n" % (verb.encode(), as_bytes(bare), check_delta(value)))
+        request = b"%s %s %d\r\n" % (verb.encode(), as_bytes(bare), check_delta(value))
+        if noreply:
+            await line.tell(request)
+            return None
+        answer = await line.ask(verb, request)
         if answer.line == b"NOT_FOUND":
             return None
         # memcached pads the number with blanks.
@@ -197,35 +301,61 @@ class AsyncMappedView:
 
 
 class Lines:
-    """The connection of each mapping, opened when it is first used.
+    """The connections of each mapping, one to each server, opened when they are first used.
 
     Args:
-        make: gives the line of a mapping; None is the server's default mapping.
+        make: gives the line to a server and a mapping; None is the server's default mapping.
+        addresses: of the servers.
         delimiter: between mapping and key.
+        shown: the servers, for `repr`.
     """
 
-    def __init__(self, make: Callable[[str | None], Line], delimiter: str) -> None:
+    def __init__(
+        self, make: Callable[[Address, str | None], Line], addresses: Sequence[Address], delimiter: str, shown: str
+    ) -> None:
         self.delimiter = delimiter
+        self.shown = shown
         self._make = make
-        self._made: dict[str | None, Line] = {}
+        self._servers = {server_name(address): address for address in addresses}
+        self._names = list(self._servers)
+        self._made: dict[tuple[str, str | None], Line] = {}
 
-    def of(self, name: str | None) -> Line:
-        """Return the line of a mapping."""
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
+    def of(self, mapping: str | None, key: Key) -> Line:
+        """Return the line of a mapping to the server that has a key."""
+        return self._line(server_of(key, self._names), mapping)
+
+    def each(self, mapping: str | None) -> list[Line]:
+        """Return the lines of a mapping to all servers."""
+        return [self._line(server, mapping) for server in self._names]
+
+    def _line(self, server: str, mapping: str | None) -> Line:
+        place = (server, mapping)
+        if place not in self._made:
+            self._made[place] = self._make(self._servers[server], mapping)
+        return self._made[place]
 
     async def close(self) -> None:
         """Close every connection after the answers that are outstanding."""
         await asyncio.gather(*[line.close() for line in self._made.values()])
 
 
+async def _stats(line: Line, arguments: Sequence[str]) -> dict[bytes, bytes]:
+    request = " ".join(["stats", *arguments]).encode()
+    if len(request.split()) != 1 + len(arguments):
+        raise CallError(f"stats: {arguments!r}: an argument is one word")
+    answer = await line.ask("stats", request + b"\r\n", STATS)
+    if answer.line not in (b"END", b"RESET", b"OK"):
+        raise unreadable(answer.line, "stats")
+    rows = [each.split(b" ", 2) for each in answer.lines]
+    return {row[1]: row[2] if len(row) > 2 else b"" for row in rows}
+
+
 async def _rows(line: Line, verb: bytes, words: Sequence[Key]) -> list[Item]:
     if not words:
         return []
-    asked = verb.decode()
+    asked = verb.split()[0].decode()
     sent = [as_bytes(word) for word in words]
-    answer = await line.ask(asked, b"%s %s\r\n" % (verb, b" ".join(sent)), rows=True)
+    answer = await line.ask(asked, b"%s %s\r\n" % (verb, b" ".join(sent)), ROWS)
     if answer.line != b"END":
         raise unreadable(answer.line, asked)
     strange = {item.key for item in answer.items} - set(sent)
