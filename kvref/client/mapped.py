@@ -8,11 +8,10 @@ pymemcache's names and results; they are written out there for their types, whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final, Self
 
 from kvref.client.bound import Clients, connected
-from kvref.client.columns import Columns, as_columns
+from kvref.client.columns import ColumnsSpec, as_columns
 from kvref.client.errors import CallError
 from kvref.client.greeting import greeting
 from kvref.client.options import check_limits, check_options
@@ -45,7 +44,8 @@ class MappedClient(MappedView):
         servers: (host, port), HOST:PORT, HOST, unix:PATH or an absolute path; or a list of several, among which the
             bare key chooses as in pymemcache's `HashClient`. A key never moves to another server.
         mapping: what plain keys mean; None: the server's default mapping.
-        columns: the names of its value columns, or `Columns`; None: values are bytes.
+        columns: the names of its value columns, names with types such as `{"name": str, "price": int}`, or `Columns`;
+            None: values are bytes.
         pool_size: connections at most for each server and mapping, for use by several threads; None: one thread.
         delimiter: between mapping and key, as the server's `table_map_delimiter`.
         credentials: user and password, if the server requires authentication, as memcached -Y does.
@@ -62,7 +62,7 @@ class MappedClient(MappedView):
         servers: Server | list[Server],
         *,
         mapping: str | None = None,
-        columns: Columns | Sequence[str] | None = None,
+        columns: ColumnsSpec = None,
         pool_size: int | None = None,
         delimiter: str = ".",
         credentials: tuple[str, str] | None = None,
@@ -92,7 +92,7 @@ class MappedClient(MappedView):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def bind(self, name: str, columns: Columns | Sequence[str] | None = None) -> None:
+    def bind(self, name: str, columns: ColumnsSpec = None) -> None:
         """Let plain keys mean another mapping from now on, on every connection of this client.
 
         Args:
@@ -105,7 +105,7 @@ class MappedClient(MappedView):
         self._clients.check(check_name(name))
         self._mapping, self._columns = name, as_columns(columns)
 
-    def at(self, name: str, columns: Columns | Sequence[str] | None = None) -> MappedView:
+    def at(self, name: str, columns: ColumnsSpec = None) -> MappedView:
         """Return the calls on another mapping: bare keys in, bare keys out; those of this client stay what they are.
 
         Args:

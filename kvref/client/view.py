@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from kvref.client.bound import Clients, each_server, rows_of_range
-from kvref.client.columns import Columns, Value, Values, as_columns, shown_mapping
-from kvref.client.errors import CallError
+from kvref.client.columns import MAX_ATTEMPTS, Columns, ColumnsSpec, Part, Value, Values, as_columns, shown_mapping
+from kvref.client.errors import CallError, ServerError
 from kvref.client.words import Key, check_delta, check_store, range_word, split_word
 
 
@@ -19,7 +19,7 @@ class MappedView:
     `kvref.client.errors`.
     """
 
-    def __init__(self, clients: Clients, mapping: str | None, columns: Columns | Sequence[str] | None) -> None:
+    def __init__(self, clients: Clients, mapping: str | None, columns: ColumnsSpec) -> None:
         self._clients = clients
         self._mapping = mapping
         self._columns = as_columns(columns)
@@ -144,6 +144,32 @@ class MappedView:
         client, bare = self._place(key)
         stored: bool | None = client.cas(bare, self._written(value), cas, expire=expire, noreply=noreply, flags=flags)
         return stored
+
+    def update(self, key: Key, changes: Mapping[str, Part], expire: int = 0, flags: int | None = None) -> bool:
+        """Change some value columns of a row and keep the others; False where there is no row.
+
+        The row is read with `gets` and written with `cas`, again if another client has changed it in between. A mapping
+        without a cas column does not notice such a change.
+
+        Args:
+            changes: by the names of columns.
+            expire: as for `set`; the old one is replaced.
+            flags: as for `set`; the old one is replaced.
+
+        Raises:
+            CallError: the columns have no names, or one is unknown.
+            ServerError: the row changed at each of many attempts.
+        """
+        if self._columns is None or not self._columns.names:
+            raise CallError("update: give the client the names of the columns")
+        for _ in range(MAX_ATTEMPTS):
+            value, number = self.gets(key)
+            if value is None:
+                return False
+            stored = self.cas(key, {**value, **changes}, number, expire, flags=flags)
+            if stored is not False:
+                return stored is True
+        raise ServerError(f"update: {key!r} changed between each of {MAX_ATTEMPTS} attempts to read and write it")
 
     def incr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
         """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number.

@@ -136,7 +136,7 @@ def test_ranges(empty: Any, connect: Connect) -> None:
 def test_columns(empty: Any, connect: Connect) -> None:
     client = connect(empty.address)
     shop = client.at("shop", ("name", "price", "note"))
-    assert shop.set("1", {"name": "pen", "price": 120})
+    assert shop.set("1", {"name": "pen", "price": 120, "note": None})
     assert shop.set("2", ("ink", 700, "blue, ü"))
     assert shop.get("1") == {"name": "pen", "price": "120", "note": ""}
     assert shop.get_many(["1", "2"])["2"] == {"name": "ink", "price": "700", "note": "blue, ü"}

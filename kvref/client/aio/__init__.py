@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Sequence
 from typing import Self
 
 from kvref.client.aio.line import Line
 from kvref.client.aio.view import AsyncMappedView, Lines
-from kvref.client.columns import Columns, as_columns
+from kvref.client.columns import ColumnsSpec, as_columns
 from kvref.client.errors import CallError
 from kvref.client.greeting import greeting
 from kvref.client.options import check_limits, check_times
@@ -33,7 +32,8 @@ class AsyncMappedClient(AsyncMappedView):
         servers: (host, port), HOST:PORT, HOST, unix:PATH or an absolute path; or a list of several, among which the
             bare key chooses as in `MappedClient`. With TLS over a unix socket the certificate is one of `localhost`.
         mapping: what plain keys mean; None: the server's default mapping.
-        columns: the names of its value columns, or `Columns`; None: values are bytes.
+        columns: the names of its value columns, names with types such as `{"name": str, "price": int}`, or `Columns`;
+            None: values are bytes.
         delimiter: between mapping and key, as the server's `table_map_delimiter`.
         connect_timeout: for connection and bind, in seconds.
         timeout: for each answer, in seconds; longer than a server waits for a lock (50 by default).
@@ -51,7 +51,7 @@ class AsyncMappedClient(AsyncMappedView):
         servers: Server | list[Server],
         *,
         mapping: str | None = None,
-        columns: Columns | Sequence[str] | None = None,
+        columns: ColumnsSpec = None,
         delimiter: str = ".",
         connect_timeout: float = 10.0,
         timeout: float = 60.0,
@@ -82,7 +82,7 @@ class AsyncMappedClient(AsyncMappedView):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def bind(self, name: str, columns: Columns | Sequence[str] | None = None) -> None:
+    async def bind(self, name: str, columns: ColumnsSpec = None) -> None:
         """Let plain keys mean another mapping from now on; calls in flight keep theirs.
 
         Args:
@@ -95,7 +95,7 @@ class AsyncMappedClient(AsyncMappedView):
         await asyncio.gather(*[line.version() for line in self._lines.each(check_name(name))])
         self._mapping, self._columns = name, as_columns(columns)
 
-    def at(self, name: str, columns: Columns | Sequence[str] | None = None) -> AsyncMappedView:
+    def at(self, name: str, columns: ColumnsSpec = None) -> AsyncMappedView:
         """Return the calls on another mapping: bare keys in, bare keys out.
 
         Args:

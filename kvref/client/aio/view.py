@@ -8,8 +8,8 @@ from typing import Any, Self, TypeVar
 
 from kvref.addresses import Address
 from kvref.client.aio.line import Line
-from kvref.client.columns import Columns, Value, Values, as_columns, shown_mapping
-from kvref.client.errors import CallError, unreadable
+from kvref.client.columns import MAX_ATTEMPTS, Columns, ColumnsSpec, Part, Value, Values, as_columns, shown_mapping
+from kvref.client.errors import CallError, ServerError, unreadable
 from kvref.client.replies import ROWS, STATS, Item, Shape
 from kvref.client.servers import server_name, server_of
 from kvref.client.words import Key, as_bytes, check_delta, check_store, range_word, split_word
@@ -26,7 +26,7 @@ class AsyncMappedView:
     connection and do not wait for each other's answers; the server carries them out in the order in which they began.
     """
 
-    def __init__(self, lines: Lines, mapping: str | None, columns: Columns | Sequence[str] | None) -> None:
+    def __init__(self, lines: Lines, mapping: str | None, columns: ColumnsSpec) -> None:
         self._lines = lines
         self._mapping = mapping
         self._columns = as_columns(columns)
@@ -140,6 +140,32 @@ class AsyncMappedView:
             noreply: do not wait; the result is True.
         """
         return await self._store("cas", key, value, expire, noreply, flags, cas)
+
+    async def update(self, key: Key, changes: Mapping[str, Part], expire: int = 0, flags: int = 0) -> bool:
+        """Change some value columns of a row and keep the others; False where there is no row.
+
+        The row is read with `gets` and written with `cas`, again if another client has changed it in between. A mapping
+        without a cas column does not notice such a change.
+
+        Args:
+            changes: by the names of columns.
+            expire: as for `set`; the old one is replaced.
+            flags: as for `set`; the old one is replaced.
+
+        Raises:
+            CallError: the columns have no names, or one is unknown.
+            ServerError: the row changed at each of many attempts.
+        """
+        if self._columns is None or not self._columns.names:
+            raise CallError("update: give the client the names of the columns")
+        for _ in range(MAX_ATTEMPTS):
+            value, number = await self.gets(key)
+            if value is None:
+                return False
+            stored = await self.cas(key, {**value, **changes}, number, expire, flags=flags)
+            if stored is not False:
+                return stored is True
+        raise ServerError(f"update: {key!r} changed between each of {MAX_ATTEMPTS} attempts to read and write it")
 
     async def incr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
         """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number.
