@@ -56,6 +56,20 @@ def pages() -> Mapping[str, str | bytes]:
     return made
 
 
+def computed_table(html: str) -> str:
+    """Return a table of pandas as HTML in the style of the site, in a box that scrolls.
+
+    Its index is left out if it only numbers the rows.
+    """
+    html = re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)
+    numbers = re.findall(r"<tr[^>]*>\s*<th[^>]*>([^<]*)</th>", html)
+    if numbers == ["", *map(str, range(len(numbers) - 1))]:
+        html = re.sub(r"(<tr[^>]*>)\s*<th[^>]*>[^<]*</th>", r"\1", html)
+    html = re.sub(r"\n\s*\n", "\n", html).replace(' style="text-align: right;"', "")
+    table = html.replace('<table border="1" class="dataframe">', '<table class="docutils computed">')
+    return f'<div class="table-wrapper container">\n{table}\n</div>'
+
+
 def _executed() -> dict[str, NotebookNode]:
     sources = sorted(SOURCES.glob("*.ipynb"))
     kept = CACHE / f"{_digest(sources)}.json"
@@ -104,6 +118,6 @@ def _output(name: str, output: NotebookNode, charts: dict[str, bytes]) -> Iterat
     elif "text/markdown" in data:
         yield data["text/markdown"]
     elif "text/html" in data:
-        yield re.sub(r"\n\s*\n", "\n", re.sub(r"<style.*?</style>", "", data["text/html"], flags=re.DOTALL))
+        yield computed_table(data["text/html"])
     else:
         yield f"```text\n{output.get('text') or data.get('text/plain', '')}\n```"

@@ -50,10 +50,10 @@ def words(data: Data) -> pd.DataFrame:
     for row in table(data).to_dict("records"):
         known = math.isfinite(row["low"])
         rows.append({
-            "asked": row["mix"], "line": row["line"], "sessions": row["sessions"],
+            "request": row["mix"], "server": row["line"], "sessions": row["sessions"],
             "operations / s": figures(row["rate"]),
             "95 % interval": f"{figures(row['low'])} to {figures(row['high'])}" if known else "-",
-            "repetitions": row["repetitions"], "these are": row["use"],
+            "repetitions": row["repetitions"], "use": row["use"],
             "server CPU, µs / op": _or_dash(row["server_us"]), "client CPU, µs / op": _or_dash(row["client_us"]),
             "server's cores": _or_dash(row["cores"]),
         })  # fmt: skip
