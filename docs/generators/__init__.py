@@ -18,6 +18,7 @@ MODULES: Final = (
     "commands",
     "settings",
     "metrics",
+    "verbs",
     "statistics",
     "facts",
     "specification",

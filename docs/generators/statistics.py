@@ -16,12 +16,14 @@ MEANINGS: Final = {
     "uptime": "seconds since the server started",
     "time": "UNIX time in seconds",
     "version": "what `version` replies",
+    "libevent": "version of uvloop; in the profiles `mysql-*`, of the plugin's libevent",
     "pointer_size": "bits of a pointer",
     "rusage_user": "user CPU time in seconds",
     "rusage_system": "system CPU time in seconds",
-    "curr_connections": "connected clients",
+    "daemon_connections": "1: sockets for listening, as the plugin counts them",
+    "curr_connections": "connected clients, and 1 for the listening socket",
     "total_connections": "connections accepted since the start or `stats reset`",
-    "connection_structures": "largest number of clients connected at once",
+    "connection_structures": "largest value of `curr_connections`",
     "max_connections": "the setting `maxconns`",
     "rejected_connections": "connections refused because of `maxconns`",
     "cmd_get": "keys read by get commands",
@@ -54,8 +56,12 @@ MEANINGS: Final = {
     "rejected_conns": "connections refused because of `maxconns`",
     "foreign_protocol_conns": "connections closed because the client used another protocol",
     "idle_kicks": "connections closed because of `idle_timeout`; present if that setting is not 0",
-    "threads": "worker processes",
-    "limit_maxbytes": "0: there is no item memory",
+    "threads": "worker processes; in the profiles `mysql-*`, the plugin's number of threads",
+    "limit_maxbytes": "0: items are not kept in memory; in the profiles `mysql-*`, the plugin's 64 MiB",
+    "listen_disabled_num": "0",
+    "bytes": "0: items are not kept in memory",
+    "reclaimed": "0: no item memory is reclaimed",
+    "engine_maxbytes": "as `limit_maxbytes`",
     "conn_yields": "0",
     "crawler_reclaimed": "expired rows removed in the background; present if `expired_rows_purge_interval` is not 0",
     "evictions": "0: rows are never evicted",
@@ -67,10 +73,7 @@ PROCESS: Final = {"idle_timeout": "1", "expired_rows_purge_interval": "1", "curr
 def pages() -> Mapping[str, str]:
     """Return the table, which `reference/stats.md` includes."""
     shown = {True: _names(beyond_plugin=True), False: _names(beyond_plugin=False)}
-    rows = [
-        (f"`{name}`", MEANINGS.get(name, "as memcached names it"), "yes", "yes" if name in shown[False] else "no")
-        for name in shown[True]
-    ]
+    rows = [(f"`{name}`", MEANINGS[name], "yes", "yes" if name in shown[False] else "no") for name in shown[True]]
     head = ("row", "meaning", "`kvref`", "`mysql-8.0`, `mysql-5.6`")
     return {"reference/generated/stats.txt": table(head, rows)}
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import generators
@@ -16,19 +18,27 @@ from generators import (
     facts,
     markup,
     matrix,
+    notebooks,
+    roles,
     settings,
     specification,
     statistics,
+    verbs,
 )
 from generators.metrics import pages as metrics
 from kvref.cli import COMMANDS
+from kvref.engine.verbs.stats import FIXED
 from kvref.profiles.schema import vocabulary
+from kvref.protocol.command_table import TABLE
 from kvref.server.settings import SETTINGS
 from kvref.server.telemetry import memcached_metrics
 from kvref.server.telemetry.metrics import ROWS
 from kvref.specification import deviations as lists
 from kvref.specification import requirements
 from kvref.specification.deviations import defects
+
+ROOT = Path(__file__).parents[2]
+CODE = re.compile(r"`([^`]+)`")
 
 
 @pytest.mark.parametrize("module", [name for name in generators.MODULES if name != "notebooks"])
@@ -67,6 +77,67 @@ def test_every_setting_metric_and_fact_is_in_its_table() -> None:
     assert all(f"| `{name}` |" in metrics_table for name in ROWS)
     assert all(f"| `{row.name}` |" in memcached_table for row in memcached_metrics.ROWS)
     assert all(f"| `{name}` |" in facts_page for name in vocabulary())
+
+
+def test_every_verb_and_opcode_is_in_the_table_of_the_protocol_and_the_page_explains_each_verb() -> None:
+    (table,) = verbs.pages().values()
+    page = (ROOT / "docs" / "reference" / "protocol.md").read_text(encoding="utf-8")
+    listed = {
+        word.split()[0] for cell in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for word in CODE.findall(cell)
+    }
+    meta = set(CODE.findall(page.partition("## Meta commands\n")[2].partition("reply as memcached")[0]))
+    text = {verb.decode() for row in TABLE for verb in row.text}
+    assert {word for word in listed | meta if not word.startswith(("@", "AA"))} == text
+    for verb in text:
+        assert f"`{verb}`" in table
+    for opcode in (opcode for row in TABLE for opcode in row.binary):
+        assert f"`0x{opcode:02x}`" in table
+    assert "| `touch` |  | write | `set` | `kvref` |" in table
+
+
+def test_every_subcommand_of_stats_is_on_the_page() -> None:
+    source = (ROOT / "kvref" / "engine" / "verbs" / "stats.py").read_text(encoding="utf-8")
+    words = {*re.findall(r'case \[b"([a-z]+)", ', source), *re.findall(r'startswith\(b"(\w+)"\)', source)}
+    words = (words - {"dump"}) | {name.decode() for name in FIXED}
+    assert words >= {"settings", "vbucket", "slabs"}
+    page = (ROOT / "docs" / "reference" / "stats.md").read_text(encoding="utf-8")
+    table = page.partition("|---|---|")[2].partition("\n\n")[0]
+    assert {word.split()[-1] for word in CODE.findall(table) if f"`{word}`" in table} >= words - {"detail"}
+    assert "stats detail on" in table
+
+
+def test_the_page_of_limits_shows_every_limit_of_the_settings_from_the_code() -> None:
+    page = (ROOT / "docs" / "reference" / "limits.md").read_text(encoding="utf-8")
+    limits = {name for name in SETTINGS if name.endswith(("_max", "_timeout", "maxconns", "_cache_bytes"))}
+    missing = {name for name in limits if f"{{limit}}`{name}`" not in page}
+    assert missing == {"idle_timeout", "innodb_lock_wait_timeout"}  # without a limit by default; not one of a client
+    assert SETTINGS["idle_timeout"].default == 0
+    for name in re.findall(r"\{limit\}`([^`]+)`", page):
+        assert roles.limit(name)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1 << 20, "bytes", "1 MiB"),
+        (64 << 10, "KiB", "64 MiB"),
+        (1 << 10, "bytes", "1 KiB"),
+        (250, "bytes", "250 bytes"),
+        (0, "bytes", "0 bytes"),
+        (300, "s", "300 s"),
+        (0.002, "s", "2 ms"),
+        (10_000, "connections", "10,000"),
+    ],
+)
+def test_a_limit_is_shown_with_its_unit(value: float, unit: str, text: str) -> None:
+    assert roles.with_unit(value, unit) == text
+
+
+def test_a_limit_without_a_constant_is_an_error() -> None:
+    with pytest.raises(LookupError, match=r"'kvref\.engine\.session\.NONE' is neither"):
+        roles.limit("kvref.engine.session.NONE bytes")
+    with pytest.raises(LookupError, match="'nothing' is neither"):
+        roles.limit("nothing")
 
 
 def test_every_row_of_stats_has_a_meaning() -> None:
@@ -117,6 +188,16 @@ def test_error_texts_are_read_from_the_source(source: str, texts: list[str]) -> 
 def test_the_matrix_has_every_endpoint_and_verdict() -> None:
     (page,) = matrix.pages().values()
     assert re.search(r"^\| \*holds\* \| every answer was allowed( \| \d*){10} \|$", page, re.MULTILINE)
+
+
+def test_a_computed_table_has_the_style_of_the_site_and_no_row_numbers() -> None:
+    numbered = pd.DataFrame({"server": ["a", "b"], "rate": [1, 2]})
+    html = notebooks.computed_table(numbered.to_html())
+    assert html.startswith('<div class="table-wrapper container">\n<table class="docutils computed">')
+    assert re.findall(r"<t[hd]>(.*)</t[hd]>", html) == ["server", "rate", "a", "1", "b", "2"]
+    named = numbered.set_index("server")
+    assert "<th>a</th>" in notebooks.computed_table(named.to_html())
+    assert "<th>1</th>" in notebooks.computed_table(numbered.set_index(pd.Index([1, 2])).to_html())
 
 
 @pytest.mark.parametrize(
