@@ -390,7 +390,7 @@ def never_disables_the_crawler() -> None:
 @breaks("KV-CRAWL-009")
 def has_nothing_to_crawl() -> None:
     """`lru_crawler crawl` answers that there are no items."""
-    put(listing, "crawl", lambda session, command: listing.NOTHING)
+    dispatch.ANSWERS[commands.Crawl] = lambda session, command: listing.NOTHING
 
 
 @breaks("KV-CRAWL-010")
