@@ -12,19 +12,30 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvref_testbed.mutants import batches, binary, cache, commands, kept_rows, mapping, meta, tables
+from kvref_testbed.mutants import batches, binary, cache, commands, kept_rows, mapping, meta, tables, toys
 from kvref_testbed.mutants.mutant import Mutant
 
-__all__ = ["CONTROL", "DEFAULT_PATH", "GROUPS", "MUTANTS", "OF_KEPT_ROWS", "SLOW_PATH_ONLY", "Mutant", "trials_of"]
+__all__ = [
+    "CONTROL",
+    "DEFAULT_PATH",
+    "GROUPS",
+    "MUTANTS",
+    "OF_KEPT_ROWS",
+    "SLOW_PATH_ONLY",
+    "TOYS",
+    "Mutant",
+    "trials_of",
+]
 
 # The server as it is, for which `python -m kvref_testbed.mutants` has a name too.
 CONTROL: Final = "none"
 # By the first sentence of the module that defines them.
 GROUPS: Final = {
     (module.__doc__ or "").splitlines()[0]: [each for each in vars(module).values() if isinstance(each, Mutant)]
-    for module in (mapping, commands, meta, tables, batches, cache, binary, kept_rows)
+    for module in (mapping, commands, meta, tables, batches, cache, binary, kept_rows, toys)
 }
 OF_KEPT_ROWS: Final = frozenset(each.name for each in vars(kept_rows).values() if isinstance(each, Mutant))
+TOYS: Final = tuple(each.name for each in vars(toys).values() if isinstance(each, Mutant))
 MUTANTS: Final = {each.name: each for group in GROUPS.values() for each in group}
 # Behind a mutant's name: the server has the row cache and the fast paths that it has by default.
 DEFAULT_PATH: Final = "@default-path"

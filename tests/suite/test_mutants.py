@@ -10,14 +10,14 @@ from live import nightly
 import kvref_testbed.mutants
 from kvref.cli.judge.self_test import complaints, judged
 from kvref_conformance.verdict import FAILS
-from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, SLOW_PATH_ONLY, trials_of
+from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, SLOW_PATH_ONLY, TOYS, trials_of
 from kvref_testbed.mutants.__main__ import main
 
 FOLDER = Path(kvref_testbed.mutants.__file__).parent
 
 
-# The first of each group is tried at every landing.
-SAMPLE = {next(iter(group)) for group in GROUPS.values()}
+# The first of each group and some toy servers, which the default tier runs.
+SAMPLE = {next(iter(group)).name for group in GROUPS.values()} | {"flushes_nothing", "binds_nothing", "writes_nothing"}
 
 
 @pytest.mark.live
@@ -44,6 +44,12 @@ def test_a_mutant_that_is_killed_on_the_default_path_is_tried_there(name: str) -
 def test_the_unbroken_server_is_not_failed() -> None:
     wanted = {each.requirement for each in MUTANTS.values()}
     assert complaints(judged(CONTROL, wanted), wanted) == []
+
+
+def test_the_default_tier_has_mutants_of_each_group() -> None:
+    assert all(SAMPLE & {each.name for each in group} for group in GROUPS.values())
+    assert MUTANTS.keys() >= SAMPLE
+    assert len(TOYS) > len(SAMPLE & set(TOYS)) > 1
 
 
 def test_every_mutant_is_on_trial() -> None:

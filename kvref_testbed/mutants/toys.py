@@ -1,0 +1,154 @@
+"""Toy servers: each replies as if it had run a command or applied a setting, and does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kvref.engine import dispatch
+from kvref.engine.batch import Batch
+from kvref.engine.keys import Switch, split_word
+from kvref.engine.mapping import DEFAULT_DELIMITER
+from kvref.engine.operations import Clear, Insert, Remove, Update
+from kvref.engine.rules import Rules
+from kvref.engine.session import Session
+from kvref.engine.verbs import retrieve
+from kvref.protocol import commands
+from kvref.server.connection import Connection
+from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put
+
+Handler = Callable[..., OperationGen]
+WRITING: Final = (Insert, Update, Remove, Clear)
+FAST_WRITES: Final = (b"set", b"add", b"replace", b"incr", b"decr", b"delete")
+
+
+def _without_writes(handler: Handler, when: Callable[[Any], bool] = lambda command: True) -> Handler:
+    """Return a handler with the same replies that reads rows and writes none.
+
+    Args:
+        handler: of a command.
+        when: returns whether a command is one that writes nothing.
+    """
+
+    def run(session: Session, command: Any, now: int) -> OperationGen:
+        steps = handler(session, command, now)
+        if not when(command):
+            return (yield from steps)
+        result: Any = None
+        while True:
+            try:
+                operation = steps.send(result)
+            except StopIteration as end:
+                return end.value
+            # None is the result of a write that succeeds.
+            result = None if isinstance(operation, WRITING) else (yield operation)
+
+    return run
+
+
+def _write_nothing(when: Callable[[Any], bool], *kinds: type) -> None:
+    for kind in kinds:
+        dispatch.HANDLERS[kind] = _without_writes(dispatch.HANDLERS[kind], when)
+
+
+@breaks("KV-TOUCH-003")
+def touches_nothing() -> None:
+    """`touch`, `gat` and `gats` leave the expiry time as it is."""
+    _write_nothing(lambda command: True, commands.Touch, commands.GetAndTouch)
+
+
+@breaks("KV-FLUSH-001")
+def flushes_nothing() -> None:
+    """`flush_all` leaves all rows."""
+    _write_nothing(lambda command: True, commands.FlushAll)
+
+
+@breaks("KV-EXP-001")
+def expires_nothing() -> None:
+    """Expiry times are stored, and no item expires."""
+    put(Rules, "is_over", lambda self, expiry, now: False)
+
+
+@breaks("KV-CAS-001")
+def stores_nothing_by_cas() -> None:
+    """`cas` compares the numbers and leaves the item as it is."""
+    _write_nothing(lambda command: command.verb == "cas", commands.Store)
+
+
+@breaks("KV-CONN-001")
+def ignores_silent_commands() -> None:
+    """Commands with noreply have no effect."""
+    silent = (commands.Store, commands.Arithmetic, commands.Delete, commands.Touch, commands.FlushAll)
+    _write_nothing(lambda command: command.noreply, *silent)
+
+
+@breaks("KV-DELIM-001")
+def separates_by_dots_only() -> None:
+    """`table_map_delimiter` is read and has no effect."""
+
+    def split(self: Session, word: bytes) -> Switch | None:
+        return split_word(word, DEFAULT_DELIMITER, self.rules)
+
+    put(Session, "split", split)
+
+
+@breaks("KV-BIND-001")
+def binds_nothing() -> None:
+    """`bind` leaves the binding of the connection as it is."""
+    bind = dispatch.HANDLERS[commands.Bind]
+
+    def lookup_only(session: Session, command: commands.Bind, now: int) -> OperationGen:
+        before = session._bound, session._generation
+        reply = yield from bind(session, command, now)
+        session._bound, session._generation = before
+        return reply
+
+    dispatch.HANDLERS[commands.Bind] = lookup_only
+
+
+@breaks("KV-BATCH-003")
+def commits_no_full_batch() -> None:
+    """A full batch of several commands starts a new count without a commit."""
+    commit_full = Batch._full
+
+    def start_again(self: Batch) -> OperationGen:
+        if self._limits.reads == self._limits.writes == 1:
+            return (yield from commit_full(self))
+        if self.reads >= self._limits.reads or self.writes >= self._limits.writes:
+            self.reset()
+        return None
+
+    put(Batch, "_full", start_again)
+
+
+@breaks("KV-IDLE-001")
+def resets_idle_batches() -> None:
+    """The background commit resets the counts of a batch without a commit."""
+    put(Connection, "commit_idle", lambda self: self._session.batch.reset())
+
+
+@breaks("KV-RANGE-001")
+def finds_nothing_in_a_range() -> None:
+    """A range query is accepted and returns no row."""
+
+    def empty(*_: Any, **__: Any) -> OperationGen:
+        yield from ()
+        return []
+
+    put(retrieve, "scan", empty)
+
+
+@breaks("KV-CORE-001")
+def writes_nothing() -> None:
+    """All tables are read-only, and every write is answered as if it had succeeded."""
+    for kind, handler in dispatch.HANDLERS.items():
+        dispatch.HANDLERS[kind] = _without_writes(handler)
+    start = SQLiteFastPath.__init__
+
+    def reading(self: SQLiteFastPath, *arguments: Any) -> None:
+        start(self, *arguments)
+        for verb in FAST_WRITES:
+            self._forms.pop(verb, None)
+
+    put(SQLiteFastPath, "__init__", reading)
