@@ -81,9 +81,9 @@ class BoundClient(Client):  # type: ignore[misc]
             self._in_range = False
         return rows
 
-    def gat(self, key: Key, expire: int) -> Any:
-        """Return the value of a key and set when its row expires; None without a row."""
-        return self._fetch_cmd(b"gat %d" % expire, [key], expect_cas=False).get(key)
+    def gat(self, key: Key, expire: int, default: Any) -> Any:
+        """Return the value of a key and set when its row expires; the default without a row."""
+        return self._fetch_cmd(b"gat %d" % expire, [key], expect_cas=False).get(key, default)
 
     def gats(self, key: Key, expire: int) -> tuple[Any, Any]:
         """Return value and cas number of a key and set when its row expires; (None, None) without a row."""
@@ -185,10 +185,10 @@ class BoundPool(PooledClient):  # type: ignore[misc]
             self._create_client, after_remove=lambda client: client.close(), max_size=options["max_pool_size"]
         )
 
-    def gat(self, key: Key, expire: int) -> Any:
+    def gat(self, key: Key, expire: int, default: Any) -> Any:
         """See `BoundClient.gat`."""
         with self.client_pool.get_and_release(destroy_on_fail=True) as client:
-            return client.gat(key, expire)
+            return client.gat(key, expire, default)
 
     def gats(self, key: Key, expire: int) -> tuple[Any, Any]:
         """See `BoundClient.gats`."""
@@ -231,9 +231,9 @@ class BoundHash(HashClient):  # type: ignore[misc]
             where = self._make_client_key(server)
             self.clients[where] = BoundPool(server, **self._bound, **self.default_kwargs)
 
-    def gat(self, key: Key, expire: int) -> Any:
+    def gat(self, key: Key, expire: int, default: Any) -> Any:
         """See `BoundClient.gat`."""
-        return self._run_cmd("gat", key, None, expire)
+        return self._run_cmd("gat", key, None, expire, default)
 
     def gats(self, key: Key, expire: int) -> tuple[Any, Any]:
         """See `BoundClient.gats`."""

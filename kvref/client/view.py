@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from kvref.client.bound import Clients, each_server, rows_of_range
 from kvref.client.columns import MAX_ATTEMPTS, Columns, ColumnsSpec, Part, Value, Values, as_columns, shown_mapping
 from kvref.client.errors import CallError, ServerError
 from kvref.client.words import Key, check_delta, check_store, range_word, split_word
+
+_MISSING: Final = object()
 
 
 class MappedView:
@@ -27,14 +29,14 @@ class MappedView:
     def get(self, key: Key, default: Any = None) -> Any:
         """Return the value of a key, or the default."""
         client, bare = self._place(key)
-        value = client.get(bare)
-        return default if value is None else self._read(value)
+        value = client.get(bare, _MISSING)  # a serde may store None
+        return default if value is _MISSING else self._read(value)
 
     def gets(self, key: Key, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults."""
         client, bare = self._place(key)
         value, number = client.gets(bare)
-        return (default, cas_default) if value is None else (self._read(value), int(number))
+        return (default, cas_default) if number is None else (self._read(value), int(number))
 
     def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
         """Return the value of a key, or the default, and set when its row expires.
@@ -44,15 +46,15 @@ class MappedView:
         """
         check_store(expire, 0)
         client, bare = self._place(key)
-        value = client.gat(bare, expire)
-        return default if value is None else self._read(value)
+        value = client.gat(bare, expire, _MISSING)
+        return default if value is _MISSING else self._read(value)
 
     def gats(self, key: Key, expire: int = 0, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
         check_store(expire, 0)
         client, bare = self._place(key)
         value, number = client.gats(bare, expire)
-        return (default, cas_default) if value is None else (self._read(value), int(number))
+        return (default, cas_default) if number is None else (self._read(value), int(number))
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
         """Return the values of the keys that exist; one request for each mapping and server."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import ssl
 import subprocess
 import sys
@@ -32,6 +33,16 @@ from kvref.client import (
 Connect = Callable[..., Any]
 # What makes no sense for tables: the caller cannot move a key to another server, and keys are checked in every call.
 NOT_OFFERED = {"check_key", "client_class", "shutdown", "add_server", "remove_server"}
+
+
+class AsJSON:
+    """A serde whose values can be None."""
+
+    def serialize(self, _: object, value: object) -> tuple[bytes, int]:
+        return json.dumps(value).encode(), 0
+
+    def deserialize(self, _: object, value: bytes, __: int) -> Any:
+        return json.loads(value)
 
 
 @pytest.mark.parametrize("client", [MappedClient, AsyncMappedClient])
@@ -113,6 +124,18 @@ def test_noreply_is_not_waited_for(empty: Any, connect: Connect) -> None:
     assert client.cas("n", 5, client.gets("n")[1], noreply=True)
     assert (client.incr("n", 3, noreply=True), client.decr("n", 1, noreply=True)) == (None, None)
     assert client.get("n") == b"7"
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("options", [{}, {"pool_size": 2}])
+def test_none_that_a_serde_stores_is_no_miss(empty: Any, another: Any, options: dict[str, Any]) -> None:
+    for servers in (empty.address, [empty.address, another.address]):
+        with MappedClient(servers, serde=AsJSON(), **options) as client:
+            assert client.set("k", None)
+            assert (client.get("k", "default"), client.get("none", "default")) == (None, "default")
+            assert client.gets("k", "default")[0] is None
+            if not empty.is_plugin:
+                assert (client.gat("k", 100, "default"), client.gat("none", 100, "default")) == (None, "default")
 
 
 @pytest.mark.live
