@@ -67,6 +67,23 @@ def test_a_command_of_the_documentation_is_one(
         pass  # the options and arguments are taken; nothing is run
 
 
+SPANS = sorted({(page, span) for page, text in TEXTS.items() for span in re.findall(r"`(kvref [a-z][^`\n]*)`", text)})
+
+
+@pytest.mark.parametrize(("page", "span"), SPANS)
+def test_a_command_within_a_sentence_has_its_options(page: str, span: str) -> None:
+    context = click.Context(main)
+    command: click.Command = main
+    words = click_words(span)
+    while isinstance(command, click.Group) and words and words[0].isalpha():
+        name = words.pop(0)
+        found = command.get_command(context, name)
+        assert found is not None, f"no command {name!r}"
+        command = found
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    assert {word.partition("=")[0] for word in words if word.startswith("--")} <= {*known, "--help", "--version"}
+
+
 def test_every_command_has_help_and_is_on_a_page() -> None:
     context = click.Context(main)
     shown = "\n".join(line for _, line in KVREF)
