@@ -1,6 +1,6 @@
 """Find words that a reader would have to decode, as .ci/prose.toml lists them.
 
-Help, settings, metrics, texts in the code, documents, notebooks, docstrings and comments have none of them.
+Help, settings, metrics, texts in code and TOML files, documents, notebooks, docstrings and comments have none of them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 FILE: Final = ROOT / ".ci" / "prose.toml"
 PACKAGES: Final = ("kvref", "kvref_testbed", "conformance", "bench")
 FOLDERS: Final = (*PACKAGES, "docs", "tests")
+# Keys of TOML files whose texts a page or a report shows.
+SHOWN: Final = frozenset(
+    "statement title about reason means untestable contradicts question cause fix expectation rule".split()
+)
 # Scripts for the containers of other languages, pages generated from recordings, and what git ignores of the site.
 _FOREIGN: Final = (
     "conformance/kvref_conformance/interop/scripts",
@@ -122,6 +126,23 @@ def documents() -> Iterator[Text]:
             yield Text(_name(path), 1, blocks.sub(lambda block: "\n" * block[0].count("\n"), text))
 
 
+def tables() -> Iterator[Text]:
+    """Yield the texts of TOML files that pages and reports show: requirements, facts, deviations, faults, scenarios."""
+    for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.toml")):
+        yield from (Text(_name(path), 0, text) for text in _shown(tomllib.loads(path.read_text(encoding="utf-8"))))
+
+
+def _shown(value: object, key: str = "") -> Iterator[str]:
+    if isinstance(value, str) and key in SHOWN:
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _shown(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _shown(inner, key)
+
+
 def internal() -> Iterator[Text]:
     """Yield the docstrings and comments of the Python files."""
     for path in _sources(FOLDERS):
@@ -134,8 +155,8 @@ def internal() -> Iterator[Text]:
 
 
 def problems() -> list[str]:
-    """Return a line for each phrase in visible texts, documents, docstrings and comments; empty if there is none."""
-    return [str(each) for texts in (visible(), documents(), internal()) for each in found(texts)]
+    """Return a line for each phrase in visible texts, documents, tables, docstrings and comments."""
+    return [str(each) for texts in (visible(), documents(), tables(), internal()) for each in found(texts)]
 
 
 def _commands(command: click.Command, name: str) -> Iterator[Text]:

@@ -56,6 +56,20 @@ def test_text_cells_of_notebooks_are_read(prose: ModuleType, tmp_path: Path, mon
     assert [(each.where, each.words) for each in prose.found(prose.documents())] == [("notebooks/01.ipynb", "beside")]
 
 
+def test_texts_of_toml_files_that_pages_show_are_read(
+    prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kvref").mkdir()
+    (tmp_path / "kvref" / "facts.toml").write_text(
+        '[fact]\nmeans = "the client is told"\ncode = "told"\n[[row]]\nreason = ["it is held"]\n'
+    )
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    assert [(each.where, each.words) for each in prose.found(prose.tables())] == [
+        ("kvref/facts.toml", "told"),
+        ("kvref/facts.toml", "held"),
+    ]
+
+
 def test_docstrings_and_comments_are_counted_apart_from_texts(
     prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
