@@ -37,7 +37,8 @@ HANDLERS: Final[dict[type, Verb]] = {
 # What answers the others at once, whatever the store does.
 ANSWERS: Final[dict[type, Callable[[Session, Any], r.Reply]]] = {
     c.Version: lambda session, _command: r.Release(session.rules.release),
-    **dict.fromkeys((c.Verbosity, c.CacheMemlimit, c.TuneCrawler, c.Noop), lambda _session, _command: r.Status.OK),
+    c.Verbosity: stats.verbosity,
+    **dict.fromkeys((c.CacheMemlimit, c.TuneCrawler, c.Noop), lambda _session, _command: r.Status.OK),
     c.MetaNoop: lambda _session, _command: r.Status.NOOP,
     c.SwitchCrawler: listing.switch,
     c.Crawl: listing.crawl,

@@ -68,6 +68,7 @@ class Shared:
         reply_size_max: maximum bytes of items in the reply to one get.
         crawler: whether `lru_crawler` is enabled.
         clients: returns the rows of `stats conns` for a session.
+        verbosity: level that `stats settings` shows.
         oversized_set_removes: whether a set with a rejected value removes the existing row, if the profile has this
             behavior.
     """
@@ -86,6 +87,7 @@ class Shared:
     oversized_set_removes: bool = True
     crawler: Crawler = field(default_factory=Crawler)
     clients: Callable[[Session], list[tuple[str, str]]] = lambda _: []
+    verbosity: int = 0
 
 
 class Session:

@@ -346,12 +346,12 @@ TABLE: Final = (
     Row(
         command=c.Verbosity,
         beyond_plugin=False,
-        needs=NO_RIGHT,
+        needs=Right.WRITE,
         policies=(),
         counters=None,
         metrics=(),
         text={b"verbosity": TextForm(2, 3, grammar.verbosity)},
-        binary={0x1B: Opcode(opcodes.without_fields(c.Verbosity), (4,))},
+        binary={0x1B: Opcode(opcodes.verbosity, (4,))},
     ),
     Row(
         command=c.CacheMemlimit,

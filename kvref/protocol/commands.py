@@ -254,8 +254,9 @@ class Version(_Request):
 
 @dataclass(slots=True)
 class Verbosity(_Request):
-    """Accept a log level, which has no effect."""
+    """Set the level that `stats settings` shows; it has no other effect."""
 
+    level: int
     noreply: bool = False
 
 

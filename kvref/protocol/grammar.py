@@ -127,9 +127,10 @@ def verbosity(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"
     if noreply and len(words) == 2:
         return c.Refused(ERROR, noreply=rules.lone_noreply_silent)
-    if numbers.unsigned(words[1]) is None:
+    level = numbers.unsigned(words[1])
+    if level is None:
         return c.Refused(BAD_FORMAT if rules.names_bad_verbosity else ERROR, noreply)
-    return c.Verbosity(noreply)
+    return c.Verbosity(level, noreply)
 
 
 def cache_memlimit(words: list[bytes], _rules: WireRules) -> Parsed:

@@ -153,6 +153,11 @@ def flush(_header: Header, body: Body, _rules: WireRules) -> c.Command:
     return c.FlushAll(_UINT32.unpack(body.extras)[0] if body.extras else 0)
 
 
+def verbosity(_header: Header, body: Body, _rules: WireRules) -> c.Command:
+    """Build a verbosity."""
+    return c.Verbosity(_UINT32.unpack(body.extras)[0])
+
+
 # Names of `stat` that match by prefix, also the word that follows `detail` and a blank (process_bin_stat).
 _STATS: Final = (b"reset", b"settings", b"aggregate", b"detail dump", b"detail on", b"detail off")
 

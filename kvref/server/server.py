@@ -363,7 +363,7 @@ class Server:
         """Return the rows of `stats settings` that memcached 1.6 has and monitoring reads."""
         path = next((each.address.path for each in self.listeners if each.address.path), "NULL")
         return {
-            "verbosity": "0",  # the command has no effect
+            "verbosity": str(self.shared.verbosity),
             EVICTS: "on" if self.shared.directory.policies.fills_cache else "off",
             "domain_socket": path,
             "ssl_enabled": "yes" if self._has_tls else "no",

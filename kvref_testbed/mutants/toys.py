@@ -13,7 +13,7 @@ from kvref.engine.operations import Clear, Insert, Remove, Update
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
 from kvref.engine.verbs import retrieve
-from kvref.protocol import commands
+from kvref.protocol import commands, replies
 from kvref.server.connection import Connection
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put
@@ -62,6 +62,12 @@ def touches_nothing() -> None:
 def flushes_nothing() -> None:
     """`flush_all` leaves all rows."""
     _write_nothing(lambda command: True, commands.FlushAll)
+
+
+@breaks("KV-STATS-026")
+def sets_no_verbosity() -> None:
+    """`verbosity` leaves the level as it is."""
+    dispatch.ANSWERS[commands.Verbosity] = lambda session, command: replies.Status.OK
 
 
 @breaks("KV-EXP-001")

@@ -133,6 +133,21 @@ CASES = (
         ),
     ),
     case(
+        "stats-settings-verbosity",
+        "KV-STATS-026",
+        *(
+            step
+            for level, shown in ((1, 1), (99, 2), (0, 0))
+            for step in (
+                say(f"verbosity {level}\r\n", "OK\r\n"),
+                say("stats settings\r\n", f"<stats>STAT verbosity {shown}\r\n<stats>END\r\n"),
+            )
+        ),
+        say("verbosity 1 noreply\r\n", ""),
+        say("stats settings\r\n", "<stats>STAT verbosity 1\r\n<stats>END\r\n"),
+        say("verbosity 0\r\n", "OK\r\n"),
+    ),
+    case(
         "stats-cachedump",
         "KV-STATS-016",
         say("stats cachedump 63 1\r\nstats cachedump 63 0 3\r\n", "END\r\n" * 2),

@@ -21,6 +21,8 @@ FIXED: Final[dict[bytes, list[tuple[str, str]]]] = {
     b"scrub": [("scrubber:status", "stopped")],
 }
 
+MAX_VERBOSITY: Final = 2  # MAX_VERBOSITY_LEVEL of memcached
+
 
 def stats(session: Session, command: c.Stats, _now: int) -> OperationGen:
     """Answer `stats` or one of its sub-commands."""
@@ -50,6 +52,12 @@ def stats(session: Session, command: c.Stats, _now: int) -> OperationGen:
             return StatRows(shared.vbuckets.rows())
         case [word, *_]:
             return next((StatRows(fixed) for name, fixed in FIXED.items() if word.startswith(name)), Status.ERROR)
+
+
+def verbosity(session: Session, command: c.Verbosity) -> Reply:
+    """Set the level that `stats settings` shows; a higher one than the maximum counts as the maximum."""
+    session.shared.verbosity = min(command.level, MAX_VERBOSITY)
+    return Status.OK
 
 
 def _detail(session: Session, what: list[bytes]) -> Reply:

@@ -27,7 +27,9 @@ def test_a_reader_changes_nothing_that_all_see(tmp_path: Path) -> None:
     states, revived = b"stats vbucket\r\n", frame(0x83, b"7", b"active")
     with listening(tmp_path) as (_, found):
         say(found[ALL], b"get AA\r\n")
-        assert say(found[READING], b"stats reset\r\nstats detail on\r\nstats detail off\r\n") == refused * 3
+        assert (
+            say(found[READING], b"stats reset\r\nstats detail on\r\nstats detail off\r\nverbosity 1\r\n") == refused * 4
+        )
         before = say(found[READING], states)
         for setting in (revived, frame(0x85, b"0")):
             assert b"read-only" in say(found[READING], setting)
