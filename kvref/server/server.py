@@ -109,7 +109,7 @@ class Server:
         self.foreign = ForeignProtocols(scope.counters)
         self.refused_values = RefusedValues()
         self.descriptors = Descriptors()
-        self.handshakes = Handshakes()
+        self.handshakes = Handshakes(self.foreign)
         self.turns = Turns()
         numbers = scope.cas_numbers(store)
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)

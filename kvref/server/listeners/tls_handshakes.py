@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -15,21 +16,35 @@ from kvref.server.connection_limit import turn_away
 from kvref.server.listeners.sockets import BACKLOG, PAUSE, arrivals
 
 if TYPE_CHECKING:
-    import ssl
-
     from kvref.engine.session import Shared
     from kvref.server.connection_limit import Descriptors
     from kvref.server.listeners.listener import Listener
+    from kvref.server.listeners.refused_clients import ForeignProtocols
 
 _log = logging.getLogger("kvref.server")
 
 SECONDS: Final = 10.0  # for a handshake
 
 
-class Handshakes:
-    """Those of one process."""
+# Reasons of OpenSSL for data that is no TLS record: of its versions 1.1 to 3.0, and of later ones.
+_NO_TLS: Final = {
+    "WRONG_VERSION_NUMBER",
+    "HTTP_REQUEST",
+    "HTTPS_PROXY_REQUEST",
+    "PACKET_LENGTH_TOO_LONG",
+    "RECORD_LAYER_FAILURE",
+}
 
-    def __init__(self) -> None:
+
+class Handshakes:
+    """Those of one process.
+
+    Args:
+        foreign: counts and logs clients that do not use TLS.
+    """
+
+    def __init__(self, foreign: ForeignProtocols) -> None:
+        self._foreign = foreign
         self.waiting = 0  # connections
         self._running: set[asyncio.Task[None]] = set()
 
@@ -53,14 +68,24 @@ class Handshakes:
         self, make: Callable[[], asyncio.Protocol], connection: socket.socket, tls: ssl.SSLContext | None
     ) -> None:
         seconds = None if tls is None else SECONDS
+        peer = _peer(connection)
         try:
             loop = asyncio.get_running_loop()
             await loop.connect_accepted_socket(make, connection, ssl=tls, ssl_handshake_timeout=seconds)
         except OSError as error:
             connection.close()
+            if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
+                self._foreign.note("plaintext", peer, port="TLS")
             _log.debug("connection lost before it was accepted: %s", error)
         finally:
             self.waiting -= tls is not None
+
+
+def _peer(connection: socket.socket) -> object:
+    try:
+        return connection.getpeername()
+    except OSError:
+        return None  # the client is gone already
 
 
 class Host(Protocol):

@@ -77,3 +77,19 @@ def test_other_authorities_of_clients_at_a_reload(tmp_path: Path, workers: str) 
         clients.write_bytes(later[0].read_bytes())
         served.reload()
         assert (said(first), said(later)) == (ENDED, ROW)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_client_without_tls_is_counted_and_logged_once(tmp_path: Path, workers: str) -> None:
+    cert, key = authority(tmp_path)
+    options = ["--tls-cert", str(cert), "--tls-key", str(key), "--workers", workers]
+    with serving(tmp_path / "x.sqlite", *options) as served:
+        for sent in (b"get AA\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"version\r\n"):
+            with served.connect() as client:
+                client.sendall(sent)
+                assert client.recv(100) == b""
+        log = served.wait_for("plaintext request on a TLS port")
+        (_, stats) = answers(served.port, [b"get AA\r\n", b"stats\r\n"], trusting(cert))
+        assert b"STAT foreign_protocol_conns 3\r\n" in stats
+        assert "closed a connection from 127.0.0.1: plaintext request on a TLS port" in log
+    assert sum("plaintext request" in line for line in served.log) <= int(workers)
