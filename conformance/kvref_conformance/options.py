@@ -34,6 +34,7 @@ def declare(parser: pytest.Parser) -> None:
         default=DEFAULT_LEVEL,
         help="lowest requirement level that affects the exit code (default: %(default)s)",
     )
+    add("--chapter", metavar="CHAPTER", action="append", default=[], help="run only this chapter of the suite")
     add("--only", metavar="GLOB", action="append", default=[], help="run only cases whose ID or requirement matches")
     # pytest has a --last-failed of its own, which remembers tests and not endpoints.
     add("--last-broken", action="store_true", help="run only the cases that failed in the previous report in --report")

@@ -1,8 +1,8 @@
-"""Which cases a run tries: all, those that fit --only, those that were broken last time, or that of a replay file."""
+"""Select the cases of a run: by --chapter and --only, by --last-failed, or by a replay file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import pytest
 from kvref.errors import SuiteError
 from kvref_conformance import script
 from kvref_conformance.case import Case
-from kvref_conformance.cases import test_replay
+from kvref_conformance.cases import CHAPTERS, by_chapter, test_replay
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.matrix.column import read
 from kvref_conformance.script import Script
@@ -31,14 +31,16 @@ def wanted(options: Namespace) -> Wanted:
         options: pytest's, with those of the plugin.
 
     Raises:
-        CannotJudge: --last-failed without a report that can be read, or in which nothing is broken.
+        CannotJudge: a chapter that the suite does not have, or --last-failed without a report that can be read, or in
+            which nothing is broken.
     """
+    chosen = _of_chapters(options.chapter)
     last = _last_failed(options.report) if options.last_broken else None
 
     def fits(case: Case) -> bool:
         names = (case.id, *case.requirements)
         globbed = not options.only or any(fnmatchcase(name, glob) for name in names for glob in options.only)
-        return globbed and (last is None or case.id in last)
+        return globbed and (not options.chapter or case.id in chosen) and (last is None or case.id in last)
 
     return fits
 
@@ -91,6 +93,17 @@ def case_of(item: pytest.Item) -> Case | None:
 def is_replay(item: pytest.Item) -> bool:
     """Return whether a test is the one of a replay file."""
     return item.path == Path(test_replay.__file__) and getattr(item, "originalname", "") == "test_replay"
+
+
+def _of_chapters(names: Collection[str]) -> set[str]:
+    """Return the IDs of the cases of some chapters."""
+    unknown = [name for name in names if name not in CHAPTERS]
+    if unknown:
+        raise CannotJudge(
+            f"{', '.join(map(repr, unknown))} is no HOST:PORT, unix:PATH or chapter: the chapters are"
+            f" {', '.join(CHAPTERS)}"
+        )
+    return {case.id for name, cases in (by_chapter().items() if names else ()) if name in names for case in cases}
 
 
 def _last_failed(report: str | None) -> set[str]:

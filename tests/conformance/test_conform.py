@@ -88,6 +88,22 @@ def test_memcached_does_not_conform_to_the_plugin(conform: Run, memcached: str) 
 
 
 @pytest.mark.live
+def test_chapters_are_selected_by_argument_and_option(conform: Run, memcached: str, tmp_path: Path) -> None:
+    done = conform(memcached, "arithmetic", "--chapter", "retrieval", "--only", "get*")
+    assert done.returncode == 0, done.stdout
+    assert {each["chapter"] for each in verdicts(tmp_path / "kvref-report")} == {"retrieval"}
+    assert conform("--target", "memcached", "arithmetic", "retrieval").returncode == 0
+    assert {each["chapter"] for each in verdicts(tmp_path / "kvref-report")} == {"arithmetic", "retrieval"}
+
+
+@pytest.mark.live
+def test_an_unknown_chapter_is_an_error_with_the_known_ones(conform: Run, memcached: str) -> None:
+    done = conform(memcached, "no-such", "bind")
+    assert done.returncode == 2
+    assert "'no-such' is no HOST:PORT, unix:PATH or chapter: the chapters are storage, retrieval," in done.stderr
+
+
+@pytest.mark.live
 def test_memcached_has_no_tables(conform: Run, memcached: str) -> None:
     done = conform(memcached, "--sql", "mysql://root@127.0.0.1:1/")
     assert done.returncode == 2
@@ -120,7 +136,7 @@ def test_another_protocol_cannot_be_judged(conform: Run, scripted: Callable[...,
     [
         (("127.0.0.1:1", "--profile", "mysql-9.7"), "choose auto, kvref, memcached, mysql-5.6, mysql-8.0"),
         (("--profile", "mysql-9.7"), "choose auto, kvref, memcached, mysql-5.6, mysql-8.0"),
-        (("nowhere",), "endpoint 'nowhere' is no HOST:PORT"),
+        (("nowhere",), "'nowhere' is no HOST:PORT, unix:PATH or chapter"),
         (("--sql", "sqlite:///x"), "add its HOST:PORT"),
         (("127.0.0.1:1", "--target", "memcached"), "exclude each other: remove one"),
         (("--target", "no-such"), "no-such"),

@@ -16,6 +16,7 @@ import click
 import pytest
 
 from kvref import profiles
+from kvref.addresses import is_address
 from kvref.errors import KvrefError
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
@@ -37,7 +38,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 
 
 @click.command("conform")
-@click.argument("address", metavar="[HOST:PORT|unix:PATH]", required=False)
+@click.argument("names", metavar="[HOST:PORT|unix:PATH] [CHAPTER]...", nargs=-1)
 @click.option(
     "--sql",
     metavar="DSN",
@@ -60,6 +61,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     show_default=True,
     help="Lowest requirement level that affects the exit code. Failures of lower levels are reported as non-strict.",
 )
+@click.option("--chapter", metavar="CHAPTER", multiple=True, help="Run only this chapter of the suite. Repeatable.")
 @click.option(
     "--only",
     metavar="GLOB",
@@ -131,9 +133,11 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 )
 @click.pass_context
 def command(
-    context: click.Context, /, address: str | None, target: str | None, self_test: bool, **options: Option
+    context: click.Context, /, names: tuple[str, ...], target: str | None, self_test: bool, **options: Option
 ) -> None:
     """Judge the endpoint HOST:PORT or unix:PATH. Without an address, judge the embedded server over SQLite.
+
+    Further arguments are chapters of the suite to run, for example `kvref conform bind`. Without any, all are run.
 
     Exit code: 0 the endpoint conforms (documented deviations are listed), 1 it deviates, 2 it could not be judged.
     """
@@ -142,6 +146,8 @@ def command(
         from kvref.cli.judge.self_test import run_self_test  # noqa: PLC0415
 
         context.exit(run_self_test(context))
+    address = names[0] if names and is_address(names[0]) else None
+    options["chapter"] = (*context.params["chapter"], *names[0 if address is None else 1 :])
     context.exit(judge(address, target, options))
 
 
@@ -177,7 +183,7 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
     chosen = () if frozen or profile in {None, "auto"} else catalogue.options_for(name, str(profile))
     if jobs is None:
         # A run of few cases is not worth further instances.
-        few = any(options.get(name) for name in ("only", "last_broken", "dry_run", "replay"))
+        few = any(options.get(name) for name in ("chapter", "only", "last_broken", "dry_run", "replay"))
         jobs = 1 if target or few else JOBS
     count = int(str(jobs))
     with ExitStack() as stack:
