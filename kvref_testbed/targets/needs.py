@@ -22,6 +22,8 @@ _TOOLS = {
     "node": "nodejs",
     "npm": "npm",
     "mariadbd": "mariadb-server-core",
+    "mariadb": "mariadb-client-core",
+    "mariadb-dump": "mariadb-client",
     "debootstrap": "debootstrap",
     "apt-get": "apt",
     "dpkg-deb": "dpkg",

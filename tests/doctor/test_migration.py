@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,6 +18,7 @@ from kvref.errors import TargetError
 from kvref_testbed.targets import sql_server
 from kvref_testbed.targets.artifacts import Artifact, zip_file
 from kvref_testbed.targets.builds import MYSQL_5_6_ZIP, MYSQL_8_0_ZIP
+from kvref_testbed.targets.needs import tool
 from kvref_testbed.targets.ports import free_port
 from kvref_testbed.targets.progress import QUIET
 from kvref_testbed.targets.unpack import extract
@@ -152,3 +154,28 @@ def test_a_server_without_the_plugin_refuses_its_options(name: str) -> None:
         sql_server(name, ["--daemon_memcached_w_batch_size=1"]),
     ):
         pass
+
+
+@pytest.mark.nightly
+def test_a_dump_of_debians_programs_has_the_same_rows(tmp_path: Path) -> None:
+    guide = " ".join(GUIDE.split())
+    assert "From 8.0 they work too, if you use both of them and leave out `--set-gtid-purged=OFF`" in guide
+    with missing_skips():
+        dump, client = tool("mariadb-dump"), tool("mariadb")
+    with target_or_skip("mysql-8.0-plugin") as old, sql_server_or_skip("mysql-9.7") as new:
+        from_old = ["--user=root", f"--socket={old.socket}"]
+        words = [dump, *from_old, "--single-transaction", "--databases", "innodb_memcache", "test"]
+        refused = subprocess.run([*words, "--set-gtid-purged=OFF"], capture_output=True, check=False)
+        assert b"unknown variable 'set-gtid-purged=OFF'" in refused.stderr
+        path = tmp_path / "old.sql"
+        path.write_bytes(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)
+        to_new = ["--user=root", f"--socket={new.socket}"]
+        with path.open("rb") as file:
+            subprocess.run([client, *to_new], stdin=file, check=True)
+        tables = ("test.demo_test", "innodb_memcache.containers", "innodb_memcache.config_options")
+        rows = ";".join(f"SELECT * FROM {table} ORDER BY 1" for table in tables)
+        found = [
+            subprocess.run([client, *each, "-Ne", rows], stdout=subprocess.PIPE, check=True).stdout
+            for each in (from_old, to_new)
+        ]
+    assert found[0] == found[1] != b""
