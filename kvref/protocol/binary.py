@@ -280,7 +280,7 @@ def _failed(command: c.Command, frame: c.Frame, reply: r.ClientError | r.ServerE
         return reply_frame(frame, status, data=reply.text.encode())
     if status == NOT_STORED and isinstance(command, c.Arithmetic):
         return reply_frame(frame, status, data=TEXTS[status], cas=cas)  # the number was taken before (more:bin-206)
-    # process_bin_delete knows nothing of a temporary failure.
+    # process_bin_delete has no case for a temporary failure.
     return _error(frame, INVALID if status == TEMPORARY and isinstance(command, c.Delete) else status)
 
 
