@@ -56,13 +56,13 @@ class ForeignProtocols:
         self._counters = counters
         self._throttle = LogThrottle(FOREIGN_PAUSE)
 
-    def note(self, protocol: str, peer: object, *, port: str = "memcached") -> None:
+    def note(self, protocol: str, peer: object, *, port: str = "a memcached port") -> None:
         """Count a connection, and log it unless another one was logged within the last minute.
 
         Args:
             protocol: name of the protocol that the client used.
             peer: the client's address, as the system gives it.
-            port: the protocol of the port.
+            port: name of the port in the log.
         """
         self._counters.foreign_protocol_conns += 1
         suppressed = self._throttle.suppressed()
@@ -70,4 +70,4 @@ class ForeignProtocols:
             return
         where = peer[0] if isinstance(peer, tuple) and peer else peer or "a local socket"
         more = f"; {suppressed} more since the last warning" if suppressed else ""
-        _log.warning("closed a connection from %s: %s request on a %s port%s", where, protocol, port, more)
+        _log.warning("closed a connection from %s: %s request on %s%s", where, protocol, port, more)

@@ -75,7 +75,7 @@ class Handshakes:
         except OSError as error:
             connection.close()
             if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
-                self._foreign.note("plaintext", peer, port="TLS")
+                self._foreign.note("plaintext", peer, port="a TLS port")
             _log.debug("connection lost before it was accepted: %s", error)
         finally:
             self.waiting -= tls is not None
