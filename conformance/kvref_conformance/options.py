@@ -80,7 +80,7 @@ def declare(parser: pytest.Parser) -> None:
     )
     add("--deviations", metavar="FILE", help="TOML file of known deviations of your endpoint")
     add("--update-deviations", action="store_true", help="rewrite the --deviations file so that the same run conforms")
-    add("--report", metavar="DIR", help="directory for report.jsonl, report.html, profile.toml and replays")
+    add("--report", metavar="DIR", help="directory for report.jsonl, report.html, report.md, profile.toml and replays")
     add(
         "--examples",
         metavar="N",

@@ -21,7 +21,7 @@ from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
 from kvref_conformance.judge import Judge, new_tag
 from kvref_conformance.liveness import Pulse
 from kvref_conformance.probe import as_toml, probe
-from kvref_conformance.report import html, jsonl
+from kvref_conformance.report import groups, html, jsonl, markdown
 from kvref_conformance.report.header import Header
 from kvref_conformance.sql import reload
 from kvref_conformance.sql.settings import Settings, by_command
@@ -209,6 +209,7 @@ class Run:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / "profile.toml").write_text(self.profile_file(), encoding="utf-8")
             jsonl.write(self.folder / "report.jsonl", self.header, self.tally, self._exercised)
+            markdown.write(self.folder / "report.md", self.header, self.tally)
             html.write(self.folder / "report.html", self.header, self.tally, self._exercised)
         if self.watch is not None:
             last = ["interrupted: no report; the endpoint is configured as before"] if interrupted else []
@@ -224,6 +225,7 @@ class Run:
         lines += [f"{v.case}: {v.reason}\n{v.text}" for v in self.tally.verdicts if v.verdict == HOLDS and v.reason]
         reasons = Counter((v.verdict, v.reason) for v in self.tally.verdicts if v.verdict == NOT_RUN)
         lines += [f"{count} {word}: {reason}" for (word, reason), count in reasons.items()]
+        lines += groups.lines(self.tally.verdicts)
         lines += summary.closing_lines(self._exercised)
         lines.append(
             f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"

@@ -350,6 +350,13 @@ def test_the_summary_has_counts_failures_and_differences(three: Grid) -> None:
     assert "| KV-MAP-003 switch word | deviates | holds | fails |" in text
 
 
+def test_the_summary_fits_the_comment_of_a_pull_request(tmp_path: Path) -> None:
+    failures = [replace(verdict(f"case-{n}", "KV-MAP-001", FAILS), text="z" * 900) for n in range(200)]
+    text = markdown.summary(grid(column.read_all([str(write(tmp_path / "many", *failures))])))
+    assert 50_000 < len(text) <= markdown.MAX_CHARACTERS == 60_000
+    assert "more parts are left out here" in text
+
+
 def test_the_upgrade_report_has_both_answers(three: Grid) -> None:
     text = markdown.upgrade(three)
     assert "# From old to new to broken" in text

@@ -8,6 +8,7 @@ import re
 from argparse import Namespace
 from collections import Counter
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,9 @@ def test_the_page_opens_in_a_browser(chromium: str, tmp_path: Path) -> None:
     assert "does not conform: 1 holds, 1 deviates, 1 fails, 1 unsupported" in document
     assert r"VALUE x 0 1\r\n\xff&lt;b&gt;\r\nEND\r\n" in document
     assert "odd &lt;b&gt;" in document
-    assert document.count("<details") == 4
+    assert document.count("<details") == 5  # the unsupported case is in a closed group of its own
+    assert re.search(r'<details class="unsupported">\s*<summary>1 unsupported</summary>', document)
+    assert document.index('id="failures"') < document.index('id="storage"')
     assert document.count(" open=") == 1
     assert "get` of a missing key answers END alone" in document
 
@@ -209,7 +212,34 @@ def test_the_page_filters(chromium: str, tmp_path: Path) -> None:
     document = browser.opened(chromium, page, tmp_path)
     assert ">1 of 3 cases</output>" in document
     hidden = re.findall(r'<details class="case"[^>]*?( hidden="")?>', document)
-    assert list(map(bool, hidden)) == [True, True, False]  # by chapter: case-0, case-2, case-1
+    assert list(map(bool, hidden)) == [False, True, True]  # the failure first: case-1, case-0, case-2
+
+
+def test_a_failure_has_its_first_wrong_byte_marked_and_commands_to_copy(tmp_path: Path) -> None:
+    wrong = Exchange("a", "get x\r\n", ("VALUE x 0 1\r\n<b\r\nEND\r\n",), "VALUE x 0 1\r\n<i\r\nEND\r\n", kept=False)
+    text = "text\nagain: kvref replay out/a.json 127.0.0.1:1\nby hand: printf 'get x' | nc 127.0.0.1 1"
+    page = tmp_path / "report.html"
+    html.write(page, HEADER, Tally([Verdict("a", "bind", ("KV-CORE-041",), FAILS, "why", 0.5, (wrong,), text)]))
+    document = page.read_text()
+    assert r"VALUE x 0 1\r\n&lt;<mark>i</mark>\r\nEND\r\n" in document
+    assert '<pre class="command">kvref replay out/a.json 127.0.0.1:1</pre>' in document
+    assert '<pre class="command">printf &#39;get x&#39; | nc 127.0.0.1 1</pre>' in document
+    cut = replace(wrong, got="VALUE x 0 1\r\n")
+    html.write(page, HEADER, Tally([Verdict("a", "bind", ("KV-CORE-041",), FAILS, "why", 0.5, (cut,), text)]))
+    assert r"VALUE x 0 1\r\n<mark>(end)</mark>" in page.read_text()
+
+
+def test_the_page_fits_a_phone(chromium: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    long = "again: kvref replay " + "x" * 200
+    failures = [replace(each, text=long) for each in tally(*VERDICTS).verdicts]
+    html.write(page, HEADER, Tally(failures))
+    frame = tmp_path / "frame.html"
+    measure = "document.title = `${this.contentDocument.documentElement.scrollWidth} wide`"
+    frame.write_text(f'<iframe style="width: 360px" srcdoc="{escape(page.read_text())}" onload="{measure}"></iframe>')
+    width = re.search(r"<title>(\d+) wide</title>", browser.opened(chromium, frame, tmp_path))
+    assert width is not None
+    assert int(width[1]) <= 360
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:

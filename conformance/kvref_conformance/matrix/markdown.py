@@ -18,29 +18,33 @@ if TYPE_CHECKING:
     from kvref_conformance.matrix.column import Column, Outcome, Step
     from kvref_conformance.matrix.grid import Grid, Row
 
+# Code hosts accept comments of 65,536 characters.
+MAX_CHARACTERS: Final = 60_000
 # Steps before the one at which two endpoints part.
 BEFORE: Final = 4
 
 
 def summary(grid: Grid) -> str:
-    """Return what a pull request shows: the endpoints counted, what fails, and where verdicts differ."""
+    """Return what a pull request shows: the endpoints counted, where verdicts differ, and what fails.
+
+    The failures that exceed `MAX_CHARACTERS` are left out and counted.
+    """
     words = grid.words()
     lines = ["## kvref conformance", "", *_table(("endpoint", "judged", *words), _counts(grid, words)), ""]
-    lines += [
-        f"- **{column.name}**: {_inline(complaint)}" for column in grid.columns for complaint in column.complaints
-    ]
-    for column in grid.columns:
-        broken = [o for o in column.outcomes.values() if o.verdict in BROKEN | {SUITE_ERROR}]
-        for outcome in broken:
-            head = f"**{_inline(outcome.case)}** {outcome.verdict} on {column.name}"
-            lines += ["", head, "", *fenced(outcome.text.splitlines())]
+    lines += [f"- **{column.name}**: {inline(complaint)}" for column in grid.columns for complaint in column.complaints]
     differing = [row for row in grid.rows if row.parts == VERDICTS_DIFFER]
     if differing:
         title = f"Verdicts differ in {len(differing)} of {len(grid.rows)} requirements"
         heads = ("requirement", *(column.name for column in grid.columns))
         lines += ["", f"<details><summary>{title}</summary>", ""]
         lines += [*_table(heads, map(_verdicts, differing)), "", "</details>"]
-    return "\n".join(lines) + "\n"
+    blocks = ["\n".join(lines) + "\n"]
+    for column in grid.columns:
+        for outcome in column.outcomes.values():
+            if outcome.verdict in BROKEN | {SUITE_ERROR}:
+                head = f"**{inline(outcome.case)}** {outcome.verdict} on {column.name}"
+                blocks.append("\n".join(["", head, "", *fenced(outcome.text.splitlines()), ""]))
+    return within(blocks, MAX_CHARACTERS)
 
 
 def upgrade(grid: Grid) -> str:
@@ -49,7 +53,7 @@ def upgrade(grid: Grid) -> str:
     A requirement is listed where a case was answered otherwise, or where it does not apply to one of the two.
     """
     lines = [f"# From {' to '.join(column.name for column in grid.columns)}", ""]
-    lines += [f"* {column.name}: {_inline(column.about())}" for column in grid.columns]
+    lines += [f"* {column.name}: {inline(column.about())}" for column in grid.columns]
     for before, after in pairwise(grid.columns):
         lines += _pair(grid, before, after)
     return "\n".join(lines) + "\n"
@@ -106,7 +110,7 @@ def _answer(step: Step) -> str:
 def _counts(grid: Grid, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for column in grid.columns:
         totals = grid.totals(column.name)
-        yield (column.name, _inline(column.about()), *(str(totals[word] or "") for word in words))
+        yield (column.name, inline(column.about()), *(str(totals[word] or "") for word in words))
 
 
 def _verdicts(row: Row) -> tuple[str, ...]:
@@ -118,7 +122,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in made]
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """Return text of an endpoint or a file as text of Markdown: no tag, link or code."""
     return re.sub(r"([\\`*\[\]])", r"\\\1", escape(printable(text), quote=False))
 
@@ -130,3 +134,23 @@ def fenced(lines: Iterable[str]) -> list[str]:
     runs = [len(found[1]) for line in kept if (found := re.match(r" {0,3}(~+)", line))]
     fence = "~" * max([4, *(run + 1 for run in runs)])
     return [f"{fence}text", *kept, fence]
+
+
+def within(blocks: Iterable[str], limit: int) -> str:
+    """Return blocks of Markdown joined, without those at the end that exceed a limit.
+
+    Args:
+        blocks: each ends with a line end.
+        limit: maximum length in characters.
+    """
+    kept, left = "", 0
+    for block in blocks:
+        if left or len(kept) + len(block) > limit - len(_rest(1_000_000)):
+            left += 1
+        else:
+            kept += block
+    return kept + (_rest(left) if left else "")
+
+
+def _rest(left: int) -> str:
+    return f"\n{left} more parts are left out here: the HTML page has them.\n"

@@ -1,4 +1,4 @@
-"""report.html: one page that needs nothing else; filter by verdict and text, open a case to see its bytes."""
+"""report.html: one page that needs nothing else, with the failures first; filter by verdict and text."""
 
 from __future__ import annotations
 
@@ -7,14 +7,29 @@ from typing import TYPE_CHECKING, Any, Final
 from kvref.specification import requirements
 from kvref.specification.deviations import defects
 from kvref_conformance import pages
-from kvref_conformance.verdict import ABOUT, BROKEN, CONFORMS, COULD_NOT_JUDGE, SUITE_ERROR, VERDICTS, counted
+from kvref_conformance.report.difference import first_difference
+from kvref_conformance.report.groups import grouped
+from kvref_conformance.verdict import (
+    ABOUT,
+    BROKEN,
+    CONFORMS,
+    COULD_NOT_JUDGE,
+    SUITE_ERROR,
+    UNSUPPORTED,
+    VERDICTS,
+    counted,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kvref_conformance.report.groups import Group
     from kvref_conformance.report.header import Header
     from kvref_conformance.verdict import Tally, Verdict
 
+# Lines of a failure's text that are commands to copy, see `triage/follow_up.py`.
+COMMANDS: Final = ("again: ", "by hand: ")
+FAILURES: Final = BROKEN | {SUITE_ERROR}
 OUTCOMES: Final = {CONFORMS: "conforms", COULD_NOT_JUDGE: "could not judge"}
 
 
@@ -31,12 +46,13 @@ def write(path: Path, header: Header, tally: Tally, exercised: dict[str, Any] | 
             outcome={"word": word, "sentence": f"{word}: {counted(totals)}"},
             complaints=tally.complaints,
             words=[word for word in VERDICTS if totals[word]],
-            broken=BROKEN | {SUITE_ERROR},
+            broken=FAILURES,
             meaning=ABOUT,
             totals=totals,
             defects=defects.of(header.profile),
             kinds=defects.KINDS,
             exercised=exercised,
+            failures=[_failures(group) for group in grouped(tally.verdicts)],
             chapters=[_chapter(name, tally) for name in tally.chapters()],
             **pages.inside("report"),
         )
@@ -62,8 +78,23 @@ def _features(header: Header) -> str:
 
 
 def _chapter(name: str, tally: Tally) -> dict[str, Any]:
-    verdicts = [_verdict(verdict) for verdict in tally.verdicts if verdict.chapter == name]
-    return {"name": name, "totals": tally.totals(name), "verdicts": verdicts}
+    """Return what the page shows of a chapter, without its failures."""
+    verdicts = [each for each in tally.verdicts if each.chapter == name and each.verdict not in FAILURES]
+    return {
+        "name": name,
+        "totals": tally.totals(name),
+        "verdicts": [_verdict(each) for each in verdicts if each.verdict != UNSUPPORTED],
+        "unsupported": [_verdict(each) for each in verdicts if each.verdict == UNSUPPORTED],
+    }
+
+
+def _failures(group: Group) -> dict[str, Any]:
+    return {
+        "cause": group.cause,
+        "count": len(group.verdicts),
+        "requirements": ", ".join(f"{name} ({count})" for name, count in group.requirements()),
+        "verdicts": [_verdict(each) for each in group.verdicts],
+    }
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -79,4 +110,15 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "conversation": verdict.conversation,
         "text": verdict.text,
         "repeated": verdict.repeated,
+        "marked": _marked(verdict),
+        "commands": [line.partition(": ")[2] for line in verdict.text.splitlines() if line.startswith(COMMANDS)],
     }
+
+
+def _marked(verdict: Verdict) -> tuple[str, str, str] | None:
+    """Return the last reply cut at the first byte that is not allowed; None if there is no such reply."""
+    if verdict.verdict not in BROKEN or not verdict.conversation:
+        return None
+    last = verdict.conversation[-1]
+    place = first_difference(last.got, last.allowed)
+    return last.got[:place], last.got[place : place + 1], last.got[place + 1 :]
