@@ -6,33 +6,95 @@ A command translates options into calls of the rooms below and errors into exit 
 from __future__ import annotations
 
 import importlib
+from typing import NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 import kvref
 from kvref.compiled import is_compiled
 from kvref.errors import KvrefError
 from kvref.printable import printable
+from kvref.suggestions import suggestion
 
-# Command -> module; a module defines a click command named `command` and may need packages that another does not.
+
+class Entry(NamedTuple):
+    """A command, described without loading its module, which may need packages that another does not.
+
+    Args:
+        module: defines a click command named `command`.
+        summary: the first paragraph of its help.
+        extra: of the package, with what the command needs.
+        optional: what the command needs the extra for; empty: it does not run without.
+    """
+
+    module: str
+    summary: str
+    extra: str = ""
+    optional: str = ""
+
+
+# Requests for help or completion load no module: the modules of some commands take a second.
 COMMANDS = {
-    "serve": "kvref.cli.serve",
-    "init": "kvref.cli.init",
-    "config": "kvref.cli.config",
-    "settings": "kvref.cli.settings",
-    "conform": "kvref.cli.judge.conform",
-    "probe": "kvref.cli.probe",
-    "doctor": "kvref.cli.doctor",
-    "spec": "kvref.cli.judge.spec",
-    "target": "kvref.cli.target",
-    "record": "kvref.cli.judge.record",
-    "replay": "kvref.cli.judge.replay",
-    "duel": "kvref.cli.judge.duel",
-    "interop": "kvref.cli.judge.interop",
-    "matrix": "kvref.cli.judge.matrix",
-    "bench": "kvref.cli.bench",
-}
-# What has the packages of a command; `serve`, `init` and `probe` need none that the core has not.
+    "serve": Entry(
+        "kvref.cli.serve", "Serve mapped tables over the memcached protocols, text and binary.", "mysql, metrics",
+        "mysql:// stores and --metrics",
+    ),
+    "init": Entry(
+        "kvref.cli.init", "Create containers, config_options and cache_policies, and tables to serve.", "mysql",
+        "mysql:// stores",
+    ),
+    "config": Entry("kvref.cli.config", "Show or check the configuration of `kvref serve`."),
+    "settings": Entry(
+        "kvref.cli.settings", "List the settings for `kvref serve --set` and the table [settings] of its file."
+    ),
+    "conform": Entry(
+        "kvref.cli.judge.conform",
+        "Judge the endpoint HOST:PORT or unix:PATH. Without an address, judge the embedded server over SQLite.",
+        "conformance",
+    ),
+    "probe": Entry("kvref.cli.probe", "Send lines to an endpoint and show the exact bytes of its replies."),
+    "doctor": Entry(
+        "kvref.cli.doctor", "Check every row of containers as the plugin does at startup.", "doctor",
+        "mysql:// stores and dumps",
+    ),
+    "spec": Entry(
+        "kvref.cli.judge.spec",
+        "Show requirements, by ID or by filter. Without arguments, list the chapters.", "doctor",
+        "--html and --markdown",
+    ),
+    "target": Entry(
+        "kvref.cli.target",
+        "Start and stop real endpoints: the MySQL plugin, memcached, kvref, and SQL servers without the plugin.",
+        "conformance",
+    ),
+    "record": Entry(
+        "kvref.cli.judge.record",
+        "Run the conversations of SCRIPTS.jsonl twice on each target and record the replies.", "conformance",
+    ),
+    "replay": Entry(
+        "kvref.cli.judge.replay",
+        "Replay recorded conversations and compare every reply. Default: all of them, on kvref over SQLite.",
+        "conformance",
+    ),
+    "duel": Entry(
+        "kvref.cli.judge.duel",
+        "Run generated conversations on the targets A and B in parallel and compare every reply and every row.",
+        "conformance",
+    ),
+    "interop": Entry(
+        "kvref.cli.judge.interop",
+        "Run client libraries of many languages against kvref, the plugin and memcached.", "conformance",
+    ),
+    "matrix": Entry(
+        "kvref.cli.judge.matrix", "Compare reports side by side: requirements by endpoint.", "conformance"
+    ),
+    "bench": Entry(
+        "kvref.cli.bench",
+        "Measure endpoints over memcached and SQL with the experiments of published articles.", "bench",
+    ),
+}  # fmt: skip
+# The extra that an error names where a package is missing.
 EXTRAS = {"bench": "bench", "doctor": "doctor", "spec": "doctor"}
 
 
@@ -68,13 +130,36 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         try:
-            module = importlib.import_module(COMMANDS[cmd_name])
+            module = importlib.import_module(COMMANDS[cmd_name].module)
         except ModuleNotFoundError as error:
             if error.name is None or error.name.startswith("kvref"):
                 raise
             return _without_package(cmd_name, error.name)
         command: click.Command = module.command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
+        """Write each command with its whole summary, and with the extra that it needs."""
+        rows = [(name, f"{entry.summary}{_needed(entry)}") for name, entry in COMMANDS.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+        with formatter.section("Extras"):
+            formatter.write_text("Install an extra with pip install 'kvref[NAME]'.")
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"no command {name!r}{suggestion(name, COMMANDS)}: choose one of {', '.join(COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin so, without loading the commands."""
+        found = [
+            CompletionItem(name, help=entry.summary) for name, entry in COMMANDS.items() if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -87,6 +172,12 @@ class _Commands(click.Group):
             # A part of a command needs it: a dump, a page.
             fix = _fix(ctx.invoked_subcommand, error.name)
             raise _CouldNotError(f"`kvref {ctx.invoked_subcommand}` {fix}") from error
+
+
+def _needed(entry: Entry) -> str:
+    if not entry.extra:
+        return ""
+    return f"  [extra: {entry.extra}{f', for {entry.optional}' if entry.optional else ''}]"
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

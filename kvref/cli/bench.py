@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from rich.console import Console
 
 from kvref.addresses import parse_address
+from kvref.console import print_results
 from kvref.errors import KvrefError
 from kvref.printable import printable
 from kvref_bench import benchmark, judged, link, scenario, specs, summary
@@ -29,8 +29,6 @@ from kvref_bench.runs.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from rich.table import Table
 
     from kvref_bench.benchmark import Outcome
 
@@ -152,18 +150,12 @@ def _show(outcome: Outcome, as_json: bool) -> None:
         found = {"folder": str(outcome.folder), **facts, "servers": servers, "rows": summary.rows(measured)}
         click.echo(json.dumps(found, indent=2, allow_nan=False))
         return
-    _print(summary.table(measured))
+    print_results(summary.table(measured))
     for each in info["servers"]:
         click.echo(printable(f"{each['name']} ({each['version']}): {each['judged']}{judged.fix(each)}"))
     for text in (*info["warnings"], *info["notes"]):
         click.echo(printable(text))
     click.echo(f"run: {outcome.folder}")
-
-
-def _print(table: Table) -> None:
-    console = Console()
-    # A file or a pipe has no width of its own.
-    (console if console.is_terminal else Console(width=160)).print(table)
 
 
 @command.command()
@@ -201,7 +193,7 @@ def quick(context: click.Context, /, address: str, sessions: int, processes: int
     if as_json:
         click.echo(json.dumps(outcome.json(), indent=2, allow_nan=False))
     else:
-        _print(outcome.table())
+        print_results(outcome.table())
         for text in outcome.notes:
             click.echo(printable(text))
     if outcome.stopped:
@@ -270,7 +262,7 @@ def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found.json(), indent=2, default=str))
         return
-    _print(found.table())
+    print_results(found.table())
     for server, words in found.judged.items():
         click.echo(f"{server}: {words}")
     for text in (*found.warnings, *found.left_out):

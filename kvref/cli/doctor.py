@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from kvref import profiles
+from kvref.console import print_results
 from kvref.doctor.examine import examine
 from kvref.doctor.record import as_record
 from kvref.doctor.show import report_view
@@ -78,9 +78,7 @@ def _facts(profile: str) -> Profile:
 
 def _tell(report: Report, record: str | None) -> None:
     if record != "-":
-        console = Console(highlight=False)
-        for part in report_view(report):
-            console.print(part)
+        print_results(*report_view(report))
     if record is None:
         return
     text = json.dumps(as_record(report), indent=2)

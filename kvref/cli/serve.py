@@ -236,6 +236,9 @@ def _serve(
         plan = Plan(dsn, facts, workers, read_settings, settings, where, os.getpid())
         plan.tally.watched = exporter is not None
         Parent(plan, Outside(plan, exporter)).run()
+    if new:
+        # Its name is in a line at the start, far above by now.
+        logging.getLogger("kvref").info("the rows are in %s: to serve them again, give --store %s", path_of(dsn), dsn)
 
 
 def _exporter(address: str | None, sockets: list[socket.socket], hosts: tuple[str, ...]) -> Exporter | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Any, Final
 
 from kvref.client.errors import CallError
+from kvref.suggestions import suggestion
 
 # Parameters of pymemcache's `Client` that a mapped client passes on.
 OF_CLIENT: Final = frozenset({
@@ -43,7 +43,7 @@ def check_options(given: Mapping[str, Any], *, several: bool) -> None:
             raise CallError(f"option {name}: {_REFUSED[name]}")
         if name not in known:
             raise CallError(
-                f"unknown option {name!r}{_suggestion(name, known)}: the options are {', '.join(sorted(known))}"
+                f"unknown option {name!r}{suggestion(name, known)}: the options are {', '.join(sorted(known))}"
             )
     check_times({name: given[name] for name in ("timeout", "connect_timeout") if name in given})
 
@@ -71,8 +71,3 @@ def check_limits(*, delimiter: str, max_answer_bytes: int, pool_size: int | None
     for name, number in (("max_answer_bytes", max_answer_bytes), ("pool_size", pool_size)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
             raise CallError(f"{name}={number!r}: a whole number from 1 on")
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    return f", did you mean {close[0]!r}" if close else ""

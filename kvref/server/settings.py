@@ -13,6 +13,7 @@ from kvref.engine.session import MAX_REPLY
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.protocol.rules import MAX_KEY, MAX_LINE
+from kvref.suggestions import suggestion
 
 _log = logging.getLogger("kvref.server")
 
@@ -169,7 +170,7 @@ def warn_of_waiting(current: dict[str, int], wanted: dict[str, int]) -> None:
 def _setting(name: str) -> Setting:
     setting = SETTINGS.get(name)
     if setting is None:
-        raise ConfigError(f"unknown setting {name!r}: choose one of {', '.join(SETTINGS)}")
+        raise ConfigError(f"unknown setting {name!r}{suggestion(name, SETTINGS)}: choose one of {', '.join(SETTINGS)}")
     return setting
 
 

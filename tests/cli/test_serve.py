@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from serving import ask, serving
+from serving import ask, running, serving
 
 
 def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
@@ -26,6 +26,20 @@ def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.live
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_place_of_a_temporary_store_is_logged_at_the_end(workers: str) -> None:
+    words = [sys.executable, "-m", "kvref", "serve", "--listen", "127.0.0.1:0", "--workers", workers]
+    with running(words, "") as served:
+        name = served.wait_for("no --store given").strip().rpartition(" ")[2]
+        with served.connect() as client:
+            assert ask(client, b"set k 0 0 1\r\nv\r\n") == b"STORED\r\n"
+        served.process.terminate()
+        assert served.wait_for("to serve them again").endswith(f"give --store {name}\n")
+    with closing(sqlite3.connect(name.removeprefix("sqlite:///"))) as file:
+        assert file.execute("SELECT COUNT(*) FROM cache").fetchall() == [(1,)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -36,7 +50,7 @@ def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         (["--set", "innodb_lock_wait_timeout"], "write NAME=VALUE"),
         (
             ["--set", "innodb_lock_wait=1"],
-            "unknown setting 'innodb_lock_wait': choose one of daemon_memcached_r_batch_size",
+            "unknown setting 'innodb_lock_wait', did you mean 'innodb_lock_wait_timeout': choose one of daemon_",
         ),
         (["--set", "innodb_lock_wait_timeout=0"], "write a number from 1 to 1073741824"),
         (["--set", "daemon_memcached_w_batch_size=1048577"], "write a number from 1 to 1048576 (writes per"),

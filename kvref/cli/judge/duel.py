@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kvref import profiles
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
+from kvref.console import print_results
 from kvref.errors import KvrefError
 from kvref_conformance.corpus.mysql_stage import MySQLStage
 from kvref_conformance.differential import known_differences, report
@@ -196,7 +197,7 @@ class _Watch:
 
 
 def _tell(tally: Tally, seed: int, names: tuple[str, str], json_file: Path | None) -> None:
-    Console(highlight=False).print(report.table(tally))
+    print_results(report.table(tally))
     closed = f", {tally.not_held} not run: the server does not listen" if tally.not_held else ""
     click.echo(
         f"{names[0]} against {names[1]}, seed {seed}: {tally.conversations} conversations, {tally.steps} steps,"

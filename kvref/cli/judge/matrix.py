@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from kvref.cli import output
+from kvref.console import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.matrix import column, forms, found, markdown, page
 from kvref_conformance.matrix.grid import ANSWERS, VERDICTS_DIFFER, grid
@@ -65,7 +65,7 @@ def command(reports: tuple[str, ...], badges: str | None, **files: str | None) -
         for each in made.columns:
             output.write(str(Path(badges) / f"{each.name}.json"), forms.badge(each), parents=True)
     if "-" not in files.values():
-        Console(highlight=False).print(_table(made))
+        print_results(_table(made))
         for each in made.columns:
             click.echo(f"{each.name}: {each.about()}")
         parted = [sum(row.parts == word for row in made.rows) for word in (VERDICTS_DIFFER, ANSWERS)]

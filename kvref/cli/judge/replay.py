@@ -21,6 +21,7 @@ from kvref.addresses import is_address, parse_address
 from kvref.cli import output
 from kvref.cli.judge.conform import judge
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
+from kvref.console import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref.storage.dsn import without_password
 from kvref_conformance import corpus, script
@@ -225,5 +226,5 @@ def _tell(outcomes: Sequence[Outcome], idle: Sequence[str]) -> None:
             click.echo(show.conversation_text(outcome) + "\n")
     for glob in idle:
         click.echo(f"not_replayed.toml: {glob} matches no recorded conversation: remove it\n")
-    Console(highlight=False).print(show.table(outcomes))
+    print_results(show.table(outcomes))
     click.echo(show.summary(outcomes))

@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from kvref.console import print_results
 from kvref.errors import KvrefError
 from kvref.specification import requirements
 from kvref_conformance import trial
@@ -62,7 +63,7 @@ def run_self_test(context: click.Context) -> int:
         killed = _killed(chosen, console)
     except KeyboardInterrupt:
         raise KvrefError("interrupted before every mutant was judged") from None
-    console.print(_table(chosen, killed))
+    print_results(_table(chosen, killed))
     click.echo(f"{len(chosen)} mutants, {len(killed)} killed")
     return 0 if len(killed) == len(chosen) else 1
 

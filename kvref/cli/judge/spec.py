@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from kvref import profiles
 from kvref.cli import output
+from kvref.console import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref.specification import requirements
 from kvref_conformance.export import cases as export
@@ -89,9 +89,7 @@ def command(  # noqa: PLR0913 - one option a way of showing
         elif as_list:
             click.echo("\n".join(terminal.listing(wanted.values())))
         else:
-            console = Console(highlight=False)
-            for part in _shown(wanted, contradictions=contradictions):
-                console.print(part)
+            print_results(*_shown(wanted, contradictions=contradictions))
     except SuiteError as error:
         raise KvrefError(str(error)) from error
 

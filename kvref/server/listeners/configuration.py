@@ -16,6 +16,7 @@ from kvref.server.listeners.listener import Listener
 from kvref.server.listeners.socket_activation import where
 from kvref.server.listeners.tls import Certificates
 from kvref.server.listeners.unix_sockets import Permissions, permissions
+from kvref.suggestions import suggestion
 
 # What each name takes, as TOML calls it.
 NAMES: Final[dict[str, tuple[type, str]]] = {
@@ -47,7 +48,9 @@ def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> L
     """
     for name, value in table.items():
         if name not in NAMES:
-            raise ConfigError(f"listener: unknown key {name!r}: choose one of {', '.join(NAMES)}")
+            raise ConfigError(
+                f"listener: unknown key {name!r}{suggestion(name, NAMES)}: choose one of {', '.join(NAMES)}"
+            )
         kind, form = NAMES[name]
         if not isinstance(value, kind):
             raise ConfigError(f"listener: {name} = {value!r}: write {form}")
@@ -117,8 +120,8 @@ def unknown_mappings(listeners: list[Listener], directory: Directory) -> list[st
     known = {directory.naming.fold(each.name) for each in usable}
     return [
         (
-            f"listener {each}: no usable row of containers has the name {name!r}, which mappings lists: choose"
-            " from"
+            f"listener {each}: no usable row of containers has the name {name!r}, which mappings lists"
+            f"{suggestion(name, [mapping.name for mapping in usable])}: choose from"
             f" {', '.join(mapping.name for mapping in usable[:_SHOWN])}{', …' if len(usable) > _SHOWN else ''}"
         )
         for each in listeners

@@ -1,0 +1,122 @@
+"""`kvref --help`, suggestions, completion, and results in a pipe."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kvref import profiles
+from kvref.cli import COMMANDS, main
+from kvref.errors import ConfigError
+from kvref.server.listeners import configuration
+from kvref.server.settings import parse
+
+# Packages beyond the core, and packages of the project that a request for help must not load.
+HEAVY = (
+    "pandas",
+    "numpy",
+    "rich",
+    "uvloop",
+    "pytest",
+    "pymysql",
+    "kvref.server",
+    "kvref.engine",
+    "kvref_conformance",
+    "kvref_bench",
+)
+
+
+def kvref(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    plain = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    return subprocess.run(
+        [sys.executable, "-m", "kvref", *words],
+        env=plain | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_summary_of_a_command_is_the_beginning_of_its_help(name: str) -> None:
+    command = importlib.import_module(COMMANDS[name].module).command
+    assert " ".join(inspect.cleandoc(command.help).split("\n\n")[0].split()) == COMMANDS[name].summary
+
+
+def test_help_has_every_command_whole_and_its_extra() -> None:
+    words = " ".join(CliRunner().invoke(main, ["--help"]).output.split())
+    for name, entry in COMMANDS.items():
+        extra = f" [extra: {entry.extra}" if entry.extra else ""
+        assert f" {name} {entry.summary}{extra}" in words
+    assert "..." not in words.partition("Commands:")[2]
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+def test_help_loads_no_command(words: list[str]) -> None:
+    program = (
+        "import sys\nfrom kvref.cli import main\n"
+        "try:\n    main(sys.argv[2:])\nexcept SystemExit as end:\n    assert not end.code\n"
+        "loaded = [each for each in sys.argv[1].split(',') if each in sys.modules]\nassert not loaded, loaded"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, ",".join(HEAVY), *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["serv"], "no command 'serv', did you mean 'serve': choose one of serve, init, "),
+        (["xyzzy"], "no command 'xyzzy': choose one of serve"),
+        (["serve", "--set", "maxconn=3"], "unknown setting 'maxconn', did you mean 'maxconns': choose one of"),
+    ],
+)
+def test_an_unknown_name_comes_with_a_close_one(words: list[str], text: str) -> None:
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert text in done.output
+
+
+def test_settings_and_keys_of_a_listener_have_suggestions() -> None:
+    with pytest.raises(ConfigError, match="'idle_timeouts', did you mean 'idle_timeout'"):
+        parse(["idle_timeouts=3"], None, profiles.load("kvref"))
+    with pytest.raises(ConfigError, match="'readonly', did you mean 'read_only'"):
+        configuration.listener({"readonly": True})
+
+
+@pytest.mark.programs
+def test_the_shell_completes_commands_and_options() -> None:
+    def complete(**environment: str) -> str:
+        program = "from kvref.cli import main; main(prog_name='kvref')"
+        return subprocess.run(
+            [sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    for words, word, found in (("kvref se", "1", "serve"), ("kvref serve --work", "2", "--workers")):
+        assert f"plain,{found}" in complete(_KVREF_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=word).split()
+    assert "_kvref_completion" in complete(_KVREF_COMPLETE="zsh_source")
+
+
+@pytest.mark.programs
+def test_a_pipe_gets_lines_of_any_length_without_blanks_at_the_end(tmp_path: Path) -> None:
+    dsn = f"sqlite:///{tmp_path}/{'long-name-' * 12}.sqlite"
+    assert kvref("init", "--store", dsn).returncode == 0
+    piped = kvref("doctor", "--store", dsn, "--profile", "kvref").stdout
+    narrow = kvref("doctor", "--store", dsn, "--profile", "kvref", COLUMNS="60").stdout
+    assert max(map(len, piped.splitlines())) > 80
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert not [line for line in piped.splitlines() if line != line.rstrip()]
