@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from browser import browser_or_skip, opened
 from documentation.blocks import DOCS, ROOT
 
 import check_links
@@ -50,6 +51,44 @@ def test_every_chart_of_a_notebook_has_an_alternative_text(site: Path) -> None:
     assert len(alternatives) == pages.count("<img ")
     assert alternatives
     assert [each for each in alternatives if not each or each.endswith(".png")] == []
+
+
+# Elements of the text that are wider than the screen and in no box that scrolls.
+WIDE = """<script>
+const scrolls = (box) => box.tagName !== "ARTICLE" && (
+    ["auto", "scroll"].includes(getComputedStyle(box).overflowX) || scrolls(box.parentElement));
+const wide = [...document.querySelectorAll("article *")].filter(
+    (each) => each.getBoundingClientRect().right > innerWidth + 1 && !scrolls(each.parentElement));
+parent.postMessage(`${innerWidth}: ${wide.map((each) => each.tagName)}`, "*");
+</script></body>"""
+# A window of the browser has 500 pixels or more, a frame can be as narrow as a phone.
+PHONE = """<title></title><iframe src="measured.html" width="390" height="800" frameborder="0"></iframe>
+<script>onmessage = (event) => { document.title = event.data; };</script>"""
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    "page",
+    [
+        "index",
+        "reference/settings",
+        "reference/protocol",
+        "reference/generated/facts",
+        "reference/specification/mapping",
+        "explanation/speed",
+        "explanation/notebooks/02_throughput_scaling",
+        "how-to/migrate-from-the-plugin",
+    ],
+)
+def test_a_page_is_not_wider_than_a_phone(site: Path, tmp_path: Path, page: str) -> None:
+    text = (site / f"{page}.html").read_text()
+    assert text.count("</body>") == 1
+    folder = (site / page).parent
+    (folder / "measured.html").write_text(text.replace("</body>", WIDE))
+    (folder / "phone.html").write_text(PHONE)
+    shown = opened(browser_or_skip(), folder / "phone.html", tmp_path)
+    assert re.findall(r"<title>(.*?)</title>", shown)[0] == "390: "
 
 
 @pytest.mark.parametrize(
