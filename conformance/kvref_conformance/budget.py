@@ -53,7 +53,7 @@ class Budget:
             return said
         if not self._most or self._hangs[chapter] < self._most:
             return ""
-        return f"{self._most} cases of the chapter {chapter} hung, the rest is not tried: --max-hangs 0 tries all"
+        return f"{self._most} cases of the chapter {chapter} hung, the rest is not run: --max-hangs 0 runs all"
 
     def count_hang(self, chapter: str) -> None:
         """Take note of a case that hung."""

@@ -57,7 +57,7 @@ class Reply:
         if self.limit:
             return beyond(self.limit)
         if self.hang:
-            return f"hang: no complete answer within {patience:g} s"
+            return f"hang: no complete reply within {patience:g} s"
         return "the endpoint closed the connection" if self.closed else ""
 
 
@@ -208,7 +208,7 @@ def version_line(address: SocketAddress) -> bytes:
 
 def beyond(limit: int) -> str:
     """Return the note on an answer that exceeded a limit, in bytes."""
-    return f"more than {limit} bytes without the end of an answer: the judge closed the connection"
+    return f"more than {limit} bytes without the end of a reply: the suite closed the connection"
 
 
 def drain(connection: socket.socket, seconds: float) -> bool:

@@ -137,7 +137,7 @@ class Judge:
         if missing:
             return DISABLED if features.file else UNSUPPORTED, features.why(missing)
         if case.needs_sql() and self.world is None:
-            return NOT_RUN, "needs --sql DSN: the suite makes its own tables and looks at them"
+            return NOT_RUN, "needs --sql DSN: the suite creates its own tables and reads them"
         if case.engine and self.world is not None and not self.world.database.is_engine(case.engine):
             return NOT_RUN, f"needs {ENGINES.get(case.engine, case.engine)} behind the endpoint"
         if case.flushes and self._flush_reason:
@@ -159,7 +159,9 @@ class Judge:
             return DEVIATES, f"{row.reason} [{', '.join(row.evidence)}]"
         if row is not None and not row.unset:
             said = render(conversation.exchanges)
-            raise CaseFailed(f"unexpected pass: a deviation row says {row.reason!r}; remove it when it healed\n{said}")
+            raise CaseFailed(
+                f"unexpected pass: a deviation row says {row.reason!r}; remove the row if the endpoint is fixed\n{said}"
+            )
         return HOLDS, ""
 
     def _converse(self, case: Case, conversation: Conversation) -> None:

@@ -68,7 +68,7 @@ class Pulse:
         said = self.revive()
         if said is None:
             how = self._wait() or "did not come back"
-            fix = "; with --restart COMMAND the run would go on"
+            fix = "; with --restart COMMAND the run would continue"
         else:
             how, fix = f"could not be started again: {said}" if said else self._wait() or "did not come back", ""
         if how.startswith("came"):

@@ -267,7 +267,7 @@ def _world(target: Endpoint, options: Namespace, tag: str, pulse: Pulse) -> Worl
     if options.sql is None:
         return None
     if not target.profile.flag("mapping.supported"):
-        raise CannotJudge(f"--sql makes no sense for profile {target.profile.name}: it has no mappings")
+        raise CannotJudge(f"--sql does not apply to profile {target.profile.name}: it has no mappings")
     version = str(target.profile["identity.version"])
     database = sql.connect(options.sql, NEWEST if version == "own" else version)
     read_again = reload.chosen(options.reload, database, target.address)
@@ -302,4 +302,4 @@ def _flush_reason(target: Endpoint, options: Namespace) -> str:
         if b"STAT curr_items " in stats
         else "`stats` does not show that the endpoint has no items"
     )
-    return f"{holds}, and flush_all would delete them: aim the suite at an empty one, or give --allow-destructive"
+    return f"{holds}, and flush_all would delete them: use an endpoint without items, or give --allow-destructive"

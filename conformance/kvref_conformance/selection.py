@@ -108,12 +108,12 @@ def _of_chapters(names: Collection[str]) -> set[str]:
 
 def _last_failed(report: str | None) -> set[str]:
     if report is None:
-        raise CannotJudge("--last-failed needs --report DIR: the report that says what was broken")
+        raise CannotJudge("--last-failed needs --report DIR: the report with the failures")
     try:
         outcomes = read(Path(report)).outcomes.values()
     except SuiteError as error:
         raise CannotJudge(f"--last-failed: {error}") from error
     found = {outcome.case for outcome in outcomes if outcome.verdict in BROKEN}
     if not found:
-        raise CannotJudge(f"--last-failed: nothing is broken in the report {report}")
+        raise CannotJudge(f"--last-failed: no failure in the report {report}")
     return found

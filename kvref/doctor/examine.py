@@ -129,7 +129,7 @@ def _of_another_version(version: str, profile: str) -> list[str]:
     if series not in PLUGINS or profile in {KVREF, PLUGINS[series]}:
         return []
     own = PLUGINS[series]
-    advice = f"--profile {own} foresees its plugin" if own else "no profile foresees its plugin, look with both"
+    advice = f"--profile {own} matches its plugin" if own else "no profile matches its plugin: check with both"
     return [f"the server is MySQL {version}, and this is profile {profile}: {advice}"]
 
 

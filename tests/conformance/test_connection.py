@@ -92,7 +92,7 @@ def test_an_answer_beyond_the_limit_closes_the_connection(scripted: Make, connec
     assert reply == Reply(FLOOD[:KEPT_BYTES], limit=MAX_ANSWER_BYTES)
     assert (
         reply.note(60)
-        == f"more than {MAX_ANSWER_BYTES} bytes without the end of an answer: the judge closed the connection"
+        == f"more than {MAX_ANSWER_BYTES} bytes without the end of a reply: the suite closed the connection"
     )
     assert to.ask((b"get b\r\n",)) == reply, "the connection is closed, for the same reason"
 
@@ -129,7 +129,7 @@ def test_a_version_line_byte_by_byte_is_waited_for_once(monkeypatch: pytest.Monk
 def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
     """Histories, duels and recordings read connections of their own."""
     server = scripted({b"get a": FLOOD})
-    said = f"more than {MAX_ANSWER_BYTES} bytes without the end of an answer: the judge closed the connection"
+    said = f"more than {MAX_ANSWER_BYTES} bytes without the end of a reply: the suite closed the connection"
     begin = FLOOD[:KEPT_BYTES]
     line = SocketLine(endpoint.find(server.where, "memcached"))
     line.ask(b"get a\r\n")

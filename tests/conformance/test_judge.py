@@ -68,7 +68,7 @@ def test_an_answer_without_end_fails_and_the_verdict_says_so(judging: Judging) -
     verdict = judging(GET, {b"get x": b"VALUE x 0 1000000000000\r\n" + b"x" * (2 * MAX_ANSWER_BYTES)})
     assert verdict.verdict == FAILS
     limit = MAX_ANSWER_BYTES + len("END\r\n")
-    assert f"more than {limit} bytes without the end of an answer" in verdict.text
+    assert f"more than {limit} bytes without the end of a reply" in verdict.text
     assert len(verdict.conversation[-1].got) == KEPT_BYTES
 
 
@@ -117,7 +117,7 @@ def test_after_some_hangs_the_rest_of_a_chapter_is_not_tried(scripted: Callable[
         assert judge.judge(GET, "retrieval").verdict == HOLDS
         judge.budget.count_hang("retrieval")
     refused = judge.judge(GET, "retrieval")
-    reason = "2 cases of the chapter retrieval hung, the rest is not tried: --max-hangs 0 tries all"
+    reason = "2 cases of the chapter retrieval hung, the rest is not run: --max-hangs 0 runs all"
     assert (refused.verdict, refused.reason) == (NOT_RUN, reason)
     assert judge.judge(GET, "storage").verdict == HOLDS
 

@@ -53,7 +53,7 @@ def test_fails_is_deterministic_and_can_be_replayed(in_folder: Kvref, tmp_path: 
         assert in_folder(address, "--last-failed").returncode == 0
         nothing = in_folder(address, "--last-failed")
         assert nothing.returncode == 2
-        assert "nothing is broken in the report out" in nothing.stderr
+        assert "no failure in the report out" in nothing.stderr
 
 
 def test_hangs_end_a_chapter_and_the_run_says_what_was_not_run(in_folder: Kvref, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_without_a_restart_the_rest_is_not_run(in_folder: Kvref, tmp_path: Path)
         assert words(tmp_path) == {"set-new": "holds", "append-missing": "crash", "prepend-missing": "not-run"}
         reason = judged(tmp_path)["prepend-missing"]["reason"]
         assert reason.startswith("the endpoint ended in case append-missing and did not come back")
-        assert reason.endswith("with --restart COMMAND the run would go on")
+        assert reason.endswith("with --restart COMMAND the run would continue")
 
 
 def test_a_server_that_something_else_starts_again_has_crashed(in_folder: Kvref, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_hang_is_a_verdict(in_folder: Kvref, tmp_path: Path) -> None:
         assert words(tmp_path) == {"set-new": "holds", "prepend-missing": "hang"}
         line = judged(tmp_path)["prepend-missing"]
         assert line["repeated"].startswith("deterministic (")
-        assert line["conversation"][-1]["note"] == "hang: no complete answer within 5 s"
+        assert line["conversation"][-1]["note"] == "hang: no complete reply within 5 s"
 
 
 @pytest.mark.nightly

@@ -147,8 +147,8 @@ def test_what_sqlite_does_not_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "profile", "notes"),
     [
-        ("5.6.14", "mysql-8.0", ["the server is MySQL 5.6.14, and this is profile mysql-8.0: --profile mysql-5.6 foresees its plugin"]),
-        ("5.7.44", "mysql-8.0", ["the server is MySQL 5.7.44, and this is profile mysql-8.0: no profile foresees its plugin, look with both"]),
+        ("5.6.14", "mysql-8.0", ["the server is MySQL 5.6.14, and this is profile mysql-8.0: --profile mysql-5.6 matches its plugin"]),
+        ("5.7.44", "mysql-8.0", ["the server is MySQL 5.7.44, and this is profile mysql-8.0: no profile matches its plugin: check with both"]),
         ("5.6.14", "mysql-5.6", []),
         ("5.6.14", "kvref", []),
     ],

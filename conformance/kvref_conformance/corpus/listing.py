@@ -26,18 +26,18 @@ CRASH: Final = "crash"
 RACE: Final = "race"
 LATER: Final = "later"
 CLASSES: Final[Mapping[str, str]] = {
-    CRASH: "the plugin, or the whole server, ends; kvref goes on. What comes before that end replays",
+    CRASH: "the plugin, or the whole server, ends; kvref continues. The part before that replays",
     "uninitialised": "the plugin answers uninitialized memory",
     "storage-bytes": "the plugin shows or writes InnoDB's own bytes of a type, which SQL does not store",
     "own-process": "the answer describes the plugin's own process or libraries",
     "no-sqlite-form": "the setup, or the SQL that runs between the commands, has no equivalent in SQLite",
-    "sql-acts": "SQL does with a row what the plugin leaves undone: triggers, CHECK, AUTO_INCREMENT, generated columns",
-    "sql-refuses": "the plugin stores what SQL refuses: malformed text, and more than the type holds",
-    "sql-locks": "kvref is a client of SQL: it waits for locks on tables, and keeps no table open for itself",
+    "sql-acts": "SQL applies to a row what the plugin bypasses: triggers, CHECK, AUTO_INCREMENT, generated columns",
+    "sql-refuses": "the plugin stores values that SQL rejects: malformed text, and values out of range of the type",
+    "sql-locks": "kvref is a SQL client: it waits for table locks, and keeps no table open",
     "not-served": "kvref refuses such a table",
-    "other-database": "the database does not take the tables, or its SQL says otherwise",
-    RACE: "two things happen at the same time and either may win; these may replay",
-    LATER: "the feature is not built yet; these are not even tried",
+    "other-database": "the database rejects the tables, or its SQL has another result",
+    RACE: "a race with several possible results; these may replay",
+    LATER: "the feature is not implemented; these are not run",
 }
 
 

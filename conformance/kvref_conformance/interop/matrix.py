@@ -144,7 +144,7 @@ def table(matrix: Matrix, known: Sequence[Note]) -> str:
     columns = features()
     names = " / ".join(f"{head} {matrix.endpoints[name]}" for name, head in ENDPOINTS.items())
     lines = [
-        f"{matrix.date}. One sign: alike at all three; three: {names}.",
+        f"{matrix.date}. One sign: the same result with all three; three signs: {names}.",
         "✓ works, ✗ otherwise, - the client has no such call.",
         "",
         f"| client | {' | '.join(each.title for each in columns.values())} |",

@@ -50,4 +50,4 @@ def _no_passphrase() -> str:
 def _why(error: OSError) -> str:
     if not isinstance(error, ssl.SSLError):
         return str(error.strerror)
-    return error.reason.replace("_", " ").lower() if error.reason else "there is no such thing in PEM in it"
+    return error.reason.replace("_", " ").lower() if error.reason else "it has no such PEM block"

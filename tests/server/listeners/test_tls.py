@@ -139,7 +139,7 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
     [
         (["--tls-cert", "{cert}", "--tls-key", "{other}"], "key values mismatch: name PEM files that match"),
         (["--tls-cert", "no.pem"], "tls_cert=no.pem: No such file or directory"),
-        (["--tls-cert", "{text}"], "no such thing in PEM in it: name PEM files that match"),
+        (["--tls-cert", "{text}"], "no such PEM block: name PEM files that match"),
         (["--tls-key", "{key}"], "tls_key or tls_client_ca without tls_cert"),
         (["--tls-cert", "{cert}", "--tls-key", "{key}", "--tls-client-ca", "{text}"], "tls_client_ca="),
         (["--tls-cert", "{cert}", "--tls-key", "{locked}"], "the key is encrypted with a passphrase"),

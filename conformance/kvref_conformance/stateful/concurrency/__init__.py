@@ -46,7 +46,7 @@ def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: i
     if refused is not None:
         return verdict(*refused)
     if judge.world is None or judge.settings is None or case.settings is None:
-        return verdict(NOT_RUN, "needs --sql DSN: the suite makes its own tables and looks at them")
+        return verdict(NOT_RUN, "needs --sql DSN: the suite creates its own tables and reads them")
     try:
         judge.settings.bring(case.settings)
         judge.world.configure(None)

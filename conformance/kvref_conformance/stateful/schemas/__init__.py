@@ -55,7 +55,7 @@ def judge_shapes(judge: Judge, case: Case, chapter: str, examples: int, start: i
     if refused is not None:
         return verdict(*refused)
     if judge.world is None:
-        return verdict(NOT_RUN, "needs --sql DSN: the suite makes its own tables and looks at them")
+        return verdict(NOT_RUN, "needs --sql DSN: the suite creates its own tables and reads them")
     talk = Talk(judge, judge.world)
     draws, hold = _kinds(talk)[case.id]
     try:

@@ -134,5 +134,5 @@ def no_row(width: int) -> bytes:
 def _reason(reply: bytes) -> str:
     code, *fields = reply.split(b"\t")
     if code in (_DONE, b""):
-        return "an answer to another question"
+        return "a reply to another request"
     return f"{code[:20].decode('ascii', 'replace')} {b' '.join(fields[1:])[:80].decode('utf-8', 'replace')}".strip()
