@@ -157,7 +157,7 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
         ),
         (
             ["--config", "{unknown}"],
-            "listener: unknown key 'adress': choose one of address, socket_mode, socket_owner, auth_file",
+            "listener: unknown key 'adress', did you mean 'address': choose one of address, socket_mode, socket_owner, auth_file",
         ),
         (["--config", "{kind}"], "listener: read_only = 'yes': write true or false"),
         (["--config", "{nowhere}"], 'listener without an address: write address = "HOST:PORT"'),
