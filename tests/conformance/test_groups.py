@@ -76,6 +76,20 @@ def test_a_crash_and_an_error_of_the_suite_have_causes_of_their_own() -> None:
     ]
 
 
+def test_a_deviation_that_does_not_occur_has_its_own_cause() -> None:
+    kept = exchange("get k\r\n", "END\r\n", "END\r\n")
+    row = 'unexpected pass: a deviation row says "no"; remove it when it healed'
+    verdicts = [
+        Verdict(
+            f"case-{n}", "storage", (), FAILS, "why", 0.0, (exchange(f"set k{n}\r\n", "x", "x"), kept), f"head\n{row}"
+        )
+        for n in range(2)
+    ]
+    (group,) = grouped(verdicts)
+    assert group.cause == row
+    assert group.verdicts == tuple(verdicts)
+
+
 def test_the_terminal_has_a_limited_number_of_groups() -> None:
     many = [failed(f"case-{n}", exchange(f"verb{n} k\r\n", "ERROR\r\n", "OK\r\n")) for n in range(MAX_GROUPS + 3)]
     said = lines(many)
