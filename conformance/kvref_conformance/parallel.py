@@ -120,6 +120,8 @@ class Parallel:
                 self._judge(self._run, batches[number])
                 self._take_what_is_there(0)
             while self._children:
+                if self._run.watch is not None:
+                    self._run.watch.wait_for(f"cases on other instances: {len(self._children)}")
                 self._take_what_is_there(None)
         finally:
             for child in self._children.values():

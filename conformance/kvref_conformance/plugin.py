@@ -208,6 +208,8 @@ def judge(run: Run, request: pytest.FixtureRequest) -> Callable[[Case], None]:
 
     def judge_case(case: Case) -> None:
         run.aftermath.know(case)
+        if run.watch is not None:
+            run.watch.wait_for(f"{chapter}: {case.id}")
         end_test(run, run.judge.judge(case, chapter))
 
     return judge_case

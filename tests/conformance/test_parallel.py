@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -38,6 +39,7 @@ class FakeRun:
         self.where = where
         self.tally = Tally()
         self.judge = SimpleNamespace(exercised=Counts())
+        self.watch: SimpleNamespace | None = None
         self.send: Callable[[Verdict], None] | None = None
 
     def count(self, record: Verdict) -> None:
@@ -70,6 +72,26 @@ def test_every_verdict_count_and_complaint_reaches_the_parent() -> None:
     assert sorted(each.case for each in run.tally.verdicts) == sorted(name for batch in batches for name in batch)
     assert run.judge.exercised.requests == 120
     assert sorted(run.tally.complaints) == ["second: not put back", "third: not put back"]
+
+
+def test_the_progress_shows_that_the_parent_waits_for_other_instances() -> None:
+    said: list[str] = []
+    reader, writer = os.pipe()
+
+    def wait_for(what: str) -> None:
+        said.append(what)
+        os.write(writer, b".")
+
+    def start(instance: Instance) -> object:
+        select.select([reader], [], [], 10)  # until the parent waits
+        return FakeRun(instance.address)
+
+    run, started = parallel(start)
+    run.watch = SimpleNamespace(wait_for=wait_for)
+    started.judge(cast("Any", [["a"]]))
+    os.close(reader)
+    os.close(writer)
+    assert said[0] == "cases on other instances: 2"
 
 
 def test_more_verdicts_than_a_pipe_holds_block_nobody() -> None:

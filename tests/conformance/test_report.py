@@ -187,6 +187,19 @@ def test_progress_is_a_line_a_chapter_where_there_is_no_terminal() -> None:
     ]
 
 
+def test_the_progress_bar_has_failures_and_what_the_run_waits_for() -> None:
+    out = io.StringIO()
+    run = tally(HOLDS, FAILS, FAILS)
+    watch = Watch(Console(file=out, width=100, force_terminal=True), Counter(storage=2, bind=2))
+    watch.wait_for("bind: case-[1]")
+    watch.see(run.verdicts[1], run)
+    watch.close()
+    bar = out.getvalue()
+    assert "1/4" in bar
+    assert "2 failed" in bar
+    assert "bind: case-[1]" in bar
+
+
 def test_the_page_opens_in_a_browser(chromium: str, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     html.write(page, HEADER, tally(HOLDS, FAILS, DEVIATES, UNSUPPORTED, complaints=("odd <b>",)))

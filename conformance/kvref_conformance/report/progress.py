@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from kvref.printable import printable
 from kvref_conformance.report.table import chapter_table
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from kvref_conformance.verdict import Tally, Verdict
+
+FAILURES: Final = BROKEN | {SUITE_ERROR}
 
 
 class Watch:
@@ -28,21 +31,36 @@ class Watch:
     def __init__(self, console: Console, expected: Counter[str]) -> None:
         self._console = console
         self._expected = expected
-        self._seen = 0
         self._bar: Progress | None = None
         if console.is_terminal:
-            columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+            columns = (
+                BarColumn(bar_width=20),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[failed]}", style="red", markup=False),
+                TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
+            )
             self._bar = Progress(*columns, console=console, transient=True)
-            self._task = self._bar.add_task("", total=expected.total())
+            self._task = self._bar.add_task("", total=expected.total(), failed="")
             self._bar.start()
+
+    def wait_for(self, what: str) -> None:
+        """Show on a terminal what the run waits for.
+
+        Args:
+            what: a chapter and a case, or other instances.
+        """
+        if self._bar is not None:
+            self._bar.update(self._task, description=what)
 
     def see(self, verdict: Verdict, tally: Tally) -> None:
         """Show a verdict; a failure at once and with its text."""
         if self._bar is not None:
-            self._bar.update(self._task, advance=1, description=verdict.chapter)
+            failed = sum(tally.totals()[word] for word in FAILURES)
+            self._bar.update(self._task, advance=1, failed=f"{failed} failed" if failed else "")
         elif tally.totals(verdict.chapter).total() == self._expected[verdict.chapter]:
             self._console.print(f"{verdict.chapter}: {counted(tally.totals(verdict.chapter))}", highlight=False)
-        if verdict.verdict in BROKEN | {SUITE_ERROR}:
+        if verdict.verdict in FAILURES:
             self._console.print(f"\n[red]{verdict.verdict}[/red]", highlight=False)
             self._console.print(printable(verdict.text, keep="\n"), markup=False, highlight=False, soft_wrap=True)
 
