@@ -22,8 +22,6 @@ _OPTIONS: Final = (
     click.option(
         "--listen",
         "address",
-        envvar="KVREF_LISTEN",
-        show_envvar=True,
         metavar="HOST:PORT|unix:PATH",
         help=f"Address or unix socket to listen on. Port 0 selects any free port.  [default: {DEFAULT}]",
     ),

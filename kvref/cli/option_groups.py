@@ -1,4 +1,4 @@
-"""Help of a command whose options are listed in groups."""
+"""A command whose options are listed in groups and can be set by environment variables."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ OTHER = "Other options"
 
 
 class GroupedCommand(click.Command):
-    """A command that lists its options in groups.
+    """A command that lists its options in groups; each option has an environment variable.
 
     Args:
         groups: titles, each with the names of its parameters; options of no group are in the last one.
+        prefix: of the names of the environment variables: `--tls-cert` is PREFIX_TLS_CERT.
     """
 
-    def __init__(self, *args: Any, groups: dict[str, tuple[str, ...]], **options: Any) -> None:
+    def __init__(self, *args: Any, groups: dict[str, tuple[str, ...]], prefix: str, **options: Any) -> None:
         super().__init__(*args, **options)
+        for parameter in self.params:
+            if isinstance(parameter, click.Option):
+                parameter.envvar = f"{prefix}_{parameter.opts[0].strip('-').replace('-', '_').upper()}"
+                parameter.show_envvar = True
         self._group_of = {name: title for title, names in groups.items() for name in names}
         self._titles = [*groups, OTHER]
 

@@ -79,13 +79,11 @@ _GROUPS = {
 }
 
 
-@click.command(cls=GroupedCommand, groups=_GROUPS, help=_HELP)
+@click.command(cls=GroupedCommand, groups=_GROUPS, prefix="KVREF", help=_HELP)
 @listener_options
 @click.option(
     "--store",
     "dsn",
-    envvar="KVREF_STORE",
-    show_envvar=True,
     metavar="DSN",
     help="Database to serve: sqlite:///PATH, mysql://USER@HOST/, or memory://, which is the plugin's demo table without"
     " durability. An empty SQLite file gets the plugin's configuration tables and a cache table. [default: a new file"
@@ -100,8 +98,6 @@ _GROUPS = {
 @click.option(
     "--profile",
     default="kvref",
-    envvar="KVREF_PROFILE",
-    show_envvar=True,
     show_default=True,
     metavar="NAME",
     help="Behavior profile; `kvref spec --profile` lists its requirements.",
@@ -110,8 +106,6 @@ _GROUPS = {
     "--set",
     "pairs",
     multiple=True,
-    envvar="KVREF_SET",
-    show_envvar=True,
     metavar="NAME=VALUE",
     help="Value of a setting; `kvref settings` lists them. Repeatable.",
 )
@@ -120,8 +114,6 @@ _GROUPS = {
     type=click.Path(path_type=Path),
     is_eager=True,
     callback=_use_file,
-    envvar="KVREF_CONFIG",
-    show_envvar=True,
     metavar="FILE",
     help="TOML file with store, profile, workers, metrics, metrics_hosts, log_format, log_level, and [settings] and"
     " [[listener]] tables. SIGHUP reads [settings] and [[listener]] again.",
@@ -129,8 +121,6 @@ _GROUPS = {
 @click.option(
     "--workers",
     type=click.IntRange(1, MAX_WORKERS),
-    envvar="KVREF_WORKERS",
-    show_envvar=True,
     default=1,
     show_default=True,
     metavar="N",
@@ -138,8 +128,6 @@ _GROUPS = {
 )
 @click.option(
     "--metrics",
-    envvar="KVREF_METRICS",
-    show_envvar=True,
     metavar="HOST:PORT",
     help="Serve /metrics and /healthz over HTTP at this address. Requires the extra `metrics`.",
 )
@@ -155,8 +143,6 @@ _GROUPS = {
     "--log-format",
     type=click.Choice(logs.FORMATS),
     default="text",
-    envvar="KVREF_LOG_FORMAT",
-    show_envvar=True,
     show_default=True,
     help="Format of log lines on stderr.",
 )
@@ -164,8 +150,6 @@ _GROUPS = {
     "--log-level",
     type=click.Choice(logs.LEVELS),
     default="info",
-    envvar="KVREF_LOG_LEVEL",
-    show_envvar=True,
     show_default=True,
     help="Minimum level to log.",
 )

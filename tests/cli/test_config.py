@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
+from serving import ask, running
 
 from kvref.cli import main
 from kvref.cli.serve import command as serve
@@ -106,3 +109,25 @@ def test_the_help_of_the_server_lists_every_option_in_a_group() -> None:
     options = text.partition("Store:")[2]
     assert all(f"\n  {each.opts[0]}" in options for each in serve.params)
     assert "--help" in text.rpartition("Other options:")[2]
+
+
+def test_every_option_has_the_variable_of_its_name(tmp_path: Path) -> None:
+    text = " ".join(run("serve", "--help").output.split())
+    options = [each for each in serve.params if isinstance(each, click.Option)]
+    for option in options:
+        assert option.envvar == "KVREF_" + option.opts[0].removeprefix("--").replace("-", "_").upper()
+        assert f"env var: {option.envvar}" in text
+    store = f"sqlite:///{tmp_path / 'new.sqlite'}"
+    users = tmp_path / "users"
+    users.write_text("alice:secret\n")
+    refused = run("serve", KVREF_STORE=store, KVREF_LISTEN="0.0.0.0:0")
+    assert refused.exit_code == 2
+    assert "0.0.0.0" in refused.output
+    refused = run("serve", KVREF_STORE=store, KVREF_AUTH_FILE=str(users))
+    assert refused.exit_code == 2
+    assert "--create" in refused.output
+    environment = {"PATH": "", "KVREF_STORE": store, "KVREF_CREATE": "1", "KVREF_DEMO": "1", "KVREF_READ_ONLY": "1"}
+    words = [sys.executable, "-m", "kvref", "serve"]
+    with running(words, store, environment | {"KVREF_LISTEN": "127.0.0.1:0"}) as served, served.connect() as client:
+        assert ask(client, b"get AA\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+        assert ask(client, b"delete AA\r\n").startswith(b"CLIENT_ERROR")
