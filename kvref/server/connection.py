@@ -474,9 +474,10 @@ class Connection:
                     other.commit_idle()  # more:hist-004
         if isinstance(reply, _SELDOM):
             if isinstance(reply, ServerError):
-                self._host.tally.refused()
                 if reply.fault is Fault.TOO_LARGE:
                     self._host.refused_values.note(reply.text, self._peer)
+                else:
+                    self._host.tally.refused()
             elif isinstance(reply, Keys):
                 self._rest = reply.more
             else:

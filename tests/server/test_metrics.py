@@ -51,6 +51,9 @@ def test_what_clients_do_is_counted(served: Served) -> None:
         ask(client, b"set a 0 0 1\r\n1\r\nget a AA nope\r\nincr a 1\r\nincr nope 1\r\ndelete a\r\n")
         ask(other, b"gets AA\r\ncas AA 0 0 1 999\r\nx\r\ntouch nope 0\r\n")
         assert ask(other, b"set t 0 0 2000000\r\n" + b"x" * 2_000_000 + b"\r\n").startswith(b"SERVER_ERROR")
+        assert ask(other, b"append AA 0 0 1020\r\n" + b"x" * 1020 + b"\r\n").startswith(
+            b"SERVER_ERROR object too large"
+        )
         during = metrics(served)
         assert during["kvref_connections"] == 2
     made = {name: value - before.get(name, 0) for name, value in during.items()}
@@ -58,8 +61,8 @@ def test_what_clients_do_is_counted(served: Served) -> None:
         name: made[f'kvref_commands_total{{command="{name}"}}']
         for name in ("get", "set", "cas", "delete", "incr", "decr", "touch", "flush")
     }
-    # The set that was too large is none, as in `stats`.
-    assert commands == {"get": 4, "set": 1, "cas": 1, "delete": 1, "incr": 2, "decr": 0, "touch": 1, "flush": 0}
+    # The set that was too large is none, as in `stats`; the append whose result is too large is one.
+    assert commands == {"get": 4, "set": 2, "cas": 1, "delete": 1, "incr": 2, "decr": 0, "touch": 1, "flush": 0}
     assert (made['kvref_hits_total{command="get"}'], made['kvref_misses_total{command="get"}']) == (3, 1)
     assert (made['kvref_hits_total{command="incr"}'], made['kvref_misses_total{command="touch"}']) == (1, 1)
     assert made["kvref_cas_badval_total"] == 1
