@@ -33,6 +33,13 @@ RANGES: Final = {
 }
 INT, UNSIGNED, TINY, LARGE = (keyed(words) for words in ("INT", "INT UNSIGNED", "TINYINT", "BIGINT UNSIGNED"))
 FIVE = stored("5", "five")
+# Store 25 under the key 5 with every verb that writes a value.
+TO_25: Final = (
+    stored("5", "1", "add"),
+    stored("5", "2", "replace"),
+    stored("5", "0", "append"),
+    say("incr 5 5\r\n", "25\r\n"),
+)
 # Whatever a storage verb says when it stores nothing.
 NOT_TAKEN = ("CLIENT_ERROR <text>\r\n", "NOT_STORED\r\n")
 
@@ -59,10 +66,7 @@ INTEGERS = (
     case(
         "integer-key-for-every-verb",
         "KV-KEY-003",
-        stored("5", "1", "add"),
-        stored("5", "2", "replace"),
-        stored("5", "0", "append"),
-        say("incr 5 5\r\n", "25\r\n"),
+        *TO_25,
         say("decr 5 1\r\n", "24\r\n"),
         shows("5", "24"),
         say("delete 5\r\n", "DELETED\r\n"),
@@ -251,10 +255,7 @@ BINARY = (
     case(
         "bytes-as-key-for-every-verb",
         "KV-KEY-057",
-        stored("5", "1", "add"),
-        stored("5", "2", "replace"),
-        stored("5", "0", "append"),
-        say("incr 5 5\r\n", "25\r\n"),
+        *TO_25,
         say("touch 5 0\r\n", "TOUCHED\r\n"),
         shows("5", "25"),
         misses("05"),

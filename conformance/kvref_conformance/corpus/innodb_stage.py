@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
 from kvref_conformance.corpus.kvref_process import KvrefProcess, settings_of
-from kvref_conformance.corpus.mysql_database import MySQLDatabase
+from kvref_conformance.corpus.mysql_database import MySQLDatabase, start_again
 from kvref_conformance.corpus.sqlite_stage import plugin_schema
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class InnoDBStage:
     def server(self, action: str) -> str:
         """Do `reload`, or `restart` or `kill9` of both servers; returns "open" or "closed"."""
         self.finish()
-        return self._process.server(action, self._again)
+        return self._process.server(action, partial(start_again, self._server))
 
     def exit_status(self) -> int | None:
         """Return the exit status of a kvref that died; None while it runs."""
@@ -130,12 +131,3 @@ class InnoDBStage:
     def finish(self) -> None:
         """Close the SQL connections."""
         self._database.close()
-
-    def _again(self, action: str) -> None:
-        if action == "kill9":
-            self._server.kill()
-        elif action == "restart":
-            self._server.stop()
-        else:
-            raise SuiteError(f"a server step is reload, restart or kill9, not {action!r}")
-        self._server.start()

@@ -32,6 +32,34 @@ class Server(Protocol):
         """Open a SQL connection with autocommit; a statement is given up after so many seconds."""
 
 
+class Restartable(Protocol):
+    """A server program that stops and starts on the same data."""
+
+    def start(self) -> None:
+        """Start it."""
+
+    def stop(self) -> None:
+        """Stop it in order."""
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL."""
+
+
+def start_again(server: Restartable, action: str) -> None:
+    """Do the `restart` or `kill9` of a server step.
+
+    Raises:
+        SuiteError: the action is another one.
+    """
+    if action == "restart":
+        server.stop()
+    elif action == "kill9":
+        server.kill()
+    else:
+        raise SuiteError(f"a server step is reload, restart or kill9, not {action!r}")
+    server.start()
+
+
 class MySQLDatabase:
     """The databases of one server.
 

@@ -19,7 +19,7 @@ from kvref.addresses import connect
 from kvref.errors import SuiteError
 from kvref_conformance.connection import drain
 from kvref_conformance.corpus.conversation import Query
-from kvref_conformance.corpus.mysql_database import MySQLDatabase
+from kvref_conformance.corpus.mysql_database import MySQLDatabase, start_again
 
 if TYPE_CHECKING:
     import socket
@@ -138,13 +138,7 @@ class MySQLStage:
         self.finish()
         if action == "reload":
             return self._load() if self._survives(UNINSTALL) else "server died"
-        if action == "restart":
-            self._machine.stop()
-        elif action == "kill9":
-            self._machine.kill()
-        else:
-            raise SuiteError(f"a server step is reload, restart or kill9, not {action!r}")
-        self._machine.start()
+        start_again(self._machine, action)
         # Its cas numbers begin at 1 again, like those of any other server that was started again.
         self._reusable = False
         return self._port_state()
