@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from doctor.guide import Shell, blocks, fits
+from guide import Shell, blocks, fits
 from live import MYSQL_8, missing_skips, sql_server_or_skip, target_or_skip
 
 from kvref.errors import TargetError

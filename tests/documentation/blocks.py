@@ -23,6 +23,7 @@ RUN: Final = {
     "docs/how-to/migrate-from-the-plugin.md": "tests/doctor/test_migration.py",
     "docs/tutorial/index.md": "tests/documentation/test_blocks.py",
     "docs/how-to/django.md": "tests/documentation/test_blocks.py",
+    "docs/how-to/operate.md": "tests/documentation/test_journeys.py",
     "docs/how-to/read-the-specification.md": "tests/documentation/test_blocks.py",
 }
 
