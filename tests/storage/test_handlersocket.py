@@ -41,8 +41,8 @@ def test_rows() -> None:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (b"1\t1\t149", "1 149"), (b"3\t1\tunauth", "3 unauth"), (b"0\t2\ta\tb", "another question"), (b"", "another question"),
-        (b"0\t3\ta\tb", "another question"), (b"0\t3\ta\tb\tc\td", "another question"), (b"0\t2", "another question"),
+        (b"1\t1\t149", "1 149"), (b"3\t1\tunauth", "3 unauth"), (b"0\t2\ta\tb", "another request"), (b"", "another request"),
+        (b"0\t3\ta\tb", "another request"), (b"0\t3\ta\tb\tc\td", "another request"), (b"0\t2", "another request"),
     ],
 )  # fmt: skip
 def test_what_is_no_row_is_refused(reply: bytes, said: str) -> None:
