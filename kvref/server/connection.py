@@ -19,12 +19,12 @@ from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
+from kvref.server.client_warnings import ClientWarnings
 from kvref.server.connection_rows import Shown, State
 from kvref.server.executors.base import Executor, FastPath, Wait
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.listeners.refused_clients import Attempts, ForeignProtocols
-from kvref.server.refused_values import RefusedValues
 from kvref.server.reply_queue import ReplyQueue
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
 from kvref.server.telemetry.event_counters import ProcessEventCounters
@@ -52,7 +52,7 @@ class Host(Protocol):
     connections: set[Connection]
     attempts: Attempts
     foreign: ForeignProtocols
-    refused_values: RefusedValues
+    refused_values: ClientWarnings
     settings: dict[str, int]
     tally: ProcessEventCounters
     turns: Turns
@@ -475,7 +475,10 @@ class Connection:
         if isinstance(reply, _SELDOM):
             if isinstance(reply, ServerError):
                 if reply.fault is Fault.TOO_LARGE:
-                    self._host.refused_values.note(reply.text, self._peer)
+                    # A binary reply and noreply have no text.
+                    self._host.refused_values.warn(
+                        "refused a value from %(client)s: %(reason)s", self._peer, reason=reply.text
+                    )
                 else:
                     self._host.tally.refused()
             elif isinstance(reply, Keys):

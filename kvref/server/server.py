@@ -23,6 +23,7 @@ from kvref.engine.stats import EVICTS
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.protocol.rules import WireRules, wire_rules
+from kvref.server.client_warnings import ClientWarnings
 from kvref.server.connection import Connection, speaks
 from kvref.server.connection_limit import Descriptors, held, refused, say_held
 from kvref.server.connection_rows import Shown, State, rows_of
@@ -36,7 +37,6 @@ from kvref.server.listeners.refused_clients import Attempts, ForeignProtocols
 from kvref.server.listeners.sockets import BACKLOG
 from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
 from kvref.server.process_scope import Scope, SingleProcess
-from kvref.server.refused_values import RefusedValues
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.command_times import CommandDurations
 from kvref.server.telemetry.lifecycle import Lifecycle
@@ -53,6 +53,7 @@ UVLOOP: Final = f"uvloop {version('uvloop')}"
 IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the setting does not count
 ARRIVED: Final = 0.02  # seconds in which the loop reads what came before the signal
 DRAIN_SECONDS: Final = 5.0
+REFUSED_VALUES_PAUSE: Final = 60.0  # seconds between two warnings of values that their columns refuse
 
 
 def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
@@ -107,7 +108,7 @@ class Server:
         self.most_connections = 0
         self.attempts = Attempts(scope.counters)
         self.foreign = ForeignProtocols(scope.counters)
-        self.refused_values = RefusedValues()
+        self.refused_values = ClientWarnings(REFUSED_VALUES_PAUSE)
         self.descriptors = Descriptors()
         self.handshakes = Handshakes(self.foreign)
         self.turns = Turns()
