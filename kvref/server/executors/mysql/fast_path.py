@@ -65,7 +65,25 @@ class Plain:
         raise NotImplementedError
 
 
-class PlainRead(Plain):
+class _PlainLookup(Plain):
+    """A get of one key."""
+
+    __slots__ = ()
+
+    def shown(self) -> bytes:
+        """Return the reply without END: nothing where no row was found, or an expired one."""
+        raise NotImplementedError
+
+    def reply(self) -> bytes | ServerError:
+        """See `Plain`."""
+        if self.error is not None:
+            return self.error
+        shown = self.shown()
+        self.verbs.count_gets((shown,))
+        return shown + END
+
+
+class PlainRead(_PlainLookup):
     """A get of a plain word, answered with cells as the server writes them."""
 
     __slots__ = ("_found", "_now")
@@ -85,16 +103,12 @@ class PlainRead(Plain):
         self._now = now
         self.answered()
 
-    def reply(self) -> bytes | ServerError:
-        """See `Plain`."""
-        if self.error is not None:
-            return self.error
-        found = b"" if self._found is None else self.verbs.reply_of_cells(self.word, *self._found, self._now)
-        self.verbs.count_gets((found,))
-        return found + END
+    def shown(self) -> bytes:
+        """See `_PlainLookup`."""
+        return b"" if self._found is None else self.verbs.reply_of_cells(self.word, *self._found, self._now)
 
 
-class PlainGet(Plain):
+class PlainGet(_PlainLookup):
     """Any other get of one key.
 
     Args:
@@ -116,13 +130,9 @@ class PlainGet(Plain):
         self._row = row
         self.answered()
 
-    def reply(self) -> bytes | ServerError:
-        """See `Plain`."""
-        if self.error is not None:
-            return self.error
-        found = b"" if self._row is None else self.verbs.reply(self.word, self._row, int(time.time()))
-        self.verbs.count_gets((found,))
-        return found + END
+    def shown(self) -> bytes:
+        """See `_PlainLookup`."""
+        return b"" if self._row is None else self.verbs.reply(self.word, self._row, int(time.time()))
 
 
 class PlainWrite(Plain):
