@@ -116,7 +116,7 @@ _GROUPS = {
     callback=_use_file,
     metavar="FILE",
     help="TOML file with store, profile, workers, metrics, metrics_hosts, log_format, log_level, and [settings] and"
-    " [[listener]] tables. SIGHUP reads [settings] and [[listener]] again.",
+    " [[listener]] tables. SIGHUP reads [settings] again, and the files of users and certificates.",
 )
 @click.option(
     "--workers",

@@ -139,7 +139,7 @@ def command(
 
     Further arguments are chapters of the suite to run, for example `kvref conform bind`. Without any, all are run.
 
-    Exit code: 0 the endpoint conforms (documented deviations are listed), 1 it deviates, 2 it could not be judged.
+    Exit code: 0 the endpoint conforms (documented deviations are listed), 1 it does not, 2 it could not be judged.
     """
     if self_test:
         # It loads the server, of which a run of the suite in this process knows nothing.

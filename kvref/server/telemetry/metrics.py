@@ -78,7 +78,7 @@ ROWS: Final = {
             "1 if the store answered the last health check, which runs each second; otherwise 0.", "process",
         ),
         Row("kvref_loop_lag_seconds", "gauge", "Delay of the event loop's one-second timer, in seconds.", "process"),
-        Row("kvref_reloads_total", "counter", "Configuration reloads on SIGHUP, applied or rejected.", "result"),
+        Row("kvref_reloads_total", "counter", "Configuration reloads on SIGHUP, taken or refused.", "result"),
         Row("kvref_worker_restarts_total", "counter", "Worker processes that ended and were restarted."),
         Row(
             "process_virtual_memory_bytes", "gauge",
