@@ -30,14 +30,14 @@ SUITE_ERROR: Final = "suite-error"
 ABOUT: Final = {
     HOLDS: "every answer was allowed",
     QUIRK: "every answer was that of the plugin, against its manual or the protocol",
-    NON_STRICT: "breaks a requirement of a level that this run does not demand",
+    NON_STRICT: "a requirement is not met, but its level is below the --level of the run",
     DEVIATES: "breaks the requirement as documented",
     FLAKY: "breaks the requirement at times: the same bytes were answered otherwise when sent again",
     FAILS: "breaks the requirement",
     HANG: "breaks the requirement: no complete answer came",
     CRASH: "breaks the requirement: the endpoint was gone afterwards, or had started again",
     UNSUPPORTED: "the requirement does not apply to this profile, or the probe found no such feature",
-    DISABLED: "the profile file says that the endpoint is to be without the feature",
+    DISABLED: "the file of --profile declares that the endpoint lacks the feature",
     NOT_RUN: "this run could not try it; the reason says what it takes",
     SUITE_ERROR: "the suite itself failed",
 }

@@ -1,4 +1,4 @@
-"""Quiet opcodes: silent where they succeed (a get: where it misses), as loud as the others else, and in order."""
+"""Quiet opcodes send no reply to a success, a get to a miss; other results have the usual reply, in order."""
 
 from __future__ import annotations
 
