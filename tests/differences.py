@@ -23,6 +23,9 @@ HEAD = """# Differences from memcached
 This page is generated from the facts of the profiles `kvref` (the default) and `memcached` (memcached 1.6.18). To write it
 again, run `python tests/differences.py`.
 
+Details of expiry times and meta commands, such as marks that a restart removes, are in
+[Deliberate differences from memcached](reference/protocol.md#deliberate-differences-from-memcached).
+
 ## Consequences of SQL tables
 
 | subject | kvref | memcached |
