@@ -103,7 +103,7 @@ ROWS = {
     ),
     "`flush_all` where foreign keys refer to rows": Shown("`SERVER_ERROR`", requirements=("KV-FLUSH-018",)),
     "waiting for a lock": Shown("`SERVER_ERROR lock wait timeout`", requirements=("KV-LOCK-030", "KV-LOCK-035")),
-    "a write of a batch that fails": Shown("it alone", requirements=("KV-BATCH-020", "KV-LOCK-032")),
+    "a write of a batch that fails": Shown("only this write fails", requirements=("KV-BATCH-020", "KV-LOCK-032")),
     "triggers, CHECK constraints": Shown(
         "they act; a refusal is `SERVER_ERROR`", b"set x 0 0 3\r\nbad\r\n",
         b"SERVER_ERROR no\r\n", b"NOT_STORED\r\n", requirements=("KV-TABLE-013",),
