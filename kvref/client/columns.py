@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Final, Self, get_args
 
-from kvref.client.errors import CallError, InvalidReplyError
+from kvref.client.errors import CallError, InvalidReplyError, ServerError
 
 Part = str | bytes | int | None
 Value = str | bytes | int | Sequence[Part] | Mapping[str, Part]
@@ -183,3 +183,14 @@ def _raw(part: Part) -> bytes:
     if isinstance(part, int):
         return b"%d" % part
     return part.encode() if isinstance(part, str) else part
+
+
+def check_update(columns: Columns | None) -> None:
+    """Raise CallError if a mapping's columns have no names, so that `update` cannot name those that it changes."""
+    if columns is None or not columns.names:
+        raise CallError("update: give the client the names of the columns")
+
+
+def update_lost(key: str | bytes) -> ServerError:
+    """Return the error of an `update` whose row changed at each of MAX_ATTEMPTS attempts."""
+    return ServerError(f"update: {key!r} changed between each of {MAX_ATTEMPTS} attempts to read and write it")

@@ -6,8 +6,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Self
 
 from kvref.client.bound import Clients, each_server, rows_of_range
-from kvref.client.columns import MAX_ATTEMPTS, Columns, ColumnsSpec, Part, Value, Values, as_columns, shown_mapping
-from kvref.client.errors import CallError, ServerError
+from kvref.client.columns import (
+    MAX_ATTEMPTS,
+    Columns,
+    ColumnsSpec,
+    Part,
+    Value,
+    Values,
+    as_columns,
+    check_update,
+    shown_mapping,
+    update_lost,
+)
+from kvref.client.errors import CallError
 from kvref.client.words import Key, check_delta, check_store, range_word, split_word
 
 _MISSING: Final = object()
@@ -162,8 +173,7 @@ class MappedView:
             CallError: the columns have no names, or one is unknown.
             ServerError: the row changed at each of many attempts.
         """
-        if self._columns is None or not self._columns.names:
-            raise CallError("update: give the client the names of the columns")
+        check_update(self._columns)
         for _ in range(MAX_ATTEMPTS):
             value, number = self.gets(key)
             if value is None:
@@ -171,7 +181,7 @@ class MappedView:
             stored = self.cas(key, {**value, **changes}, number, expire, flags=flags)
             if stored is not False:
                 return stored is True
-        raise ServerError(f"update: {key!r} changed between each of {MAX_ATTEMPTS} attempts to read and write it")
+        raise update_lost(key)
 
     def incr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
         """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number.

@@ -8,8 +8,19 @@ from typing import Any, Self, TypeVar
 
 from kvref.addresses import Address
 from kvref.client.aio.line import Line
-from kvref.client.columns import MAX_ATTEMPTS, Columns, ColumnsSpec, Part, Value, Values, as_columns, shown_mapping
-from kvref.client.errors import CallError, ServerError, unreadable
+from kvref.client.columns import (
+    MAX_ATTEMPTS,
+    Columns,
+    ColumnsSpec,
+    Part,
+    Value,
+    Values,
+    as_columns,
+    check_update,
+    shown_mapping,
+    update_lost,
+)
+from kvref.client.errors import CallError, unreadable
 from kvref.client.replies import ROWS, STATS, Item, Shape
 from kvref.client.servers import server_name, server_of
 from kvref.client.words import Key, as_bytes, check_delta, check_store, range_word, split_word
@@ -156,8 +167,7 @@ class AsyncMappedView:
             CallError: the columns have no names, or one is unknown.
             ServerError: the row changed at each of many attempts.
         """
-        if self._columns is None or not self._columns.names:
-            raise CallError("update: give the client the names of the columns")
+        check_update(self._columns)
         for _ in range(MAX_ATTEMPTS):
             value, number = await self.gets(key)
             if value is None:
@@ -165,7 +175,7 @@ class AsyncMappedView:
             stored = await self.cas(key, {**value, **changes}, number, expire, flags=flags)
             if stored is not False:
                 return stored is True
-        raise ServerError(f"update: {key!r} changed between each of {MAX_ATTEMPTS} attempts to read and write it")
+        raise update_lost(key)
 
     async def incr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
         """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number.
