@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.server")
 
 SECONDS: Final = 10.0  # for a handshake
-
-
 # Reasons of OpenSSL for data that is no TLS record: of its versions 1.1 to 3.0, and of later ones.
 _NO_TLS: Final = {
     "WRONG_VERSION_NUMBER",
@@ -68,7 +66,8 @@ class Handshakes:
         self, make: Callable[[], asyncio.Protocol], connection: socket.socket, tls: ssl.SSLContext | None
     ) -> None:
         seconds = None if tls is None else SECONDS
-        peer = _peer(connection)
+        # The address is gone once the handshake has failed.
+        peer = None if tls is None else _peer(connection)
         try:
             loop = asyncio.get_running_loop()
             await loop.connect_accepted_socket(make, connection, ssl=tls, ssl_handshake_timeout=seconds)
