@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kvref.addresses import parse_address
-from kvref.console import print_results
+from kvref.cli.output import print_results
 from kvref.errors import KvrefError
 from kvref.printable import printable
 from kvref_bench import benchmark, judged, link, scenario, specs, summary

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kvref import profiles
-from kvref.console import print_results
+from kvref.cli.output import print_results
 from kvref.doctor.examine import examine
 from kvref.doctor.record import as_record
 from kvref.doctor.show import report_view

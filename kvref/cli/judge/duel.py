@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kvref import profiles
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
-from kvref.console import print_results
+from kvref.cli.output import print_results
 from kvref.errors import KvrefError
 from kvref_conformance.corpus.mysql_stage import MySQLStage
 from kvref_conformance.differential import known_differences, report

@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 
 from kvref.cli import output
-from kvref.console import print_results
+from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.matrix import column, forms, found, markdown, page
 from kvref_conformance.matrix.grid import ANSWERS, VERDICTS_DIFFER, grid

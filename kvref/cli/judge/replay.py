@@ -21,7 +21,7 @@ from kvref.addresses import is_address, parse_address
 from kvref.cli import output
 from kvref.cli.judge.conform import judge
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
-from kvref.console import print_results
+from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref.storage.dsn import without_password
 from kvref_conformance import corpus, script

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from kvref.console import print_results
+from kvref.cli.output import print_results
 from kvref.errors import KvrefError
 from kvref.specification import requirements
 from kvref_conformance import trial

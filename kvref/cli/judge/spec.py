@@ -13,7 +13,7 @@ import click
 
 from kvref import profiles
 from kvref.cli import output
-from kvref.console import print_results
+from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref.specification import requirements
 from kvref_conformance.export import cases as export
