@@ -10,13 +10,16 @@ import select
 import socket
 import struct
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from math import inf
+from typing import TYPE_CHECKING, Final, Self
 
 from kvref.addresses import SocketAddress, connect, shown
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import REPLY, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Long enough for a local endpoint to answer what it should not answer at all.
 QUIET_SECONDS: Final = 0.1
@@ -62,23 +65,41 @@ class Reply:
 
 
 class Connection:
-    """A connection to the endpoint.
+    """A connection to a server: bytes are sent, and read until a deadline, a silence, or the answer to a sentinel.
 
     Args:
-        address: host and port, or the path of a unix socket.
-        sentinel: the answer that ends each answer: the endpoint's whole VERSION line, CR LF included, or BINARY_ANSWER.
+        where: host and port, the path of a unix socket, or a connected socket.
+        sentinel: the answer that ends each answer: the endpoint's whole VERSION line, CR LF included, or BINARY_ANSWER;
+            empty where the end is seen in another way.
         paced: the sentinel's request is not sent before the answer has come, for an endpoint that answers the first
             request of a packet only.
+        watch: called with each request before it is sent, and with nothing at the end of the connection.
+
+    Attributes:
+        closed: the other side closed the connection, or this one after an answer beyond its limit.
+
+    Raises:
+        OSError: nothing listens there.
     """
 
-    def __init__(self, address: SocketAddress, sentinel: bytes, *, paced: bool = False) -> None:
-        self._socket = connect(address, CONNECT_SECONDS)
+    def __init__(
+        self,
+        where: SocketAddress | socket.socket,
+        sentinel: bytes = b"",
+        *,
+        paced: bool = False,
+        watch: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self._socket = where if isinstance(where, socket.socket) else connect(where, CONNECT_SECONDS)
         self._sentinel = sentinel
         self._paced = paced
+        self._watch = watch
         self._limit = MAX_ANSWER_BYTES
         self._flood: Reply | None = None
+        self._data = bytearray()
+        self.closed = False
         self.binary = sentinel == BINARY_ANSWER
-        self._ask = BINARY_ASK if self.binary else b"version\r\n"
+        self.request = BINARY_ASK if self.binary else b"version\r\n"
 
     def __enter__(self) -> Self:
         return self
@@ -86,36 +107,34 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._socket.close()
-
-    def hang_up(self) -> None:
-        """Close the connection and wait until the endpoint has, so that it has let go of tables and locks."""
-        with suppress(OSError):  # closed already
-            self._socket.shutdown(socket.SHUT_WR)
-            self._read(0, time.monotonic() + CONNECT_SECONDS)
-        self.close()
-
-    def drop(self, *, reset: bool) -> None:
-        """Close the connection at once; with a reset the endpoint gets no end of file but an error."""
-        if reset:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.close()
-
-    def begin(self, piece: bytes, silent: float) -> bytes:
-        """Send a packet and the sentinel, and return what comes within so many seconds: "" where it has to wait."""
-        self._socket.sendall(piece + self._ask)
-        ready = silent and select.select([self._socket], [], [], silent)[0]
-        return self._socket.recv(_CHUNK) if ready else b""
-
-    def end(self, patience: float) -> Reply:
-        """Read the answer to what `begin` sent; `patience` in seconds."""
-        return self._read(1, time.monotonic() + patience)
+    def fileno(self) -> int:
+        """Return the file descriptor, -1 once it is closed."""
+        return self._socket.fileno()
 
     def allow(self, size: int) -> None:
         """Set the limit of the answers that follow to MAX_ANSWER_BYTES more than so many bytes."""
         self._limit = MAX_ANSWER_BYTES + size
+
+    def send(self, data: bytes, *, ask: bool = False, half: bool = False) -> bool:
+        """Send bytes.
+
+        Args:
+            data: may be empty.
+            ask: the sentinel's request follows, so that `answer` sees the end of the answer.
+            half: nothing more will be sent; the other side sees the end.
+
+        Returns:
+            Whether they were sent. What was answered before the other side closed can be read in any case.
+        """
+        if self._watch is not None and data:
+            self._watch(data)
+        try:
+            self._socket.sendall(data + self.request if ask else data)
+            if half:
+                self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            return False
+        return True
 
     def ask(self, pieces: tuple[bytes, ...], versions: int = 0, patience: float = 5.0) -> Reply:
         """Send packets and the sentinel, and read the answer.
@@ -127,7 +146,7 @@ class Connection:
         """
         if self._paced:
             return self._ask_in_turn(pieces, patience)
-        return self._exchange((*pieces[:-1], pieces[-1] + self._ask), versions + 1, patience)
+        return self._exchange((*pieces[:-1], pieces[-1] + self.request), versions + 1, patience)
 
     def tell(self, pieces: tuple[bytes, ...], patience: float = 5.0) -> Reply:
         """Send packets without a sentinel and read until the endpoint closes; `patience` in seconds."""
@@ -138,11 +157,99 @@ class Connection:
         reply = self._exchange(pieces, 0, QUIET_SECONDS)
         return replace(reply, hang=False)
 
+    def begin(self, piece: bytes, silent: float) -> bytes:
+        """Send a packet and the sentinel, and return what comes within so many seconds: "" where it has to wait."""
+        self.send(piece, ask=True)
+        self._read(lambda data: 0.0 if data else silent, silent)
+        return self.take()
+
+    def end(self, patience: float) -> Reply:
+        """Read the answer to what `begin` sent; `patience` in seconds."""
+        return self._answer(1, patience)
+
+    def answer(self, patience: float) -> Reply | None:
+        """Return the answer to what `send` sent with the sentinel's request.
+
+        Args:
+            patience: in seconds.
+
+        Returns:
+            None where it is not there in time; what has come of it is kept.
+        """
+        self._read(lambda data: 0.0 if self._ends(data, 1) else inf, patience)
+        return self._reply(1) if self.closed or self._ends(self._data, 1) else None
+
+    def read(self, silence: Callable[[bytearray], float], patience: float) -> Reply:
+        """Read without a sentinel.
+
+        Args:
+            silence: seconds without a further byte that end what has come so far; 0: it is whole.
+            patience: seconds for everything.
+        """
+        self._read(silence, patience)
+        return self._reply(0)
+
+    def has_bytes(self, seconds: float) -> bool:
+        """Return whether there is something to read, or an end to see, within so many seconds."""
+        # Not select, which takes no file descriptor beyond 1023: some crowds are larger.
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
+    def receive(self) -> bool:
+        """Take what has come, or the end of the connection; return whether it is still open."""
+        try:
+            received = self._socket.recv(_CHUNK)
+        except ConnectionError:
+            received = b""
+        self.closed = not received
+        self._data += received
+        if len(self._data) > self._limit:
+            self.close()
+            self.closed = True
+            self._flood = Reply(bytes(self._data[:KEPT_BYTES]), limit=self._limit)
+        return not self.closed
+
+    def take(self) -> bytes:
+        """Return what `receive` has taken, once."""
+        data = bytes(self._data)
+        self._data.clear()
+        return data
+
+    def close(self, *, reset: bool = False) -> None:
+        """Close the connection at once; with a reset the other side gets no end of file but an error."""
+        if self._watch is not None:
+            self._watch(b"")
+        if reset and self.fileno() >= 0:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()
+
+    def hang_up(self, patience: float = CONNECT_SECONDS) -> bool:
+        """Close this side, and wait until the other has: it has let go of tables and locks then.
+
+        Args:
+            patience: in seconds.
+
+        Returns:
+            Whether it did in time.
+        """
+        self.send(b"", half=True)
+        return self.drain(patience)
+
+    def drain(self, patience: float) -> bool:
+        """Drop what comes until the other side closes, and close; return whether it did within so many seconds."""
+        deadline = time.monotonic() + patience
+        while not self.closed and (rest := deadline - time.monotonic()) > 0 and self.has_bytes(rest):
+            self._data.clear()
+            self.receive()
+        self.close()
+        return self.closed
+
     def _ask_in_turn(self, pieces: tuple[bytes, ...], patience: float) -> Reply:
         answer = self._exchange(pieces, 0, PACE_SECONDS)
         if answer.closed or answer.limit:
             return answer
-        rest = self._exchange((self._ask,), 1, patience)
+        rest = self._exchange((self.request,), 1, patience)
         return replace(rest, data=answer.data + rest.data)
 
     def _exchange(self, pieces: tuple[bytes, ...], sentinels: int, patience: float) -> Reply:
@@ -157,28 +264,34 @@ class Connection:
             return Reply(b"", hang=True)
         except OSError:
             return Reply(b"", closed=True)
-        return self._read(sentinels, time.monotonic() + patience)
+        return self._answer(sentinels, patience)
 
-    def _read(self, sentinels: int, deadline: float) -> Reply:
-        data = bytearray()
-        while not (sentinels and self._ends(data, sentinels)):
+    def _answer(self, sentinels: int, patience: float) -> Reply:
+        def silence(data: bytearray) -> float:
+            if sentinels and self._ends(data, sentinels):
+                return 0.0
             # The sentinel's line may have come, or one of the answer itself that looks like it.
-            ended = sentinels > 1 and self._ends(data, 1)
-            rest = deadline - time.monotonic()
-            if rest <= 0 or not select.select([self._socket], [], [], min(rest, BEHIND_SECONDS) if ended else rest)[0]:
-                return Reply(bytes(data[: -len(self._sentinel)])) if ended else Reply(bytes(data), hang=True)
-            try:
-                received = self._socket.recv(_CHUNK)
-            except ConnectionError:
-                received = b""
-            if not received:
-                return Reply(bytes(data), closed=True)
-            data += received
-            if len(data) > self._limit:
-                self.close()
-                self._flood = Reply(bytes(data[:KEPT_BYTES]), limit=self._limit)
-                return self._flood
-        return Reply(bytes(data[: -len(self._sentinel)]))
+            return BEHIND_SECONDS if sentinels > 1 and self._ends(data, 1) else inf
+
+        self._read(silence, patience)
+        return self._reply(sentinels)
+
+    def _reply(self, sentinels: int) -> Reply:
+        if self._flood is not None:
+            return self._flood
+        whole = sentinels and self._ends(self._data, 1 if not self.closed else sentinels)
+        data = self.take()
+        if whole:
+            return Reply(data[: -len(self._sentinel)])
+        return Reply(data, closed=self.closed, hang=not self.closed)
+
+    def _read(self, silence: Callable[[bytearray], float], patience: float) -> None:
+        deadline = time.monotonic() + patience
+        while not self.closed:
+            rest = min(silence(self._data), deadline - time.monotonic())
+            if rest <= 0 or not self.has_bytes(rest):
+                return
+            self.receive()
 
     def _ends(self, data: bytearray, sentinels: int) -> bool:
         return data.endswith(self._sentinel) and data.count(self._sentinel) >= sentinels
@@ -191,16 +304,20 @@ def version_line(address: SocketAddress) -> bytes:
         CannotJudge: no server listens there, or it does not use the memcached protocol.
     """
     where = shown(address)
+    late = f"{where} did not answer `version` within {CONNECT_SECONDS:.0f} s: no memcached endpoint?"
     try:
-        with connect(address, CONNECT_SECONDS) as connection:
-            connection.sendall(b"version\r\n")
-            line = _first_line(connection, time.monotonic() + CONNECT_SECONDS)
+        with Connection(address) as connection:
+            connection.send(connection.request)
+            reply = connection.read(
+                lambda data: 0.0 if b"\n" in data or len(data) >= _MAX_LINE else inf, CONNECT_SECONDS
+            )
     except TimeoutError as error:
-        raise CannotJudge(
-            f"{where} did not answer `version` within {CONNECT_SECONDS:.0f} s: no memcached endpoint?"
-        ) from error
+        raise CannotJudge(late) from error
     except OSError as error:
         raise CannotJudge(f"cannot reach {where}: {error.strerror or error}") from error
+    line = reply.data[: reply.data.find(b"\n") + 1] or reply.data[:_MAX_LINE]
+    if reply.hang and len(line) < _MAX_LINE and not line.endswith(b"\n"):
+        raise CannotJudge(late)
     if not line.startswith(b"VERSION ") or not line.endswith(b"\r\n"):
         raise CannotJudge(f"{where} is no memcached endpoint: it answered `version` with {line!r}")
     return line
@@ -209,45 +326,3 @@ def version_line(address: SocketAddress) -> bytes:
 def beyond(limit: int) -> str:
     """Return the note on an answer that exceeded a limit, in bytes."""
     return f"more than {limit} bytes without the end of a reply: the suite closed the connection"
-
-
-def drain(connection: socket.socket, seconds: float) -> bool:
-    """Read and drop what comes until the other side closes.
-
-    Args:
-        connection: socket to read.
-        seconds: limit of the whole.
-
-    Returns:
-        Whether it closed in time.
-    """
-    deadline = time.monotonic() + seconds
-    try:
-        while _receive(connection, deadline, _CHUNK):
-            pass
-    except TimeoutError:
-        return False
-    except ConnectionError:
-        return True
-    return True
-
-
-def _receive(connection: socket.socket, deadline: float, size: int) -> bytes:
-    """Return what comes next, "" at the end of the connection. Raises TimeoutError at the deadline."""
-    rest = deadline - time.monotonic()
-    if rest <= 0:
-        raise TimeoutError
-    connection.settimeout(rest)
-    return connection.recv(size)
-
-
-def _first_line(connection: socket.socket, deadline: float) -> bytes:
-    """Return what comes up to the first line end, at most 512 bytes. Raises TimeoutError at the deadline."""
-    line = b""
-    while not line.endswith(b"\n") and len(line) < _MAX_LINE:
-        # One byte at a time: what follows the line is not read, and a line is short.
-        byte = _receive(connection, deadline, 1)
-        if not byte:
-            break
-        line += byte
-    return line

@@ -135,7 +135,7 @@ class Conversation:
             self._sql.mark()
         elif isinstance(step, Hangup):
             connection = self._connections.pop(step.on)
-            connection.hang_up() if step.how == "half" else connection.drop(reset=step.how == "reset")
+            connection.hang_up() if step.how == "half" else connection.close(reset=step.how == "reset")
         elif isinstance(step, Reload):
             self._reload()
         elif isinstance(step, Pause):

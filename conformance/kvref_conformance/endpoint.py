@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kvref import addresses, profiles
 from kvref.addresses import SocketAddress
@@ -15,6 +15,9 @@ from kvref_conformance.connection import BINARY_ANSWER, Connection, version_line
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.probe import EVERY, Features
 from kvref_conformance.probe import read as read_profile_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Which plugin answers `VERSION x.y.z`: that release, or the nearest one that was recorded.
 PLUGIN_VERSIONS: Final = ((re.compile(r"5\.6\.\d+"), "mysql-5.6"), (re.compile(r"(5\.7|8\.\d+)\.\d+"), "mysql-8.0"))
@@ -48,18 +51,20 @@ class Endpoint:
         """Return HOST:PORT or unix:PATH."""
         return addresses.shown(self.address)
 
-    def connect(self, *, binary: bool = False) -> Connection:
+    def connect(self, *, binary: bool = False, watch: Callable[[bytes], None] | None = None) -> Connection:
         """Open a connection.
 
         Args:
             binary: requests on it are frames of the binary protocol.
+            watch: as of `Connection`.
 
         Raises:
             CaseFailed: the endpoint, which answered before, cannot be reached any more.
         """
         try:
             paced = bool(self.features.missing(["pipelining"]))
-            return Connection(self.address, BINARY_ANSWER if binary else self.sentinel, paced=paced)
+            sentinel = BINARY_ANSWER if binary else self.sentinel
+            return Connection(self.address, sentinel, paced=paced, watch=watch)
         except OSError as error:
             raise CaseFailed(f"cannot connect to {self.where} any more: {error.strerror or error}") from error
 

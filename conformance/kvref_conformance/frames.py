@@ -18,11 +18,21 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
 
-HEADER: Final = struct.Struct(">BBHBBHIIQ")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# A command is bytes, with the number of a cas number answered before in between.
+Parts = list["bytes | int"]
+
+# Magic, opcode, key length, extras length, data type, vbucket or status, body length, opaque, cas.
+HEADER: Final = struct.Struct(">BBHBBHI4sQ")
+SIZE: Final = HEADER.size
+CAS: Final = slice(16, 24)
 REQUEST: Final = 0x80
 REPLY: Final = 0x81
 BETWEEN: Final = "; "
@@ -39,6 +49,11 @@ OPCODES: Final = {
     **{name: number for number, name in enumerate(_LATER.split(), 0x20)},
 }
 NAMES: Final = {number: name for name, number in OPCODES.items()}
+GETS: Final = frozenset(OPCODES[name] for name in ("get", "getq", "getk", "getkq"))
+STORES: Final = frozenset(
+    OPCODES[name + quiet] for name in ("set", "add", "replace", "append", "prepend") for quiet in ("", "q")
+)
+FLUSHES: Final = frozenset((OPCODES["flush"], OPCODES["flushq"]))
 STORING: Final = frozenset({"set", "add", "replace", "setq", "addq", "replaceq"})
 COUNTING: Final = frozenset({"incr", "decr", "incrq", "decrq"})
 # The extras of an opcode: names of fields with their defaults, and how they are packed.
@@ -59,6 +74,129 @@ _FLAGS: Final = 4
 _SUM: Final = 8
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A frame to send; its length fields are correct unless others are given.
+
+    Args:
+        opcode: opcode of the command.
+        key: of any length.
+        value: follows the key.
+        extras: precede the key.
+        cas: cas number of the header.
+        heard: instead of `cas`, the n-th cas number received so far; 0: none.
+        opaque: returned in the reply.
+        vbucket: of the header.
+        datatype: of the header.
+        magic: first byte.
+        lengths: length fields of key, extras and body; None: the actual lengths.
+    """
+
+    opcode: int
+    key: bytes = b""
+    value: bytes = b""
+    extras: bytes = b""
+    cas: int = 0
+    heard: int = 0
+    opaque: bytes = bytes(4)
+    vbucket: int = 0
+    datatype: int = 0
+    magic: int = REQUEST
+    lengths: tuple[int | None, int | None, int | None] = (None, None, None)
+
+    def parts(self) -> Parts:
+        """Return what is sent."""
+        body = self.extras + self.key + self.value
+        true = (len(self.key), len(self.extras), len(body))
+        key, extras, whole = (length if told is None else told for told, length in zip(self.lengths, true, strict=True))
+        header = HEADER.pack(
+            self.magic, self.opcode, key, extras, self.datatype, self.vbucket, whole, self.opaque, self.cas
+        )
+        return [header[: CAS.start], self.heard, body] if self.heard else [header + body]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame that was sent or received.
+
+    Args:
+        opcode: opcode of the command.
+        status: status of a reply, the vbucket of a request.
+        extras: as long as their length field says; if that is wrong, up to the end of the body.
+        key: as long as its length field says; if that is wrong, up to the end of the body.
+        value: the rest of the body.
+        cas: of the header.
+        opaque: of the header.
+        whole: all of the body is there.
+        magic: first byte.
+        datatype: of the header.
+        lengths: length fields of key, extras and body.
+    """
+
+    opcode: int
+    status: int
+    extras: bytes
+    key: bytes
+    value: bytes
+    cas: int
+    opaque: bytes
+    whole: bool
+    magic: int
+    datatype: int
+    lengths: tuple[int, int, int]
+
+    @property
+    def name(self) -> str:
+        """Return the word for the opcode, or its number."""
+        return NAMES.get(self.opcode, f"0x{self.opcode:02x}")
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it takes."""
+        return SIZE + self.lengths[2]
+
+    def __str__(self) -> str:
+        """Return the frame as a line for a reader; what is zero is left out."""
+        told = [self.name if self.magic in {REQUEST, REPLY} else f"magic 0x{self.magic:02x} {self.name}"]
+        if self.magic != REQUEST or self.status:
+            told.append(f"{'vbucket' if self.magic == REQUEST else 'status'}=0x{self.status:02x}")
+        for word, shown in (("extras", self.extras.hex()), ("key", _shown(self.key)), ("value", _shown(self.value))):
+            told += [f"{word}={shown}"] if shown else []
+        told += [f"cas={self.cas}"] if self.cas else []
+        told += [f"opaque={self.opaque.hex()}"] if any(self.opaque) else []
+        told += [f"datatype={self.datatype}"] if self.datatype else []
+        true = (len(self.key), len(self.extras), len(self.extras) + len(self.key) + len(self.value))
+        if true != self.lengths:
+            told.append(f"stated lengths={'/'.join(map(str, self.lengths))}")
+        return " ".join(told)
+
+
+def _shown(data: bytes) -> str:
+    return ascii(data.decode("latin-1"))[1:-1]
+
+
+def frames(data: bytes) -> Iterator[Frame]:
+    """Cut bytes into frames as their headers tell; the last one may lack some of its body.
+
+    What is less than a header is left out.
+    """
+    start = 0
+    while len(data) >= start + SIZE:
+        magic, opcode, key, extras, datatype, status, whole, opaque, cas = HEADER.unpack_from(data, start)
+        body = data[start + SIZE : start + SIZE + whole]
+        yield Frame(
+            opcode, status, body[:extras], body[extras : extras + key], body[extras + key :], cas, opaque,
+            len(body) == whole, magic, datatype, (key, extras, whole),
+        )  # fmt: skip
+        start += SIZE + whole
+
+
+def split(data: bytes) -> tuple[list[Frame], bytes]:
+    """Cut bytes into whole frames and the remainder: how the connection ended, or half a frame."""
+    whole = [frame for frame in frames(data) if frame.whole]
+    return whole, data[sum(frame.size for frame in whole) :]
+
+
 def encode(words: str) -> bytes:
     """Return the bytes of requests in words.
 
@@ -70,26 +208,23 @@ def encode(words: str) -> bytes:
 
 def decode(data: bytes) -> str:
     """Return replies in words; an incomplete reply at the end is `rest` in hexadecimal digits."""
-    said = []
-    while len(data) >= HEADER.size and data[0] == REPLY:
-        end = HEADER.size + HEADER.unpack_from(data)[6]
-        if end > len(data):
-            break
-        said.append(_reply(data[:end]))
-        data = data[end:]
-    return BETWEEN.join([*said, f"rest={data.hex()}"] if data else said)
+    return _in_words(data, (REPLY,), _reply, lambda rest: f"rest={rest.hex()}")
 
 
 def told(data: bytes) -> str:
     """Return requests in words, as in a transcript; an incomplete request at the end is `raw` bytes."""
-    said = []
-    while len(data) >= HEADER.size and data[0] in (REQUEST, REPLY):
-        end = HEADER.size + HEADER.unpack_from(data)[6]
-        if end > len(data):
+    return _in_words(data, (REQUEST, REPLY), _asked, lambda rest: f"raw {_escaped(rest, _IN_VALUE)}")
+
+
+def _in_words(data: bytes, magics: tuple[int, ...], words: Callable[[Frame], str], rest: Callable[[bytes], str]) -> str:
+    said: list[str] = []
+    end = 0
+    for frame in frames(data):
+        if frame.magic not in magics or not frame.whole:
             break
-        said.append(_asked(data[:end]))
-        data = data[end:]
-    return BETWEEN.join([*said, f"raw {_escaped(data, _IN_VALUE)}"] if data else said)
+        said.append(words(frame))
+        end += frame.size
+    return BETWEEN.join([*said, rest(data[end:])] if data[end:] else said)
 
 
 def _request(words: str) -> bytes:
@@ -114,7 +249,7 @@ def _request(words: str) -> bytes:
         given.get("datatype", 0),
         given.get("vbucket", 0),
         len(body) + given.get("longer", 0),
-        given.get("opaque", 0),
+        given.get("opaque", 0).to_bytes(4, "big"),
         given.get("cas", 0),
     )
     return header + body
@@ -127,60 +262,49 @@ def _extras(opcode: str, given: dict[str, int]) -> bytes:
     return struct.pack(form, *(given.get(name, default) for name, default in fields))
 
 
-def _reply(frame: bytes) -> str:
-    _, number, keylen, extlen, datatype, status, _, opaque, cas = HEADER.unpack_from(frame)
-    opcode = NAMES.get(number, f"{number:#04x}")
-    extras, key, rest = _parts(frame, keylen, extlen)
-    words = [opcode, f"{status:#04x}" if status else "ok", *_header(opaque, datatype, cas)]
-    if len(extras) == _FLAGS:
-        words.append(f"flags={int.from_bytes(extras, 'big')}")
-    elif extras:
-        words.append(f"extras={extras.hex()}")
-    words += _untrue(keylen, key, extlen, extras)
-    if key:
-        words.append(f"key={_escaped(key, _IN_KEY)}")
-    if status == 0 and opcode in COUNTING and len(rest) == _SUM:
-        words.append(f"number={int.from_bytes(rest, 'big')}")
-    elif status == 0 and (rest or extras or key):
-        words.append(f"value={_escaped(rest, _IN_VALUE)}")
-    elif rest:
-        words.append(f'"{_escaped(rest, _IN_VALUE)}"')
+def _reply(frame: Frame) -> str:
+    words = [frame.name, f"{frame.status:#04x}" if frame.status else "ok", *_header(frame)]
+    if len(frame.extras) == _FLAGS:
+        words.append(f"flags={int.from_bytes(frame.extras, 'big')}")
+    elif frame.extras:
+        words.append(f"extras={frame.extras.hex()}")
+    words += _untrue(frame)
+    if frame.key:
+        words.append(f"key={_escaped(frame.key, _IN_KEY)}")
+    if frame.status == 0 and frame.name in COUNTING and len(frame.value) == _SUM:
+        words.append(f"number={int.from_bytes(frame.value, 'big')}")
+    elif frame.status == 0 and (frame.value or frame.extras or frame.key):
+        words.append(f"value={_escaped(frame.value, _IN_VALUE)}")
+    elif frame.value:
+        words.append(f'"{_escaped(frame.value, _IN_VALUE)}"')
     return " ".join(words)
 
 
-def _asked(frame: bytes) -> str:
-    magic, number, keylen, extlen, datatype, vbucket, _, opaque, cas = HEADER.unpack_from(frame)
-    opcode = NAMES.get(number, f"{number:#04x}")
-    extras, key, value = _parts(frame, keylen, extlen)
-    words = [opcode, *([f"magic={magic}"] if magic != REQUEST else []), *_header(opaque, datatype, cas)]
-    form, fields = (">I", (("exp", 0),)) if opcode.startswith("flush") else _EXTRAS.get(opcode, ("", ()))
-    if extras and form and struct.calcsize(form) == len(extras):
-        numbers = struct.unpack(form, extras)
+def _asked(frame: Frame) -> str:
+    words = [frame.name, *([f"magic={frame.magic}"] if frame.magic != REQUEST else []), *_header(frame)]
+    form, fields = (">I", (("exp", 0),)) if frame.name.startswith("flush") else _EXTRAS.get(frame.name, ("", ()))
+    if frame.extras and form and struct.calcsize(form) == len(frame.extras):
+        numbers = struct.unpack(form, frame.extras)
         given = zip(fields, numbers, strict=True)
         words += [f"{name}={number}" for (name, default), number in given if number != default]
-    elif extras:
-        words.append(f"extras={extras.hex()}")
-    words += [f"vbucket={vbucket}"] if vbucket else []
-    words += _untrue(keylen, key, extlen, extras)
-    words += [f"key={_escaped(key, _IN_KEY)}"] if key else []
-    words += [f"value={_escaped(value, _IN_VALUE)}"] if value else []
+    elif frame.extras:
+        words.append(f"extras={frame.extras.hex()}")
+    words += [f"vbucket={frame.status}"] if frame.status else []
+    words += _untrue(frame)
+    words += [f"key={_escaped(frame.key, _IN_KEY)}"] if frame.key else []
+    words += [f"value={_escaped(frame.value, _IN_VALUE)}"] if frame.value else []
     return " ".join(words)
 
 
-def _header(opaque: int, datatype: int, cas: int) -> list[str]:
-    fields = {"opaque": opaque, "datatype": datatype, "cas": cas}
+def _header(frame: Frame) -> list[str]:
+    fields = {"opaque": int.from_bytes(frame.opaque, "big"), "datatype": frame.datatype, "cas": frame.cas}
     return [f"{name}={value}" for name, value in fields.items() if value]
 
 
-def _untrue(keylen: int, key: bytes, extlen: int, extras: bytes) -> list[str]:
+def _untrue(frame: Frame) -> list[str]:
     """Return the announced lengths that the body is too short for."""
-    lengths = {"keylen": (keylen, len(key)), "extlen": (extlen, len(extras))}
+    lengths = {"keylen": (frame.lengths[0], len(frame.key)), "extlen": (frame.lengths[1], len(frame.extras))}
     return [f"{name}={announced}" for name, (announced, true) in lengths.items() if announced != true]
-
-
-def _parts(frame: bytes, keylen: int, extlen: int) -> tuple[bytes, bytes, bytes]:
-    body = frame[HEADER.size :]
-    return body[:extlen], body[extlen : extlen + keylen], body[extlen + keylen :]
 
 
 def _escaped(data: bytes, signs: re.Pattern[bytes]) -> str:

@@ -18,7 +18,6 @@ from kvref_conformance.connection import (
     MAX_ANSWER_BYTES,
     Connection,
     Reply,
-    drain,
     version_line,
 )
 from kvref_conformance.corpus import connection as talk
@@ -26,7 +25,6 @@ from kvref_conformance.corpus.conversation import Talk
 from kvref_conformance.differential import exchange
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode
-from kvref_conformance.stateful.concurrency.connection import SocketLine
 
 VERSION = b"VERSION 9.9.9\r\n"
 Make = Callable[..., Any]
@@ -131,23 +129,39 @@ def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
     server = scripted({b"get a": FLOOD})
     said = f"more than {MAX_ANSWER_BYTES} bytes without the end of a reply: the suite closed the connection"
     begin = FLOOD[:KEPT_BYTES]
-    line = SocketLine(endpoint.find(server.where, "memcached"))
-    line.ask(b"get a\r\n")
-    assert line.answer(60) == f"{begin.decode()}({said})"
-    lines = talk.Lines(lambda: socket.create_connection(server.address), talk.NORMAL)
+    connection = endpoint.find(server.where, "memcached").connect()
+    connection.send(b"get a\r\n", ask=True)
+    assert connection.answer(60) == Reply(FLOOD[:KEPT_BYTES], limit=MAX_ANSWER_BYTES)
+    lines = talk.Lines(lambda: Connection(server.address), talk.NORMAL)
     assert lines.talk(Talk("a", "get a\r\n")) == f"{begin.decode()}<{said}>"
-    duelling = exchange._Line(socket.create_connection(server.address))
+    duelling = Connection(server.address)
     duelling.send(b"get a\r\n")
-    assert duelling.read(60, binary=False) == begin + b"<%s>" % said.encode()
+    assert exchange._read(duelling, 60, binary=False) == begin + b"<%s>" % said.encode()
+
+
+def test_a_late_answer_is_kept_until_it_is_whole() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connection = Connection(listener.getsockname(), VERSION)
+        peer, _ = listener.accept()
+        with peer, connection:
+            connection.send(b"get a\r\n", ask=True)
+            peer.sendall(b"EN")
+            assert connection.answer(0.05) is None
+            peer.sendall(b"D\r\n" + VERSION)
+            assert connection.answer(60) == Reply(b"END\r\n")
+            assert not connection.hang_up(0.05)
 
 
 def test_draining_ends_at_its_limit() -> None:
-    here, there = socket.socketpair()
-    with here, there:
-        there.sendall(b"x" * 1000)
-        assert not drain(here, 0.1)
-        there.close()
-        assert drain(here, 60)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        for closes in (False, True):
+            connection = Connection(listener.getsockname())
+            peer, _ = listener.accept()
+            with peer:
+                peer.sendall(b"x" * 1000)
+                if closes:
+                    peer.close()
+                assert connection.drain(60 if closes else 0.1) == closes
 
 
 def test_nobody_listening_is_said(unused_port: int) -> None:

@@ -10,11 +10,11 @@ import pytest
 from kvref_conformance.corpus.conversation import Talk
 from kvref_conformance.differential import exclusions, known_differences
 from kvref_conformance.differential.compare import Counted
-from kvref_conformance.differential.compare_frames import cut, explained_frames, kind_of, same_frames
-from kvref_conformance.differential.frames import OPCODES, REPLY, Request, frames
+from kvref_conformance.differential.compare_frames import explained_frames, kind_of, same_frames
 from kvref_conformance.differential.generate import script_of, world_of
 from kvref_conformance.differential.shapes import Ground
 from kvref_conformance.differential.shrink_frames import shorter_frames
+from kvref_conformance.frames import OPCODES, REPLY, Request, frames, split
 
 
 def request(name: str, key: bytes = b"", **more: object) -> Request:
@@ -36,7 +36,7 @@ def test_frames_are_cut_as_their_headers_tell() -> None:
     first, second = frames(sent(whole, short) + b"\x80")
     assert str(first) == r"set extras=0000000000000000 key=k value=v\r\n cas=5 opaque=61626364"
     assert str(second) == "getk key=key stated lengths=250/0/3"
-    assert cut(reply("get") + reply("noop")[:-1]) == ([*frames(reply("get"))], reply("noop")[:-1])
+    assert split(reply("get") + reply("noop")[:-1]) == ([*frames(reply("get"))], reply("noop")[:-1])
     assert whole.parts() == [sent(whole)]
     assert replace(whole, heard=2).parts() == [sent(whole)[:16], 2, sent(whole)[24:]]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kvref_conformance.connection import Connection
 from kvref_conformance.corpus.connection import Pace
 from kvref_conformance.corpus.conversation import Conversation, Crowd, Query, Sleep, Talk
 from kvref_conformance.corpus.player import Played, play
@@ -64,8 +65,8 @@ class Peer:
     def prepare(self, conversation: Conversation) -> str:
         return ""
 
-    def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self._port), timeout=5)
+    def connect(self) -> Connection:
+        return Connection(("127.0.0.1", self._port))
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
         self.statements.append((name, statement))

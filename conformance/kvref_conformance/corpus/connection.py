@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import re
 import select
-import socket
-import struct
 import time
 from collections import Counter
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.connection import KEPT_BYTES, MAX_ANSWER_BYTES, beyond
+from kvref_conformance.connection import MAX_ANSWER_BYTES, beyond
 from kvref_conformance.corpus.holes import cas_number, cas_spans
+from kvref_conformance.frames import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Crowd, Talk
     from kvref_conformance.corpus.holes import Json
 
-SEND_SECONDS: Final = 20.0
 # An answer that is still coming so many seconds after the wait for its first byte is not read to its end.
 MAX_ANSWER_SECONDS: Final = 30.0
 FLOOD: Final = f"<{beyond(MAX_ANSWER_BYTES)}>"
@@ -64,7 +64,7 @@ class Lines:
         pace: how long to listen.
     """
 
-    def __init__(self, connect: Callable[[], socket.socket], pace: Pace) -> None:
+    def __init__(self, connect: Callable[[], Connection], pace: Pace) -> None:
         self._connect = connect
         self._pace = pace
         self._open: dict[str, _Line] = {}
@@ -127,29 +127,26 @@ class Lines:
             lines[number].send((step.send or "").replace("{i}", str(number)).encode("latin-1"), half=False)
         self._read_all(lines.values(), self._pace.first if step.first is None else step.first)
         for number, line in lines.items():
-            answers[_as_sent(line.heard.decode("latin-1"), step.send or "", number) + line.ending] += 1
+            answers[_as_sent(line.data.decode("latin-1"), step.send or "", number) + line.ending] += 1
         return dict(answers)
 
     def _read_all(self, lines: Iterable[_Line], first: float) -> None:
         """Read from all until all are silent; one after the other, a crowd would take longer than what it watches."""
         deadline = time.monotonic() + first
         end = deadline + MAX_ANSWER_SECONDS
-        open_lines = {line.descriptor: line for line in lines if not line.ending}
-        for line in open_lines.values():
-            line.heard = b""
+        heard = {line.connection.fileno(): line for line in lines if not line.ending}
         silence = 0.0
-        while open_lines and time.monotonic() < end:
+        while heard and time.monotonic() < end:
             poll = select.poll()
-            for descriptor in open_lines:
+            for descriptor in heard:
                 poll.register(descriptor, select.POLLIN)
-            wait = silence if all(line.heard for line in open_lines.values()) else max(0.0, deadline - time.monotonic())
-            ready = poll.poll(wait * 1000)
-            if not ready:
+            wait = silence if all(line.data for line in heard.values()) else max(0.0, deadline - time.monotonic())
+            if not (ready := poll.poll(wait * 1000)):
                 return
             for descriptor, _ in ready:
-                open_lines[descriptor].receive()
-            open_lines = {descriptor: line for descriptor, line in open_lines.items() if not line.ending}
-            whole = all(_is_whole(line.heard, binary=False) for line in open_lines.values())
+                heard[descriptor].receive()
+            heard = {descriptor: line for descriptor, line in heard.items() if not line.ending}
+            whole = all(_is_whole(line.data, binary=False) for line in heard.values())
             silence = self._pace.whole if whole else self._pace.broken
 
     def late(self) -> bool:
@@ -171,7 +168,7 @@ class Lines:
     def _drop(self, name: str, *, reset: bool) -> None:
         line = self._open.pop(name, None)
         if line is not None:
-            line.close(reset=reset)
+            line.connection.close(reset=reset)
 
     def _payload(self, parts: Json, *, hexadecimal: bool) -> bytes:
         texts = [parts] if isinstance(parts, str) else parts if isinstance(parts, list) else []
@@ -196,76 +193,44 @@ class Lines:
 
 
 class _Line:
-    """One connection."""
+    """One connection, and how it ended."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
-        self._socket.settimeout(SEND_SECONDS)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
         self._answered = False
         self._reset = False
-        self.heard = b""
+        self.data = b""
         self.ending = ""
         """What follows the bytes of the last reply: nothing, or how the connection ended."""
 
     def send(self, payload: bytes, *, half: bool) -> None:
+        self.data = b""
         if self.ending:
             # What TCP does: the first bytes sent to a peer that closed bring a reset, later ones find a broken pipe.
             self.ending = "<BrokenPipeError>" if payload and self._reset else "<EOF>"
             self._reset |= bool(payload)
-            return
-        try:
-            self._socket.sendall(payload)
-            if half:
-                self._socket.shutdown(socket.SHUT_WR)
-        except OSError:
-            # What was answered before the server closed can still be read.
+        elif not self.connection.send(payload, half=half):
             self._answered = False
 
-    @property
-    def descriptor(self) -> int:
-        """Return the file descriptor."""
-        return self._socket.fileno()
-
     def read(self, first: float, pace: Pace, *, binary: bool) -> bytes:
-        self.heard = b""
-        wait = first
-        deadline = time.monotonic() + first + MAX_ANSWER_SECONDS
-        while not self.ending and self._has_bytes(wait):
-            self.receive()
-            if time.monotonic() > deadline:
-                break
-            wait = pace.whole if _is_whole(self.heard, binary=binary) else pace.broken
-        self._answered = bool(self.heard)
-        return self.heard
+        def silence(data: bytearray) -> float:
+            return first if not data else pace.whole if _is_whole(data, binary=binary) else pace.broken
+
+        if not self.ending:
+            reply = self.connection.read(silence, first + MAX_ANSWER_SECONDS)
+            self.data, self.ending = reply.data, FLOOD if reply.limit else "<EOF>" if reply.closed else ""
+        self._answered = bool(self.data)
+        return self.data
 
     def receive(self) -> None:
         """Take what has come; at the end of the connection, note that."""
-        try:
-            received = self._socket.recv(1 << 18)
-        except ConnectionError:
-            received = b""
-        if not received:
-            self.ending = "<EOF>"
-        self.heard += received
-        if len(self.heard) > MAX_ANSWER_BYTES:
-            self.heard, self.ending = self.heard[:KEPT_BYTES], FLOOD
-            self._socket.close()
+        reply = self.connection.read(lambda data: 0.0 if data else inf, MAX_ANSWER_SECONDS)
+        self.data += reply.data
+        self.ending = FLOOD if reply.limit else "<EOF>" if reply.closed else ""
 
     def has_more(self) -> bool:
         """Return whether something came behind an answer that was taken for whole."""
-        return self._answered and not self.ending and self._has_bytes(0)
-
-    def _has_bytes(self, seconds: float) -> bool:
-        # Not select, which knows no file descriptor beyond 1023: some crowds are larger.
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return bool(poll.poll(seconds * 1000))
-
-    def close(self, *, reset: bool) -> None:
-        if reset:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self._socket.close()
+        return self._answered and not self.ending and self.connection.has_bytes(0)
 
 
 def _as_sent(answer: str, template: str, number: int) -> str:
@@ -276,10 +241,5 @@ def _as_sent(answer: str, template: str, number: int) -> str:
     return answer
 
 
-def _is_whole(data: bytes, *, binary: bool) -> bool:
-    if not binary:
-        return _LAST.search(data[-1024:]) is not None
-    start = 0
-    while len(data) >= start + 24:
-        start += 24 + int.from_bytes(data[start + 8 : start + 12], "big")
-    return start == len(data)
+def _is_whole(data: bytes | bytearray, *, binary: bool) -> bool:
+    return not split(bytes(data))[1] if binary else _LAST.search(data[-1024:]) is not None

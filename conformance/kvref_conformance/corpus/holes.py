@@ -12,11 +12,15 @@ a hole is the hole alone. A hole is an object with one key, which is its kind:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, TypeAlias, Union
+
+from kvref_conformance.frames import CAS, REPLY, frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from kvref_conformance.frames import Frame
 
 Json: TypeAlias = Union[bool, int, float, str, "list[Json]", "dict[str, Json]", None]
 Hole: TypeAlias = dict[str, Json]
@@ -33,7 +37,6 @@ _HEX: Final = {
     "number": "((?:2d)?(?:3[0-9])+(?:2e(?:3[0-9])+)?)",
     "bytes": "((?:[0-9a-f]{2})*?)",
 }
-_HEADER: Final = 48  # hexadecimal digits of a binary header; the cas field is its last eight bytes
 # A range answers keys as they are stored: a CHAR one with its blanks, an integer one as bytes.
 _VALUE: Final = r"VALUE .*? \d+ (?P<length>\d+)(?: (?P<cas>\d+))?\r\n"
 # Meta commands answer it as a flag, me as one of its words; what a reply repeats of the request (O, k) is no number.
@@ -168,44 +171,17 @@ def _text_spans(answer: str) -> Iterator[tuple[int, int]]:
 
 
 def _binary_spans(answer: str) -> Iterator[tuple[int, int]]:
-    for frame in frames(answer):
-        if int(frame.cas, 16):
-            yield frame.start + len(frame.head), frame.start + _HEADER
+    place = 0
+    for frame in replies(answer):
+        if frame.cas:
+            yield place + 2 * CAS.start, place + 2 * CAS.stop
+        place += 2 * frame.size
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A frame of the binary protocol in a hexadecimal answer.
-
-    Args:
-        start: where it begins in the answer.
-        head: the header up to the cas field.
-        cas: the cas field.
-        body: as much of it as came.
-    """
-
-    start: int
-    head: str
-    cas: str
-    body: str
-
-    @property
-    def end(self) -> int:
-        """Return where it ends in the answer."""
-        return self.start + _HEADER + len(self.body)
-
-
-def frames(answer: str) -> Iterator[Frame]:
-    """Cut a hexadecimal answer into frames; what is no frame any more is left out."""
-    start = 0
-    while answer.startswith("81", start) and len(answer) >= start + _HEADER:
-        behind = start + _HEADER
-        length = 2 * int(answer[start + 16 : start + 24], 16)
-        frame = Frame(
-            start, answer[start : behind - 16], answer[behind - 16 : behind], answer[behind : behind + length]
-        )
-        yield frame
-        start = frame.end
+def replies(answer: str) -> Iterator[Frame]:
+    """Cut a hexadecimal answer into frames; what is no frame of a reply any more is left out."""
+    digits = answer.partition("<")[0]
+    return takewhile(lambda frame: frame.magic == REPLY, frames(bytes.fromhex(digits)))
 
 
 def cas_number(digits: str, *, hexadecimal: bool = False) -> int:

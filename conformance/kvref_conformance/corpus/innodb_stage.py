@@ -11,12 +11,12 @@ from kvref_conformance.corpus.mysql_database import MySQLDatabase, start_again
 from kvref_conformance.corpus.sqlite_stage import plugin_schema
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Mapping, Sequence
 
-    from pymysql.connections import Connection
+    from pymysql.connections import Connection as SQLConnection
     from pymysql.cursors import Cursor
 
+    from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Conversation
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.kvref_process import Machine
@@ -59,7 +59,7 @@ class Database(Protocol):
     def exit_status(self) -> int | None:
         """Return how it ended by itself, negative for a signal; None while it runs."""
 
-    def connect(self, patience: float | None = None) -> Connection[Cursor]:
+    def connect(self, patience: float | None = None) -> SQLConnection[Cursor]:
         """Open a SQL connection with autocommit; `patience` as `mysql_database.Server` has it."""
 
 
@@ -107,7 +107,7 @@ class InnoDBStage:
             self._database.query(f"SET GLOBAL {setting}")
         self._database.fill(self._schema, conversation)
 
-    def connect(self) -> socket.socket:
+    def connect(self) -> Connection:
         """Open a memcached connection, see `KvrefProcess.connect`."""
         return self._process.connect()
 

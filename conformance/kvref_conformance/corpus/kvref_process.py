@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import socket
 import time
+from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import MAX_ANSWER_BYTES
+from kvref_conformance.connection import Connection
 from kvref_conformance.corpus.conversation import Talk
 
 if TYPE_CHECKING:
@@ -104,14 +104,11 @@ class KvrefProcess:
             time.sleep(0.01)
 
     def _clients(self) -> int:
-        with socket.create_connection(self._machine.address, timeout=5.0) as asking:
-            asking.sendall(b"stats\r\n")
-            answer = b""
-            while not answer.endswith(b"END\r\n"):
-                received = asking.recv(65536)
-                answer += received
-                if not received or len(answer) > MAX_ANSWER_BYTES:
-                    raise SuiteError(f"`stats` of kvref has no end: {answer[:200]!r}")
+        with Connection(self._machine.address) as connection:
+            connection.send(b"stats\r\n")
+            answer = connection.read(lambda data: 0.0 if data.endswith(b"END\r\n") else inf, SETTLE_SECONDS).data
+        if not answer.endswith(b"END\r\n"):
+            raise SuiteError(f"`stats` of kvref has no end: {answer[:200]!r}")
         found = re.search(rb"STAT curr_connections (\d+)", answer)
         return int(found[1]) - 1 if found else 0  # one is the socket it listens on
 
@@ -119,11 +116,11 @@ class KvrefProcess:
         """End the server, and with it commands that are no longer awaited; `load` starts it again."""
         self._machine.stop()
 
-    def connect(self) -> socket.socket:
+    def connect(self) -> Connection:
         """Open a memcached connection; raises OSError if the configuration was rejected, since no port is open then."""
         if not self._serves:
             raise ConnectionRefusedError("the configuration was refused")
-        return socket.create_connection(self._machine.address, timeout=5.0)
+        return Connection(self._machine.address)
 
     def server(self, action: str, again: Callable[[str], None] | None = None) -> str:
         """Do `reload`, `restart` or `kill9`; returns "open" or "closed".

@@ -5,12 +5,11 @@ Each conversation has a server of its own, with the plugin's demo row.
 
 from __future__ import annotations
 
-import socket
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import drain
+from kvref_conformance.connection import Connection
 from kvref_conformance.corpus.conversation import Query, Server
 
 if TYPE_CHECKING:
@@ -76,15 +75,16 @@ class MemcachedStage:
             raise SuiteError(f"{conversation.id} needs a database: it cannot run on memcached")
         running = self._stack.enter_context(self._boot())
         self._address = running.host, running.port
-        with self.connect() as line:
-            line.sendall(b"set spent 0 0 1\r\nx\r\n" * self._spent + DEMO_ROW + b"delete spent noreply\r\nquit\r\n")
-            if not drain(line, 5.0):
+        with self.connect() as connection:
+            stored = b"set spent 0 0 1\r\nx\r\n" * self._spent + DEMO_ROW
+            connection.send(stored + b"delete spent noreply\r\nquit\r\n")
+            if not connection.drain(5.0):
                 raise SuiteError("memcached did not store the demo row and close within 5 s")
         return ""
 
-    def connect(self) -> socket.socket:
+    def connect(self) -> Connection:
         """Open a connection."""
-        return socket.create_connection(self._address, timeout=5.0)
+        return Connection(self._address)
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:  # noqa: ARG002 - the stage's signature
         """Answer nothing: there is no database."""

@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import pymysql
 
-from kvref.addresses import connect
 from kvref.errors import SuiteError
-from kvref_conformance.connection import drain
+from kvref_conformance.connection import Connection
 from kvref_conformance.corpus.conversation import Query
 from kvref_conformance.corpus.mysql_database import MySQLDatabase, start_again
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Sequence
 
-    from pymysql.connections import Connection
+    from pymysql.connections import Connection as SQLConnection
     from pymysql.cursors import Cursor
 
     from kvref.addresses import SocketAddress
@@ -75,7 +73,7 @@ class Machine(Protocol):
     def exit_status(self) -> int | None:
         """Return how it ended by itself, negative for a signal; None while it runs."""
 
-    def connect(self, patience: float) -> Connection[Cursor]:
+    def connect(self, patience: float) -> SQLConnection[Cursor]:
         """Open a SQL connection with autocommit; a statement is given up after so many seconds."""
 
     def config_script(self) -> list[str]:
@@ -124,9 +122,9 @@ class MySQLStage:
         self._database.fill(self._machine.config_script(), conversation)
         return self._load()
 
-    def connect(self) -> socket.socket:
+    def connect(self) -> Connection:
         """Open a memcached connection."""
-        return connect(self._machine.address, 5.0)
+        return Connection(self._machine.address)
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
         """Run a statement; see `play.Stage.execute`."""
@@ -177,9 +175,9 @@ class MySQLStage:
                 self._say(f"get {value}\r\n".encode("ascii"))
 
     def _say(self, lines: bytes) -> None:
-        with suppress(OSError), self.connect() as line:
-            line.sendall(lines + b"quit\r\n")
-            drain(line, 5.0)
+        with suppress(OSError), self.connect() as connection:
+            connection.send(lines + b"quit\r\n")
+            connection.drain(5.0)
 
     def _unloaded(self) -> bool:
         if self.exit_status() is not None:
@@ -211,9 +209,9 @@ class MySQLStage:
         deadline = time.monotonic() + PORT_SECONDS
         while time.monotonic() < deadline:
             try:
-                with self.connect() as line:
-                    line.sendall(b"version\r\n")
-                    if line.recv(512):
+                with self.connect() as connection:
+                    connection.send(connection.request)
+                    if connection.has_bytes(PORT_SECONDS) and connection.receive():
                         return "open"
             except OSError:
                 # No server listens yet, or it has ended.

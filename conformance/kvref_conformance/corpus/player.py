@@ -16,8 +16,7 @@ from kvref_conformance.corpus.connection import NORMAL, Lines, Pace
 from kvref_conformance.corpus.conversation import Crowd, Query, Server, Sleep, Talk
 
 if TYPE_CHECKING:
-    import socket
-
+    from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Conversation, Step
     from kvref_conformance.corpus.holes import Json
 
@@ -35,7 +34,7 @@ class Stage(Protocol):
     def prepare(self, conversation: Conversation) -> str:
         """Set up the world for a conversation; return "", "closed" or "server died", the state of the port."""
 
-    def connect(self) -> socket.socket:
+    def connect(self) -> Connection:
         """Open a memcached connection; raises OSError if no server listens."""
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:

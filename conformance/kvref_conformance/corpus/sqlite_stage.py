@@ -18,9 +18,9 @@ from kvref_conformance.corpus.compare import NOT_TO_SEE
 from kvref_conformance.corpus.kvref_process import KvrefProcess
 
 if TYPE_CHECKING:
-    import socket
     from pathlib import Path
 
+    from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Conversation
     from kvref_conformance.corpus.holes import Json
 
@@ -81,7 +81,7 @@ class SQLiteStage:
                     raise SuiteError(f"{conversation.id}: set-up: {statement!r} failed: {error}") from error
             connection.execute("COMMIT")
 
-    def connect(self) -> socket.socket:
+    def connect(self) -> Connection:
         """Open a memcached connection, see `KvrefProcess.connect`."""
         return self._process.connect()
 

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.corpus.holes import cas_number, cas_spans, frames
+from kvref_conformance.corpus.holes import cas_spans, replies
+from kvref_conformance.frames import CAS, OPCODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NUMBER: Final = re.compile(r"(\d+(?:\.\d+)?)", re.ASCII)
 _DIGITS: Final = re.compile(rb"(\d+)")
-_STAT_FRAME: Final = "8110"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +49,16 @@ def _plain(piece: str) -> Iterator[Token]:
 def binary_tokens(answer: str) -> Iterator[Token]:
     """Cut an answer of the binary protocol, in hexadecimal digits."""
     digits, bracket, ending = answer.partition("<")
-    end = 0
-    for frame in frames(digits):
-        yield from _header(frame.head)
-        if int(frame.cas, 16):
-            yield Token("cas", frame.cas, str(cas_number(frame.cas, hexadecimal=True)))
-        else:
-            yield _text(frame.cas)
-        yield from body_tokens(frame.body) if frame.head.startswith(_STAT_FRAME) else (_text(frame.body, "body"),)
-        end = frame.end
-    yield _text(digits[end:])
+    place = 0
+    for frame in replies(digits):
+        whole = digits[place : (place := place + 2 * frame.size)]
+        head, cas, body = whole[: 2 * CAS.start], whole[2 * CAS.start : 2 * CAS.stop], whole[2 * CAS.stop :]
+        stat = frame.opcode == OPCODES["stat"]
+        yield from (_text(head[:16]), _text(head[16:24], "length"), _text(head[24:])) if stat else (_text(head),)
+        yield Token("cas", cas, str(frame.cas)) if frame.cas else _text(cas)
+        yield from body_tokens(body) if stat else (_text(body, "body"),)
+    yield _text(digits[place:])
     yield Token("text", bracket + ending, bracket + ending)
-
-
-def _header(head: str) -> Iterator[Token]:
-    if not head.startswith(_STAT_FRAME):
-        yield _text(head)
-        return
-    yield _text(head[:16])
-    yield _text(head[16:24], "length")
-    yield _text(head[24:])
 
 
 def body_tokens(body: str) -> Iterator[Token]:

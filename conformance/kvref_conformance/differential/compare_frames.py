@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from kvref_conformance.differential.frames import Frame, frames
+from kvref_conformance.frames import Frame, frames, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,15 +14,9 @@ if TYPE_CHECKING:
     from kvref_conformance.differential.known_differences import Known
 
 
-def cut(answer: bytes) -> tuple[list[Frame], bytes]:
-    """Cut an answer into whole frames and the remainder: how the connection ended, or half a frame."""
-    whole = [frame for frame in frames(answer) if frame.whole]
-    return whole, answer[sum(frame.size for frame in whole) :]
-
-
 def same_frames(left: bytes, right: bytes, counted: Counted) -> bool:
     """Return whether two answers are the same up to cas numbers, which are paired."""
-    (mine, end), (theirs, other_end) = cut(left), cut(right)
+    (mine, end), (theirs, other_end) = split(left), split(right)
     return (
         end == other_end
         and len(mine) == len(theirs)
@@ -34,7 +28,7 @@ def explained_frames(
     sent: bytes, left: bytes, right: bytes, known: Sequence[Known], counted: Counted
 ) -> list[str] | None:
     """Return the ids of the rows that explain the differing frames of two answers; None where a frame is left over."""
-    (mine, end), (theirs, other_end) = cut(left), cut(right)
+    (mine, end), (theirs, other_end) = split(left), split(right)
     if end != other_end or len(mine) != len(theirs):
         return None
     said = _lines(sent)
@@ -74,7 +68,7 @@ def kind_of(sent: bytes, left: bytes, right: bytes, known: Sequence[Known], coun
         known: what these rows explain is passed over.
         counted: pairs of cas numbers.
     """
-    (mine, end), (theirs, other_end) = cut(left), cut(right)
+    (mine, end), (theirs, other_end) = split(left), split(right)
     said = _lines(sent)
     for a, b in zip(mine, theirs, strict=False):
         if a == b or _row(said, a, b, known, counted) is not None:

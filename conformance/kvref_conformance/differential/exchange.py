@@ -7,20 +7,18 @@ by closing its sending side and reading to the end: the server has then finished
 from __future__ import annotations
 
 import re
-import select
-import socket
 import time
-from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import KEPT_BYTES, MAX_ANSWER_BYTES, beyond, drain
+from kvref_conformance.connection import MAX_ANSWER_BYTES, beyond
 from kvref_conformance.corpus.conversation import Conversation, Query, Sleep, Talk
 from kvref_conformance.corpus.holes import cas_number, cas_spans
-from kvref_conformance.differential.compare_frames import cut
-from kvref_conformance.differential.frames import CAS, OPCODES, Request
+from kvref_conformance.frames import CAS, OPCODES, Request, split
 
 if TYPE_CHECKING:
+    from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.player import Stage
@@ -57,7 +55,7 @@ class Side:
         self.name = name
         self.stage = stage
         self._options = options
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, Connection] = {}
         self._cas: list[int] = []
 
     def prepare(self, world: World) -> str:
@@ -86,7 +84,7 @@ class Side:
         """Send what a step says, the mark behind it unless no answer is expected yet."""
         line = self._lines.get(talk.mc)
         if line is None:
-            line = self._lines[talk.mc] = _Line(self.stage.connect())
+            line = self._lines[talk.mc] = self.stage.connect()
         binary = talk.hex is not None
         sent = self._frames(talk.hex) if binary else self._bytes(talk.send)
         line.send(sent + (b"" if talk.quiet else NOOP if binary else MARK))
@@ -94,9 +92,9 @@ class Side:
     def receive(self, talk: Talk, patience: float) -> bytes:
         """Return the answer to what was sent, without that to the mark."""
         binary = talk.hex is not None
-        answer = self._lines[talk.mc].read(patience, binary=binary)
+        answer = _read(self._lines[talk.mc], patience, binary=binary)
         if binary:
-            for frame in cut(answer)[0]:
+            for frame in split(answer)[0]:
                 self._remember(frame.cas)
         elif b"VALUE" in answer:
             self._learn(answer)
@@ -106,7 +104,7 @@ class Side:
         """Close a connection, if it is open, and wait until the server has."""
         line = self._lines.pop(name, None)
         if line is not None:
-            line.close()
+            line.hang_up(PATIENCE)
 
     def end(self) -> None:
         """Close all connections, and wait for what they commit."""
@@ -174,46 +172,14 @@ class Side:
             self._cas.append(number)
 
 
-class _Line:
-    """One connection: what is sent goes out at once, what comes is read up to the answer to the mark."""
-
-    def __init__(self, connected: socket.socket) -> None:
-        self._socket = connected
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._ended = False
-
-    def send(self, data: bytes) -> None:
-        # What was answered before the server closed can still be read.
-        with suppress(OSError):
-            self._socket.sendall(data)
-
-    def read(self, patience: float, *, binary: bool) -> bytes:
-        data = b""
-        deadline = time.monotonic() + patience
-        while not self._ended:
-            end = _end_of_frames(data) if binary else _end_of_lines(data)
-            if end is not None:
-                return data[:end]
-            if not select.select([self._socket], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                return data + SILENCE
-            try:
-                received = self._socket.recv(1 << 18)
-            except ConnectionError:
-                received = b""
-            self._ended = not received
-            data += received
-            if len(data) > MAX_ANSWER_BYTES:
-                self._ended = True
-                self._socket.close()
-                return data[:KEPT_BYTES] + FLOOD
-        return data + CLOSED
-
-    def close(self) -> None:
-        # Closed already, or it does not want to: the conversation is over either way.
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_WR)
-            drain(self._socket, PATIENCE)
-        self._socket.close()
+def _read(connection: Connection, patience: float, *, binary: bool) -> bytes:
+    """Return the answer without that to the mark, and a placeholder where there is none."""
+    find = _end_of_frames if binary else _end_of_lines
+    reply = connection.read(lambda data: inf if find(bytes(data)) is None else 0.0, patience)
+    if reply.limit:
+        return reply.data + FLOOD
+    end = find(reply.data)
+    return reply.data[:end] if end is not None else reply.data + (CLOSED if reply.closed else SILENCE)
 
 
 def _end_of_lines(data: bytes) -> int | None:
@@ -226,7 +192,7 @@ def _end_of_frames(data: bytes) -> int | None:
     # The reply to the mark is a header alone, and the last that comes.
     if len(data) < len(NOOP) or not data.endswith(_MARKED_BY):
         return None
-    found, rest = cut(data)
+    found, rest = split(data)
     marked = found and not rest and found[-1].opaque == OPAQUE
     return len(data) - len(NOOP) if marked else None
 

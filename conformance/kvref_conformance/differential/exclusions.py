@@ -9,7 +9,7 @@ from itertools import takewhile, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.corpus.conversation import Talk
-from kvref_conformance.differential.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
+from kvref_conformance.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
 from kvref_conformance.next_word import told_by_address
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.corpus.holes import Json
-    from kvref_conformance.differential.frames import Parts
     from kvref_conformance.differential.shapes import Ground
+    from kvref_conformance.frames import Parts
 
 # Conversations that share a world: making one takes a second or two on MySQL.
 IN_ONE_WORLD: Final = 100

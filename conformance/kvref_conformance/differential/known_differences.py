@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.differential.frames import Frame
+from kvref_conformance.frames import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

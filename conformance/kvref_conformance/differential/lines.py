@@ -12,9 +12,9 @@ from kvref_conformance.differential.words import TIMES, draw_name, draw_value, d
 if TYPE_CHECKING:
     from random import Random
 
-    from kvref_conformance.differential.frames import Parts
     from kvref_conformance.differential.shapes import Ground
     from kvref_conformance.differential.world import Container, World
+    from kvref_conformance.frames import Parts
 
 STORAGE: Final = {"set": 5.0, "add": 1.5, "replace": 1, "append": 1, "prepend": 1, "cas": 2.5}
 

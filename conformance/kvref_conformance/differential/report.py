@@ -13,9 +13,9 @@ from rich.table import Table
 from kvref_conformance.corpus.conversation import Conversation, Query, Talk, to_json
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.differential.compare import LARGEST_COUNTED
-from kvref_conformance.differential.compare_frames import cut
 from kvref_conformance.differential.exchange import CLOSED, SILENCE
 from kvref_conformance.differential.exclusions import sent
+from kvref_conformance.frames import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +78,7 @@ def _frames(answer: bytes | None) -> str:
     if answer is None:
         return "None"
     data, end = _ended(answer)
-    found, rest = cut(data)
+    found, rest = split(data)
     told = [str(frame) for frame in found] + ([f"{rest.hex()}…"] if rest else [])
     return "; ".join(told + ([end] if end else [])) or "''"
 

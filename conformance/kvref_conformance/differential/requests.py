@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.differential.draw import chance, weighted
-from kvref_conformance.differential.frames import OPCODES, SIZE, Request
 from kvref_conformance.differential.words import RANGES, draw_name, draw_value, draw_word
+from kvref_conformance.frames import OPCODES, SIZE, Request
 
 if TYPE_CHECKING:
     from random import Random
 
-    from kvref_conformance.differential.frames import Parts
     from kvref_conformance.differential.lines import Speaker
     from kvref_conformance.differential.world import Container, World
+    from kvref_conformance.frames import Parts
 
 _KINDS: Final = {
     "get": 30.0, "row of gets": 6, "store": 34, "arithmetic": 12, "delete": 7, "small": 4, "stat": 2, "other": 3,

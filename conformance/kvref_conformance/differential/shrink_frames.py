@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.differential.frames import CAS, SIZE, frames
+from kvref_conformance.frames import CAS, SIZE, frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

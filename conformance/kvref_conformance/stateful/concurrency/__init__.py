@@ -1,6 +1,6 @@
 """Generated histories: three memcached connections and a SQL observer, with batches, isolation levels and locks.
 
-`generate.py` draws a history of `steps.py`, and `player.py` runs it over `connection.py`. After each step the model
+`generate.py` draws a history of `steps.py`, and `player.py` runs it. After each step the model
 (`model.py`, over `batches.py` and `rows.py`, with the facts of `rules.py`) returns what may be observed
 (`expected.py`): replies, no reply while a command waits, rows over SQL. Steps whose outcome is undefined, or that
 freeze the plugin, are excluded (`exclusions.py`). `run.py` shrinks a history with a failure.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import pymysql
 
+from kvref_conformance.connection import beyond
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.stateful.concurrency import steps as s
 from kvref_conformance.stateful.concurrency.exclusions import Means, refuses
@@ -30,6 +31,7 @@ from kvref_conformance.stateful.concurrency.expected import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from kvref_conformance.connection import Connection
     from kvref_conformance.stateful.concurrency.generate import History
     from kvref_conformance.stateful.concurrency.model import Model
     from kvref_conformance.stateful.concurrency.rows import Place, Row
@@ -44,25 +46,6 @@ LEAVING: Final = 0.2
 PAUSE: Final = 0.002
 # Seconds without a new row after which what was judged before has nothing left to commit.
 SETTLED: Final = 0.3
-
-
-class Line(Protocol):
-    """A memcached connection."""
-
-    def ask(self, request: bytes) -> None:
-        """Send a request."""
-
-    def tell(self, request: bytes) -> None:
-        """Send a request that has no answer."""
-
-    def answer(self, patience: float) -> str | None:
-        """Return the answer to what was sent; None when it is not there after so many seconds."""
-
-    def closes(self, patience: float) -> bool:
-        """Shut this side and tell whether the endpoint closes within so many seconds."""
-
-    def close(self) -> None:
-        """Close it at once."""
 
 
 class Observer(Protocol):
@@ -89,7 +72,7 @@ class Stage:
         names: of the mappings at the endpoint.
     """
 
-    connect: Callable[[], Line]
+    connect: Callable[[], Connection]
     observer: Observer
     transaction: Observer | None
     waiter: Observer | None
@@ -142,7 +125,7 @@ class Player:
         """Hold a history from its first row to the end of its last connection."""
         model = self._begin(history.rows)
         course = Course()
-        lines: dict[str, Line] = {}
+        lines: dict[str, Connection] = {}
         with ExitStack() as stack:
             stack.callback(self._let_go, lines)
             try:
@@ -154,7 +137,7 @@ class Player:
                 course.failed = f"{type(error).__name__}: {error}"
         return course
 
-    def _do(self, model: Model, step: s.Step, lines: dict[str, Line], course: Course) -> str:
+    def _do(self, model: Model, step: s.Step, lines: dict[str, Connection], course: Course) -> str:
         number = model.number(step) if isinstance(step, s.Store) and step.verb == "cas" else 0
         begins = isinstance(step, s.Change) and step.within and not model.sql_open
         expected = model.take(step)
@@ -167,20 +150,20 @@ class Player:
         if isinstance(step, s.Change | s.End):
             self._state(step, model, begins=begins)
         elif isinstance(step, s.Close) and step.quits:
-            lines[step.on].tell(b"quit\r\n")
+            lines[step.on].send(b"quit\r\n")
         elif not isinstance(step, s.Close | s.Look):
             if isinstance(step, s.Open):
                 lines[step.on] = self._connect(model.skipped)
-            lines[step.on].ask(s.request(step, self._stage.names, number))
+            lines[step.on].send(s.request(step, self._stage.names, number), ask=True)
         return self._compare_all(expected, model, lines, course)
 
-    def _connect(self, skipped: int) -> Line:
+    def _connect(self, skipped: int) -> Connection:
         # The endpoint deals connections to its threads in turn.
         for _ in range(skipped):
             self._stage.connect().close()
         return self._stage.connect()
 
-    def _compare_all(self, expected: list[Expected], model: Model, lines: dict[str, Line], course: Course) -> str:
+    def _compare_all(self, expected: list[Expected], model: Model, lines: dict[str, Connection], course: Course) -> str:
         for each in expected:
             wrong = self._look(model, each, lines)
             course.lines.append(f"    {wrong or each}")
@@ -188,7 +171,7 @@ class Player:
                 return f"{each}, but {wrong}"
         return ""
 
-    def _look(self, model: Model, expected: Expected, lines: dict[str, Line]) -> str:
+    def _look(self, model: Model, expected: Expected, lines: dict[str, Connection]) -> str:
         """Look at what is expected; returns what came instead."""
         match expected:
             case Silence(s.AUTOCOMMIT):
@@ -196,12 +179,12 @@ class Player:
             case Served():
                 return "SQL goes on waiting" if self._is_waiting(self.patience) else ""
             case Silence():
-                answer = lines[expected.on].answer(SILENT)
+                answer = _answer(lines[expected.on], SILENT)
                 return "" if answer is None else f"it does not wait: {answer!r}"
             case Closed():
-                return "" if lines.pop(expected.on).closes(self.patience) else "it is not closed"
+                return "" if lines.pop(expected.on).hang_up(self.patience) else "it is not closed"
             case Answer():
-                answer = lines[expected.on].answer(self.patience)
+                answer = _answer(lines[expected.on], self.patience)
                 if answer is None:
                     return f"no answer came within {self.patience:g} s"
                 return "" if model.numbers.answers(expected, answer) else repr(answer)
@@ -301,16 +284,27 @@ class Player:
         cells = (f"('{k}', '{row.value}', {row.flags}, {row.number.seen}, 0)" for (_, k), row in rows.items() if row)
         return f"INSERT INTO {self._stage.tables[table]} VALUES {', '.join(cells)}"
 
-    def _let_go(self, lines: dict[str, Line]) -> None:
+    def _let_go(self, lines: dict[str, Connection]) -> None:
         if self._stage.transaction is not None:
             with suppress(pymysql.MySQLError):  # the server may be what failed
                 self._stage.transaction.execute("ROLLBACK")
         for line in lines.values():
-            line.closes(LEAVING)
+            line.hang_up(LEAVING)
         if self._waiting is not None:
             with suppress(pymysql.MySQLError, TimeoutError):
                 self._waiting.result(self.patience)
             self._waiting = None
+
+
+def _answer(connection: Connection, patience: float) -> str | None:
+    """Return the reply to the last request and how the connection ended; None if it is not there in time."""
+    reply = connection.answer(patience)
+    if reply is None:
+        return None
+    text = reply.data.decode("latin-1")
+    if reply.limit:
+        return f"{text}({beyond(reply.limit)})"
+    return f"{text}(connection closed)" if reply.closed else text
 
 
 def _asleep(step: s.Change, model: Model) -> tuple[Place, Row | None] | None:

@@ -6,12 +6,11 @@ import re
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Final, Self
 
-from kvref_conformance.coverage.counted_connection import CountedLine
 from kvref_conformance.differential.shrink import fewer
-from kvref_conformance.stateful.concurrency.connection import SocketLine
 from kvref_conformance.stateful.concurrency.generate import History, history
 from kvref_conformance.stateful.concurrency.model import Model
 from kvref_conformance.stateful.concurrency.player import PATIENCE, Course, Player, Stage
@@ -22,11 +21,11 @@ from kvref_conformance.triage.repeat import DEFAULT_TIMES, Repeated, Repeats
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kvref_conformance.connection import Connection
     from kvref_conformance.coverage import Exercised
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
-    from kvref_conformance.stateful.concurrency.player import Line
     from kvref_conformance.stateful.concurrency.steps import Step
 
 # Seconds, while a history is shrunk: one that hangs does so many times. A lock wait that ends takes longer.
@@ -69,9 +68,13 @@ class Histories:
         if exercised is not None:
             exercised.begin(world.names, settings=settings)
 
-        def connect() -> Line:
-            line = SocketLine(endpoint)
-            return line if exercised is None else CountedLine(line, exercised)
+        numbers = count()
+
+        def connect() -> Connection:
+            on = f"line {next(numbers)}"
+            if exercised is None:
+                return endpoint.connect()
+            return endpoint.connect(watch=lambda sent: exercised.say(on, sent) if sent else exercised.end(on))
 
         stage = Stage(connect, observer, transaction, waiter, dirty, tables, self._names)
         self._means = stage.means
@@ -145,8 +148,6 @@ class Histories:
 
 def _threads(endpoint: Endpoint) -> int:
     """Return the number of worker threads of the plugin; a command that waits blocks all connections of its thread."""
-    line = SocketLine(endpoint)
-    line.ask(b"stats\r\n")
-    found = re.search(r"STAT threads (\d+)", line.answer(PATIENCE) or "")
-    line.close()
+    with endpoint.connect() as connection:
+        found = re.search(rb"STAT threads (\d+)", connection.ask((b"stats\r\n",), patience=PATIENCE).data)
     return int(found[1]) if found else 1
