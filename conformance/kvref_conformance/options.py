@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kvref.specification import conformance_levels
 from kvref_conformance.budget import DEFAULT_HANGS, DEFAULT_SECONDS
 from kvref_conformance.triage.repeat import DEFAULT_TIMES
 from kvref_conformance.verdict import DEMANDS
@@ -35,6 +36,13 @@ def declare(parser: pytest.Parser) -> None:
         help="lowest requirement level that affects the exit code (default: %(default)s)",
     )
     add("--chapter", metavar="CHAPTER", action="append", default=[], help="run only this chapter of the suite")
+    add(
+        "--conformance-level",
+        choices=conformance_levels.NAMES,
+        action="append",
+        default=[],
+        help="run only the cases of this level of conformance and of the levels that it builds on",
+    )
     add("--only", metavar="GLOB", action="append", default=[], help="run only cases whose ID or requirement matches")
     # pytest has a --last-failed of its own, which remembers tests and not endpoints.
     add("--last-broken", action="store_true", help="run only the cases that failed in the previous report in --report")

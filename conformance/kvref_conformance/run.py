@@ -21,7 +21,7 @@ from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
 from kvref_conformance.judge import Judge, new_tag
 from kvref_conformance.liveness import Pulse
 from kvref_conformance.probe import as_toml, probe
-from kvref_conformance.report import groups, html, jsonl, markdown
+from kvref_conformance.report import groups, html, jsonl, levels, markdown
 from kvref_conformance.report.header import Header
 from kvref_conformance.sql import reload
 from kvref_conformance.sql.settings import Settings, by_command
@@ -211,6 +211,8 @@ class Run:
             jsonl.write(self.folder / "report.jsonl", self.header, self.tally, self._exercised)
             markdown.write(self.folder / "report.md", self.header, self.tally)
             html.write(self.folder / "report.html", self.header, self.tally, self._exercised)
+            profile = self.header.profile
+            levels.write_badges(self.folder / "badges", levels.verdicts(self.tally, profile), profile)
         if self.watch is not None:
             last = ["interrupted: no report; the endpoint is configured as before"] if interrupted else []
             self.watch.summarise(self.tally, [*self.closing_lines(), *last])
@@ -220,13 +222,14 @@ class Run:
         return CONFORMS if self.planned else self.tally.exit_code()
 
     def closing_lines(self) -> list[str]:
-        """Return complaints, unrepeated answers, why cases were not-run, the sum, and where the report is."""
+        """Return complaints, unrepeated answers, why cases were not-run, verdicts, the sum, and where the report is."""
         lines = [f"complaint: {text}" for text in self.tally.complaints]
         lines += [f"{v.case}: {v.reason}\n{v.text}" for v in self.tally.verdicts if v.verdict == HOLDS and v.reason]
         reasons = Counter((v.verdict, v.reason) for v in self.tally.verdicts if v.verdict == NOT_RUN)
         lines += [f"{count} {word}: {reason}" for (word, reason), count in reasons.items()]
         lines += groups.lines(self.tally.verdicts)
         lines += summary.closing_lines(self._exercised)
+        lines += levels.lines(self.tally, self.header.profile)
         lines.append(
             f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"
         )

@@ -1,4 +1,4 @@
-"""Select the cases of a run: by --chapter and --only, by --last-failed, or by a replay file."""
+"""Select the cases of a run: by --chapter, --conformance-level and --only, by --last-failed, or by a replay file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kvref.errors import SuiteError
+from kvref.specification import conformance_levels
 from kvref_conformance import script
 from kvref_conformance.case import Case
 from kvref_conformance.cases import CHAPTERS, by_chapter, test_replay
@@ -35,12 +36,15 @@ def wanted(options: Namespace) -> Wanted:
             which nothing is broken.
     """
     chosen = _of_chapters(options.chapter)
+    levels = {name for level in options.conformance_level for name in conformance_levels.closure(level)}
     last = _last_failed(options.report) if options.last_broken else None
 
     def fits(case: Case) -> bool:
         names = (case.id, *case.requirements)
         globbed = not options.only or any(fnmatchcase(name, glob) for name in names for glob in options.only)
-        return globbed and (not options.chapter or case.id in chosen) and (last is None or case.id in last)
+        in_level = not levels or conformance_levels.of_requirements(case.requirements) in levels
+        in_chapter = not options.chapter or case.id in chosen
+        return globbed and in_level and in_chapter and (last is None or case.id in last)
 
     return fits
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
 from generators.markup import code, folded, link, page, pre, prose, table
-from kvref.specification import requirements
+from kvref.specification import conformance_levels, requirements
 from kvref.specification.requirements import LEVELS
 from kvref_conformance.spec.entry import DEVIATES, OTHERWISE, sections
 from kvref_conformance.spec.page import held, introduction
@@ -30,6 +30,7 @@ def pages() -> Mapping[str, str]:
     made[f"{FOLDER}/index.md"] = _index(chapters)
     made[f"{FOLDER}/by-id.md"] = _by_id(chapters)
     made[f"{FOLDER}/contradictions.md"] = _contradictions(chapters)
+    made["reference/generated/conformance_levels.txt"] = _levels()
     return made
 
 
@@ -37,7 +38,15 @@ def _index(chapters: tuple[Section, ...]) -> str:
     entries = [entry for chapter in chapters for entry in chapter.entries]
     levels = Counter(entry.requirement.level for entry in entries)
     counts = ", ".join(f"{levels[level]} {level}" for level in LEVELS if levels[level])
-    rows = [(f"[{prose(each.title)}]({each.name}.md)", prose(each.about), str(len(each.entries))) for each in chapters]
+    rows = [
+        (
+            f"[{prose(each.title)}]({each.name}.md)",
+            prose(each.about),
+            code(conformance_levels.of_chapter(each.name)),
+            str(len(each.entries)),
+        )
+        for each in chapters
+    ]
     names = "\n".join(["by-id", "contradictions", *(each.name for each in chapters)])
     return page(
         "The specification",
@@ -47,11 +56,24 @@ def _index(chapters: tuple[Section, ...]) -> str:
         "[What contradicts the texts](contradictions.md) lists where the plugin differs from its manual.",
         "## Introduction",
         *_introduction(),
+        "## Levels of conformance",
+        "A chapter belongs to one level. An implementation conforms to a level if it keeps the requirements of the "
+        "level and of those that it builds on. "
+        "See [Conform to a part](../../how-to/judge-a-server.md#conform-to-a-part).",
+        _levels(),
         "## Chapters",
-        table(("chapter", "subject", "requirements"), rows),
+        table(("chapter", "subject", "level", "requirements"), rows),
         f"```{{toctree}}\n:hidden:\n\n{names}\n```",
         anchor="specification",
     )
+
+
+def _levels() -> str:
+    rows = [
+        (code(each.name), prose(each.about), ", ".join(map(code, each.builds_on)) or "none")
+        for each in conformance_levels.load().values()
+    ]
+    return table(("level", "subject", "builds on"), rows)
 
 
 def _introduction() -> Iterator[str]:

@@ -9,6 +9,7 @@ from kvref.specification.deviations import defects
 from kvref_conformance import pages
 from kvref_conformance.report.difference import first_difference
 from kvref_conformance.report.groups import grouped
+from kvref_conformance.report.levels import verdicts
 from kvref_conformance.verdict import (
     ABOUT,
     BROKEN,
@@ -49,6 +50,7 @@ def write(path: Path, header: Header, tally: Tally, exercised: dict[str, Any] | 
             broken=FAILURES,
             meaning=ABOUT,
             totals=totals,
+            levels=verdicts(tally, header.profile),
             defects=defects.of(header.profile),
             kinds=defects.KINDS,
             exercised=exercised,

@@ -1,4 +1,5 @@
-"""report.jsonl: a header line, one line a verdict, a footer line with the sums and the profile's known defects.
+"""report.jsonl: a header line, one line a verdict, a footer line with the sums, the verdicts by level of
+conformance and the profile's known defects.
 
 Bytes are latin-1 characters; where a text is longer than LONGEST its middle is left out and counted.
 """
@@ -10,6 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.specification.deviations import defects
+from kvref_conformance.report import levels
 from kvref_conformance.verdict import HOLDS, VERDICTS
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ def write(path: Path, header: Header, tally: Tally, exercised: dict[str, Any] | 
         "complaints": tally.complaints,
         "defects": [asdict(row) for row in defects.of(header.profile)],
         "exit_code": tally.exit_code(),
+        "conformance_levels": [each.told() for each in levels.verdicts(tally, header.profile)],
         **({"exercised": exercised} if exercised else {}),
     }
     lines = [{"kind": "header", **asdict(header)}, *map(_line, tally.verdicts), footer]

@@ -18,6 +18,7 @@ import pytest
 from kvref import profiles
 from kvref.addresses import is_address
 from kvref.errors import KvrefError
+from kvref.specification import conformance_levels
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 from kvref_testbed.targets.kvref_serve import reload_command
@@ -62,6 +63,12 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     help="Lowest requirement level that affects the exit code. Failures of lower levels are reported as non-strict.",
 )
 @click.option("--chapter", metavar="CHAPTER", multiple=True, help="Run only this chapter of the suite. Repeatable.")
+@click.option(
+    "--conformance-level",
+    type=click.Choice(conformance_levels.NAMES),
+    multiple=True,
+    help="Run only the cases of this level of conformance and of the levels that it builds on. Repeatable.",
+)
 @click.option(
     "--only",
     metavar="GLOB",

@@ -1,0 +1,117 @@
+"""Levels of conformance: parts of the specification to which an implementation can conform on its own.
+
+Every chapter of requirements belongs to one level. An endpoint conforms to a level if it keeps the requirements of the
+level and of those that it builds on.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from kvref.errors import SuiteError
+from kvref.specification import requirements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+NAMES: Final = ("core", "mapping", "columns", "configuration", "touch-meta", "policies", "binary", "batches")
+
+
+@dataclass(frozen=True, slots=True)
+class ConformanceLevel:
+    """One level.
+
+    Args:
+        name: one of NAMES.
+        title: heading.
+        about: what it covers, in one sentence.
+        builds_on: names of the levels that it needs directly.
+        chapters: names of its chapters of requirements.
+    """
+
+    name: str
+    title: str
+    about: str
+    builds_on: tuple[str, ...]
+    chapters: tuple[str, ...]
+
+
+@cache
+def load() -> Mapping[str, ConformanceLevel]:
+    """Load the levels by name, in the order of NAMES.
+
+    Raises:
+        SuiteError: as `parse`.
+    """
+    return parse(files(__package__).joinpath("conformance_levels.toml").read_text(encoding="utf-8"))
+
+
+def parse(text: str) -> Mapping[str, ConformanceLevel]:
+    """Read levels from TOML.
+
+    Args:
+        text: one table a level.
+
+    Raises:
+        SuiteError: the levels are not those of NAMES in this order, a level builds on a later one, or a chapter of
+            requirements is in no level or in two.
+    """
+    rows = tomllib.loads(text)
+    if tuple(rows) != NAMES:
+        raise SuiteError(f"conformance_levels.toml: the levels must be {', '.join(NAMES)} in this order")
+    levels = {
+        name: ConformanceLevel(name, row["title"], row["about"], tuple(row["builds_on"]), tuple(row["chapters"]))
+        for name, row in rows.items()
+    }
+    for name, level in levels.items():
+        if unknown := set(level.builds_on) - set(NAMES[: NAMES.index(name)]):
+            raise SuiteError(f"conformance_levels.toml: {name} builds on {', '.join(sorted(unknown))}, not before it")
+    counts = Counter(chapter for level in levels.values() for chapter in level.chapters)
+    if odd := {chapter for chapter in {*counts, *requirements.CHAPTERS} if counts[chapter] != 1} | (
+        counts.keys() - set(requirements.CHAPTERS)
+    ):
+        raise SuiteError(f"conformance_levels.toml: {', '.join(sorted(odd))} must be in exactly one level")
+    return levels
+
+
+def closure(name: str) -> tuple[str, ...]:
+    """Return a level and all levels that it builds on, in the order of NAMES.
+
+    Args:
+        name: of a level.
+    """
+    levels = load()
+    found = {name}
+    for each in reversed(NAMES):
+        if each in found:
+            found.update(levels[each].builds_on)
+    return tuple(each for each in NAMES if each in found)
+
+
+def of_chapter(chapter: str) -> str:
+    """Return the name of the level of a chapter of requirements.
+
+    Args:
+        chapter: its name.
+    """
+    return _by_chapter()[chapter]
+
+
+def of_requirements(identifiers: Iterable[str]) -> str:
+    """Return the name of the level of a case: the last one in the order of NAMES among those of its requirements.
+
+    Args:
+        identifiers: IDs of requirements; at least one.
+    """
+    catalogue = requirements.load()
+    return max((of_chapter(catalogue[each].chapter) for each in identifiers), key=NAMES.index)
+
+
+@cache
+def _by_chapter() -> Mapping[str, str]:
+    return {chapter: name for name, level in load().items() for chapter in level.chapters}
