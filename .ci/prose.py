@@ -144,8 +144,11 @@ def _shown(value: object, key: str = "") -> Iterator[str]:
 
 
 def internal() -> Iterator[Text]:
-    """Yield the docstrings and comments of the Python files."""
+    """Yield the docstrings and comments of the Python files that have a phrase anywhere."""
+    phrase = re.compile("|".join(each.pattern.pattern for each in phrases()), re.IGNORECASE)
     for path in _sources(FOLDERS):
+        if not phrase.search(path.read_text(encoding="utf-8")):
+            continue
         with tokenize.open(path) as file:
             for token in tokenize.generate_tokens(file.readline):
                 if token.type == tokenize.COMMENT:

@@ -13,8 +13,9 @@ from tiers import pytest_collection_modifyitems, pytest_ignore_collect, pytest_r
 
 __all__ = ["chromium", "desk", "pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_runtest_protocol"]
 
-# The duration of an example has no meaning: other tests run at the same time.
-settings.register_profile("kvref", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The duration of an example has no meaning: other tests run at the same time. .ci/nightly chooses the second profile.
+settings.register_profile("kvref", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("nightly", settings.get_profile("kvref"), max_examples=300)
 settings.load_profile("kvref")
 
 

@@ -25,10 +25,6 @@ def prose() -> ModuleType:
     return module
 
 
-def test_help_messages_and_documents_are_plain(prose: ModuleType) -> None:
-    assert prose.problems() == []
-
-
 def test_a_phrase_is_reported_with_its_place_and_the_term_to_write(prose: ModuleType) -> None:
     text = prose.Text(
         "guide.md", 7, "Run it.\nThe client is Told so, `told` is code, and https://told.example is an address.\n"

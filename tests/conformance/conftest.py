@@ -62,6 +62,7 @@ class Scripted:
             except OSError:  # closed by the test
                 return
             if not received:
+                connection.close()
                 return
             *lines, waiting = (waiting + received).split(b"\r\n")
             for line in lines:

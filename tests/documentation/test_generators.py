@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -11,21 +12,11 @@ import pytest
 
 import generators
 from generators import (
-    commands,
-    deviations,
-    differences,
     errors,
-    facts,
     markup,
-    matrix,
     notebooks,
     roles,
-    settings,
-    specification,
-    statistics,
-    verbs,
 )
-from generators.metrics import pages as metrics
 from kvref.cli import COMMANDS
 from kvref.engine.verbs.stats import FIXED
 from kvref.profiles.schema import vocabulary
@@ -38,19 +29,21 @@ from kvref.specification import requirements
 from kvref.specification.deviations import defects
 
 ROOT = Path(__file__).parents[2]
+# A generator reads the whole catalogue or source; each runs once.
+pages = cache(generators.pages)
 CODE = re.compile(r"`([^`]+)`")
 
 
 @pytest.mark.parametrize("module", [name for name in generators.MODULES if name != "notebooks"])
 def test_every_page_is_in_a_folder_of_generated_pages(module: str) -> None:
-    made = generators.pages(module)
+    made = pages(module)
     assert made
     for path in made:
         assert path.startswith(tuple(f"{folder}/" for folder in generators.FOLDERS)), path
 
 
 def test_every_requirement_has_an_anchor_and_its_text_on_the_page_of_its_chapter() -> None:
-    made = specification.pages()
+    made = pages("specification")
     for each in requirements.load().values():
         page = made[f"reference/specification/{each.chapter}.md"]
         assert f'<a id="{each.id}"></a>\n\n({each.id.lower()})=\n## {each.id}: ' in page
@@ -59,20 +52,20 @@ def test_every_requirement_has_an_anchor_and_its_text_on_the_page_of_its_chapter
 
 
 def test_every_contradiction_is_in_the_register() -> None:
-    page = specification.pages()["reference/specification/contradictions.md"]
+    page = pages("specification")["reference/specification/contradictions.md"]
     for each in requirements.load().values():
         assert (markup.link(each.id) in page) == bool(each.contradicts), each.id
 
 
 def test_every_command_has_a_page() -> None:
-    made = commands.pages()
+    made = pages("commands")
     assert made.keys() == {f"reference/commands/{name}.md" for name in (*COMMANDS, "index")}
 
 
 def test_every_setting_metric_and_fact_is_in_its_table() -> None:
-    (settings_table,) = settings.pages().values()
-    metrics_table, memcached_table = metrics().values()
-    (facts_page,) = facts.pages().values()
+    (settings_table,) = pages("settings").values()
+    metrics_table, memcached_table = pages("metrics").values()
+    (facts_page,) = pages("facts").values()
     assert all(f"| `{name}` |" in settings_table for name in SETTINGS)
     assert all(f"| `{name}` |" in metrics_table for name in ROWS)
     assert all(f"| `{row.name}` |" in memcached_table for row in memcached_metrics.ROWS)
@@ -80,7 +73,7 @@ def test_every_setting_metric_and_fact_is_in_its_table() -> None:
 
 
 def test_every_verb_and_opcode_is_in_the_table_of_the_protocol_and_the_page_explains_each_verb() -> None:
-    (table,) = verbs.pages().values()
+    (table,) = pages("verbs").values()
     page = (ROOT / "docs" / "reference" / "protocol.md").read_text(encoding="utf-8")
     listed = {
         word.split()[0] for cell in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for word in CODE.findall(cell)
@@ -141,13 +134,13 @@ def test_a_limit_without_a_constant_is_an_error() -> None:
 
 
 def test_every_row_of_stats_has_a_meaning() -> None:
-    (table,) = statistics.pages().values()
+    (table,) = pages("statistics").values()
     assert "| `cmd_get` | keys read by get commands | yes | yes |" in table
     assert "| `touch_hits` | touched rows | yes | no |" in table
 
 
 def test_every_deviation_and_defect_is_listed() -> None:
-    made = deviations.pages()
+    made = pages("deviations")
     for row in lists.load("mysql-8.0").rows.values():
         assert markup.prose(row.reason) in made["reference/deviations/mysql-8.0.md"]
     for defect in defects.load():
@@ -155,7 +148,7 @@ def test_every_deviation_and_defect_is_listed() -> None:
 
 
 def test_a_pair_of_profiles_shows_what_differs_and_nothing_else() -> None:
-    page = differences.pages()["reference/differences/mysql-8.0-and-kvref.md"]
+    page = pages("differences")["reference/differences/mysql-8.0-and-kvref.md"]
     assert markup.link("KV-CORE-001") not in page
     assert "`mapping.switching_verbs`" in page
 
@@ -166,7 +159,7 @@ def test_every_error_reply_has_its_cause_and_fix_on_the_page() -> None:
     assert [text for text, row in explained.items() if set(row) != {"cause", "fix"} or not all(row.values())] == []
     listener = (errors.ROOT / "server/listeners/authentication.py").read_text(encoding="utf-8")
     assert [text for text in errors.AUTHENTICATION.values() if f'b"{text}"' not in listener] == []
-    page = "".join(errors.pages().values())
+    page = "".join(pages("errors").values())
     missing = [text for text in explained if f"| {markup.cell(markup.code(text))} |" not in page]
     assert missing == []
 
@@ -186,7 +179,7 @@ def test_error_texts_are_read_from_the_source(source: str, texts: list[str]) -> 
 
 
 def test_the_matrix_has_every_endpoint_and_verdict() -> None:
-    (page,) = matrix.pages().values()
+    (page,) = pages("matrix").values()
     assert re.search(r"^\| \*holds\* \| every answer was allowed( \| \d*){10} \|$", page, re.MULTILINE)
 
 

@@ -58,7 +58,7 @@ PARTS: Final = (
     "(", "1/", "not ", "- ", "case when ", "f(", "select (", "'", "'\\", "`", '"', "/*", "/* ", "/**/", "/*!", "#\n", "-- \n", "-- Host: ", " ", "\n",
     "`a`@`b` ", "VIEW `", "TRIGGER ` ", "REFERENCES ", "CHECK ((", " AS ", "DEFAULT (", "('a'),", "x int,", ";", "$", "|", "INSERT ", "USE ", "\\",
 )  # fmt: skip
-REPEATED: Final = 5_000
+REPEATED: Final = 1_000
 
 
 def look(folder: Path, dump: str) -> None:

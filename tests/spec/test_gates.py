@@ -105,7 +105,9 @@ def test_every_recording_that_is_cited_exists() -> None:
 
 
 def prose(path: Path) -> Iterator[str]:
-    """Yield the comments and docstrings of a file."""
+    """Yield the comments and docstrings of a file that may cite a recording."""
+    if not RECORDING.search(path.read_text()):
+        return
     with path.open("rb") as file:
         yield from (each.string for each in tokenize.tokenize(file.readline) if each.type == tokenize.COMMENT)
     for node in ast.walk(ast.parse(path.read_text())):
