@@ -126,7 +126,7 @@ def test_a_failure_text_suffices_alone(judging: Judging) -> None:
     verdict = judging(GET, {b"get x": b"VALUE x 0 2\r\n\xff\t\r\nEND\r\n"})
     assert verdict.verdict == FAILS
     for part in (
-        "KV-CORE-041 [MUST] `get` of a missing key answers END alone.",
+        "KV-CORE-041 [MUST] If the key is missing, `get` and `gets` MUST reply `END` alone.",
         "sources: memcached protocol.txt · evidence: ",
         "case get-x · 127.0.0.1:",
         "VERSION 9.9.9 · profile memcached",

@@ -26,7 +26,7 @@ def test_one_requirement_is_shown_with_everything() -> None:
     text = shown("kv-arith-007")
     for part in (
         "KV-ARITH-007  MUST  missing key",
-        "`incr` and `decr` of a missing key answer NOT_FOUND",
+        "If the key is missing, `incr` and `decr` MUST reply `NOT_FOUND` and store",
         "memcached protocol.txt",
         "core:verb-025",
         "incr-missing, decr-missing",
