@@ -18,6 +18,8 @@ from kvref_conformance.template import Names
 from kvref_conformance.verdict import DEVIATES, DISABLED, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kvref.specification.deviations import Deviation, Deviations
     from kvref_conformance.case import Case
     from kvref_conformance.conversation import Exchange
@@ -58,6 +60,8 @@ class Judge:
         self.pulse = Pulse(endpoint)
         self.exercised = Exercised(endpoint.profile)
         self.budget = Budget()
+        # Folder with the failing examples of generated cases, kept between runs.
+        self.database: Path | None = None
         self._flush_reason = flush_reason
         self._catalogue = requirements.load()
 

@@ -19,9 +19,9 @@ from kvref_conformance.run import NEWEST
 from kvref_conformance.sql.reload import wait_for_port
 from kvref_conformance.sql.settings import Settings
 from kvref_conformance.sql.world import World
-from kvref_conformance.stateful.commands import judge_machine
+from kvref_conformance.stateful.commands import judge_commands
 from kvref_conformance.stateful.concurrency import judge_histories
-from kvref_conformance.stateful.schemas import judge_shapes
+from kvref_conformance.stateful.schemas import judge_schemas
 from kvref_conformance.verdict import FAILS
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 # Chapters whose cases without steps are generated, with what judges them and how many examples it draws.
 GENERATED: Final = {
-    "machine": (judge_machine, DEFAULT_EXAMPLES),
-    "shapes": (judge_shapes, DEFAULT_EXAMPLES),
+    "machine": (judge_commands, DEFAULT_EXAMPLES),
+    "shapes": (judge_schemas, DEFAULT_EXAMPLES),
     "histories": (judge_histories, DEFAULT_HISTORIES),
 }
 # A failure need not become small here.

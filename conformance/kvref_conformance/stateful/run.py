@@ -1,4 +1,4 @@
-"""How hypothesis is run inside a case: quietly, without files, at the endpoint's pace, from a given seed."""
+"""How hypothesis runs inside a case: quietly, at the endpoint's pace, from a given seed."""
 
 from __future__ import annotations
 
@@ -6,35 +6,70 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import HealthCheck, Verbosity, settings
+from hypothesis import HealthCheck, Verbosity, given, seed, settings
 from hypothesis.configuration import set_hypothesis_home_dir
+from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.stateful import run_state_machine_as_test
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from hypothesis.stateful import RuleBasedStateMachine
+    from hypothesis.strategies import SearchStrategy
 
 
-@contextmanager
-def no_folder_left_behind() -> Iterator[None]:
-    """Keep what hypothesis caches of the modules under test out of the user's working directory."""
-    with TemporaryDirectory() as folder:
-        set_hypothesis_home_dir(folder)
-        try:
-            yield
-        finally:
-            set_hypothesis_home_dir(None)
-
-
-def example_settings(examples: int, **more: Any) -> settings:
-    """Return the settings of a run of so many examples.
+def run_machine(machine: type[RuleBasedStateMachine], examples: settings, start: object) -> None:
+    """Run a state machine.
 
     Args:
-        examples: how many at most.
+        machine: the class; an example database distinguishes classes by their names.
+        examples: what `example_settings` returns.
+        start: seed.
+
+    Raises:
+        what the machine raises for its smallest failing example, and what hypothesis raises.
+    """
+    with _no_folder_left_behind():
+        run_state_machine_as_test(seed(start)(machine), settings=examples)
+
+
+def run_examples(
+    name: str, draws: SearchStrategy[Any], test: Callable[[Any], None], examples: settings, start: object
+) -> None:
+    """Run a test with examples of a strategy.
+
+    Args:
+        name: distinguishes tests in an example database.
+        draws: the examples.
+        test: raises for a failing one.
+        examples: what `example_settings` returns.
+        start: seed.
+
+    Raises:
+        what the test raises for the smallest failing example, and what hypothesis raises.
+    """
+
+    def run(example: Any) -> None:
+        test(example)
+
+    run.__name__ = name.replace("-", "_")
+    with _no_folder_left_behind():
+        seed(start)(examples(given(draws)(run)))()
+
+
+def example_settings(examples: int, database: Path | None = None, **more: Any) -> settings:
+    """Return the settings of a run.
+
+    Args:
+        examples: maximum number of examples.
+        database: folder with the failing examples of earlier runs, which are tried first; None for none.
         more: further settings of hypothesis.
     """
     return settings(
         max_examples=examples,
         deadline=None,
-        database=None,
+        database=DirectoryBasedExampleDatabase(database) if database is not None else None,
         print_blob=False,
         report_multiple_bugs=False,
         verbosity=Verbosity.quiet,
@@ -42,3 +77,14 @@ def example_settings(examples: int, **more: Any) -> settings:
         suppress_health_check=[HealthCheck.too_slow],
         **more,
     )
+
+
+@contextmanager
+def _no_folder_left_behind() -> Iterator[None]:
+    """Keep what hypothesis caches of the modules under test out of the user's working directory."""
+    with TemporaryDirectory() as folder:
+        set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)

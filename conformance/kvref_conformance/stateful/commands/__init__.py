@@ -1,34 +1,30 @@
-"""Random conversations: a hypothesis state machine (`rules.py`) and its model (`model.py`, `mapping_words.py`).
-
-The model is an acceptor: it returns the allowed replies and learns from the one received (a cas number is known only
-after `gets` has returned it). It shares no code with the server, only the facts of the profile.
-"""
+"""Any order of commands: a hypothesis state machine (`rules.py`), judged by `kvref_conformance.model`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hypothesis import seed
 from hypothesis.errors import Flaky
-from hypothesis.stateful import run_state_machine_as_test
 
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import Enough, Finding, Search, collect
 from kvref_conformance.stateful.commands.as_case import as_case
 from kvref_conformance.stateful.commands.rules import CommandMachine
-from kvref_conformance.stateful.run import example_settings, no_folder_left_behind
+from kvref_conformance.stateful.run import example_settings, run_machine
 from kvref_conformance.verdict import NOT_RUN, Verdict
 
 if TYPE_CHECKING:
+    from hypothesis import settings
+
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
 
 STEPS: Final = 30
 
 
-def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
-    """Hold random conversations with the endpoint until nothing new is found, or MOST things are.
+def judge_commands(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
+    """Run drawn conversations on the endpoint until nothing new is found, or MOST things are.
 
     Args:
         judge: of the run; gives endpoint, tables and keys.
@@ -39,18 +35,18 @@ def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: 
     """
     refused = judge.refuse(case)
     if refused is None and judge.world is None and judge.endpoint.profile.flag("mapping.supported"):
-        refused = NOT_RUN, "needs --sql DSN: the machine uses three mappings of its own"
+        refused = NOT_RUN, "needs --sql DSN: generated commands use three mappings of the suite"
     if refused is not None:
         return [Verdict(case.id, chapter, case.requirements, *refused)]
     if judge.world is not None:
         judge.world.configure(None)
     search = Search(judge)
     own = {"judge": judge, "search": search}
-    machine: type[CommandMachine] = type("SeededMachine", (CommandMachine,), own)
+    machine: type[CommandMachine] = type(case.id, (CommandMachine,), own)
 
     def look() -> Finding | None:
         search.patience.begin()
-        failure = _run(machine, examples, start)
+        failure = _run(machine, example_settings(examples, judge.database, stateful_step_count=STEPS), start)
         if not failure:
             return None
         return search.finding(failure, as_case(case, search.last, judge))
@@ -58,13 +54,10 @@ def judge_machine(judge: Judge, case: Case, chapter: str, examples: int, start: 
     return collect(judge, case, chapter, look)
 
 
-def _run(machine: type[CommandMachine], examples: int, start: int) -> str:
+def _run(machine: type[CommandMachine], examples: settings, start: int) -> str:
     """Return the failure text of a run, empty if it succeeded."""
     try:
-        with no_folder_left_behind():
-            run_state_machine_as_test(
-                seed(start)(machine), settings=example_settings(examples, stateful_step_count=STEPS)
-            )
+        run_machine(machine, examples, start)
     except CaseFailed as failure:
         return f"seed {start}\n{failure}"
     except Enough:

@@ -1,9 +1,9 @@
 """Generated histories: three memcached connections and a SQL observer, with batches, isolation levels and locks.
 
-`generate.py` draws a history of `steps.py`, and `player.py` runs it. After each step the model
-(`model.py`, over `batches.py` and `rows.py`, with the facts of `rules.py`) returns what may be observed
-(`expected.py`): replies, no reply while a command waits, rows over SQL. Steps whose outcome is undefined, or that
-freeze the plugin, are excluded (`exclusions.py`). `run.py` shrinks a history with a failure.
+`machine.py` draws a history and `player.py` runs it. After each step the model
+(`kvref_conformance.model`) returns what may be observed: replies, no reply while a command waits, rows over SQL. Steps
+whose outcome is undefined, or that freeze the plugin, are excluded (`exclusions.py`). hypothesis shrinks a history
+with a failure (`run.py`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.budget import OverTime
 from kvref_conformance.errors import NotRun
-from kvref_conformance.stateful.concurrency.rules import Limits
+from kvref_conformance.model.rules import Limits
 from kvref_conformance.stateful.concurrency.run import Histories
 from kvref_conformance.verdict import FAILS, FLAKY, HOLDS, NOT_RUN, Verdict
 
@@ -27,7 +28,7 @@ SLOW: Final = 5
 
 
 def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: int) -> list[Verdict]:
-    """Hold histories with the endpoint under the settings of a case.
+    """Run histories on the endpoint under the settings of a case.
 
     Args:
         judge: of the run; gives endpoint and tables.
@@ -55,13 +56,12 @@ def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: i
     if Limits.of(case.settings).gives_up:
         count = -(-count // SLOW)
     with Histories(judge.endpoint, judge.world, case.settings, judge.exercised) as histories:
-        for number in range(count):
-            if said := judge.budget.spent():
-                return verdict(NOT_RUN, said)
-            seed = f"{start}:{case.id}:{number}"
-            failure = histories.try_one(seed)
-            if failure:
-                again = histories.repeated
-                text = judge.explain(case, f"history {seed}\n{failure}\nrepeated: {again}")
-                return verdict(FLAKY if again.flaky else FAILS, judge.statement_of(case), text, str(again))
+        try:
+            failure = histories.explore(case.id, count, f"{start}:{case.id}", judge.budget, judge.database)
+        except OverTime:
+            return verdict(NOT_RUN, judge.budget.spent())
+        if failure:
+            again = histories.repeated
+            text = judge.explain(case, f"seed {start}\n{failure}\nrepeated: {again}")
+            return verdict(FLAKY if again.flaky else FAILS, judge.statement_of(case), text, str(again))
     return verdict(HOLDS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvref_conformance.stateful.concurrency import steps as s
+from kvref_conformance.model import steps as s
 
 if TYPE_CHECKING:
-    from kvref_conformance.stateful.concurrency.model import Model
-    from kvref_conformance.stateful.concurrency.rows import Place
+    from kvref_conformance.model.model import Model
+    from kvref_conformance.model.rows import Place
 
 # Digits that a number may have, so that none grows beyond 64 bits.
 DIGITS = 15
@@ -39,7 +39,7 @@ def refuses(model: Model, step: s.Step, means: Means) -> str:
         return "it waits"
     if isinstance(step, s.Flush):
         return _refuses_flush(model, step.on)
-    if isinstance(step, s.Store | s.Incr | s.Delete | s.Get):
+    if isinstance(step, s.Locking):
         return _grows(model, step) or _refuses_lock(model, step)
     return ""
 
@@ -73,7 +73,7 @@ def _refuses_statement(model: Model, step: s.Statement, means: Means) -> str:
 
 def _refuses_flush(model: Model, on: str) -> str:
     # 8.0 hangs where another connection has read the table and is idle (lock-109), and takes the table with it.
-    table = s.TABLES[model.open[on].mapping]
+    table = model.tables[model.open[on].mapping]
     if (
         model.sql_open
         or model.sql_waits
@@ -84,9 +84,9 @@ def _refuses_flush(model: Model, on: str) -> str:
 
 
 def _grows(model: Model, step: s.Locking) -> str:
-    if isinstance(step, s.Incr) or (isinstance(step, s.Store) and step.verb in {"append", "prepend"}):
-        row = model.rows.newest(model.place(step, step.key))
-        if row is not None and len(row.value) >= DIGITS:
+    if isinstance(step, s.Count) or (isinstance(step, s.Store) and step.verb in {"append", "prepend"}):
+        row = model.rows.newest(model.places(step)[0])
+        if row is not None and len(row.item.value) >= DIGITS:
             return "the number gets too long"
     return ""
 
@@ -95,8 +95,8 @@ def _refuses_lock(model: Model, step: s.Locking) -> str:
     places = model.locks(step)
     waited_for = any(_waited_for(model, place) for place in model.rows.held_by(step.on))
     # The word binds another mapping, so that what it holds is given back before.
-    moves = isinstance(step, s.Store | s.Get) and step.mapping not in {"", model.open[step.on].mapping}
-    if moves and waited_for:
+    bound = model.open[step.on].mapping
+    if waited_for and any(to.kind == "key" and to.mapping != bound for to in model.reached(step)):
         return "what waits is served in the midst of it"
     if any(model.rows.doubtful(place, step.on) for place in places):
         return "whether it waits depends on the storage"

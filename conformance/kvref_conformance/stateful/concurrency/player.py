@@ -1,41 +1,30 @@
-"""Hold a history with an endpoint: send, look, compare with what the model allows."""
+"""Run a history on an endpoint: send, look, compare with what the model allows."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import pymysql
 
 from kvref_conformance.connection import beyond
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.stateful.concurrency import steps as s
+from kvref_conformance.model import steps as s
+from kvref_conformance.model.expected import Answer, Cells, Closed, Expected, Refill, Seen, Served, Silence, shown
 from kvref_conformance.stateful.concurrency.exclusions import Means, refuses
-from kvref_conformance.stateful.concurrency.expected import (
-    Answer,
-    Cells,
-    Closed,
-    Expected,
-    Refill,
-    Seen,
-    Served,
-    Silence,
-    shown,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kvref_conformance.connection import Connection
-    from kvref_conformance.stateful.concurrency.generate import History
-    from kvref_conformance.stateful.concurrency.model import Model
-    from kvref_conformance.stateful.concurrency.rows import Place, Row
+    from kvref_conformance.model.model import Model
+    from kvref_conformance.model.rows import Place, Row
 
+Rows: TypeAlias = "tuple[tuple[str, str, str], ...]"
 # A reply from an endpoint that is not blocked arrives within this time, also on a busy machine.
 PATIENCE: Final = 8.0
 # Seconds without a reply to a command that waits: long for an endpoint without the lock.
@@ -60,7 +49,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The connections and names with which histories run.
+    """The connections with which histories run.
 
     Args:
         connect: opens a memcached connection.
@@ -68,8 +57,6 @@ class Stage:
         transaction: the connection of the open SQL transaction; None if the store allows none at the same time.
         waiter: the SQL connection that waits for rows; None as above.
         dirty: the SQL connection that reads uncommitted rows; None as above.
-        tables: names of t1 and t2 in SQL.
-        names: of the mappings at the endpoint.
     """
 
     connect: Callable[[], Connection]
@@ -77,8 +64,6 @@ class Stage:
     transaction: Observer | None
     waiter: Observer | None
     dirty: Observer | None
-    tables: Mapping[str, str]
-    names: Mapping[str, str]
 
     @property
     def means(self) -> Means:
@@ -88,30 +73,46 @@ class Stage:
 
 @dataclass
 class Course:
-    """How a history went.
+    """A history as it went.
 
     Args:
-        lines: each step and what came, for a reader.
+        rows: at the beginning: table, key, value.
+        model: gives what is allowed.
+        steps: that were done.
+        told: each step and what came, for a reader.
         failed: what was wrong; empty where all was allowed.
+        lines: the open connections.
+        reported: the failure was raised.
     """
 
-    lines: list[str] = field(default_factory=list)
+    rows: Rows
+    model: Model
+    steps: list[s.Step] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     failed: str = ""
+    lines: dict[str, Connection] = field(default_factory=dict)
+    reported: bool = False
+
+    def __str__(self) -> str:
+        rows = ", ".join(" ".join(row) for row in self.rows) or "no row"
+        return "\n".join([f"at the beginning: {rows}", *self.told, f"not allowed: {self.failed}"])
 
 
 class Player:
-    """Holds histories.
+    """Runs histories, one after the other.
 
     Args:
         stage: where.
-        begin: makes a model with these rows.
+        model: makes a model with these rows.
+        short_patience: what follows a failure, as `patience`: a history that hangs does so many times.
 
     patience: seconds in which what has to come comes.
     """
 
-    def __init__(self, stage: Stage, begin: Callable[[tuple[tuple[str, str, str], ...]], Model]) -> None:
+    def __init__(self, stage: Stage, model: Callable[[Rows], Model], short_patience: float) -> None:
         self._stage = stage
-        self._begin = begin
+        self._model = model
+        self._short_patience = short_patience
         self.patience = PATIENCE
         self._settled = False
         self._thread = ThreadPoolExecutor(1)
@@ -121,41 +122,67 @@ class Player:
         """End the thread in which SQL waits."""
         self._thread.shutdown()
 
-    def hold(self, history: History) -> Course:
-        """Hold a history from its first row to the end of its last connection."""
-        model = self._begin(history.rows)
-        course = Course()
-        lines: dict[str, Connection] = {}
-        with ExitStack() as stack:
-            stack.callback(self._let_go, lines)
-            try:
-                self._fill(model)
-                for step in chain(history.steps, _ending(model)):
-                    if not course.failed and not refuses(model, step, self._stage.means):
-                        course.failed = self._do(model, step, lines, course)
-            except (CaseFailed, pymysql.MySQLError, sqlite3.Error) as error:
-                course.failed = f"{type(error).__name__}: {error}"
+    def begin(self, rows: Rows) -> Course:
+        """Fill the tables for a history that begins with these rows."""
+        course = Course(rows, self._model(rows))
+        self._try(course, lambda: self._fill(course.model))
         return course
 
-    def _do(self, model: Model, step: s.Step, lines: dict[str, Connection], course: Course) -> str:
+    def take(self, course: Course, step: s.Step) -> None:
+        """Do a step, unless the history has failed or the step may not be done now."""
+        if not course.failed and not refuses(course.model, step, self._stage.means):
+            course.steps.append(step)
+            self._try(course, lambda: self._do(step, course))
+
+    def finish(self, course: Course) -> None:
+        """End everything that is open, in turn: a command that waits ends after the one that it waits for."""
+        done = len(course.steps)
+        for step in _ending(course.model):
+            self.take(course, step)
+        del course.steps[done:]
+        self._let_go(course.lines)
+
+    def shorten(self) -> None:
+        """Wait less from now on."""
+        self.patience = self._short_patience
+
+    def run(self, rows: Rows, steps: Iterable[s.Step]) -> Course:
+        """Run a history from its first row to the end of its last connection."""
+        course = self.begin(rows)
+        for step in steps:
+            self.take(course, step)
+        self.finish(course)
+        return course
+
+    @staticmethod
+    def _try(course: Course, do: Callable[[], str]) -> None:
+        try:
+            course.failed = do()
+        except (CaseFailed, pymysql.MySQLError, sqlite3.Error) as error:
+            course.failed = f"{type(error).__name__}: {error}"
+
+    def _do(self, step: s.Step, course: Course) -> str:
+        model = course.model
         number = model.number(step) if isinstance(step, s.Store) and step.verb == "cas" else 0
         begins = isinstance(step, s.Change) and step.within and not model.sql_open
         expected = model.take(step)
-        course.lines.append(str(step))
+        course.told.append(str(step))
         # The rows before a connection ends.
         before = [expected.pop(0)] if isinstance(step, s.Close) and isinstance(expected[0], Seen) else []
-        failed = self._compare_all(before, model, lines, course)
+        failed = self._compare_all(before, course)
         if failed:
             return failed
         if isinstance(step, s.Change | s.End):
             self._state(step, model, begins=begins)
-        elif isinstance(step, s.Close) and step.quits:
-            lines[step.on].send(b"quit\r\n")
-        elif not isinstance(step, s.Close | s.Look):
+        elif isinstance(step, s.Close):
+            if step.quits:
+                course.lines[step.on].send(b"quit\r\n")
+        elif not isinstance(step, s.Look):
             if isinstance(step, s.Open):
-                lines[step.on] = self._connect(model.skipped)
-            lines[step.on].send(s.request(step, self._stage.names, number), ask=True)
-        return self._compare_all(expected, model, lines, course)
+                course.lines[step.on] = self._connect(model.skipped)
+                step = s.Bind(step.on, step.mapping)
+            course.lines[step.on].send(s.request(step, number).encode("latin-1"), ask=True)
+        return self._compare_all(expected, course)
 
     def _connect(self, skipped: int) -> Connection:
         # The endpoint deals connections to its threads in turn.
@@ -163,10 +190,10 @@ class Player:
             self._stage.connect().close()
         return self._stage.connect()
 
-    def _compare_all(self, expected: list[Expected], model: Model, lines: dict[str, Connection], course: Course) -> str:
+    def _compare_all(self, expected: list[Expected], course: Course) -> str:
         for each in expected:
-            wrong = self._look(model, each, lines)
-            course.lines.append(f"    {wrong or each}")
+            wrong = self._look(course.model, each, course.lines)
+            course.told.append(f"    {wrong or each}")
             if wrong:
                 return f"{each}, but {wrong}"
         return ""
@@ -206,32 +233,32 @@ class Player:
         assert observer is not None, "care refuses a dirty look where there is none"
         deadline = time.monotonic() + self.patience
         while True:
-            seen = list(self._cells(observer))
+            seen = list(self._cells(observer, model))
             if model.numbers.sees(expected, seen):
                 return ""
             if not expected.soon or time.monotonic() > deadline:
                 return f"SQL sees {shown(seen)}"
             time.sleep(PAUSE)
 
-    def _cells(self, observer: Observer) -> Iterator[Cells]:
-        for table, (key, value, flags, cas) in self._rows(observer):
+    def _cells(self, observer: Observer, model: Model) -> Iterator[Cells]:
+        for table, (key, value, flags, cas) in self._rows(observer, model):
             yield table, str(key), str(value), int(str(flags)), int(str(cas))
 
-    def _rows(self, observer: Observer) -> Iterator[tuple[str, Sequence[object]]]:
-        for table, name in self._stage.tables.items():
-            for row in observer.query(f"SELECT c1, c2, c3, c4 FROM {name}"):
+    def _rows(self, observer: Observer, model: Model) -> Iterator[tuple[str, Sequence[object]]]:
+        for table in model.all_tables():
+            for row in observer.query(f"SELECT c1, c2, c3, c4 FROM {table}"):
                 yield table, row
 
-    def _fill(self, model: Model) -> None:
+    def _fill(self, model: Model) -> str:
         """Begin with the rows of the model; what a history before left open may still be committed meanwhile."""
         if not self._settled:
-            self._settle()
+            self._settle(model)
         deadline = time.monotonic() + PATIENCE
         while True:
-            for table in self._stage.tables:
-                self._stage.observer.execute(f"DELETE FROM {self._stage.tables[table]}")
+            for table in model.all_tables():
+                self._stage.observer.execute(f"DELETE FROM {table}")
             try:
-                for table in self._stage.tables:
+                for table in model.all_tables():
                     rows = {place: model.rows.newest(place) for place in model.rows.places(table)}
                     self._stage.observer.execute(self._insert(table, rows))
             except (pymysql.MySQLError, sqlite3.Error):
@@ -239,15 +266,15 @@ class Player:
                     raise
                 time.sleep(PAUSE)
             else:
-                return
+                return ""
 
-    def _settle(self) -> None:
+    def _settle(self, model: Model) -> None:
         """Wait for the commits of connections that other cases have closed: they would add rows to a history."""
         # Not cells: rows of other cases may hold NULL.
         seen: list[tuple[str, Sequence[object]]] = []
         until = time.monotonic() + SETTLED
         while time.monotonic() < until:
-            before, seen = seen, list(self._rows(self._stage.observer))
+            before, seen = seen, list(self._rows(self._stage.observer, model))
             if seen != before:
                 until = time.monotonic() + SETTLED
             time.sleep(PAUSE)
@@ -269,7 +296,7 @@ class Player:
         observer.execute(self._statement(step, model))
 
     def _statement(self, step: s.Change, model: Model) -> str:
-        name, where = self._stage.tables[step.table], f"WHERE c1 = '{step.key}'"
+        name, where = step.table, f"WHERE c1 = '{step.key}'"
         if step.verb == "delete":
             return f"DELETE FROM {name} {where}"
         asleep = _asleep(step, model)
@@ -278,11 +305,12 @@ class Player:
         assert row is not None, "it was just written"
         if step.verb == "insert":
             return self._insert(step.table, {(step.table, step.key): row})
-        return f"UPDATE {name} SET c2 = '{row.value}', c3 = {row.flags}, c4 = {row.number.seen} {where}"
+        return f"UPDATE {name} SET c2 = '{row.item.value}', c3 = {row.item.flags}, c4 = {row.number.seen} {where}"
 
     def _insert(self, table: str, rows: Mapping[Place, Row | None]) -> str:
-        cells = (f"('{k}', '{row.value}', {row.flags}, {row.number.seen}, 0)" for (_, k), row in rows.items() if row)
-        return f"INSERT INTO {self._stage.tables[table]} VALUES {', '.join(cells)}"
+        items = ((key, row.item, row.number.seen) for (_, key), row in rows.items() if row)
+        cells = (f"('{key}', '{item.value}', {item.flags}, {number}, 0)" for key, item, number in items)
+        return f"INSERT INTO {table} VALUES {', '.join(cells)}"
 
     def _let_go(self, lines: dict[str, Connection]) -> None:
         if self._stage.transaction is not None:
@@ -316,7 +344,7 @@ def _asleep(step: s.Change, model: Model) -> tuple[Place, Row | None] | None:
 def _ending(model: Model) -> Iterator[s.Step]:
     """End everything that is open, in turn: a command that waits ends after the one that it waits for."""
     yield s.End(commit=True)
-    for _ in s.CONNECTIONS:
+    for _ in range(len(model.open)):
         for on in list(model.open):
             yield s.Close(on, quits=False)
     yield s.Look()

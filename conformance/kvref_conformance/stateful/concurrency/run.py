@@ -1,37 +1,37 @@
-"""Histories against one endpoint under one group of settings: draw, hold, shrink."""
+"""Histories against one endpoint under one group of settings."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from contextlib import ExitStack
-from dataclasses import replace
-from functools import partial
-from itertools import count
-from random import Random
 from typing import TYPE_CHECKING, Final, Self
 
-from kvref_conformance.differential.shrink import fewer
-from kvref_conformance.stateful.concurrency.generate import History, history
-from kvref_conformance.stateful.concurrency.model import Model
-from kvref_conformance.stateful.concurrency.player import PATIENCE, Course, Player, Stage
-from kvref_conformance.stateful.concurrency.rules import Limits, Rules
-from kvref_conformance.stateful.concurrency.steps import TABLES
+from hypothesis.errors import Flaky
+
+from kvref_conformance.budget import Budget
+from kvref_conformance.errors import CaseFailed
+from kvref_conformance.findings import Enough, Patience
+from kvref_conformance.model.model import MANY_THREADS, Model
+from kvref_conformance.model.rules import Limits
+from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
+from kvref_conformance.stateful.concurrency.player import PATIENCE, Player, Stage
+from kvref_conformance.stateful.run import example_settings, run_machine
 from kvref_conformance.triage.repeat import DEFAULT_TIMES, Repeated, Repeats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from kvref_conformance.connection import Connection
     from kvref_conformance.coverage import Exercised
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
-    from kvref_conformance.stateful.concurrency.steps import Step
+    from kvref_conformance.stateful.concurrency.player import Rows
 
 # Seconds, while a history is shrunk: one that hangs does so many times. A lock wait that ends takes longer.
 SHORT_PATIENCE: Final = {False: 0.6, True: 4.0}
-# More than a history opens connections: none shares a thread with another.
-NO_THREADS: Final = 1000
 
 
 class Histories:
@@ -42,6 +42,8 @@ class Histories:
         world: its tables and mappings.
         settings: its settings, by the plugin's names.
         exercised: collects the requests; None: they are not collected.
+
+    repeated: how often the last failure was repeated.
     """
 
     def __init__(
@@ -52,34 +54,18 @@ class Histories:
         exercised: Exercised | None = None,
     ) -> None:
         self.repeated = Repeated(0, 0)
+        self.limits = Limits.of(settings)
         self._stack = ExitStack()
-        self._rules, self._limits = Rules.of(endpoint.profile), Limits.of(settings)
-        self._names = {mapping: world.names[mapping] for mapping in TABLES}
-        own = {mapping: (f"test/{world.names[table]}",) for mapping, table in TABLES.items()}
-        self._words = own if self._rules.bound_named else dict.fromkeys(TABLES, world.default_words())
-        self._threads = _threads(endpoint) if world.database.has_plugin() else NO_THREADS
-        observer = self._another(world.database, "READ COMMITTED")
-        transaction, waiter, dirty = None, None, None
-        if world.database.engine == "mysql":
-            transaction = self._another(world.database, "READ COMMITTED")
-            waiter = self._another(world.database, "READ COMMITTED")
-            dirty = self._another(world.database, "READ UNCOMMITTED")
-        tables = {table: world.names[table] for table in sorted(set(TABLES.values()))}
+        self._endpoint, self._names = endpoint, world.names
+        self._tables = {world.names[mapping]: world.names[table] for mapping, table in TABLES.items()}
+        self._words = dict.fromkeys(self._tables, world.default_words())
+        if endpoint.profile["mapping.switch_word_names"] == "bound":
+            self._words = {mapping: (f"test/{table}",) for mapping, table in self._tables.items()}
+        self._threads = _threads(endpoint) if world.database.has_plugin() else MANY_THREADS
         if exercised is not None:
             exercised.begin(world.names, settings=settings)
-
-        numbers = count()
-
-        def connect() -> Connection:
-            on = f"line {next(numbers)}"
-            if exercised is None:
-                return endpoint.connect()
-            return endpoint.connect(watch=lambda sent: exercised.say(on, sent) if sent else exercised.end(on))
-
-        stage = Stage(connect, observer, transaction, waiter, dirty, tables, self._names)
-        self._means = stage.means
-        self._player = Player(stage, self._begin)
-        self._stack.callback(self._player.close)
+        self.player = Player(self._stage(world.database, exercised), self._model, SHORT_PATIENCE[self.limits.gives_up])
+        self._stack.callback(self.player.close)
 
     def __enter__(self) -> Self:
         return self
@@ -87,54 +73,65 @@ class Histories:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def try_one(self, seed: str) -> str:
-        """Hold the history of a seed; returns what is not allowed in it, shrunk, with all that was said before."""
-        script = self.draw(seed)
-        course = self.hold(script)
-        if not course.failed:
-            return ""
-        small, again = script, course
-        # What fails without a step cannot shrink: the endpoint is gone. What cannot be repeated is shown as it was.
-        if not self.hold(replace(script, steps=())).failed:
-            shorter = self.shrink(script)
-            repeated = self.hold(shorter)
-            small, again = (shorter, repeated) if repeated.failed else (script, course)
-        self.repeated = Repeats(DEFAULT_TIMES).of(lambda _: bool(self.hold(small).failed), waits=False)
-        rows = ", ".join(" ".join(row) for row in small.rows) or "no row"
-        return "\n".join([f"at the beginning: {rows}", *again.lines, f"not allowed: {again.failed}"])
+    def explore(
+        self, name: str, examples: int, start: object, budget: Budget | None = None, database: Path | None = None
+    ) -> str:
+        """Run drawn histories.
 
-    def draw(self, seed: str) -> History:
-        """Draw the history of a seed."""
-        return history(Random(seed), self._begin, self._means)
+        Args:
+            name: of the case.
+            examples: maximum number of histories.
+            start: seed.
+            budget: of the run of the suite.
+            database: as `example_settings`.
 
-    def hold(self, script: History) -> Course:
-        """Hold a history."""
-        return self._player.hold(script)
+        Returns:
+            The smallest history in which something is not allowed, with what; "" if all is allowed.
 
-    def shrink(self, script: History) -> History:
-        """Return a smaller history in which something is not allowed either."""
-        self._player.patience = SHORT_PATIENCE[self._limits.gives_up]
+        Raises:
+            OverTime: the time limit of the run is reached.
+        """
+        limit = Patience(budget or Budget(0))
+        own = {"player": self.player, "names": self._names, "limit": limit}
+        machine: type[HistoryMachine] = type(name, (HistoryMachine,), own)
         try:
-            return self._smaller(script)
-        finally:
-            self._player.patience = PATIENCE
+            run_machine(machine, example_settings(examples, database, stateful_step_count=STEPS), start)
+        except (CaseFailed, Enough, Flaky):
+            course = machine.last
+            assert course is not None, "a history has failed"
+            self.player.patience = PATIENCE
+            again = Repeats(DEFAULT_TIMES)
+            self.repeated = again.of(lambda _: bool(self.player.run(course.rows, course.steps).failed), waits=False)
+            return str(course)
+        return ""
 
-    def _smaller(self, script: History) -> History:
-        while True:
-            before = script
-            script = replace(script, steps=tuple(fewer(script.steps, partial(self._fails_with_steps, script))))
-            script = replace(script, rows=tuple(fewer(script.rows, partial(self._fails_with_rows, script))))
-            if script == before:
-                return script
+    def _model(self, rows: Rows) -> Model:
+        return Model(
+            self._endpoint.profile,
+            self._tables,
+            self._words,
+            limits=self.limits,
+            threads=self._threads,
+            fences=FENCES,
+            rows=rows,
+        )
 
-    def _fails_with_steps(self, script: History, steps: list[Step]) -> bool:
-        return bool(self.hold(replace(script, steps=tuple(steps))).failed)
+    def _stage(self, database: Database, exercised: Exercised | None) -> Stage:
+        transaction, waiter, dirty = None, None, None
+        observer = self._another(database, "READ COMMITTED")
+        if database.engine == "mysql":
+            transaction = self._another(database, "READ COMMITTED")
+            waiter = self._another(database, "READ COMMITTED")
+            dirty = self._another(database, "READ UNCOMMITTED")
+        numbers = itertools.count()
 
-    def _fails_with_rows(self, script: History, rows: list[tuple[str, str, str]]) -> bool:
-        return bool(self.hold(replace(script, rows=tuple(rows))).failed)
+        def connect() -> Connection:
+            on = f"connection {next(numbers)}"
+            if exercised is None:
+                return self._endpoint.connect()
+            return self._endpoint.connect(watch=lambda sent: exercised.say(on, sent) if sent else exercised.end(on))
 
-    def _begin(self, rows: tuple[tuple[str, str, str], ...]) -> Model:
-        return Model(self._rules, self._limits, self._names, self._words, self._threads, rows)
+        return Stage(connect, observer, transaction, waiter, dirty)
 
     def _another(self, database: Database, level: str) -> Database:
         """Open another SQL connection; it has a short lock wait timeout."""

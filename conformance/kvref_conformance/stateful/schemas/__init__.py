@@ -9,12 +9,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from hypothesis import given, seed
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
 from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.stateful.run import example_settings, no_folder_left_behind
+from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.stateful.schema_case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
 from kvref_conformance.stateful.schemas import strategies
 from kvref_conformance.stateful.schemas.player import Talk
@@ -23,6 +22,7 @@ from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hypothesis import settings
     from hypothesis.strategies import SearchStrategy
 
     from kvref_conformance.case import Case
@@ -33,8 +33,8 @@ Example = Any
 SHARE: Final = {ANY_TABLE: 1, ANY_ROW: 2, ANY_CONFIGURATION: 12}
 
 
-def judge_shapes(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
-    """Hold generated conversations of one kind with the endpoint.
+def judge_schemas(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
+    """Run generated conversations of one kind on the endpoint.
 
     Args:
         judge: of the run; gives endpoint, tables and keys.
@@ -59,7 +59,9 @@ def judge_shapes(judge: Judge, case: Case, chapter: str, examples: int, start: i
     talk = Talk(judge, judge.world)
     draws, hold = _kinds(talk)[case.id]
     try:
-        failure = _run(draws, hold, max(2, examples // SHARE[case.id]), start)
+        failure = _run(
+            case.id, draws, hold, example_settings(max(2, examples // SHARE[case.id]), judge.database), start
+        )
     except NotRun as reason:
         return verdict(NOT_RUN, str(reason))
     if failure:
@@ -77,18 +79,12 @@ def _kinds(talk: Talk) -> dict[str, tuple[SearchStrategy[Example], Callable[[Exa
     }
 
 
-def _run(draws: SearchStrategy[Example], hold: Callable[[Example], None], examples: int, start: int) -> str:
+def _run(
+    name: str, draws: SearchStrategy[Example], hold: Callable[[Example], None], examples: settings, start: int
+) -> str:
     """Return the failure text of a run, empty if it succeeded."""
-
-    @seed(start)
-    @example_settings(examples)
-    @given(draws)
-    def run(example: Example) -> None:
-        hold(example)
-
     try:
-        with no_folder_left_behind():
-            run()
+        run_examples(name, draws, hold, examples, start)
     except CaseFailed as failure:
         return f"seed {start}\n{failure}"
     except Flaky as failure:

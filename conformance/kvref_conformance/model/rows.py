@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from kvref_conformance.model.effects import Item
 
 Place: TypeAlias = tuple[str, str]
 """A table and a key."""
@@ -19,10 +22,9 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A version of a row."""
+    """A version of a row: the item in it and its cas number."""
 
-    value: str
-    flags: int
+    item: Item
     number: Number
 
 

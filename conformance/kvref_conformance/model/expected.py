@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from kvref_conformance.stateful.concurrency.steps import KEYS
 from kvref_conformance.template import CAS, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kvref_conformance.stateful.concurrency.rows import Number, Place, Row
+    from kvref_conformance.model.rows import Number, Place, Row
 
+# The value of the rows between the keys.
+FENCE: Final = "fence"
 # A row of a SELECT: table, key, value, flags, cas.
 Cells: TypeAlias = tuple[str, str, str, int, int]
 
@@ -79,7 +80,7 @@ class Seen:
     soon: bool = False
 
     def __str__(self) -> str:
-        cells = ((*place, row.value, row.flags, row.number.seen) for place, row in self.rows)
+        cells = ((*place, row.item.value, row.item.flags, row.number.seen) for place, row in self.rows)
         return f"SQL sees {shown(cells)}{' before long' if self.soon else ''}"
 
 
@@ -96,7 +97,9 @@ class Refill:
 
 def shown(cells: Iterable[tuple[str, str, str, int, int | None]]) -> str:
     """Write rows for a reader, without those between the keys."""
-    texts = (f"{table} {key} = {value} {flags} {cas or CAS}" for table, key, value, flags, cas in cells if key in KEYS)
+    texts = (
+        f"{table} {key} = {value} {flags} {cas or CAS}" for table, key, value, flags, cas in cells if value != FENCE
+    )
     return ", ".join(texts) or "no row"
 
 
@@ -121,7 +124,7 @@ class Numbers:
         """Return whether these are the rows, and learn their numbers."""
         cells = sorted(got)
         rows = sorted(expected.rows, key=lambda each: each[0])
-        if [each[:4] for each in cells] != [(*place, row.value, row.flags) for place, row in rows]:
+        if [each[:4] for each in cells] != [(*place, row.item.value, row.item.flags) for place, row in rows]:
             return False
         return self._learn((row.number, each[4]) for (_, row), each in zip(rows, cells, strict=True))
 

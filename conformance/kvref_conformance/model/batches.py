@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kvref_conformance.stateful.concurrency.rows import Number, Place, Row, Rows
-    from kvref_conformance.stateful.concurrency.rules import Limits, Rules
-    from kvref_conformance.stateful.concurrency.steps import Locking
+    from kvref_conformance.model.rows import Number, Place, Row, Rows
+    from kvref_conformance.model.rules import Limits, Rules
+    from kvref_conformance.model.steps import Locking
 
 
 @dataclass

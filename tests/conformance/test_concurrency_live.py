@@ -37,15 +37,14 @@ def histories(served: str, judged: str, settings: dict[str, int]) -> Iterator[tu
 @pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
 def test_kvref_holds_histories(profile: str) -> None:
     with histories(profile, profile, SNAPSHOT) as (_, held):
-        assert [failure for number in range(20) if (failure := held.try_one(f"held {number}"))] == []
+        assert held.explore("held", 20, "held") == ""
 
 
 @pytest.mark.nightly
 def test_another_profiles_answers_are_not_allowed_and_the_history_shrinks() -> None:
     """A failed write discards the batch in the plugin only."""
     with histories("kvref", "mysql-8.0", WRITES) as (_, held):
-        failure = next(failure for number in range(20) if (failure := held.try_one(f"other {number}")))
-        lines = failure.splitlines()
+        lines = (failure := held.explore("other", 40, "other")).splitlines()
         assert lines[0].startswith("at the beginning: ")
         assert lines[-1].startswith("not allowed: ")
         assert sum(not line.startswith("    ") for line in lines[1:-1]) <= 12, failure
@@ -54,6 +53,6 @@ def test_another_profiles_answers_are_not_allowed_and_the_history_shrinks() -> N
 
 def test_an_endpoint_that_is_gone_fails() -> None:
     with histories("kvref", "kvref", WRITES) as (target, held):
-        assert not held.try_one("gone")
+        assert not held.explore("gone", 2, "gone")
         os.kill(target.pid, signal.SIGKILL)
-        assert "cannot connect" in held.try_one("gone")
+        assert "cannot connect" in held.explore("gone", 2, "gone")

@@ -1,4 +1,4 @@
-"""What a history is judged by: the settings of its group and the facts of the profile in force."""
+"""What the model goes by: settings of the endpoint, and facts of the profile in force."""
 
 from __future__ import annotations
 
@@ -50,6 +50,10 @@ class Limits:
         return self.level == 3 and self.reads == 1
 
 
+# Each command commits itself.
+ONE_BY_ONE: Final = Limits(1, 1, 0, gives_up=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Facts.
@@ -69,6 +73,9 @@ class Rules:
         row_keeps_flags: append and prepend leave the row's flags.
         makes_up_numbers: incr of a missing key answers any number.
         bound_named: the answer to a switch word names the table bound, not the default mapping's.
+        strict_numbers: incr and decr refuse a text that is no number.
+        decr_pads: a shorter number is filled up with blanks.
+        all_switch: delete, incr and decr read `@@` too.
     """
 
     failure_discards: bool
@@ -84,6 +91,9 @@ class Rules:
     row_keeps_flags: bool
     makes_up_numbers: bool
     bound_named: bool
+    strict_numbers: bool
+    decr_pads: bool
+    all_switch: bool
 
     @classmethod
     def of(cls, profile: Profile) -> Rules:
@@ -102,4 +112,7 @@ class Rules:
             row_keeps_flags=profile["append.flags_and_expiry"] == "row",
             makes_up_numbers=profile["arith.missing_key"] == "garbage",
             bound_named=profile["mapping.switch_word_names"] == "bound",
+            strict_numbers=profile["arith.text"] == "error",
+            decr_pads=profile.flag("arith.decr_pads"),
+            all_switch=profile["mapping.switching_verbs"] == "all",
         )

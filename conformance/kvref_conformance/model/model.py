@@ -1,0 +1,331 @@
+"""The model: what each step may show, who waits for whom, and when a command that waits is served.
+
+Steps whose outcome is not certain must not be given to it; `stateful/concurrency/exclusions.py` lists those of
+histories. The rules of waiting are those of the transactions page, section 4.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.model import effects
+from kvref_conformance.model import steps as s
+from kvref_conformance.model.batches import Batches, Connection
+from kvref_conformance.model.effects import Item
+from kvref_conformance.model.expected import (
+    FENCE,
+    Answer,
+    Closed,
+    Expected,
+    Numbers,
+    Refill,
+    Seen,
+    Served,
+    Silence,
+)
+from kvref_conformance.model.rows import Number, Place, Row, Rows
+from kvref_conformance.model.rules import ONE_BY_ONE, Limits, Rules
+from kvref_conformance.model.words import Reach, reach, reaches
+from kvref_conformance.template import CAS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from kvref.profiles import Profile
+    from kvref_conformance.model.effects import Effect
+
+# Cas numbers that SQL writes: beyond what an endpoint counts to.
+SQL_NUMBERS: Final = 7 << 56
+WRONG_NUMBER: Final = (1 << 62) + 1
+TIMED_OUT: Final = "SERVER_ERROR lock wait timeout\r\n"
+# The mapping of an endpoint without mappings, and its table.
+NO_MAPPINGS: Final = {"": "items"}
+# More than a conversation opens connections: none shares a thread with another.
+MANY_THREADS: Final = 1000
+
+
+class Model:
+    """The state of an endpoint in a conversation.
+
+    Args:
+        profile: facts in force.
+        tables: table of each mapping.
+        words: what the word of a mapping without a key may answer, by mapping.
+        limits: settings in force.
+        threads: worker threads of the endpoint, which it deals its connections to in turn.
+        fences: keys that exist in every table, for the gaps between the keys that are used.
+        rows: committed at the beginning: table, key, value.
+
+    skipped: how many threads in turn were passed over at the last connect.
+    sql_open: a SQL transaction is open.
+    sql_waits: the row that a SQL statement waits for, and what it makes of it.
+    timeouts: how many requests were left to their timeout.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        tables: Mapping[str, str] = NO_MAPPINGS,
+        words: Mapping[str, Collection[str]] | None = None,
+        *,
+        limits: Limits = ONE_BY_ONE,
+        threads: int = MANY_THREADS,
+        fences: tuple[str, ...] = (),
+        rows: Iterable[tuple[str, str, str]] = (),
+    ) -> None:
+        self.profile, self.tables, self.limits, self.threads = profile, dict(tables), limits, threads
+        self.rules = Rules.of(profile)
+        self.skipped = self.timeouts = 0
+        self.rows = Rows()
+        self.numbers = Numbers()
+        self._words = words or {}
+        self._batches = Batches(self.rules, limits, self.rows)
+        self.open = self._batches.open
+        self.sql_open = False
+        self.sql_waits: tuple[Place, Row | None] | None = None
+        self._fences = fences
+        self._connected = 0
+        self._sql_numbers = itertools.count(SQL_NUMBERS)
+        begun: dict[Place, Row | None] = {
+            place: row for table in self.all_tables() for place, row in self._fenced(table).items()
+        }
+        self.rows.put(begun | {(table, key): self._of_sql(value) for table, key, value in rows})
+
+    def take(self, step: s.Step) -> list[Expected]:
+        """Do a step; returns what may be observed, in the order in which it is to be looked at."""
+        match step:
+            case s.Open():
+                self.open[step.on] = Connection(step.mapping, self._next_slot())
+                expected: list[Expected] = [Answer(step.on, ("SUCCEED\r\n",))] if step.mapping else []
+            case s.Close():
+                expected = self._close(step.on)
+            case s.Flush():
+                expected = self._flush(step.on)
+            case s.Look():
+                expected = [Seen(self._all(dirty=step.dirty), step.dirty)]
+            case s.Change():
+                expected = self._change(step)
+            case s.End():
+                self.sql_open = False
+                (self.rows.commit if step.commit else self.rows.roll_back)(s.SQL)
+                expected = []
+            case _:
+                expected = [self._request(step)]
+        expected += self._released()
+        if isinstance(step, s.Close) and isinstance(expected[0], Seen):
+            expected.append(Seen(self._all(), soon=True))
+        return expected
+
+    def reached(self, step: s.Locking) -> list[Reach]:
+        """Return where each word of a command leads."""
+        bound = self.open[step.on].mapping
+        if isinstance(step, s.Get):
+            return reaches(self.profile, self.tables, bound, list(step.words))
+        switching = isinstance(step, s.Store) or self.rules.all_switch
+        return [reach(self.profile, self.tables, bound, step.word, switching=switching)]
+
+    def places(self, step: s.Locking) -> list[Place]:
+        """Return where a command looks for its keys."""
+        return [self._place(to) for to in self.reached(step) if to.kind == "key"]
+
+    def locks(self, step: s.Step) -> list[Place]:
+        """Return the rows that a step has to lock."""
+        if isinstance(step, s.Store | s.Count | s.Delete | s.Touch) or (
+            isinstance(step, s.Get) and self.limits.reads_lock
+        ):
+            return self.places(step)
+        return []
+
+    def number(self, step: s.Store) -> int:
+        """Return the cas number that a `cas` sends: the last one that its connection has seen of the key."""
+        places = self.places(step)
+        number = self.open[step.on].seen.get(places[0]) if places else None
+        return WRONG_NUMBER if step.stale or number is None or number.seen is None else number.seen
+
+    def all_tables(self) -> list[str]:
+        """Return the tables of all mappings."""
+        return sorted(set(self.tables.values()))
+
+    def rows_of(self, table: str) -> list[tuple[object, ...]]:
+        """Return key, value and flags of the committed rows of a table, sorted."""
+        return sorted((place[1], row.item.value, row.item.flags) for place, row in self._all() if place[0] == table)
+
+    def _next_slot(self) -> int:
+        """Take the next thread in turn that serves no other connection, or at least none that waits."""
+        for taken in ([c.slot for c in self.open.values()], [c.slot for c in self.open.values() if c.waits]):
+            for skipped in range(self.threads):
+                if (self._connected + skipped) % self.threads not in taken:
+                    self.skipped = skipped
+                    self._connected += skipped + 1
+                    return (self._connected - 1) % self.threads
+        raise AssertionError("a client connects while every thread waits")
+
+    def _request(self, step: s.Request) -> Expected:
+        if isinstance(step, s.Unknown):
+            return Answer(step.on, ("ERROR\r\n",))
+        if isinstance(step, s.Bind):
+            return self._bind(step)
+        assert not isinstance(step, s.Flush), "take does it"
+        first = self.reached(step)[0]
+        self._batches.moves(step.on, first.mapping)
+        self.open[step.on].touched.update(table for table, _ in self.places(step))
+        if not isinstance(step, s.Get):
+            if first.kind != "key":
+                unknown = first.kind == "unknown" or not isinstance(step, s.Store)
+                return self._answer(step, effects.NOT_FOUND if unknown else effects.NOT_STORED)
+            self._batches.begins_to_write(step.on)
+        if not any(self.rows.holder(place, step.on) for place in self.locks(step)):
+            return self._carry_out(step)
+        if not self.limits.gives_up:
+            self.open[step.on].waits = step
+            return Silence(step.on)
+        self.timeouts += 1
+        self._batches.fail(step.on, None)
+        refused = effects.NOT_FOUND if isinstance(step, s.Delete) else effects.NOT_STORED
+        return self._answer(step, TIMED_OUT if self.rules.wait_is_error else refused)
+
+    def _bind(self, step: s.Bind) -> Expected:
+        if step.name not in self.tables:
+            return Answer(step.on, (effects.NOT_FOUND,))
+        self._batches.moves(step.on, step.name)
+        return Answer(step.on, ("SUCCEED\r\n",))
+
+    def _carry_out(self, step: s.Locking) -> Answer:
+        if isinstance(step, s.Get):
+            return self._get(step)
+        place = self.places(step)[0]
+        row = self.rows.own(step.on, place)
+        if isinstance(step, s.Count) and row is None:
+            return self._count_missing(step, place)
+        effect = self._effect(step, row)
+        if effect.writes:
+            kept = isinstance(step, s.Touch) and row is not None
+            number = row.number if kept and row is not None else Number()
+            self._batches.writes(step.on, place, Row(effect.item, number) if effect.item is not None else None)
+        elif not isinstance(step, s.Count):
+            self._batches.fail(step.on, place)
+        return self._answer(step, effect.reply)
+
+    def _effect(self, step: s.Store | s.Count | s.Delete | s.Touch, row: Row | None) -> Effect:
+        item = row.item if row is not None else None
+        match step:
+            case s.Store():
+                same = step.verb == "cas" and row is not None and row.number.seen == self.number(step)
+                return effects.store(self.rules, item, step, same=same)
+            case s.Count():
+                return effects.count(self.rules, item, step)
+            case s.Delete():
+                return effects.delete(item)
+        return effects.touch(item, step)
+
+    def _count_missing(self, step: s.Count, place: Place) -> Answer:
+        # It is no failure and counts as a write (wbatch-034); what it locked, a gap or a dead row, is not seen.
+        reply = effects.count(self.rules, None, step).reply
+        self.rows.lock(step.on, place, sure=False)
+        self._batches.count(step.on, writes=1)
+        return self._answer(step, reply, *((f"{CAS}\r\n",) if self.rules.makes_up_numbers else ()))
+
+    def _answer(self, step: s.Locking, *texts: str) -> Answer:
+        silent = not isinstance(step, s.Get) and step.silent
+        return Answer(step.on, ("",) if silent else texts)
+
+    def _get(self, step: s.Get) -> Answer:
+        texts, numbers, read = [""], [], 0
+        for word, to in zip(step.words, self.reached(step), strict=True):
+            self._batches.moves(step.on, to.mapping)
+            if to.kind == "unknown":
+                continue
+            if to.kind == "switch":
+                zero = " 0" if step.cas else ""
+                blocks = [f"VALUE {word} 0 {len(text)}{zero}\r\n{text}\r\n" for text in self._words[to.mapping]]
+            else:
+                row = self._read(step, self._place(to))
+                blocks = [_block(word, row.item, cas=step.cas) if row is not None else ""]
+                numbers += [row.number] if row is not None and step.cas else []
+                read += 1
+                if self.rules.counts_each_key:
+                    self._batches.count(step.on, reads=1)
+            texts = [text + block for text in texts for block in blocks]
+        if read and not self.rules.counts_each_key:
+            self._batches.count(step.on, reads=1)
+        return Answer(step.on, tuple(f"{text}END\r\n" for text in texts), tuple(numbers))
+
+    def _read(self, step: s.Get, place: Place) -> Row | None:
+        connection = self.open[step.on]
+        connection.touched.add(place[0])
+        row = self._batches.visible(step.on, place)
+        if row is not None and step.cas:
+            connection.seen[place] = row.number
+        if row is not None and step.expiry is not None and effects.is_over(step.expiry):
+            # The item goes with its first mention.
+            self._batches.writes(step.on, place, None)
+        return row
+
+    def _close(self, on: str) -> list[Expected]:
+        # What is there before is looked at first: then the numbers tell whether the commit has been seen.
+        before: list[Expected] = [Seen(self._all())] if self.rows.pending.get(on) else []
+        self._batches.end(on)
+        del self.open[on]
+        return [*before, Closed(on)]
+
+    def _flush(self, on: str) -> list[Expected]:
+        for name in self.open if self.rules.flush_commits else (on,):
+            self._batches.end(name)
+        self.open[on].has_written = False
+        table = self.tables[self.open[on].mapping]
+        self.rows.put(dict.fromkeys(self.rows.places(table)))
+        fences = self._fenced(table)
+        self.rows.put(dict(fences))
+        return [Answer(on, ("OK\r\n",)), Refill(table, tuple(fences.items()))]
+
+    def _change(self, step: s.Change) -> list[Expected]:
+        place = (step.table, step.key)
+        self.sql_open = self.sql_open or step.within
+        row = None if step.verb == "delete" else self._of_sql(step.value)
+        if step.within:
+            self.rows.write(s.SQL, place, row)
+            return []
+        if self.rows.holder(place, s.AUTOCOMMIT):
+            self.sql_waits = place, row
+            return [Silence(s.AUTOCOMMIT)]
+        self.rows.put({place: row})
+        return []
+
+    def _released(self) -> list[Expected]:
+        """Run the commands whose wait has ended; that may release further locks."""
+        expected: list[Expected] = []
+        while True:
+            if self.sql_waits and not self.rows.holder(self.sql_waits[0], s.AUTOCOMMIT):
+                (place, row), self.sql_waits = self.sql_waits, None
+                if self.rows.newest(place) is not None:
+                    self.rows.put({place: row})
+                expected.append(Served())
+            free = [c for on, c in self.open.items() if c.waits and not self._waits_for(on)]
+            if not free:
+                return expected
+            step, free[0].waits = free[0].waits, None
+            assert step is not None, "it waits"
+            expected.append(self._carry_out(step))
+
+    def _waits_for(self, on: str) -> str | None:
+        step = self.open[on].waits
+        return next((h for place in self.locks(step) if (h := self.rows.holder(place, on))), None) if step else None
+
+    def _all(self, *, dirty: bool = False) -> tuple[tuple[Place, Row], ...]:
+        read = self.rows.newest if dirty else lambda place: self.rows.at(place, self.rows.now)
+        places = (place for table in self.all_tables() for place in self.rows.places(table))
+        return tuple((place, row) for place in places if (row := read(place)) is not None)
+
+    def _place(self, to: Reach) -> Place:
+        return self.tables[to.mapping], to.key
+
+    def _fenced(self, table: str) -> dict[Place, Row]:
+        return {(table, key): self._of_sql(FENCE) for key in self._fences}
+
+    def _of_sql(self, value: str) -> Row:
+        return Row(Item(value, 0), Number(next(self._sql_numbers)))
+
+
+def _block(word: str, item: Item, *, cas: bool) -> str:
+    return f"VALUE {word} {item.flags} {len(item.value)}{f' {CAS}' if cas else ''}\r\n{item.value}\r\n"

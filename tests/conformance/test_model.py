@@ -1,0 +1,180 @@
+"""The model with plain commands: what it allows, what it learns, and how words lead to mappings on each profile."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvref import profiles
+from kvref_conformance.model import steps as s
+from kvref_conformance.model.expected import Answer
+from kvref_conformance.model.model import WRONG_NUMBER, Model
+from kvref_conformance.model.words import Reach, reach, reaches
+
+KNOWN = {"m1", "m2", "q"}
+TABLES = {"m1": "t1", "m1b": "t1", "q": "t3"}
+STORED, NOT_STORED, NOT_FOUND, END = "STORED\r\n", "NOT_STORED\r\n", "NOT_FOUND\r\n", "END\r\n"
+
+
+def model(profile: str = "kvref") -> Model:
+    facts = profiles.load(profile)
+    mapped = facts.flag("mapping.supported")
+    words = {name: (f"test/{table}",) for name, table in TABLES.items()}
+    made = Model(facts, TABLES, words) if mapped else Model(facts)
+    for on in "ab":
+        made.take(s.Open(on, "m1" if mapped else ""))
+    return made
+
+
+def texts(state: Model, step: s.Step) -> tuple[str, ...]:
+    """Take a step and return the allowed replies."""
+    (answer,) = state.take(step)
+    assert isinstance(answer, Answer)
+    return answer.texts
+
+
+def took(state: Model, step: s.Step, reply: str) -> bool:
+    """Take a step and return whether a reply is allowed."""
+    (answer,) = state.take(step)
+    assert isinstance(answer, Answer)
+    return state.numbers.answers(answer, reply)
+
+
+def stored(state: Model, key: str, value: str, flags: int = 0) -> Model:
+    assert took(state, s.Store("a", "set", key, value, flags), STORED)
+    return state
+
+
+def test_what_was_stored_is_read_in_its_table_only() -> None:
+    state = stored(model(), "k", "one", 3)
+    assert texts(state, s.Get("a", ("k",))) == ("VALUE k 3 3\r\none\r\nEND\r\n",)
+    assert texts(state, s.Get("a", ("@@m1b.k",))) == ("VALUE @@m1b.k 3 3\r\none\r\nEND\r\n",)
+    assert texts(state, s.Get("a", ("@@q.k",))) == (END,)
+    assert state.rows_of("t1") == [("k", "one", 3)]
+    assert state.rows_of("t3") == []
+
+
+def test_a_word_binds_its_mapping_and_a_switch_word_is_no_key() -> None:
+    state = stored(model(), "@@q.k", "x")
+    assert state.open["a"].mapping == "q"
+    assert texts(state, s.Store("a", "set", "@@m1", "x")) == (NOT_STORED,)
+    assert state.open["a"].mapping == "m1"
+    assert texts(state, s.Store("a", "set", "@@nope.k", "x")) == (NOT_FOUND,)
+    assert texts(state, s.Get("a", ("@@m1b", "@@nope.k"))) == ("VALUE @@m1b 0 7\r\ntest/t1\r\nEND\r\n",)
+    assert (texts(state, s.Bind("a", "nope")), texts(state, s.Bind("a", "q"))) == ((NOT_FOUND,), ("SUCCEED\r\n",))
+
+
+GETS = s.Get("a", ("k",), cas=True)
+CAS = s.Store("a", "cas", "k", "y")
+
+
+def test_a_cas_number_is_learnt_kept_and_never_seen_again() -> None:
+    state = stored(model(), "k", "x")
+    assert took(state, GETS, "VALUE k 0 1 17\r\nx\r\nEND\r\n")
+    assert not took(state, GETS, "VALUE k 0 1 18\r\nx\r\nEND\r\n")
+    assert (state.number(CAS), state.number(s.Store("b", "cas", "k", "y"))) == (17, WRONG_NUMBER)
+    assert texts(state, s.Store("a", "cas", "k", "y", stale=True)) == ("EXISTS\r\n",)
+    assert took(state, CAS, STORED)
+    assert texts(state, CAS) == ("EXISTS\r\n",)
+    assert not took(state, GETS, "VALUE k 0 1 17\r\ny\r\nEND\r\n")
+
+
+@pytest.mark.parametrize(
+    ("verb", "there", "missing"),
+    [
+        ("set", STORED, STORED),
+        ("add", NOT_STORED, STORED),
+        ("replace", STORED, NOT_STORED),
+        ("append", STORED, NOT_STORED),
+        ("prepend", STORED, NOT_STORED),
+        ("cas", "EXISTS\r\n", NOT_FOUND),
+    ],
+)
+def test_storage_verbs(verb: str, there: str, missing: str) -> None:
+    assert texts(model(), s.Store("a", verb, "k", "x")) == (missing,)
+    assert texts(stored(model(), "k", "x"), s.Store("a", verb, "k", "x")) == (there,)
+    assert texts(stored(model(), "k", "x"), s.Store("a", verb, "k", "x", silent=True)) == ("",)
+
+
+@pytest.mark.parametrize(("profile", "flags"), [("kvref", 1), ("mysql-8.0", 2)])
+def test_append_keeps_the_flags_of_the_row_or_of_the_request(profile: str, flags: int) -> None:
+    state = stored(model(profile), "k", "x", 1)
+    assert took(state, s.Store("a", "append", "k", "y", 2), STORED)
+    assert state.rows_of("t1") == [("k", "xy", flags)]
+
+
+def test_a_missing_number_may_be_garbage_only_where_documented() -> None:
+    step = s.Count("a", "incr", "k", "1")
+    assert texts(model("mysql-8.0"), step) == (NOT_FOUND,)
+    state = model("mysql-5.6")
+    assert took(state, step, "139753874809280\r\n")
+    assert state.rows_of("t1") == []
+
+
+@pytest.mark.parametrize(
+    ("profile", "value", "answer"),
+    [
+        ("kvref", "12", "13\r\n"),
+        ("kvref", "12ab", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+        ("mysql-8.0", "12ab", "13\r\n"),
+        ("mysql-8.0", "x", "1\r\n"),
+        ("memcached", "", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+        ("memcached", "18446744073709551615", "0\r\n"),
+    ],
+)
+def test_counting_text(profile: str, value: str, answer: str) -> None:
+    assert texts(stored(model(profile), "k", value), s.Count("a", "incr", "k", "1")) == (answer,)
+
+
+def test_memcached_pads_a_shorter_number_and_refuses_an_amount_that_is_none() -> None:
+    state = stored(model("memcached"), "k", "10")
+    assert took(state, s.Count("a", "decr", "k", "1"), "9\r\n")
+    assert texts(state, s.Get("a", ("k",))) == ("VALUE k 0 2\r\n9 \r\nEND\r\n",)
+    assert texts(state, s.Count("a", "decr", "k", "-1"))[0].startswith("CLIENT_ERROR invalid numeric delta")
+
+
+@pytest.mark.parametrize(("expiry", "there"), [(0, True), (1000, True), (-1, False), (2592001, False)])
+def test_an_item_whose_time_is_over_is_gone(expiry: int, there: bool) -> None:
+    found = ("VALUE k 0 1\r\nx\r\nEND\r\n",) if there else (END,)
+    state = model("memcached")
+    assert took(state, s.Store("a", "set", "k", "x", 0, expiry), STORED)
+    assert texts(state, s.Get("a", ("k",))) == found
+    for step in (s.Touch("a", "k", expiry), s.Get("a", ("k",), expiry=expiry)):
+        state = stored(model("memcached"), "k", "x")
+        assert texts(state, step)[0] != END
+        assert texts(state, s.Get("a", ("k",))) == found
+
+
+@pytest.mark.parametrize(
+    ("profile", "word", "found"),
+    [
+        ("kvref", "k", Reach("key", "m1", "k")),
+        ("kvref", "@@m2.k", Reach("key", "m2", "k")),
+        ("kvref", "@@m2", Reach("switch", "m2", "")),
+        ("kvref", "@@m2.", Reach("switch", "m2", "")),
+        ("kvref", "@@nope.k", Reach("unknown", "m1", "")),
+        ("kvref", "@@q", Reach("switch", "q", "")),
+        ("mysql-8.0", "@@q", Reach("key", "m1", "@@q")),
+        ("mysql-8.0", "@@q.k", Reach("key", "q", "k")),
+        ("memcached", "@@m2.k", Reach("key", "m1", "@@m2.k")),
+    ],
+)
+def test_a_word_leads_to_a_mapping(profile: str, word: str, found: Reach) -> None:
+    assert reach(profiles.load(profile), KNOWN, "m1", word, switching=True) == found
+
+
+def test_words_of_one_get() -> None:
+    words = ["k", "@@m2.k", "@@nope.k", "@@q"]
+    each = reaches(profiles.load("kvref"), KNOWN, "m1", words)
+    assert each == [
+        Reach("key", "m1", "k"),
+        Reach("key", "m2", "k"),
+        Reach("unknown", "m2", ""),
+        Reach("switch", "q", ""),
+    ]
+    first = reaches(profiles.load("mysql-8.0"), KNOWN, "m1", words)
+    assert first == [
+        Reach("key", "m1", "k"),
+        Reach("key", "m1", "k"),
+        Reach("key", "m1", "k"),
+        Reach("key", "m1", "@@q"),
+    ]
