@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from generators.markup import code, folded, link, page, pre, prose, table
 from kvref.specification import conformance_levels, requirements
 from kvref.specification.requirements import LEVELS
+from kvref_conformance.spec import normative
 from kvref_conformance.spec.entry import DEVIATES, OTHERWISE, sections
 from kvref_conformance.spec.page import held, introduction
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.spec.entry import Entry, Section, View
     from kvref_conformance.spec.example import Example
+    from kvref_conformance.spec.normative import NormativeChapter
 
 FOLDER: Final = "reference/specification"
 STATES: Final = {DEVIATES: "deviates", OTHERWISE: "does not apply"}
@@ -31,6 +33,7 @@ def pages() -> Mapping[str, str]:
     made[f"{FOLDER}/by-id.md"] = _by_id(chapters)
     made[f"{FOLDER}/contradictions.md"] = _contradictions(chapters)
     made["reference/generated/conformance_levels.txt"] = _levels()
+    made |= {f"{FOLDER}/{each.name}.md": _normative(each) for each in normative.chapters()}
     return made
 
 
@@ -47,7 +50,8 @@ def _index(chapters: tuple[Section, ...]) -> str:
         )
         for each in chapters
     ]
-    names = "\n".join(["by-id", "contradictions", *(each.name for each in chapters)])
+    tables = [each.name for each in normative.chapters()]
+    names = "\n".join(["by-id", "contradictions", *tables, *(each.name for each in chapters)])
     return page(
         "The specification",
         f"{len(entries)} requirements: {counts}. Every requirement is one obligation with a stable ID, the profiles it "
@@ -61,6 +65,10 @@ def _index(chapters: tuple[Section, ...]) -> str:
         "level and of those that it builds on. "
         "See [Conform to a part](../../how-to/judge-a-server.md#conform-to-a-part).",
         _levels(),
+        "## Normative tables",
+        table(
+            ("chapter", "subject"), [(f"[{each.title}]({each.name}.md)", each.about) for each in normative.chapters()]
+        ),
         "## Chapters",
         table(("chapter", "subject", "level", "requirements"), rows),
         f"```{{toctree}}\n:hidden:\n\n{names}\n```",
@@ -74,6 +82,10 @@ def _levels() -> str:
         for each in conformance_levels.load().values()
     ]
     return table(("level", "subject", "builds on"), rows)
+
+
+def _normative(chapter: NormativeChapter) -> str:
+    return page(chapter.title, chapter.about, chapter.body, anchor=f"normative-{chapter.name.replace('_', '-')}")
 
 
 def _introduction() -> Iterator[str]:
