@@ -1,11 +1,6 @@
 """A Django project in one file whose cache and sessions are in a table of kvref.
 
-    kvref init --store sqlite:///cache.sqlite
-    kvref serve --store sqlite:///cache.sqlite
-    python examples/django_cache.py runserver 8000
-    curl http://127.0.0.1:8000/
-
-The page counts its visits in the cache, and those of each visitor in a session.
+The page counts its visits in the cache, and those of each visitor in a session. docs/how-to/django.md runs it.
 """
 
 from __future__ import annotations

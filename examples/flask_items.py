@@ -1,13 +1,4 @@
-"""A Flask application whose items are rows of a mapped table: SQL and HTTP see the same rows.
-
-kvref init --store sqlite:///shop.sqlite
-sqlite3 shop.sqlite < examples/shop.sql
-kvref serve --store sqlite:///shop.sqlite
-flask --app examples/flask_items run
-curl -X PUT http://127.0.0.1:5000/items/1 --json '{"name": "pen", "price": 120}'
-curl -X PATCH http://127.0.0.1:5000/items/1 --json '{"price": 130}'
-curl http://127.0.0.1:5000/items/1
-"""
+"""A Flask application whose items are rows of a mapped table; docs/how-to/flask.md runs it."""
 
 from __future__ import annotations
 

@@ -6,32 +6,51 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-_PARTS = re.compile(r"^## (?P<section>[^\n]*)$|^```(?P<kind>sh|text)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_PARTS = re.compile(
+    r"^## (?P<section>[^\n]*)$"
+    r"|(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?^```(?P<kind>sh|text)\n(?P<text>.*?)^```$"
+    r"|^```\{literalinclude\} (?P<source>\S+)\n(?::language: \w+\n)?:caption: (?P<name>\S+)\n```$",
+    re.MULTILINE | re.DOTALL,
+)
+INSTALLS = "it installs packages"
 _END = "--- end of the block"
 
 
 @dataclass
 class Block:
-    """Commands of one section, and the output that is shown behind them; None: none is."""
+    """Commands of one section, the output that is shown behind them (None: none is), and why they are not run."""
 
     section: str
     commands: str
     shown: str | None = None
+    reason: str | None = None
 
 
-def blocks(text: str) -> list[Block]:
-    """Return the commands of a guide in their order."""
+def blocks(text: str, folder: Path | None = None) -> list[Block]:
+    """Return the commands of a guide in their order; an included program is the command that writes it.
+
+    Args:
+        text: the guide.
+        folder: of the guide; None: it includes nothing.
+    """
     found: list[Block] = []
     section, end = "", 0
     for part in _PARTS.finditer(text):
         if part["section"] is not None:
             section = part["section"]
         elif part["kind"] == "sh":
-            found.append(Block(section, part["text"]))
+            found.append(Block(section, part["text"], reason=part["reason"]))
+        elif part["source"] is not None:
+            assert folder is not None
+            program = (folder / part["source"]).read_text(encoding="utf-8")
+            found.append(
+                Block(section, f"cat > {part['name']} <<'END OF {part['name']}'\n{program}END OF {part['name']}\n")
+            )
         elif not text[end : part.start()].strip():
             found[-1].shown = part["text"]
         end = part.end()
@@ -57,12 +76,13 @@ class Shell:
     Args:
         folder: where it begins.
         environment: in addition to this process's.
+        enter: words that run bash elsewhere, in a place where its first folder is `folder`.
     """
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, folder: Path, environment: dict[str, str], enter: Sequence[str] = ()) -> None:
         self._folder = folder
         self._process = subprocess.Popen(
-            ["bash", "-eu"], cwd=folder, env={**os.environ, **environment}, text=True, start_new_session=True,
+            [*enter, "bash", "-eu"], cwd=folder, env={**os.environ, **environment}, text=True, start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
@@ -11,19 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from bare_debian import bare_debian, environment
 from deploy.manifests import ROOT, Stage, dockerfile
-from live import missing_skips
 from waiting import until
 
-from kvref_testbed.targets import MissingError
-from kvref_testbed.targets.debian_root import mirror
 from kvref_testbed.targets.needs import tool
 
 pytestmark = [pytest.mark.nightly, pytest.mark.live, pytest.mark.timeout(900)]
-# What a container has of its host: names are resolved and packages are found as there.
-OF_THE_HOST = ("/etc/resolv.conf", "/etc/apt/sources.list", "/etc/apt/sources.list.d")
-# Certificates that the host trusts, if its environment names them, in a place that no package of the image writes.
-TRUSTED = {"/etc/ssl/certs/ca-certificates.crt": "/trusted.crt"}
 
 
 @pytest.fixture(scope="module")
@@ -31,22 +24,11 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the image; return the folder that holds its files."""
     folder = tmp_path_factory.mktemp("image")
     bare = folder / "bare"
-    with missing_skips():
-        if os.geteuid() != 0:
-            raise MissingError("debootstrap and chroot need root's rights: run as root")
-        debootstrap = [tool("debootstrap"), "--variant=minbase", "bookworm", str(bare), mirror()]
-        subprocess.run([tool("unshare"), "--mount", *debootstrap], check=True, stdout=subprocess.DEVNULL)
+    bare_debian(bare)
     built: dict[str, Path] = {}
     for stage in dockerfile():
         root = built[stage.name] = folder / f"stage-{stage.name}"
         subprocess.run(["cp", "-a", str(bare), str(root)], check=True)
-        for name in OF_THE_HOST:
-            if Path(name).exists():
-                shutil.rmtree(root / name[1:], ignore_errors=True)
-                (root / name[1:]).parent.mkdir(parents=True, exist_ok=True)
-                subprocess.run(["cp", "-aLT", name, str(root / name[1:])], check=True)
-        for name, goal in TRUSTED.items():
-            shutil.copy(name, root / goal[1:])
         build(stage, root, built)
     return built[dockerfile()[-1].name]
 
@@ -56,9 +38,8 @@ def build(stage: Stage, root: Path, built: dict[str, Path]) -> None:
     for kind, argument in stage.steps:
         if kind == "RUN":
             words = [tool("chroot"), str(root), "/bin/sh", "-c", argument]
-            environment = {name: TRUSTED.get(value, value) for name, value in os.environ.items()}
             done = subprocess.run(
-                words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+                words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
             )
             assert done.returncode == 0, f"{argument}\n{done.stdout[-3000:]}"
         elif kind == "COPY":

@@ -22,7 +22,8 @@ RUN: Final = {
     "docs/how-to/use-from-python.md": "tests/client/test_readme.py",
     "docs/how-to/migrate-from-the-plugin.md": "tests/doctor/test_migration.py",
     "docs/tutorial/index.md": "tests/documentation/test_blocks.py",
-    "docs/how-to/django.md": "tests/documentation/test_blocks.py",
+    "docs/how-to/django.md": "tests/documentation/test_journeys.py",
+    "docs/how-to/flask.md": "tests/documentation/test_journeys.py",
     "docs/how-to/operate.md": "tests/documentation/test_journeys.py",
     "docs/how-to/read-the-specification.md": "tests/documentation/test_blocks.py",
 }

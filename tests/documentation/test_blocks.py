@@ -10,18 +10,12 @@ from pathlib import Path
 
 import pytest
 from documentation.blocks import ROOT, RUN, WHOLE, Block, blocks, written_pages
+from documentation.journeys import tools
 from serving import Served, serving
 
 PAGES = written_pages()
 WRITTEN = "127.0.0.1:11211"
 SHELL_PAGES = [page for page, test in RUN.items() if test == "tests/documentation/test_blocks.py"]
-# The command of SQLite, which not every machine has: one statement, rows as the command prints them.
-SQLITE3 = """#!{python}
-import sqlite3, sys
-with sqlite3.connect(sys.argv[1], isolation_level=None) as file:
-    for row in file.execute(sys.argv[2]):
-        print("|".join(map(str, row)))
-"""
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -37,20 +31,9 @@ def test_a_test_that_runs_a_page_is_there(test: str) -> None:
     assert (ROOT / test).is_file()
 
 
-@pytest.fixture
-def tools(tmp_path: Path) -> dict[str, str]:
-    """Return an environment with `kvref`, `python` and `sqlite3`."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "kvref").write_text(f'#!/bin/sh\nexec {sys.executable} -m kvref "$@"\n')
-    (folder / "sqlite3").write_text(SQLITE3.format(python=sys.executable))
-    for tool in folder.iterdir():
-        tool.chmod(0o755)
-    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "COLUMNS": "200"}
-
-
 @pytest.mark.parametrize("page", SHELL_PAGES)
-def test_a_page_runs_from_its_first_block_to_its_last(page: str, tmp_path: Path, tools: dict[str, str]) -> None:
+def test_a_page_runs_from_its_first_block_to_its_last(page: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "PATH": tools(tmp_path / "bin"), "COLUMNS": "200"}
     folder = tmp_path / "work"
     folder.mkdir()
     served: Served | None = None
@@ -59,7 +42,7 @@ def test_a_page_runs_from_its_first_block_to_its_last(page: str, tmp_path: Path,
             if block.reason:
                 continue
             prepared, serve, rest = block.text.partition("kvref serve ")
-            _run(Block(block.kind, prepared, "", None if serve else block.shown), folder, tools, served)
+            _run(Block(block.kind, prepared, "", None if serve else block.shown), folder, environment, served)
             if serve:
                 (store,) = (word for word in rest.split() if word.startswith("sqlite:///"))
                 served = ends.enter_context(serving(folder / store.removeprefix("sqlite:///")))
@@ -71,11 +54,13 @@ def test_a_page_runs_from_its_first_block_to_its_last(page: str, tmp_path: Path,
             assert client.recv(100).startswith(b"VERSION ")
 
 
-def _run(block: Block, folder: Path, tools: dict[str, str], served: Served | None) -> None:
+def _run(block: Block, folder: Path, environment: dict[str, str], served: Served | None) -> None:
     """Run one block; what is shown below it must come."""
     text = block.text if served is None else block.text.replace(WRITTEN, f"127.0.0.1:{served.port}")
     command = [sys.executable, "-c", text] if block.kind == "python" else ["bash", "-ec", text]
-    done = subprocess.run(command, cwd=folder, env=tools, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, f"{text}\n{done.stderr}"
     if block.shown is not None:
         assert done.stdout == block.shown, text

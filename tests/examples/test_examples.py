@@ -1,11 +1,9 @@
-"""The examples run as their first lines say, over HTTP, and their rows are in the tables."""
+"""The example for FastAPI runs as its first lines say, and its rows are in the table; tests/documentation runs the others."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from platformdirs import user_cache_path
+from example_packages import EXAMPLES, example_packages
 from serving import serving
 
 from kvref_testbed.targets.ports import free_port
@@ -26,30 +24,12 @@ from kvref_testbed.targets.ports import free_port
 pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples"
 START_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
 def packages() -> Path:
-    """Return a folder with the packages of the examples, kept in the user's cache."""
-    pins = (EXAMPLES / "requirements.txt").read_bytes()
-    key = hashlib.sha256(pins + repr(sys.version_info[:2]).encode()).hexdigest()[:16]
-    folder = user_cache_path("kvref") / "examples" / key
-    if not folder.exists():
-        building = folder.with_name(f"{key}.{os.getpid()}")
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        done = subprocess.run(
-            [*pip, "--target", str(building), "-r", str(EXAMPLES / "requirements.txt")],
-            capture_output=True, text=True, timeout=280, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            shutil.rmtree(building, ignore_errors=True)
-            reason = f"pip cannot install examples/requirements.txt: {done.stderr[-300:]}"
-            pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-        if not folder.exists():
-            building.rename(folder)
-    return folder
+    return example_packages()
 
 
 class Site:
@@ -111,38 +91,6 @@ def shop(folder: Path) -> Iterator[tuple[int, Path]]:
 def rows(store: Path, statement: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(store)) as file:
         return file.execute(statement).fetchall()
-
-
-def test_django_counts_visits_in_the_cache_and_in_sessions(tmp_path: Path, packages: Path) -> None:
-    store = tmp_path / "cache.sqlite"
-    subprocess.run(
-        [sys.executable, "-m", "kvref", "init", "--store", f"sqlite:///{store}"], check=True, capture_output=True
-    )
-    with serving(store) as served:
-        port = free_port()
-        words = ["examples/django_cache.py", "runserver", "--noreload", str(port)]
-        with site(words, port, packages, served.port) as first:
-            assert first.send("GET", "/") == (200, {"all": 1, "yours": 1})
-            assert first.send("GET", "/") == (200, {"all": 2, "yours": 2})
-            assert Site(port).send("GET", "/") == (200, {"all": 3, "yours": 1})
-        # Its keys are in the table: two sessions, and the visits, which do not expire.
-        keys = rows(store, "SELECT CAST(cache_key AS TEXT) FROM cache ORDER BY 1")
-        assert [key[:9] for (key,) in keys] == [":1:django", ":1:django", ":1:visits"]
-
-
-def test_items_of_flask_are_rows(tmp_path: Path, packages: Path) -> None:
-    with shop(tmp_path) as (kvref_port, store):
-        port = free_port()
-        words = ["-m", "flask", "--app", "examples/flask_items", "run", "--port", str(port)]
-        with site(words, port, packages, kvref_port) as found:
-            assert found.send("GET", "/items/1")[0] == 404
-            assert found.send("PUT", "/items/1", {"name": "pen", "price": 120}) == (204, None)
-            assert found.send("PATCH", "/items/1", {"price": 130}) == (204, None)
-            assert found.send("PUT", "/items/1", {"price": 1})[0] == 400
-            assert found.send("GET", "/items/1") == (200, {"name": "pen", "price": 130})
-            assert found.send("PATCH", "/items/2", {"price": 1})[0] == 404
-            assert rows(store, "SELECT id, name, price FROM items") == [("1", "pen", 130)]
-            assert (found.send("DELETE", "/items/1")[0], found.send("DELETE", "/items/1")[0]) == (204, 404)
 
 
 def test_items_of_fastapi_are_rows(tmp_path: Path, packages: Path) -> None:
