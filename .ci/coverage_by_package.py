@@ -18,7 +18,7 @@ def package_of(file: str) -> str:
     start = next(
         number
         for number, part in enumerate(parts)
-        if part in {"kvref", "kvref_testbed", "kvref_conformance", "kvref_bench"}
+        if part in {"kvref", "kvref_testbed", "kvref_conformance", "kvref_bench", "support"}
     )
     # A checkout that is itself called kvref comes before the package.
     start = max(number for number in range(start, len(parts)) if parts[number] == parts[start])

@@ -23,7 +23,7 @@ from kvref.cli import main
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FILE: Final = ROOT / ".ci" / "prose.toml"
-PACKAGES: Final = ("kvref", "kvref_testbed", "conformance", "bench")
+PACKAGES: Final = ("kvref", "kvref_testbed", "conformance", "bench", "notebooks")
 FOLDERS: Final = (*PACKAGES, "docs", "tests")
 # Keys of TOML files whose texts a page or a report shows.
 SHOWN: Final = frozenset(
@@ -115,7 +115,7 @@ def visible() -> Iterator[Text]:
 def documents() -> Iterator[Text]:
     """Yield the Markdown files of the repository without their code blocks, and the text cells of the notebooks."""
     files = [*ROOT.glob("*.md"), *ROOT.glob(".github/**/*.md")]
-    files += [path for folder in (*PACKAGES, "docs", "notebooks") for path in (ROOT / folder).rglob("*.md")]
+    files += [path for folder in (*PACKAGES, "docs") for path in (ROOT / folder).rglob("*.md")]
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         yield from (Text(_name(path), 0, "".join(each["source"])) for each in cells if each["cell_type"] == "markdown")

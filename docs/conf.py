@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS))
+sys.path[:0] = [str(DOCS), str(DOCS.parent / "notebooks")]
 
 import generators  # noqa: E402 - the folder is on the path from here on
 import kvref  # noqa: E402

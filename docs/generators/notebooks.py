@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import nbformat
 
 from generators.markup import page, prose, table
-from kvref_bench.analysis import execution
+from support import execution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ Server and load generator share two cores in these runs. Compare ratios within t
 def pages() -> Mapping[str, str | bytes]:
     """Return the page of each notebook with its charts, and their index.
 
-    Executed notebooks are kept in `build/docs/notebooks` until a notebook, a run or the analysis changes.
+    Executed notebooks are kept in `build/docs/notebooks` until a notebook, a run or their functions change.
     """
     made: dict[str, str | bytes] = {}
     titles = {}
@@ -85,8 +85,7 @@ def _executed() -> dict[str, NotebookNode]:
 
 
 def _digest(sources: list[Path]) -> str:
-    analysis = (ROOT / "bench" / "kvref_bench" / "analysis").rglob("*.py")
-    files = [*sources, *sorted(RUNS.rglob("*")), *sorted(analysis)]
+    files = [*sources, *sorted(RUNS.rglob("*")), *sorted((SOURCES / "support").glob("*.py"))]
     whole = hashlib.sha256()
     for path in files:
         if path.is_file():

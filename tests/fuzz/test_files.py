@@ -26,7 +26,6 @@ from kvref.server.listeners.configuration import listener
 from kvref.server.listeners.users import read_users
 from kvref.server.settings import parse, read_file
 from kvref_bench import scenario
-from kvref_bench.analysis import matrix as analysed
 from kvref_bench.pairs import document as pairs
 from kvref_bench.runs import folder, verdict
 from kvref_bench.workload.keys import read_file as read_keys
@@ -35,6 +34,7 @@ from kvref_conformance.case import Pause, Setup, Shape, case, eventually, quiet,
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.matrix import column
 from kvref_conformance.verdict import Verdict
+from support import matrix as analysed
 
 REPLACED: Final = 400 if FULL else 60
 BROKEN: Final = 200 if FULL else 40

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import nbformat
 import pytest
 
-from kvref_bench.analysis import execution
 from kvref_bench.errors import BenchError
+from support import execution
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode

@@ -1,0 +1,192 @@
+"""How latencies are drawn: percentile plot, what lies above, load, timing, time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+)
+
+from support import latency, style
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from support.gather import Data
+
+TICKS: Final = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+MOMENTS: Final = "second of all repetitions"
+NO_RUN: Final = "There is no run of this scenario."
+NO_OPEN_LOOP: Final = "No open loop of this scenario has a valid point."
+
+Curves = dict[str, "pd.DataFrame"]
+
+
+def percentiles(data: Data | None, curves: Curves) -> style.Slide:
+    """Draw the percentile plot of one load: a step to the right is ten times rarer."""
+    title = "No percentiles"
+    if data is None or not curves:
+        return style.nothing(title, NO_RUN, "Source: none.")
+    page, (axes,) = style.slide(
+        _title(data, curves), data.source, subtitle="Latency from send to reply, closed loop, all repetitions together"
+    )
+    ends = draw_percentiles(axes, curves, data.looks)
+    style.label_ends(axes, ends)
+    return page
+
+
+def _title(data: Data, curves: Curves) -> str:
+    sessions = int(latency.at_one_load(data)["sessions"].max())
+    slow = sorted(curves, key=lambda name: latency.at(curves[name], 0.99))
+    low, high = (f"{style.duration(latency.at(curves[name], 0.99))} ({name})" for name in (slow[0], slow[-1]))
+    told = f"more than {low}" if len(slow) == 1 else f"more than {low} to {high}"
+    return f"With {sessions} sessions one request in a hundred takes {told}"
+
+
+def draw_percentiles(axes: Axes, curves: Curves, looks: Mapping[str, style.Look]) -> list[style.End]:
+    """Draw percentile curves over 1 / (1 - q), both axes logarithmic; give their ends."""
+    rarest = max(float(each["beyond"].max()) for each in curves.values())
+    for name, each in curves.items():
+        axes.step(each["beyond"], each["ns"], where="post", color=looks[name].colour, linestyle=looks[name].dash)
+    axes.set(xscale="log", yscale="log", xlabel="percentile of the requests", xlim=(1, rarest * 1.1))
+    shown = [share for share in TICKS if 1 / (1 - share) <= rarest]
+    axes.xaxis.set_major_locator(FixedLocator([1 / (1 - share) for share in shown]))
+    axes.xaxis.set_major_formatter(FixedFormatter([f"p{share * 100:.6g}" for share in shown]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    log_time_axis(axes)
+    last = {name: each.iloc[-1] for name, each in curves.items()}
+    return [style.End(each["beyond"], each["ns"], name, looks[name].colour) for name, each in last.items()]
+
+
+def above(data: Data | None, curves: Curves) -> style.Slide:
+    """Draw the distribution twice: which share was answered by then (CDF), and which was not (CCDF)."""
+    if data is None or not curves:
+        return style.nothing("No distribution", NO_RUN, "Source: none.")
+    spread = {name: latency.at(each, 0.99) / latency.at(each, 0.5) for name, each in curves.items()}
+    widest = max(spread, key=lambda name: spread[name])
+    title = f"The slowest hundredth waits up to {spread[widest]:.2g} times the median ({widest})"
+    page, (left, right) = style.slide(title, data.source, columns=2, right=0.76, wspace=0.24)
+    for name, each in curves.items():
+        look = data.looks[name]
+        left.step(each["ns"], each["share"] * 100, where="post", color=look.colour, linestyle=look.dash)
+        right.step(each["ns"], each["above"] * 100, where="post", color=look.colour, linestyle=look.dash, label=name)
+    right.set_yscale("log")
+    for axes, text in ((left, "answered by then, %"), (right, "not yet answered, %")):
+        axes.set(xscale="log", xlabel="latency", title=text)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.duration(value)))
+    right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    # Where lines end is too near together to name them there.
+    right.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=13)
+    return page
+
+
+def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
+    """Draw p50 and p99 from the schedule to the reply over the target rate: the hockey stick."""
+    if data is None or table.empty:
+        return style.nothing("No latency against load", NO_RUN if data is None else NO_OPEN_LOOP, "Source: none.")
+    # A line without a valid point at its highest rate shows the low rates, but not the growth.
+    whole = table[table.groupby("line")["share"].transform("max") == table["share"].max()]
+    ends = whole.sort_values("rate").groupby("line")["p99"].agg(["first", "last"])
+    growth = (ends["last"] / ends["first"]).sort_values()
+    low, high = (f"{growth.iloc[place]:.2g} times ({growth.index[place]})" for place in (0, -1))
+    shares = f"{table['share'].min():.0%} to {table['share'].max():.0%}"
+    title = f"From {shares} of a server's own maximum p99 grows {low if len(growth) == 1 else f'{low} to {high}'}"
+    if table["share"].nunique() == 1:
+        best, worst = (style.duration(each) for each in (ends["last"].min(), ends["last"].max()))
+        title = f"At {table['share'].max():.0%} of its own maximum a server has a p99 of {best} to {worst}"
+    page, (axes,) = style.slide(
+        title, data.source, subtitle="p99 solid, p50 dotted; open loop, from the scheduled time to the reply"
+    )
+    labels = []
+    for name, part in table.sort_values("rate").groupby("line"):
+        look = data.looks[str(name)]
+        axes.plot(part["rate"], part["p99"], color=look.colour, marker=look.marker, markeredgecolor="white")
+        axes.plot(part["rate"], part["p50"], color=look.colour, linestyle=":", linewidth=2, marker=".")
+        labels.append(style.End(part["rate"].iloc[-1], part["p99"].iloc[-1], str(name), look.colour))
+    axes.set_yscale("log")
+    axes.set(xlabel="target rate, operations per second", xlim=(0, table["rate"].max() * 1.04))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.short(value)))
+    log_time_axis(axes)
+    style.label_ends(axes, labels)
+    return page
+
+
+def timings(data: Data | None, line: str, both: Curves) -> style.Slide:
+    """Draw one server's latencies at its highest target rate, timed from the send and from the schedule.
+
+    both: the distributions by timing, `service` and `intended`.
+    """
+    if data is None or len(both) < 2:
+        return style.nothing("No two timings", NO_RUN if data is None else NO_OPEN_LOOP, "Source: none.")
+    service, intended = (latency.at(both[name], 0.99) for name in ("service", "intended"))
+    told = f"p99 is {style.duration(service)} from the send, {style.duration(intended)} from the schedule"
+    title = f"{line}: {told}, which is the time that users wait"
+    page, (axes,) = style.slide(
+        title,
+        data.source,
+        subtitle="Highest target rate; only the latency from the schedule includes the wait behind a slow request",
+    )
+    dark, light = style.PALETTE["plugin"][0], style.PALETTE["kvref"][0]
+    looks = {"from the send": style.Look(dark), "from the schedule": style.Look(light)}
+    named = {"from the send": both["service"], "from the schedule": both["intended"]}
+    style.label_ends(axes, draw_percentiles(axes, named, looks))
+    return page
+
+
+def seconds(data: Data | None, line: str, shares: pd.DataFrame, lines: Mapping[str, pd.DataFrame]) -> style.Slide:
+    """Draw where the latencies of one line lie in each second, and p99 second by second of all lines.
+
+    shares: `latency.heat`. lines: `latency.of_seconds` by name.
+    """
+    if data is None or shares.empty:
+        return style.nothing("No seconds", NO_RUN, "Source: none.")
+    own = lines[line]["ns"]
+    ends = dict.fromkeys(style.duration(each) for each in (own.min(), own.max()))
+    title = f"{line}: p99 of a second is {' to '.join(ends)}"
+    page, (left, right) = style.slide(title, data.source, columns=2, right=0.85, wspace=0.34, left=0.085)
+    draw_heat(left, shares)
+    left.set_title(line)
+    labels = []
+    for name, each in lines.items():
+        look = data.looks[name]
+        right.plot(each["second"], each["ns"], color=look.colour, marker=look.marker, markeredgecolor="white")
+        labels.append(style.End(each["second"].iloc[-1], each["ns"].iloc[-1], name.replace(" ", "\n", 1), look.colour))
+    right.set(yscale="log", xlabel=MOMENTS, title="p99 of each second")
+    right.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    log_time_axis(right, "")
+    style.label_ends(right, labels, size=13)
+    return page
+
+
+def draw_heat(axes: Axes, shares: pd.DataFrame) -> None:
+    """Draw seconds across and latency upwards; the darker, the more of that second's requests."""
+    step = shares.index[-1] / shares.index[-2] if len(shares) > 1 else 1.2
+    edges = np.append(shares.index.to_numpy(), shares.index[-1] * step)
+    second = np.arange(int(shares.columns[0]), int(shares.columns[-1]) + 2) - 0.5
+    field = axes.pcolormesh(second, edges, shares.replace(0.0, np.nan) * 100, cmap="viridis_r", rasterized=True)
+    axes.set(yscale="log", xlabel=MOMENTS)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.grid(visible=False)
+    log_time_axis(axes)
+    axes.figure.colorbar(field, ax=axes, label="% of the second's requests", pad=0.02)
+
+
+def log_time_axis(axes: Axes, label: str = "latency") -> None:
+    """Name durations on a logarithmic axis, also between the tens where it is short."""
+    style.time_axis(axes, label)
+    low, high = axes.get_ylim()
+    if high < 3 * low:
+        low, high = axes.set_ylim(low / 1.5, high * 1.5)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
+    axes.yaxis.set_minor_formatter(NullFormatter())

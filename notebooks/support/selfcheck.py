@@ -1,0 +1,278 @@
+"""Whether the generator measures the server and not itself: its ceiling, its cost, its schedule, its histograms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+from kvref_bench.load import histogram
+from support import intervals, style
+from support.answer import Answer, cannot_tell, command, figures
+from support.latency_charts import log_time_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from kvref_bench.runs.run import Run
+    from support.gather import Data
+
+LAG: Final = 2e6  # ns: what 99 % of the sends must not be late by at half of the ceiling
+HALF: Final = 0.5
+NEAR: Final = 0.9  # of the ceiling: above it the generator may be what was measured
+NULL: Final = "null responder"
+UNDER: Final = "Each dot is a measured point; the ceiling is a responder of constants, in Python, on the same cores"
+LIMITS: Final = (
+    "Servers and clients share the cores of one machine, so that a cheaper client also makes a faster server.",
+)
+SHARES: Final = (0.5, 0.9, 0.99, 0.999)
+
+
+def ceilings(points: pd.DataFrame) -> pd.DataFrame:
+    """Return for each point with a ceiling which share of it was measured, `share`, nearest first.
+
+    points: of runs. The ceiling is what the same sessions, depth and sizes get from a responder of constants.
+    """
+    known = points[points["ceiling"].notna() & (points["ops"] > 0)]
+    with_share = known.assign(share=known["qps"] / known["ceiling"])
+    names = ["scenario", "server", "series", "sessions", "depth", "rate", "rep", "qps", "ceiling", "share", "valid"]
+    return with_share[names].sort_values("share", ascending=False, ignore_index=True)
+
+
+def draw_ceilings(axes: Axes, shares: pd.DataFrame) -> None:
+    """Draw each point's share of the generator's ceiling, a row for each scenario."""
+    scenarios = sorted(shares["scenario"].unique(), reverse=True)
+    rng = np.random.default_rng(0)
+    for row, scenario in enumerate(scenarios):
+        xs = shares.loc[shares["scenario"] == scenario, "share"] * 100
+        axes.scatter(
+            xs,
+            row + rng.uniform(-0.22, 0.22, len(xs)),
+            s=50,
+            color=style.PALETTE["plugin"][0],
+            alpha=0.45,
+            linewidths=0,
+        )
+    axes.axvline(100, color=style.INK, linewidth=2)
+    axes.set_yticks(range(len(scenarios)), scenarios)
+    axes.set(xlabel="operations per second, % of what the generator alone can do", ylim=(-0.6, len(scenarios) - 0.4))
+    axes.set_xlim(left=0, right=max(110.0, float(shares["share"].max()) * 105))
+
+
+def clients(points: pd.DataFrame) -> pd.DataFrame:
+    """Return the CPU of each client (series) in us for an operation: median, interval, its user and system parts, rate.
+
+    points: of `client-overhead` that count, one server. Cheapest first; `times`: against the cheapest.
+    """
+    found = intervals.medians(points, ["series"], "client_cpu_us_per_op").set_index("series")
+    each = points.assign(
+        user=1e6 * points["client_cpu_user"] / points["ops"], system=1e6 * points["client_cpu_sys"] / points["ops"]
+    )
+    parts = each.groupby("series")[["user", "system", "qps"]].median()
+    table = found.join(parts).sort_values("value")
+    return table.assign(times=table["value"] / table["value"].min())
+
+
+def draw_clients(axes: Axes, table: pd.DataFrame) -> None:
+    """Draw the CPU of an operation by client, the part of the kernel lighter, cheapest on top."""
+    rows = np.arange(len(table))[::-1]
+    scale = table["value"] / (table["user"] + table["system"])  # medians of parts do not add up to the median
+    user, system = table["user"] * scale, table["system"] * scale
+    dark, light = style.PALETTE["plugin"][:2]
+    axes.barh(rows, user, color=dark, height=0.62, label="in the client's code")
+    axes.barh(rows, system, left=user, color=light, height=0.62, label="in the kernel")
+    known = table["low"].notna()
+    axes.hlines(rows[known], table.loc[known, "low"], table.loc[known, "high"], color=style.INK, linewidth=2.5)
+    for row, value, times in zip(rows, table["value"], table["times"], strict=True):
+        axes.text(1.02, row, f"{value:.3g} µs   x {times:.3g}", transform=axes.get_yaxis_transform(), va="center")
+    axes.set_yticks(rows, [str(each) for each in table.index])
+    axes.set(
+        xlabel="CPU of the client for one operation, µs", xlim=(0, float(table[["value", "high"]].max().max()) * 1.03)
+    )
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2)
+
+
+def calibrations(runs: Sequence[Run]) -> pd.DataFrame:
+    """List what the null responder gave: the ceiling of each run by sessions and depth, the lag at half of it, ns."""
+    rows = [
+        {
+            "scenario": run.info["scenario"]["name"], "run": run.id, "sessions": each["sessions"],
+            "depth": each["depth"] * each["multiget"], "ceiling": each["operations_per_second"],
+            "us_per_op": each["cpu_us_per_operation"], "lag_p99": each.get("lag_p99_ns_at_half", np.nan),
+        }
+        for run in runs
+        for each in run.info["calibration"].get("null_responder", ())
+    ]  # fmt: skip
+    names = ["scenario", "run", "sessions", "depth", "ceiling", "us_per_op", "lag_p99"]
+    return pd.DataFrame(rows, columns=names).sort_values(["scenario", "run", "sessions", "depth"], ignore_index=True)
+
+
+def lags(points: pd.DataFrame, calibrated: pd.DataFrame) -> pd.DataFrame:
+    """Return the 99th percentile of the send lag of each open loop, and its rate as a share of the ceiling.
+
+    points: of runs. calibrated: as of `calibrations`; their lags at half of the ceiling have `server` "null responder".
+    """
+    open_loop = points[points["rate"].notna() & points["lag_p99"].notna()]
+    asked = open_loop.assign(of_ceiling=open_loop["rate"] / open_loop["ceiling"])[
+        ["scenario", "server", "of_ceiling", "lag_p99"]
+    ]
+    own = calibrated[calibrated["lag_p99"].notna()].assign(server=NULL, of_ceiling=HALF)[asked.columns]
+    both: list[pd.DataFrame] = [each for each in (own, asked) if len(each)]
+    return pd.concat(both, ignore_index=True) if both else asked
+
+
+def draw_lags(axes: Axes, asked: pd.DataFrame) -> None:
+    """Draw the send lag over the target rate as a share of the ceiling, with the limit."""
+    for own, colour, text in ((True, style.INK, "null responder"), (False, style.PALETTE["plugin"][0], "a server")):
+        part = asked[(asked["server"] == NULL) == own]
+        axes.scatter(
+            part["of_ceiling"] * 100, part["lag_p99"], s=80, color=colour, alpha=0.55, linewidths=0, label=text
+        )
+    axes.axhline(LAG, color=style.PALETTE["kvref"][0], linewidth=2)
+    axes.set(yscale="log", xlabel="target rate, % of what the generator alone can do")
+    axes.set_xlim(left=0, right=max(60.0, float(np.nanmax(asked["of_ceiling"])) * 105))
+    axes.set_ylim(top=max(2 * LAG, float(asked["lag_p99"].max()) * 1.3))
+    axes.annotate("limit 2 ms", (0, LAG), xytext=(6, 5), textcoords="offset points", color=style.PALETTE["kvref"][0])
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2)
+    log_time_axis(axes, "p99 of the delay of the sends")
+
+
+def lag_page(asked: pd.DataFrame, source: str) -> style.Slide:
+    """Draw the lags with what they say."""
+    if asked.empty:
+        return style.nothing("The schedule's lag is not known", "No run has an open loop or a null responder.", source)
+    own = asked[asked["server"] == NULL]
+    worst = float((own if len(own) else asked)["lag_p99"].max())
+    what = "At half of the generator's ceiling" if len(own) else "In the open loops measured"
+    page, (axes,) = style.slide(
+        f"{what} 99 % of the requests are sent within {style.duration(worst)} of the scheduled time", source, right=0.97
+    )
+    page.subplots_adjust(top=page.subplotpars.top - 0.055)  # room for the legend
+    draw_lags(axes, asked)
+    return page
+
+
+def ceiling_page(shares: pd.DataFrame, source: str) -> style.Slide:
+    """Draw how near the points came to the generator's ceiling, with what it says."""
+    if shares.empty:
+        return style.nothing("The ceiling is not known", "No run has points with a ceiling.", source)
+    top, near = shares.iloc[0], int((shares["share"] > NEAR).sum())
+    where = f"{top['scenario']}, {top['server']}"
+    title = f"The nearest any point came to the generator's ceiling: {top['share']:.0%} ({where})"
+    if near:
+        within = f"within {1 - NEAR:.0%} of the generator's own ceiling, or beyond it"
+        title = f"{near:,} of {len(shares):,} points were {within}"
+    page, (axes,) = style.slide(title, source, left=0.2, right=0.97, subtitle=UNDER)
+    draw_ceilings(axes, shares)
+    return page
+
+
+def clients_of(data: Data | None) -> pd.DataFrame:
+    """Return the clients' cost (`clients`) with native memcached, the cheapest server, or with the first server."""
+    if data is None:
+        return pd.DataFrame()
+    points = data.points[data.points["use"] != "invalid"]
+    native = points[points["kind"] == "memcached"]
+    return clients(native if len(native) else points.loc[points["label"] == points["label"].min()])
+
+
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with three figures."""
+    return table.map(figures)
+
+
+def client_page(table: pd.DataFrame, data: Data | None) -> style.Slide:
+    """Draw the clients with what they say."""
+    source = data.source if data else "Source: none."
+    if table.empty:
+        return style.nothing("The clients' cost is not known", "There is no valid run of client-overhead.", source)
+    cheap, dear = table.index[0], table.index[-1]
+    title = f"{dear} costs {table['times'].iloc[-1]:.2g} times the CPU of {cheap} for the same request"
+    page, (axes,) = style.slide(
+        title, source, left=0.2, right=0.83, subtitle="One session, one request at a time; line: 95 % interval"
+    )
+    page.subplots_adjust(top=page.subplotpars.top - 0.055)  # room for the legend
+    draw_clients(axes, table)
+    return page
+
+
+def errors(values: Sequence[int], shares: Sequence[float] = SHARES) -> pd.DataFrame:
+    """Compare percentiles of durations (ns) from bins with the exact ones: `exact`, `bins`, `error` in percent."""
+    ordered = np.sort(np.asarray(values, dtype=np.int64))
+    counts: dict[int, int] = {}
+    for value in ordered.tolist():
+        place = histogram.index(value)
+        counts[place] = counts.get(place, 0) + 1
+    rows = []
+    for share in shares:
+        exact = int(ordered[max(int(np.ceil(share * len(ordered))) - 1, 0)])
+        told = histogram.quantile(counts, share)
+        rows.append((f"p{share * 100:g}", exact, told, 100 * (told - exact) / exact))
+    return pd.DataFrame(rows, columns=["percentile", "exact", "bins", "error"]).set_index("percentile")
+
+
+def drawn(count: int, seed: int) -> dict[str, list[int]]:
+    """Draw durations in ns of the shapes that latencies have: one hump, a heavy tail, two humps, spread evenly."""
+    rng = np.random.default_rng(seed)
+    fast, slow = rng.normal(8e4, 5e3, count), rng.normal(4e7, 2e6, count)
+    shapes = {
+        "one hump": rng.lognormal(np.log(2e5), 0.3, count),
+        "heavy tail": 1e5 * (1 + rng.pareto(1.5, count)),
+        "two humps": np.where(rng.random(count) < 0.95, fast, slow),
+        "even": rng.uniform(2e4, 2e6, count),
+    }
+    return {name: np.maximum(values, 1).astype(np.int64).tolist() for name, values in shapes.items()}
+
+
+def errors_by_shape(count: int, seed: int) -> pd.DataFrame:
+    """Return the errors of percentiles in percent, shapes of distributions by percentile."""
+    rows = {name: errors(values)["error"] for name, values in drawn(count, seed).items()}
+    return pd.DataFrame(rows).T.round(3)
+
+
+def error_page(table: pd.DataFrame) -> style.Slide:
+    """Draw the errors of percentiles from bins, with the widest a bin can be."""
+    bound = 100 / 2 ** (histogram.BITS + 1)
+    worst = float(table.abs().to_numpy().max())
+    title = f"Percentiles from bins are within {worst:.2f} % of the exact ones; a bin allows {bound:.2f} %"
+    page, (axes,) = style.slide(title, "Source: durations drawn with a fixed seed.", left=0.16, right=0.97)
+    axes.axvspan(-bound, bound, color=style.GRID, zorder=0)
+    places = np.arange(len(table))[::-1]
+    for number, name in enumerate(table.columns):
+        colour, marker = style.PALETTE["plugin"][0], style.MARKERS[number % len(style.MARKERS)]
+        heights = places + 0.24 - 0.16 * number
+        axes.scatter(
+            table[name], heights, s=90, marker=marker, color=colour, alpha=0.35 + 0.2 * number, label=str(name)
+        )
+    axes.axvline(0, color=style.INK, linewidth=1.5)
+    axes.set_yticks(places, [str(each) for each in table.index])
+    axes.set(xlabel="error, %", ylim=(-0.6, len(table) - 0.4), xlim=(-1.6 * bound, 1.6 * bound))
+    axes.grid(visible=False, axis="y")
+    axes.legend(loc="lower right")
+    return page
+
+
+def conclude(shares: pd.DataFrame, asked: pd.DataFrame, table: pd.DataFrame, error: pd.DataFrame) -> Answer:
+    """Answer whether the generator measures the servers or itself."""
+    said, own = [], asked[asked["server"] == NULL]
+    if len(shares):
+        near = int((shares["share"] > NEAR).sum())
+        said.append(f"{near:,} of {len(shares):,} points came within {1 - NEAR:.0%} of the generator's own ceiling")
+    if len(own):
+        kept = f"{int((own['lag_p99'] <= LAG).sum())} of {len(own)}"
+        said.append(
+            f"at half of the ceiling 99 % of the requests were sent within 2 ms of the scheduled time in {kept} runs"
+        )
+    if len(table):
+        low, high = (figures(float(table["value"].iloc[place])) for place in (0, -1))
+        said.append(f"a request costs the client {low} µs of CPU ({table.index[0]}) to {high} µs ({table.index[-1]})")
+    if not said:
+        return cannot_tell("no run has a null responder", command=command("client-overhead"), limits=LIMITS)
+    said.append(f"percentiles are within {float(error.abs().to_numpy().max()):.2f} % of the exact ones")
+    text = "; ".join(said)
+    return Answer(f"{text[0].upper()}{text[1:]}.", LIMITS)
