@@ -25,6 +25,7 @@ RUN: Final = {
     "docs/how-to/django.md": "tests/documentation/test_journeys.py",
     "docs/how-to/flask.md": "tests/documentation/test_journeys.py",
     "docs/how-to/operate.md": "tests/documentation/test_journeys.py",
+    "docs/how-to/read-notebooks.md": "tests/documentation/test_journeys.py",
     "docs/how-to/read-the-specification.md": "tests/documentation/test_blocks.py",
 }
 

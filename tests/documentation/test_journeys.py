@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from documentation.blocks import RUN
+from documentation.blocks import ROOT, RUN
 from documentation.journeys import Journey, tools
 from example_packages import example_packages
 from guide import Shell
@@ -18,6 +18,7 @@ PAGES = [page for page, test in RUN.items() if test == "tests/documentation/test
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_prints_what_it_shows(page: str, tmp_path: Path) -> None:
     journey = Journey(page)
+    (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
     environment = {"PATH": tools(tmp_path / "bin"), "PYTHONPATH": str(example_packages())}
     with closing(Shell(tmp_path, journey.environment | environment)) as shell:
         journey.run(shell, install=False)
