@@ -87,6 +87,8 @@ class Mapping:
         columns: the table's columns, mapped or not.
         behind: for each value column, the columns that follow it in InnoDB's record.
         secondary: the key's index is not the primary key.
+        clustered: with a secondary index, the first column of InnoDB's clustered index; None if that is a hidden row
+            ID, or of a type whose bytes are not known.
         descending: the key's index is descending.
         blind: no key finds a row (an index of more columns than the key, which one profile accepts).
         not_null: columns without NULL in which the store must prevent NULL itself.
@@ -109,6 +111,7 @@ class Mapping:
     columns: frozenset[str] = frozenset()
     behind: tuple[tuple[Column, ...], ...] = ()
     secondary: bool = False
+    clustered: Column | None = None
     descending: bool = False
     blind: bool = False
     not_null: frozenset[str] = frozenset()

@@ -92,20 +92,43 @@ def test_a_range_of_more_rows_than_a_page(desk: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "plugin", "kvref"),
-    [("@>a", "bcd", "bcd"), ("@>=b@<d", "bcd", "bc"), ("@<=c@>=a", "abcd", "abc"), ("@@sec.@>=b@<=c", "b", "bc")],
+    ("key", "word", "plugin", "kvref"),
+    [
+        ("VARCHAR(9)", "@>a", "bcd", "bcd"),
+        ("VARCHAR(9)", "@>=b@<=d", "bcd", "bcd"),
+        ("VARCHAR(9)", "@>=a@<c", "", "ab"),
+        ("VARCHAR(9)", "@>=b@<c", "b", "b"),
+        ("VARCHAR(9) COLLATE latin1_swedish_ci", "@>=b@<=C", "bcd", "bc"),
+        ("VARCHAR(9)", "@@sec.@>=b@<=c", "b", "bc"),
+    ],
 )
-def test_a_secondary_key_has_no_upper_bound_in_8_0(desk: Make, word: str, plugin: str, kvref: str) -> None:
+def test_8_0_compares_the_upper_end_with_the_clustered_index(
+    desk: Make, key: str, word: str, plugin: str, kvref: str
+) -> None:
+    # [secrange-004]
     table = (
-        "CREATE TABLE ts (id INT PRIMARY KEY, k VARCHAR(9), v VARCHAR(9))",
+        f"CREATE TABLE ts (id VARCHAR(9) PRIMARY KEY, k {key}, v VARCHAR(9))",
         "CREATE UNIQUE INDEX u ON ts (k)",
-        "INSERT INTO ts VALUES (4, 'a', 'va'), (1, 'c', 'vc'), (2, 'b', 'vb'), (3, 'd', 'vd')",
+        "INSERT INTO ts VALUES ('d', 'a', 'va'), ('b', 'b', 'vb'), ('c', 'c', 'vc'), ('a', 'd', 'vd')",
         "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
     )
     for profile, keys in (("mysql-8.0", plugin), ("kvref", kvref)):
         expected = "".join(f"VALUE {key} 0 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
         endpoint = desk(profile, *ROWS, *table)
         assert endpoint.say(f"bind sec\r\nget {word}\r\n".encode()) == b"SUCCEED\r\n" + expected.encode(), profile
+
+
+@pytest.mark.parametrize(("collation", "keys"), [("utf8mb4_0900_ai_ci", "ab"), ("utf8mb4_bin", ""), ("latin1_bin", "")])
+def test_bytes_of_an_integer_compare_as_text_with_the_upper_end(desk: Make, collation: str, keys: str) -> None:
+    # [secrange-005 to -007] 0x80 begins no character of UTF-8, which ends the text to collations of Unicode 9.
+    table = (
+        f"CREATE TABLE ts (id INT PRIMARY KEY, k VARCHAR(9) COLLATE {collation}, v VARCHAR(9))",
+        "CREATE UNIQUE INDEX u ON ts (k)",
+        "INSERT INTO ts VALUES (3, 'a', 'va'), (1, 'b', 'vb')",
+        "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
+    )
+    expected = "".join(f"VALUE {key} 0 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
+    assert desk("mysql-8.0", *table).say(b"bind sec\r\nget @>=a@<=b\r\n") == b"SUCCEED\r\n" + expected.encode()
 
 
 def test_8_0_shows_every_key_of_a_range_as_it_is(desk: Make) -> None:
@@ -142,16 +165,29 @@ def test_a_range_that_reaches_a_null_key(desk: Make, count: int, level: int, pen
         assert endpoint.say(b"get @<b\r\n") == lower, profile
 
 
-def test_8_0_compares_the_upper_end_of_integers_under_a_secondary_index(desk: Make) -> None:
-    # [nullrange-009]
+@pytest.mark.parametrize(
+    ("id_type", "word", "rows"),
+    [
+        ("INT", "@>0@<3", ""),
+        ("INT", "@>0@<=3", "12"),
+        ("INT", "@<5", "1"),
+        ("BIGINT", "@>0@<3", "1234"),
+        ("BIGINT", "@>=1@<1", "1234"),
+        ("SMALLINT", "@>0@<100", ""),
+        ("INT UNSIGNED", "@>0@<3", "1234"),
+    ],
+)
+def test_8_0_compares_the_upper_end_of_integers_by_bytes(desk: Make, id_type: str, word: str, rows: str) -> None:
+    # [secrange-001 to -003]
     table = (
-        "CREATE TABLE ts (id INTEGER PRIMARY KEY, k INT, v VARCHAR(9))",
+        f"CREATE TABLE ts (id {id_type} PRIMARY KEY, k INT, v VARCHAR(9))",
         "CREATE UNIQUE INDEX u ON ts (k)",
-        "INSERT INTO ts (k, v) VALUES (1, 'a'), (2, 'b'), (3, 'c')",
+        "INSERT INTO ts VALUES (3, 1, '1'), (1, 2, '2'), (9, 3, '3'), (2, 4, '4')",
         "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
     )
-    reply = b"SUCCEED\r\nVALUE \x80\0\0\x01 0 1\r\na\r\nVALUE \x80\0\0\x02 0 1\r\nb\r\nEND\r\n"
-    assert desk("mysql-8.0", *table).say(b"bind sec\r\nget @>=1@<=2\r\n") == reply
+    reply = desk("mysql-8.0", *table).say(f"bind sec\r\nget {word}\r\n".encode()).split(b"\r\n")
+    assert b"".join(reply[2:-2:2]).decode() == rows
+    assert reply[-2] == b"END"
 
 
 def test_a_range_down_an_index_that_ends_in_null_keys(desk: Make) -> None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 ARROW, LETTER = Setup("->"), Setup("m")
 NUMBERED = Shape(f"k INT PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 SECONDARY = Shape(
-    f"id INT AUTO_INCREMENT PRIMARY KEY, k VARCHAR(32) NOT NULL, v VARCHAR(40), {OPTIONS}, UNIQUE INDEX u (k)",
-    index="u",
+    f"id VARCHAR(32) PRIMARY KEY, k VARCHAR(32) NOT NULL, v VARCHAR(40), {OPTIONS}, UNIQUE INDEX u (k)", index="u"
 )
+SECONDARY_NUMBERED = Shape(f"id INT PRIMARY KEY, k INT, v VARCHAR(40), {OPTIONS}, UNIQUE INDEX u (k)", index="u")
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 ABCD = tuple(stored(letter, letter.upper()) for letter in "abcd")
 NUMBERS = tuple(inserted(str(number), f"'n{number}', 0, 0, 0") for number in (2, 9, 10, 20))
@@ -184,11 +184,22 @@ RANGES = (
         shape=NUMBERED,
     ),
     case(
-        "range-without-its-upper-bound",
+        "range-compares-another-column",
         "KV-RANGE-019",
-        sql("INSERT INTO {t} (k, v) VALUES ('a', 'A'), ('b', 'B'), ('c', 'C'), ('d', 'D')"),
-        say("get @>=b@<c\r\n", "VALUE b 0 1\r\nB\r\nVALUE c 0 1\r\nC\r\nVALUE d 0 1\r\nD\r\nEND\r\n"),
+        sql("INSERT INTO {t} (id, k, v) VALUES ('d', 'a', 'A'), ('b', 'b', 'B'), ('c', 'c', 'C'), ('a', 'd', 'D')"),
+        say("get @>=a@<c\r\n", "END\r\n"),
+        say("get @>=b@<=c\r\n", "VALUE b 0 1\r\nB\r\nVALUE c 0 1\r\nC\r\nVALUE d 0 1\r\nD\r\nEND\r\n"),
+        say("get @>=b@<c\r\n", "VALUE b 0 1\r\nB\r\nEND\r\n"),
         shape=SECONDARY,
+    ),
+    case(
+        "range-compares-another-integer",
+        "KV-RANGE-019",
+        sql("INSERT INTO {t} (id, k, v) VALUES (3, 1, 'A'), (1, 2, 'B'), (9, 3, 'C'), (2, 4, 'D')"),
+        say("get @>0@<=3\r\n", "VALUE \x80\0\0\x01 0 1\r\nA\r\nVALUE \x80\0\0\x02 0 1\r\nB\r\nEND\r\n"),
+        say("get @>0@<3\r\n", "END\r\n"),
+        say("get @<5\r\n", "VALUE \x80\0\0\x01 0 1\r\nA\r\nEND\r\n"),
+        shape=SECONDARY_NUMBERED,
     ),
     case(
         "range-mark-in-a-row",

@@ -126,11 +126,13 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     beginning = table.beginnings.get(index, 0) if profile["store.index_on_beginning"] == "beginning" else 0
     flags, cas, expiry = _option_columns(where, table, row, (key, *values), profile)
     mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
+    secondary = indexed != table.clustered
+    clustered = table.columns.get(table.clustered[0]) if secondary and table.clustered else None
     unmapped = tuple(n for n in (*table.columns, *table.unusable) if n not in mapped and n not in table.generated)
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
         columns=frozenset(table.order), behind=tuple(_behind(table, column) for column in values),
-        secondary=indexed != table.clustered, descending=index in table.descending, blind=indexed != (key.name,),
+        secondary=secondary, clustered=clustered, descending=index in table.descending, blind=indexed != (key.name,),
         not_null=table.not_null, hidden=table.hidden, beginning=beginning, row=row,
     )  # fmt: skip
 
