@@ -20,7 +20,7 @@ from kvref_conformance.sql.reload import wait_for_port
 from kvref_conformance.sql.settings import Settings
 from kvref_conformance.sql.world import World
 from kvref_conformance.stateful.commands import judge_commands
-from kvref_conformance.stateful.concurrency import judge_histories
+from kvref_conformance.stateful.concurrency import judge_concurrency
 from kvref_conformance.stateful.schemas import judge_schemas
 from kvref_conformance.verdict import FAILS
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 GENERATED: Final = {
     "machine": (judge_commands, DEFAULT_EXAMPLES),
     "shapes": (judge_schemas, DEFAULT_EXAMPLES),
-    "histories": (judge_histories, DEFAULT_HISTORIES),
+    "histories": (judge_concurrency, DEFAULT_HISTORIES),
 }
 # A failure need not become small here.
 settings.register_profile("trial", phases=[Phase.generate])

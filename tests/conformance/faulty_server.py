@@ -1,7 +1,7 @@
 """A small memcached with faults of its own, one for each verdict: `python faulty_server.py PORT FAULT...`.
 
 Faults: crash (at append), hang (at prepend), flaky (every second add is refused), slow (replace takes six seconds),
-touchy (ends at touch), wrong (a get of a missing key answers an empty value).
+race (incr writes a while after it has read), touchy (ends at touch), wrong (a get of a missing key answers an empty value).
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class Connection(socketserver.StreamRequestHandler):
         new = b"%d" % max(
             0, (int(value) + sign * int(words[2])) % (1 << 64) if sign > 0 else int(value) - int(words[2])
         )
+        if "race" in FAULTS:
+            time.sleep(0.002)
         ITEMS[words[1]] = (flags, new.ljust(len(value)))
         return new + b"\r\n"
 

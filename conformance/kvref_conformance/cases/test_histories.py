@@ -24,12 +24,13 @@ from kvref_conformance.cases.batches import (
     reads,
     row,
 )
+from kvref_conformance.stateful.case_names import SIMULTANEOUS
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.run import Run
 
-HISTORIES = (
+GENERATED = (
     case("histories-of-writes", "KV-HIST-001", settings=WRITES),
     case("histories-at-level-1", "KV-HIST-002", settings=COMMITTED),
     case("histories-at-level-2", "KV-HIST-002", settings=SNAPSHOT),
@@ -37,10 +38,11 @@ HISTORIES = (
     case("histories-at-level-3", "KV-HIST-002", settings=SERIAL),
     case("histories-of-locking-reads", "KV-HIST-003", settings={W: 1000, R: 1, LEVEL: 3}),
     case("histories-with-a-lock-wait-that-ends", "KV-HIST-004", settings=SHORT_WAIT),
+    case(SIMULTANEOUS, "KV-HIST-009"),
 )
 OLD = (put(2), becomes(1, "new"), reads(1, "old"))
 CASES = (
-    *HISTORIES,
+    *GENERATED,
     case("view-fixed-by-first-write", "KV-HIST-005", row(1, "old"), *OLD, settings=SNAPSHOT),
     case("view-fixed-by-each-write", "KV-HIST-006", row(1, "old"), *puts(3, 6), *OLD, settings=SNAPSHOT),
     case(
@@ -63,9 +65,9 @@ CASES = (
 
 def test_history(case: Case, run: Run) -> None:
     from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
-    from kvref_conformance.stateful.concurrency import judge_histories  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.stateful.concurrency import judge_concurrency  # noqa: PLC0415 - the catalogue of cases is read without it
 
-    if case in HISTORIES:
-        end_test(run, *judge_histories(run.judge, case, "histories", run.histories, run.seed))
+    if case in GENERATED:
+        end_test(run, *judge_concurrency(run.judge, case, "histories", run.histories, run.seed))
     else:
         end_test(run, run.judge.judge(case, "histories"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import case
-from kvref_conformance.stateful.schema_case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
+from kvref_conformance.stateful.case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case

@@ -1,9 +1,11 @@
-"""Generated histories: three memcached connections and a SQL observer, with batches, isolation levels and locks.
+"""Concurrent connections: histories with batches, isolation levels and locks, and commands sent at the same time.
 
-`machine.py` draws a history and `player.py` runs it. After each step the model
-(`kvref_conformance.model`) returns what may be observed: replies, no reply while a command waits, rows over SQL. Steps
-whose outcome is undefined, or that freeze the plugin, are excluded (`exclusions.py`). hypothesis shrinks a history
-with a failure (`run.py`).
+In a history three memcached connections and a SQL observer take their steps one after another: `machine.py` draws it
+and `player.py` runs it. After each step the model (`kvref_conformance.model`) returns what may be observed: replies, no
+reply while a command waits, rows over SQL. Steps whose outcome is undefined, or that freeze the plugin, are excluded
+(`exclusions.py`). hypothesis shrinks a history with a failure (`run.py`).
+
+`simultaneous.py` draws commands that three connections send at the same time; `linearizability.py` judges the replies.
 """
 
 from __future__ import annotations
@@ -11,33 +13,41 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from hypothesis.errors import Flaky
+
 from kvref_conformance.budget import OverTime
-from kvref_conformance.errors import NotRun
+from kvref_conformance.errors import CaseFailed, NotRun
+from kvref_conformance.findings import Enough
 from kvref_conformance.model.rules import Limits
+from kvref_conformance.stateful.case_names import SIMULTANEOUS
 from kvref_conformance.stateful.concurrency.run import Histories
+from kvref_conformance.stateful.concurrency.simultaneous import Plays, plans
+from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.verdict import FAILS, FLAKY, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
+    from kvref_conformance.triage.repeat import Repeated
 
-__all__ = ["Histories", "judge_histories"]
+__all__ = ["Histories", "judge_concurrency"]
 
 # One of so many where a lock wait is left to its timeout of a second or two.
 SLOW: Final = 5
 
 
-def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: int) -> list[Verdict]:
-    """Run histories on the endpoint under the settings of a case.
+def judge_concurrency(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
+    """Run histories under the settings of a case, or the case of simultaneous commands.
 
     Args:
         judge: of the run; gives endpoint and tables.
         case: gives the settings.
         chapter: for the verdict.
-        count: how many, where none waits for a timeout.
+        examples: how many histories, where none waits for a timeout.
         start: seed; the same seed, profile, settings and suite give the same histories.
     """
     began = time.monotonic()
+    simultaneous = case.id == SIMULTANEOUS
 
     def verdict(word: str, reason: str = "", text: str = "", repeated: str = "") -> list[Verdict]:
         about = (word, reason, round(time.monotonic() - began, 4))
@@ -46,22 +56,41 @@ def judge_histories(judge: Judge, case: Case, chapter: str, count: int, start: i
     refused = judge.refuse(case)
     if refused is not None:
         return verdict(*refused)
-    if judge.world is None or judge.settings is None or case.settings is None:
+    if judge.world is None and not (simultaneous and not judge.endpoint.profile.flag("mapping.supported")):
         return verdict(NOT_RUN, "needs --sql DSN: the suite creates its own tables and reads them")
     try:
-        judge.settings.bring(case.settings)
-        judge.world.configure(None)
+        if judge.settings is not None:
+            judge.settings.bring(case.settings)
+        if judge.world is not None:
+            judge.world.configure(None)
+        failure, repeated = (_simultaneous if simultaneous else _histories)(judge, case, examples, start)
     except NotRun as reason:
         return verdict(NOT_RUN, str(reason))
+    except OverTime:
+        return verdict(NOT_RUN, judge.budget.spent())
+    if not failure:
+        return verdict(HOLDS)
+    word = FLAKY if repeated is not None and repeated.flaky else FAILS
+    text = judge.explain(case, f"seed {start}\n{failure}\nrepeated: {repeated or 'a race is not repeated'}")
+    return verdict(word, judge.statement_of(case), text, str(repeated or ""))
+
+
+def _histories(judge: Judge, case: Case, examples: int, start: int) -> tuple[str, Repeated | None]:
+    assert judge.world is not None, "without --sql it is not run"
+    assert case.settings is not None, "the settings of a history are in the case"
     if Limits.of(case.settings).gives_up:
-        count = -(-count // SLOW)
+        examples = -(-examples // SLOW)
     with Histories(judge.endpoint, judge.world, case.settings, judge.exercised) as histories:
-        try:
-            failure = histories.explore(case.id, count, f"{start}:{case.id}", judge.budget, judge.database)
-        except OverTime:
-            return verdict(NOT_RUN, judge.budget.spent())
-        if failure:
-            again = histories.repeated
-            text = judge.explain(case, f"seed {start}\n{failure}\nrepeated: {again}")
-            return verdict(FLAKY if again.flaky else FAILS, judge.statement_of(case), text, str(again))
-    return verdict(HOLDS)
+        failure = histories.explore(case.id, examples, f"{start}:{case.id}", judge.budget, judge.database)
+        return failure, histories.repeated
+
+
+def _simultaneous(judge: Judge, case: Case, examples: int, start: int) -> tuple[str, Repeated | None]:
+    features = judge.endpoint.features.there.items()
+    draws = plans(frozenset(name for name, there in features if not there))
+    plays = Plays(judge)
+    try:
+        run_examples(case.id, draws, plays.judge, example_settings(examples, judge.database), f"{start}:{case.id}")
+    except (CaseFailed, Enough, Flaky):
+        return plays.last, None
+    return "", None

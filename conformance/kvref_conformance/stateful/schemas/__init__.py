@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
 from kvref_conformance.errors import CaseFailed, NotRun
+from kvref_conformance.stateful.case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
 from kvref_conformance.stateful.run import example_settings, run_examples
-from kvref_conformance.stateful.schema_case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
 from kvref_conformance.stateful.schemas import strategies
 from kvref_conformance.stateful.schemas.player import Talk
 from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict

@@ -1,4 +1,4 @@
-"""Identifiers of the cases that `schemas` judges, for who reads the catalogue without its generators."""
+"""Identifiers of generated cases, for who reads the catalogue without its generators."""
 
 from __future__ import annotations
 
@@ -7,3 +7,4 @@ from typing import Final
 ANY_TABLE: Final = "any-table"
 ANY_ROW: Final = "any-row-of-containers"
 ANY_CONFIGURATION: Final = "any-delimiter-and-separator"
+SIMULTANEOUS: Final = "simultaneous-commands"

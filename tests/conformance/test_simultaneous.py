@@ -1,0 +1,42 @@
+"""Commands at the same time: an endpoint whose counting races is found, with the history of the key; memcached holds."""
+
+from __future__ import annotations
+
+import pytest
+from faulty import serving
+
+from kvref.specification.deviations import Deviations
+from kvref_conformance import endpoint
+from kvref_conformance.cases.test_histories import GENERATED
+from kvref_conformance.judge import Judge
+from kvref_conformance.probe import Features
+from kvref_conformance.stateful.concurrency import judge_concurrency
+from kvref_conformance.verdict import FAILS, HOLDS, Verdict
+
+pytestmark = pytest.mark.programs
+CASE = GENERATED[-1]
+
+
+def judged(address: str) -> Verdict:
+    found = endpoint.find(address, "memcached")
+    features = Features({"cas": False}, {"cas": ""})
+    target = endpoint.Endpoint(found.address, found.sentinel, found.profile, found.reason, features)
+    (verdict,) = judge_concurrency(Judge(target, Deviations([]), None, "", "ztest"), CASE, "concurrency", 60, 1)
+    return verdict
+
+
+def test_a_lost_update_is_found_and_shown_with_the_times_of_each_command() -> None:
+    with serving("race") as (address, _):
+        verdict = judged(address)
+    assert verdict.verdict == FAILS
+    history = [line for line in verdict.text.splitlines() if " ms  " in line]
+    assert sum("incr" in line or "decr" in line for line in history) >= 1
+    assert any(line.startswith("! ") for line in history)
+    assert len(history) < 12, verdict.text
+    assert "keeps real time" in verdict.text
+
+
+def test_the_same_endpoint_without_the_race_holds() -> None:
+    with serving() as (address, _):
+        verdict = judged(address)
+    assert verdict.verdict == HOLDS, verdict.text
