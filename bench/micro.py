@@ -1,150 +1,248 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["kvref[bench]"]
+# dependencies = ["kvref[bench]", "pyperf>=2.9,<3"]
 # ///
-"""What one command costs inside kvref over SQLite, stage by stage, without a socket: CPU microseconds and shares.
+"""CPU time of one exchange inside kvref over SQLite, as a whole and by stage, without a socket; pyperf measures.
 
-    python bench/micro.py                                        # all cases
-    python bench/micro.py --cases "get hit, text" --rounds 9 --json micro.json
-    python bench/micro.py --profile --cases "set, text"          # functions by their own time
+    python bench/micro.py -o micro.json                                  # all cases
+    python bench/micro.py --fast --cases "get hit, text" --stages
+    python bench/micro.py --profile set.prof --cases "set, text"         # functions by their own time, by cProfile
+    python -m pyperf compare_to before.json after.json --table
 
-A stage is what a part of the server does through its public door: `wire.protocol.parser` (parse), `executor.run` of
-`semantics.verbs.execute` (dispatch, without the storage under it), `Transactions.execute` (storage), `executor.commit`
-(commit), `wire.protocol.encode` (reply). `whole` is `Connection.data_received` with a transport that only counts; what
-it takes beyond the stages, its own work and the loop's turn, is `rest`. A rest far below zero says that the connection
-goes past stages; a dispatch below zero, that the executor goes past the storage.
-
-Time is CPU time of this process. Rounds go through all cases and stages, every second one backwards.
+The whole is `Connection.data_received` of 32 connections in each turn of the loop, up to the last byte of their
+replies. A stage goes through a public entry of the server: `protocol.codec.parser` (parse), `executor.run` and commit
+of `engine.dispatch.execute` (run), `protocol.codec.encode` (reply). The whole can take less than its stages, because a
+connection has fast paths around them. Times are CPU times of the process; each row was read or written once before.
 """
 
 from __future__ import annotations
 
-import json
-import statistics
+import asyncio
+import atexit
 import sys
 import tempfile
-from contextlib import closing
-from functools import partial
+import time
+from collections.abc import Callable, Coroutine
+from functools import cache, partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-import click
+import pyperf
 import uvloop
-from rich.console import Console
-from rich.table import Table
 
 from kvref import profiles
+from kvref.addresses import Address
+from kvref.engine.dispatch import execute
+from kvref.engine.session import Session
 from kvref.errors import KvrefError
+from kvref.protocol.codec import encode, parser
+from kvref.server.connection import Connection
+from kvref.server.executors.choice import executor_for
+from kvref.server.listeners.listener import Listener
+from kvref.server.server import Server, lock_wait
+from kvref.server.settings import parse
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.stores import open_store
 from kvref_bench.peers.sqlite_tables import SQLiteTables
-from kvref_bench.runs import machine
 from kvref_testbed.targets import QUIET
 from micro_cases import MANY, Case, cases, table
-from micro_profile import profiled
-from micro_stages import STAGES, TICK, Bench
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import argparse
+
+TURN: Final = 32  # connections whose requests arrive in one turn of the loop
+PATIENCE: Final = 60.0  # seconds for all replies of a measurement
+WHILE_THE_DISK_WORKS: Final = 0.0002  # seconds between two looks whether a commit is done
+# A measurement of a server; returns CPU seconds.
+Measure = Callable[["Inside"], Coroutine[Any, Any, float]]
+NOWHERE: Final = Listener(Address("127.0.0.1", 0))
 
 
-async def measure(bench: Bench, chosen: Sequence[Case], rounds: int) -> list[dict[str, Any]]:
-    """Measure each case in each round; one round before them is not counted."""
-    taken: dict[str, list[dict[str, float]]] = {case.name: [] for case in chosen}
-    for number in range(-1, rounds):
-        for case in chosen if number % 2 else chosen[::-1]:
-            each = {**await bench.stages(case), "whole": await bench.whole(case)}
-            each["rest"] = each["whole"] - sum(each[stage] for stage in STAGES)
-            if number >= 0:
-                taken[case.name].append(each)
-    return [{"case": name, "stages": _summed(several)} for name, several in taken.items()]
+class Sink(asyncio.Transport):
+    """A transport that counts what is written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size = 0
+
+    def write(self, data: Any) -> None:
+        self.size += len(data)
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def close(self) -> None:
+        raise KvrefError("the server closes the connection: its requests are wrong")
 
 
-def _summed(several: Sequence[dict[str, float]]) -> dict[str, dict[str, float]]:
-    found = {}
-    for stage in several[0]:
-        numbers = [each[stage] for each in several]
-        shares = [each[stage] / each["whole"] for each in several]
-        found[stage] = {
-            "us": statistics.median(numbers),
-            "min": min(numbers),
-            "max": max(numbers),
-            "share": statistics.median(shares),
-        }
-    return found
+class Inside:
+    """A server over a filled file, in the running loop, without a listener, and the exchanges of one case."""
+
+    def __init__(self, store: SQLiteStore, case: Case) -> None:
+        profile = profiles.load("kvref")
+        self.server = Server(store, profile, partial(parse, [], None, profile), [NOWHERE])
+        self.server.executor = executor_for(
+            store, self.server.isolation, lock_wait(profile, self.server.settings)
+        )  # fmt: skip
+        self._case = case
+        self._requests = case.make()
+        self._turns: list[list[bytes]] = []
+
+    def prepare(self, turns: int) -> None:
+        """Choose the requests of the next measurement."""
+        self._turns = [list(islice(self._requests, TURN)) for _ in range(turns)]
+
+    async def whole(self) -> float:
+        """Return the CPU seconds of all turns. Raises KvrefError if replies are missing."""
+        sinks = [Sink() for _ in range(TURN)]
+        connections = [Connection(self.server, NOWHERE) for _ in sinks]
+        for connection, sink in zip(connections, sinks, strict=True):
+            connection.connection_made(sink)
+        began, late, due = time.process_time(), time.monotonic() + PATIENCE, 0
+        for requests in self._turns:
+            due += self._case.reply_size
+            for connection, data in zip(connections, requests, strict=True):
+                connection.data_received(data)
+            await asyncio.sleep(0)
+            # A connection whose turn is over has the rest of its replies later.
+            while any(sink.size < due for sink in sinks) and time.monotonic() < late:
+                await asyncio.sleep(0)
+        used = time.process_time() - began
+        if {sink.size for sink in sinks} != {due}:
+            raise KvrefError(f"{self._case.name}: not {due} bytes of replies on each connection")
+        return used
+
+    async def parse(self) -> float:
+        """Return the CPU seconds of parsing."""
+        return self._parse()[0]
+
+    async def run(self) -> float:
+        """Return the CPU seconds of dispatch, storage and commit."""
+        return (await self._run())[0]
+
+    async def reply(self) -> float:
+        """Return the CPU seconds of encoding the replies."""
+        _, exchanges = await self._run()
+        began = time.process_time()
+        for command, reply in exchanges:
+            encode(command, reply, 1)
+        return time.process_time() - began
+
+    def _parse(self) -> tuple[float, list[list[list[Any]]]]:
+        one = parser(self._turns[0][0], self.server.wire_rules)
+        turns: list[list[list[Any]]] = []
+        began = time.process_time()
+        for requests in self._turns:
+            turns.append([])
+            for data in requests:
+                one.feed(data)
+                found = []
+                while (command := one.next_command()) is not None:
+                    found.append(command)
+                turns[-1].append(found)
+        used = time.process_time() - began
+        if {len(each) for turn in turns for each in turn} != {self._case.commands}:
+            raise KvrefError(f"{self._case.name}: not {self._case.commands} commands in each request")
+        return used, turns
+
+    async def _run(self) -> tuple[float, list[tuple[Any, Any]]]:
+        executor, now = self.server.executor, int(time.time())
+        sessions = [(Session(self.server.shared), executor.begin()) for _ in range(TURN)]
+        exchanges: list[tuple[Any, Any]] = []
+        turns = self._parse()[1]
+        began = time.process_time()
+        for turn in turns:
+            for (session, transaction), several in zip(sessions, turn, strict=True):
+                for command in several:
+                    reply = executor.run(transaction, partial(execute, session, command, now), _late)
+                    exchanges.append((command, reply))
+            if executor.unsettled is not None:
+                executor.commit()
+            while executor.unsettled is not None:
+                await asyncio.sleep(WHILE_THE_DISK_WORKS)
+            await asyncio.sleep(0)  # the executor's turn is over
+        used = time.process_time() - began
+        if any(reply is None for _, reply in exchanges):
+            raise KvrefError("a command waits: its stages cannot be separated")
+        return used, exchanges
 
 
-def stages_table(results: Sequence[dict[str, Any]]) -> Table:
-    """Return the table: microseconds, range and share of each stage."""
-    table = Table("case", *STAGES, "rest", "whole", title="CPU microseconds of an exchange, range, share of the whole")
-    for each in results:
-        cells = (each["stages"][stage] for stage in (*STAGES, "rest", "whole"))
-        table.add_row(
-            each["case"],
-            *(f"{cell['us']:.1f}\n{cell['min']:.1f} to {cell['max']:.1f}\n{cell['share']:.0%}" for cell in cells),
-        )
-    return table
+def _late(reply: Any) -> None:
+    raise KvrefError(f"a command had to wait and was answered with {reply!r}: its stages cannot be separated")
 
 
-def profile_table(result: dict[str, Any]) -> Table:
-    """Return the functions of a profile, by their own time."""
-    rooms = ", ".join(f"{room} {share:.0%}" for room, share in result["rooms"].items())
-    shown = Table("share", "calls", "function", title=f"{result['case']}: {result['calls']:.0f} calls; {rooms}")
-    for each in result["functions"]:
-        shown.add_row(f"{each['share']:.1%}", f"{each['calls']:.1f}", f"{each['file']}: {each['function']}")
-    return shown
+STAGES: Final[dict[str, Measure]] = {"parse": Inside.parse, "run": Inside.run, "reply": Inside.reply}
 
 
-@click.command()
-@click.option("--cases", "names", multiple=True, help="NAME; may be repeated. [default: all]")
-@click.option("--count", default=3200, show_default=True, type=click.IntRange(1), help="Exchanges in a measurement.")
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Measurements of each stage.")
-@click.option("--keys", default=10_000, show_default=True, type=click.IntRange(MANY), help="Rows of the table.")
-@click.option("--profile", "seconds", is_flag=False, flag_value=4.0, type=float, help="Profile; CPU seconds a case.")
-@click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures there too.")
-def main(
-    names: tuple[str, ...], count: int, rounds: int, keys: int, seconds: float | None, file: Path | None
-) -> None:  # fmt: skip
-    """Measure what a command costs inside the server."""
-    known = {case.name: case for case in cases(keys)}
-    unknown = set(names) - known.keys()
+def store(keys: int) -> SQLiteStore:
+    """Return a store with the table of the cases; it is removed when the process ends."""
+    folder = tempfile.TemporaryDirectory()
+    dsn = f"sqlite:///{Path(folder.name) / 'micro.sqlite'}"
+    made = cast(SQLiteStore, open_store(dsn, profiles.load("kvref"), 50.0))
+    atexit.register(folder.cleanup)
+    atexit.register(made.close)
+    made.initialise()
+    rows, tables = table(keys), SQLiteTables(dsn)
+    tables.create(rows)
+    tables.map(rows)
+    tables.fill(rows, QUIET)
+    return made
+
+
+@cache
+def warm(case: Case, keys: int) -> tuple[asyncio.Runner, Inside]:
+    """Return a loop and a server in it that has processed each request of a case."""
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+
+    async def start() -> Inside:
+        inside = Inside(store(keys), case)
+        inside.prepare(-(-keys // case.keys // TURN))
+        await inside.whole()
+        return inside
+
+    atexit.register(runner.close)
+    return runner, runner.run(start())
+
+
+def seconds(turns: int, case: Case, keys: int, measure: Measure) -> float:
+    """Return the CPU seconds of so many turns."""
+    runner, inside = warm(case, keys)
+    inside.prepare(turns)
+    return runner.run(measure(inside))
+
+
+def main() -> None:
+    """Measure the chosen cases."""
+    runner = pyperf.Runner(add_cmdline_args=_passed_on)
+    options = runner.argparser.add_argument_group("kvref")
+    options.add_argument("--cases", action="append", metavar="NAME", help="may be repeated; default: all")
+    options.add_argument("--stages", action="store_true", help="measure parse, run and reply of each case too")
+    options.add_argument("--keys", type=int, default=10_000, help=f"rows of the table, at least {MANY}")
+    given = runner.parse_args()
+    known = {case.name: case for case in cases(given.keys)}
+    unknown = set(given.cases or ()) - known.keys()
     if unknown:
         raise KvrefError(f"no case {', '.join(sorted(unknown))}: choose among {'; '.join(known)}")
-    chosen = [known[name] for name in names or known]
-    facts = profiles.load("kvref")
-    with tempfile.TemporaryDirectory() as folder:
-        dsn = f"sqlite:///{Path(folder) / 'micro.sqlite'}"
-        with closing(cast(SQLiteStore, open_store(dsn, facts, 50.0))) as store:
-            store.initialise()
-            rows, tables = table(keys), SQLiteTables(dsn)
-            tables.create(rows)
-            tables.map(rows)
-            tables.fill(rows, QUIET)
-            results = uvloop.run(_all(store, chosen, count, rounds, seconds))
-    document = {
-        "machine": machine.public(machine.machine()),
-        "tool": machine.public(machine.tool(sys.argv)),
-        "settings": {"count": count, "rounds": rounds, "keys": keys, "tick": TICK},
-        "results": results,
-    }
-    if file is not None:
-        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    for name in given.cases or known:
+        measured: dict[str, Measure] = {name: Inside.whole}
+        if given.stages:
+            measured |= {f"{name}: {stage}": each for stage, each in STAGES.items()}
+        for title, each in measured.items():
+            runner.bench_time_func(title, seconds, known[name], given.keys, each, inner_loops=TURN)
 
 
-async def _all(
-    store: SQLiteStore, chosen: Sequence[Case], count: int, rounds: int, seconds: float | None
-) -> list[dict[str, Any]]:
-    bench, console = Bench(store, count), Console(width=160)
-    if seconds is None:
-        results = await measure(bench, chosen, rounds)
-        console.print(stages_table(results))
-        return results
-    results = []
-    for case in chosen:
-        await bench.turn_again(case)  # caches are as full as they get
-        results.append({"case": case.name, **await profiled(partial(bench.turn_again, case), count, seconds)})
-        console.print(profile_table(results[-1]))
-    return results
+def _passed_on(command: list[str], given: argparse.Namespace) -> None:
+    """Give the options of this program to the processes that measure."""
+    for name in given.cases or ():
+        command += ["--cases", name]
+    command += ["--keys", str(given.keys), *(["--stages"] if given.stages else [])]
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from itertools import cycle, islice
-from typing import TYPE_CHECKING, Final, Literal
+from itertools import cycle
+from typing import TYPE_CHECKING, Final
 
 from kvref_bench.load.work import Keys, Values
 from kvref_bench.scenario.records import Table
@@ -15,7 +15,6 @@ from kvref_bench.workload.values import value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-Protocol = Literal["text", "binary"]
 MANY: Final = 100  # keys of a multi-get
 VALUE: Final = 100  # bytes
 LENGTH: Final = 17  # bytes of a key
@@ -30,18 +29,14 @@ FLAGS: Final = 4
 class Case:
     """One kind of exchange.
 
-    commands: in one request. reply_size: bytes of its whole answer. make: gives requests without end.
+    keys, commands: in one request. reply_size: bytes of its whole answer. make: gives requests without end.
     """
 
     name: str
-    protocol: Protocol
+    keys: int
     commands: int
     reply_size: int
     make: Callable[[], Iterator[bytes]]
-
-    def requests(self, count: int) -> list[bytes]:
-        """Return so many requests."""
-        return list(islice(self.make(), count))
 
 
 def table(keys: int) -> Table:
@@ -56,28 +51,28 @@ def cases(keys: int) -> tuple[Case, ...]:
     item = len(b"VALUE  0 100\r\n") + LENGTH + VALUE + 2
     found = HEADER + FLAGS + VALUE
     return (
-        _case("get hit, text", "text", 1, item + 5, [b"get %b\r\n" % each for each in there]),
-        _case("get hit, binary", "binary", 1, found, [_frame(GET, each) for each in there]),
-        _case("get miss, text", "text", 1, 5, [b"get %b\r\n" % each for each in missing]),
-        _case("get miss, binary", "binary", 1, HEADER + len("Not found"), [_frame(GET, each) for each in missing]),
+        _case("get hit, text", 1, 1, item + 5, [b"get %b\r\n" % each for each in there]),
+        _case("get hit, binary", 1, 1, found, [_frame(GET, each) for each in there]),
+        _case("get miss, text", 1, 1, 5, [b"get %b\r\n" % each for each in missing]),
+        _case("get miss, binary", 1, 1, HEADER + len("Not found"), [_frame(GET, each) for each in missing]),
         _case(
-            f"get of {MANY}, text", "text", 1, MANY * item + 5,
+            f"get of {MANY}, text", MANY, 1, MANY * item + 5,
             [b"get %b\r\n" % b" ".join(some) for some in _many(there)],
         ),
         _case(
-            f"get of {MANY}, binary", "binary", MANY + 1, MANY * (found + LENGTH) + HEADER,
+            f"get of {MANY}, binary", MANY, MANY + 1, MANY * (found + LENGTH) + HEADER,
             [b"".join([_frame(GETKQ, each) for each in some]) + _frame(NOOP) for some in _many(there)],
         ),
         _case(
-            "set, text", "text", 1, len("STORED\r\n"),
+            "set, text", 1, 1, len("STORED\r\n"),
             [b"set %b 0 0 %d\r\n%b\r\n" % (each, VALUE, value(VALUES, each)) for each in there],
         ),
-        _case("set, binary", "binary", 1, HEADER, [_frame(SET, each, bytes(8), value(VALUES, each)) for each in there]),
+        _case("set, binary", 1, 1, HEADER, [_frame(SET, each, bytes(8), value(VALUES, each)) for each in there]),
     )  # fmt: skip
 
 
-def _case(name: str, protocol: Protocol, commands: int, size: int, requests: list[bytes]) -> Case:
-    return Case(name, protocol, commands, size, lambda: cycle(requests))
+def _case(name: str, keys: int, commands: int, size: int, requests: list[bytes]) -> Case:
+    return Case(name, keys, commands, size, lambda: cycle(requests))
 
 
 def _many(names: list[bytes]) -> list[list[bytes]]:

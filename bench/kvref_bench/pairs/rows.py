@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal
 
@@ -11,7 +11,10 @@ from kvref_bench.load.drivers.memcaslap import KEY_LENGTH
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.scenario.records import Table
 
-ServerName = Literal["kvref-sqlite", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached", "floor"]
+ServerName = Literal[
+    "kvref-sqlite", "kvref-sqlite-metrics", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached",
+    "floor",
+]  # fmt: skip
 COUNT: Final = 100_000
 VALUE: Final = 100  # bytes
 KEYS: Final = Keys(COUNT, length=KEY_LENGTH)
@@ -79,7 +82,7 @@ class Row:
 
 def rows() -> tuple[Row, ...]:
     """Return all rows, in the order of the table."""
-    return (*_over_sqlite(), *_over_mysql(), _floor())
+    return (*_over_sqlite(), *_over_mysql(), _floor(), *_of_parts())
 
 
 @cache
@@ -145,6 +148,27 @@ def _floor() -> Row:
     mixed = Memcaslap(32, 0.9)
     ours = Side("floor", mixed, "a dictionary behind uvloop")
     return Row("floor", "90 % get, 10 % set, 32 connections", ours, Side("memcached", mixed, "memcached"), 0.75)
+
+
+def _of_parts() -> tuple[Row, ...]:
+    """Return what a part costs: metrics that are scraped, and this package's generator compared with memcaslap."""
+    get, mixed = _ours("get", 64), Memcaslap(64, 0.9)
+    work = Work(KEYS, VALUES, {"get": 0.9, "set": 0.1}, sessions=64)
+    theirs = Side("memcached", mixed, "memcaslap")
+    return (
+        Row(
+            "metrics", "get, 64 connections, with --metrics", Side("kvref-sqlite-metrics", get, "scraped each second"),
+            Side("kvref-sqlite", get, "itself without"), 0.9,
+        ),
+        *(
+            Row(
+                f"generator-{depth}", "90 % get, 10 % set, 64 connections, memcached",
+                Side("memcached", Generated(replace(work, depth=depth)), f"this generator, depth {depth}"),
+                theirs, target,
+            )
+            for depth, target in ((1, 0.9), (16, 2.0))
+        ),
+    )  # fmt: skip
 
 
 def _ours(verb: str, sessions: int, depth: int = 1, multiget: int = 1) -> Generated:

@@ -6,9 +6,12 @@ and SQL queries go to it.
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
+import threading
+import urllib.request
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -21,6 +24,7 @@ from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sqlite_tables import SQLiteTables
 from kvref_bench.sql import login
 from kvref_testbed.targets import QUIET, kvref_server
+from kvref_testbed.targets.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -80,6 +84,7 @@ class Servers:
         self._known: dict[ServerName, Server] = {}
         self._open: dict[ServerName, Callable[[], Server]] = {
             "kvref-sqlite": self._kvref_sqlite,
+            "kvref-sqlite-metrics": self._kvref_sqlite_metrics,
             "kvref-mysql": self._kvref_mysql,
             "plugin": self._plugin,
             "mysql": self._mysql,
@@ -103,8 +108,20 @@ class Servers:
         peer.prepare(self._table)
         return peer
 
-    def _kvref_sqlite(self) -> Server:
-        peer = self._filled("kvref-sqlite", self._options)
+    def _kvref_sqlite_metrics(self) -> Server:
+        metrics = f"{LOOPBACK}:{free_port()}"
+        server = self._kvref_sqlite("--metrics", metrics)
+        over = threading.Event()
+        # Not on the processors of the servers, where this thread is now.
+        elsewhere = set(range(os.cpu_count() or 1)) - os.sched_getaffinity(0)
+        scraper = threading.Thread(target=_scrape, args=(metrics, elsewhere, over))
+        scraper.start()
+        self._stack.callback(scraper.join)
+        self._stack.callback(over.set)
+        return replace(server, name="kvref-sqlite-metrics")
+
+    def _kvref_sqlite(self, *options: str) -> Server:
+        peer = self._filled("kvref-sqlite", (*self._options, *options))
         address = _address(peer)
         assert peer.tables_dsn is not None, "it serves a file"
         facts = {"sqlite_synchronous": SYNCHRONOUS, **SQLiteTables(peer.tables_dsn).variables()}
@@ -192,6 +209,14 @@ def require_durable(server: Server) -> None:
     wrong = {name: server.facts[name] for name, value in DURABLE.items() if server.facts.get(name, value) != value}
     if wrong:
         raise BenchError(f"{server.name} is not durable as agreed: {wrong} instead of {DURABLE}")
+
+
+def _scrape(metrics: str, processors: set[int], over: threading.Event) -> None:
+    """Read the metrics each second until it is over."""
+    os.sched_setaffinity(0, processors)
+    while not over.wait(1.0):
+        with urllib.request.urlopen(f"http://{metrics}/metrics", timeout=5) as reply:
+            reply.read()
 
 
 def _address(peer: OpenPeer) -> str:

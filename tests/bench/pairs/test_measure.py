@@ -246,3 +246,17 @@ def test_the_order_within_pairs_alternates() -> None:
     pairs = [pair(row, noting, servers, number) for number in range(3)]
     assert asked == [2000, 20, 20, 2000, 2000, 20]
     assert [(ours.per_second, theirs.per_second) for ours, theirs in pairs] == [(2000.0, 20.0)] * 3
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["metrics", "generator-1", "generator-16"])
+def test_parts_are_measured_as_rows(name: str, where: Split) -> None:
+    settings = Settings(where, pairs=1, seconds=1.0, warmup=0.1, keys=2000)
+    [measured] = measure([ROWS[name]], settings, str)
+    if measured.skipped:
+        with missing_skips():
+            raise MissingError(measured.skipped)
+    [(ours, theirs)] = measured.pairs
+    assert ours.per_second > 0 < theirs.per_second
+    assert ours.generator == "kvref_bench"
+    assert theirs.generator == ("kvref_bench" if name == "metrics" else "memcaslap")
