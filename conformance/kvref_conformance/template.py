@@ -99,6 +99,23 @@ def with_numbers(text: str) -> str:
     return re.escape(text).replace(re.escape(CAS), r"(\d+)")
 
 
+def caught(template: str, text: str) -> tuple[str, ...]:
+    """Return what the holes of an answer template match in a text of any run, except cas numbers; () if it differs."""
+    pattern, kinds, end = "", [], 0
+    for hole in HOLE.finditer(template):
+        pattern += _of_any_run(template[end : hole.start()]) + CAUGHT.get(hole[0], r"(\d+)")
+        kinds.append(hole[2])
+        end = hole.end()
+    found = re.fullmatch(pattern + _of_any_run(template[end:]), text, re.DOTALL) if kinds else None
+    return tuple(value for kind, value in zip(kinds, found.groups(), strict=True) if kind != "cas") if found else ()
+
+
+def _of_any_run(piece: str) -> str:
+    """Return the pattern of a part of a template without holes, whatever its names mean."""
+    escaped = re.escape(RUN.sub(lambda run: run[1] * int(run[2]), NAME.sub("\0", piece)))
+    return escaped.replace("\0", ".+?")
+
+
 def names_in(template: str) -> set[str]:
     """Return the names that a template uses."""
     return {found[2] for found in NAME.finditer(template)}

@@ -190,6 +190,29 @@ def test_a_conversation_that_is_shown_is_the_endpoints_own(tmp_path: Path) -> No
     assert talks["unbound"][0][2] == "NOT_FOUND\\r\\n"
 
 
+def test_what_a_hole_matches_is_the_endpoints_own(tmp_path: Path) -> None:
+    """Counters differ between endpoints that are allowed to show any; cas numbers do between runs of one."""
+
+    def counted(key: str, number: int, cas: int) -> tuple[Exchange, ...]:
+        stats = Exchange("a", "stats\r\n", (), f"STAT pid {number}\r\nEND\r\n", written=("stats\r\n", "<stats>END\r\n"))
+        got = f"VALUE {key} 0 1 {cas}\r\nx\r\nEND\r\n"
+        shown = Exchange(
+            "a", f"gets {key}\r\n", (), got, written=("gets {k}\r\n", "VALUE {k} 0 1 <cas>\r\nx\r\nEND\r\n")
+        )
+        return stats, shown
+
+    answers = {"one": counted("z1k", 1, 10), "same": counted("z2k", 1, 20), "other": counted("z3k", 2, 10)}
+    given = [
+        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, talk))) for name, talk in answers.items()
+    ]
+    talks = shown_talks(grid(given), "c")
+    assert talks["one"] == talks["same"]
+    assert [talks[name][0][2] for name in ("one", "other")] == [
+        "STAT pid 1\\r\\nEND\\r\\n",
+        "STAT pid 2\\r\\nEND\\r\\n",
+    ]
+
+
 def test_a_page_is_compared_with_the_suite(three: Grid, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = page.html(three)
     assert list(standing.cases_of(text)) == ["KV-MAP-001", "KV-MAP-002", "KV-MAP-003", "KV-MAP-004"]

@@ -12,6 +12,7 @@ from kvref.documents import DocumentError
 from kvref.errors import SuiteError
 from kvref.printable import printable
 from kvref_conformance.report.header import FORMAT
+from kvref_conformance.template import caught
 from kvref_conformance.typed import mismatch
 from kvref_conformance.verdict import NOT_RUN, SUITE_ERROR
 
@@ -107,9 +108,15 @@ class Outcome:
     text: str
     steps: tuple[Step, ...]
 
-    def whole(self) -> tuple[tuple[str, str, str, str], ...] | None:
-        """Return the conversation as `same`, with the steps that are never compared; None if it is unknown."""
-        return None if self.same() is None else tuple(step.same or ("", "", "", "") for step in self.steps)
+    def whole(self) -> tuple[object, ...] | None:
+        """Return the conversation up to keys and cas numbers, with the steps that are never compared.
+
+        Returns:
+            None if it is unknown.
+        """
+        if self.same() is None:
+            return None
+        return tuple((step.same, caught(step.same[2], step.got)) for step in self.steps if step.same is not None)
 
     def same(self) -> tuple[tuple[str, str, str, str], ...] | None:
         """Return the conversation without the parts that differ by run; None if it is unknown."""

@@ -95,8 +95,8 @@ def _data(grid: Grid) -> Markup:
 def _held(outcomes: Sequence[Outcome | None], talks: dict[Talk, int]) -> list[list[Any] | None]:
     """Return for each endpoint [verdict, reason, conversation, step at which it parts from the first one, text].
 
-    The keys of a run differ; where nothing else does, not even in a step that is never compared, endpoints show one
-    conversation: that of the first.
+    The keys and cas numbers of a run differ; where nothing else does, not even in a step that is never compared or in
+    what a hole of an allowed answer matches, endpoints show one conversation: that of the first.
     """
     seen: dict[object, int] = {}
     told = [outcome for outcome in outcomes if outcome is not None and outcome.steps]
