@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Pause
+from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case

@@ -21,194 +21,32 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref_conformance.steps import (
+    PATIENCE,
+    SILENT_SECONDS,
+    Answers,
+    Asks,
+    By,
+    Ends,
+    Eventually,
+    Logged,
+    Mark,
+    Reload,
+    Say,
+    Sql,
+    Starts,
+    innermost,
+)
 from kvref_conformance.template import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kvref.profiles import Profile
+    from kvref_conformance.steps import Step
 
-
-# Seconds without a reply from an endpoint that has to wait: long for one that does not wait, short for a run.
-SILENT_SECONDS: Final = 0.3
-PATIENCE: Final = 15.0
-CLOSED: Final = "(connection closed)"
 MAPPING_NAMES: Final = frozenset(
     "m t m1 m1b m2 m2up m2cut q t1 t2 t3 w0 w1 w2 w3 w249 containers options policies".split()
 )
-
-
-@dataclass(frozen=True, slots=True)
-class By:
-    """Answers by the value of a fact; a value without an entry is a fault of the suite."""
-
-    fact: str
-    answers: Mapping[object, tuple[str, ...]]
-
-    def of(self, profile: Profile) -> tuple[str, ...]:
-        """Return what the profile's value of the fact allows."""
-        return self.answers[profile[self.fact]]
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    """Send bytes on a connection and judge the reply.
-
-    Args:
-        pieces: bytes to send, one packet each.
-        allow: allowed replies.
-        on: name of the connection.
-        quiet: no reply is allowed, and no sentinel is sent (an unfinished data block).
-        closes: the endpoint closes the connection after the answer.
-        patience: seconds to wait for the answer.
-        binary: texts are frames in words (`frames.py`), and a connection that it opens is a binary one.
-        cuts: of binary frames: before which bytes a new packet begins.
-    """
-
-    pieces: tuple[str, ...]
-    allow: tuple[str, ...] | By
-    on: str = "a"
-    quiet: bool = False
-    closes: bool = False
-    patience: float = 5.0
-    binary: bool = False
-    cuts: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Hangup:
-    """Close a connection from this side; a later step on that name opens a new one.
-
-    Args:
-        on: name of the connection.
-        how: half: stop sending, and wait until the endpoint has closed; close: at once; reset: at once, with a reset.
-    """
-
-    on: str = "a"
-    how: str = "half"
-
-
-@dataclass(frozen=True, slots=True)
-class Sql:
-    """Run a statement behind the protocol.
-
-    Args:
-        statement: template; tables by their names in braces.
-        rows: the rows a SELECT must give; None for a statement without rows.
-        fails: the database must refuse the statement.
-        on: name of a SQL connection of the case; empty for the suite's own, where each statement commits itself.
-    """
-
-    statement: str
-    rows: tuple[tuple[object, ...], ...] | None
-    fails: bool = False
-    on: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reload:
-    """Close every connection and make the endpoint read its configuration tables again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Wait, where time itself is what the case is about."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """Wait until a second of the clock begins, so that the steps behind it fall into one second."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asks:
-    """Send a request that is answered later.
-
-    Args:
-        request: template.
-        on: name of the connection.
-        silent: seconds in which no reply is allowed; 0 if one is.
-        binary: the request is in the words of `frames.py`.
-    """
-
-    request: str
-    on: str
-    silent: float = SILENT_SECONDS
-    binary: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Read and judge the answer to what `Asks` sent on that connection.
-
-    Args:
-        allow: answers that are allowed.
-        on: name of the connection.
-        patience: seconds to wait for it.
-    """
-
-    allow: tuple[str, ...] | By
-    on: str
-    patience: float = PATIENCE
-
-
-@dataclass(frozen=True, slots=True)
-class Starts:
-    """Start a statement on a named SQL connection and let it run.
-
-    Args:
-        statement: template.
-        on: name of the connection.
-    """
-
-    statement: str
-    on: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """Wait for the statement that runs on a named SQL connection.
-
-    Args:
-        on: name of the connection.
-        fails: the database must refuse it.
-        patience: seconds to wait.
-    """
-
-    on: str
-    fails: bool = False
-    patience: float = PATIENCE
-
-
-@dataclass(frozen=True, slots=True)
-class Eventually:
-    """Repeat a step until what it gets is allowed.
-
-    Args:
-        step: a request or a SELECT that leaves everything as it is.
-        within: seconds; what it gets then is judged.
-    """
-
-    step: Say | Sql
-    within: float
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Remember where the binary log ends; the case is not-run without one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Logged:
-    """Judge what has come into the binary log since the mark, in the words of `sql/binlog.py`.
-
-    Args:
-        allow: what is allowed.
-    """
-
-    allow: tuple[str, ...]
 
 
 def logged(*allow: str) -> Logged:
@@ -218,7 +56,7 @@ def logged(*allow: str) -> Logged:
 
 def asks(request: str, on: str, *, silent: float = SILENT_SECONDS, binary: bool = False) -> Asks:
     """Send a request that has to wait."""
-    return Asks(request, on, silent, binary)
+    return Asks((request,), on, silent, binary)
 
 
 def answers(allow: str | tuple[str, ...] | By, on: str, *, patience: float = PATIENCE) -> Answers:
@@ -233,15 +71,12 @@ def starts(statement: str, on: str) -> Starts:
 
 def ends(on: str, *, fails: bool = False, patience: float = PATIENCE) -> Ends:
     """Wait for a statement that was started."""
-    return Ends(on, fails, patience)
+    return Ends(on, refused=fails, patience=patience)
 
 
 def eventually(step: Say | Sql, within: float = PATIENCE) -> Eventually:
     """Want a step to be answered so no later than in `within` seconds."""
     return Eventually(step, within)
-
-
-Step = Say | Hangup | Sql | Reload | Pause | Tick | Asks | Answers | Starts | Ends | Eventually | Mark | Logged
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,20 +159,13 @@ class Case:
 
     def _texts(self) -> Iterator[str]:
         for step in map(innermost, self.steps):
-            if isinstance(step, Say):
-                yield from step.pieces
-            elif isinstance(step, Asks):
-                yield step.request
+            if isinstance(step, Say | Asks):
+                yield from step.packets
             elif isinstance(step, Sql | Starts):
                 yield step.statement
             if isinstance(step, Say | Answers):
                 answers = step.allow.answers.values() if isinstance(step.allow, By) else [step.allow]
                 yield from (text for allowed in answers for text in allowed)
-
-
-def innermost(step: Step) -> Step:
-    """Return the step that `Eventually` repeats, or the step itself."""
-    return step.step if isinstance(step, Eventually) else step
 
 
 def case(
@@ -357,7 +185,7 @@ def case(
 
 
 def _flushes(step: Say) -> bool:
-    return re.search(r"(^|; )flush" if step.binary else "flush_all", "".join(step.pieces)) is not None
+    return re.search(r"(^|; )flush" if step.binary else "flush_all", "".join(step.packets)) is not None
 
 
 def say(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: Any) -> Say:
@@ -397,7 +225,4 @@ def sql(statement: str, *rows: tuple[object, ...], on: str = "") -> Sql:
 
 def refused(statement: str, on: str = "") -> Sql:
     """Run a statement that the database must refuse."""
-    return Sql(statement, None, fails=True, on=on)
-
-
-# Holds on a busy machine; what comes is seen at once.
+    return Sql(statement, None, refused=True, on=on)

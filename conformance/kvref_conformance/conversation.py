@@ -7,7 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.case import (
+from kvref_conformance.connection import beyond
+from kvref_conformance.errors import CaseFailed, NotRun
+from kvref_conformance.frames import decode, encode
+from kvref_conformance.observers import DONE, REFUSED, Observers
+from kvref_conformance.steps import (
     Answers,
     Asks,
     By,
@@ -22,20 +26,17 @@ from kvref_conformance.case import (
     Sql,
     Starts,
 )
-from kvref_conformance.connection import beyond
-from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.frames import decode, encode
-from kvref_conformance.observers import DONE, REFUSED, Observers
 from kvref_conformance.triage.repeat import slowed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvref_conformance.budget import Budget
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
     from kvref_conformance.connection import Connection, Reply
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.sql.world import World
+    from kvref_conformance.steps import Step
     from kvref_conformance.template import Names
 
 POLL_SECONDS: Final = 0.05
@@ -206,10 +207,10 @@ class Conversation:
             raise CaseFailed(render(self.exchanges))
 
     def _say(self, step: Say) -> Exchange:
-        sent = [self.names.render(piece) for piece in step.pieces]
+        sent = [self.names.render(piece) for piece in step.packets]
         pieces = _cut(encode("".join(sent)), step.cuts) if step.binary else tuple(p.encode("latin-1") for p in sent)
         reply = self._send(self._connections[step.on], pieces, step)
-        return self._compared(step.on, ("".join(step.pieces), "".join(sent)), step.allow, reply, _note(step, reply))
+        return self._compared(step.on, ("".join(step.packets), "".join(sent)), step.allow, reply, _note(step, reply))
 
     def _send(self, connection: Connection, pieces: tuple[bytes, ...], step: Say) -> Reply:
         connection.allow(self._longest(step.allow))
@@ -241,12 +242,12 @@ class Conversation:
         return allow.of(self._endpoint.profile) if isinstance(allow, By) else allow
 
     def _ask(self, step: Asks) -> Exchange:
-        request = self.names.render(step.request)
-        self._asked[step.on] = (step.request, request)
+        request = self.names.render("".join(step.packets))
+        self._asked[step.on] = ("".join(step.packets), request)
         packet = encode(request) if step.binary else request.encode("latin-1")
         early = self._text(step.on, self._connections[step.on].begin(packet, step.silent))
         note = "it should wait" if early else ""
-        return Exchange(step.on, request, ("",), early, note, not early, (step.request, ""))
+        return Exchange(step.on, request, ("",), early, note, not early, ("".join(step.packets), ""))
 
     def _text(self, on: str, data: bytes) -> str:
         return decode(data) if self._connections[on].binary else data.decode("latin-1")
@@ -267,17 +268,17 @@ class Conversation:
             written = str(list(step.rows)) if kept else self.names.put_back(got)
             return Exchange(on, statement, (str(cells),), got, "", kept, (step.statement, written))
         got = self._believed(step, self._sql.execute(statement, step.on))
-        return self._done(on, (step.statement, statement), got, fails=step.fails)
+        return self._done(on, (step.statement, statement), got, fails=step.refused)
 
     def _believed(self, step: Sql, got: str) -> str:
         # What the suite's own connection is refused unasked is a fault of the case.
-        if got.startswith(REFUSED) and not step.on and not step.fails:
+        if got.startswith(REFUSED) and not step.on and not step.refused:
             raise SuiteError(f"{got}: {self.names.render(step.statement)}")
         return got
 
     def _end(self, step: Ends) -> Exchange:
         statement, got = self._sql.end(step.on, step.patience)
-        return self._done(step.on, ("(its end)", statement), got, fails=step.fails)
+        return self._done(step.on, ("(its end)", statement), got, fails=step.refused)
 
     def _done(self, on: str, asked: tuple[str, str], got: str, *, fails: bool) -> Exchange:
         template, statement = asked

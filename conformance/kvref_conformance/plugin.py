@@ -31,7 +31,7 @@ from kvref_conformance.pytest_outcome import end_test
 from kvref_conformance.report.progress import Watch
 from kvref_conformance.report.table import chapter_table, rendered
 from kvref_conformance.run import Run
-from kvref_conformance.script import Script
+from kvref_conformance.triage.replay_file import ReplayFile
 from kvref_conformance.verdict import SUITE_ERROR
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 RUN = pytest.StashKey[Run]()
 WANTED = pytest.StashKey[selection.Wanted]()
-REPLAY = pytest.StashKey[Script | None]()
+REPLAY = pytest.StashKey[ReplayFile | None]()
 NO_ENDPOINT = "no endpoint: give --endpoint HOST:PORT"
 
 

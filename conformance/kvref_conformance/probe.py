@@ -15,10 +15,10 @@ import tomlkit
 
 from kvref import documents
 from kvref.printable import printable
-from kvref_conformance.case import Asks, By, Say, innermost
 from kvref_conformance.connection import BINARY_ANSWER, Connection
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode
+from kvref_conformance.steps import Asks, By, Say, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from kvref.addresses import SocketAddress
     from kvref.profiles import Profile
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
     from kvref_conformance.connection import Reply
+    from kvref_conformance.steps import Step
 
 PATIENCE: Final = 1.0
 # yrmcds 1.1.9 loses what is stored within a second of flush_all, which is for its own cases to find.
@@ -213,13 +214,13 @@ def _needed(step: Step, profile: Profile) -> Iterator[str]:
     if isinstance(step, Say | Asks) and step.binary:
         yield "binary"
     elif isinstance(step, Asks):
-        yield from _of_words(step.request, profile)
+        yield from _of_words("".join(step.packets), profile)
     elif isinstance(step, Say):
         texts = step.allow.of(profile) if isinstance(step.allow, By) else step.allow
         refusals = sum(text.startswith(REFUSAL) for text in texts)
         if refusals in (0, len(texts)):
-            yield from _of_words("".join(step.pieces), profile)
-        if any(_requests(piece) > 1 for piece in step.pieces):
+            yield from _of_words("".join(step.packets), profile)
+        if any(_requests(piece) > 1 for piece in step.packets):
             yield "pipelining"
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from kvref.errors import SuiteError
 from kvref.specification import conformance_levels
-from kvref_conformance import script
 from kvref_conformance.case import Case
 from kvref_conformance.cases import CHAPTERS, by_chapter, test_replay
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.matrix.column import read
-from kvref_conformance.script import Script
+from kvref_conformance.triage import replay_file
+from kvref_conformance.triage.replay_file import ReplayFile
 from kvref_conformance.verdict import BROKEN
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def wanted(options: Namespace) -> Wanted:
     return fits
 
 
-def replayed(options: Namespace) -> Script | None:
+def replayed(options: Namespace) -> ReplayFile | None:
     """Return what --replay names, and judge it by the profile that it was judged by; None without it.
 
     Args:
@@ -60,7 +60,7 @@ def replayed(options: Namespace) -> Script | None:
     """
     if not options.replay:
         return None
-    found = script.read(Path(options.replay))
+    found = replay_file.read(Path(options.replay))
     if options.profile is None:
         options.profile = found.profile
     return found

@@ -20,7 +20,7 @@ SCHEMAS: Final = (
         "schema.json",
         "a line of a recording or script (`kvref record`, `kvref replay`)",
     ),
-    ("kvref_conformance.export", "schema.json", "`kvref spec --cases FILE`"),
+    ("kvref_conformance.steps", "schema.json", "`kvref spec --cases FILE`"),
 )
 
 

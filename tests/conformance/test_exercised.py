@@ -20,7 +20,7 @@ from reports import HEADER
 from kvref import profiles
 from kvref_conformance import endpoint
 from kvref_conformance import sql as sql_of
-from kvref_conformance.case import Hangup, Reload, Setup, answers, ask, asks, case, quiet, say, sql
+from kvref_conformance.case import Setup, answers, ask, asks, case, quiet, say, sql
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.coverage import Exercised, summary
 from kvref_conformance.coverage.configuration import PARAMETERS
@@ -32,6 +32,7 @@ from kvref_conformance.matrix import column
 from kvref_conformance.report import html, jsonl
 from kvref_conformance.sql.world import World
 from kvref_conformance.stateful.concurrency import Histories
+from kvref_conformance.steps import Hangup, Reload
 from kvref_conformance.verdict import Tally
 from kvref_testbed import targets
 

@@ -12,10 +12,11 @@ from kvref.errors import SuiteError
 from kvref.specification.deviations import Deviation, Deviations
 from kvref_conformance import endpoint
 from kvref_conformance.budget import Budget
-from kvref_conformance.case import Case, Hangup, Setup, by, case, quiet, say, sql
+from kvref_conformance.case import Case, Setup, by, case, quiet, say, sql
 from kvref_conformance.connection import KEPT_BYTES, MAX_ANSWER_BYTES
 from kvref_conformance.conversation import MAX_WRONG_CHARACTERS
 from kvref_conformance.judge import Judge
+from kvref_conformance.steps import Hangup
 from kvref_conformance.verdict import (
     COULD_NOT_JUDGE,
     DEVIATES,

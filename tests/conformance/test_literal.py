@@ -37,7 +37,7 @@ def case(made: dict[str, Any], name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("profile", profiles.names())
 def test_every_case_that_applies_is_there_as_the_schema_says(profile: str) -> None:
     made = exported(profile)
-    schema = json.loads(files("kvref_conformance.export").joinpath("schema.json").read_text())
+    schema = json.loads(files("kvref_conformance.steps").joinpath("schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(made)
     facts, catalogue = profiles.load(profile), requirements.load()
@@ -59,7 +59,7 @@ def test_the_schema_refuses(change: dict[str, Any]) -> None:
     made = exported("memcached")
     made["cases"] = [case(made, "set-new")]
     made["cases"][0]["steps"][0]["send"].update(change)
-    schema = json.loads(files("kvref_conformance.export").joinpath("schema.json").read_text())
+    schema = json.loads(files("kvref_conformance.steps").joinpath("schema.json").read_text())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(schema).validate(made)
 

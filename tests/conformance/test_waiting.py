@@ -12,8 +12,9 @@ import pytest
 
 from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint
-from kvref_conformance.case import Hangup, answers, asks, case, eventually, say
+from kvref_conformance.case import answers, asks, case, eventually, say
 from kvref_conformance.judge import Judge
+from kvref_conformance.steps import Hangup
 from kvref_conformance.verdict import FAILS, HOLDS, Verdict
 
 VERSION = b"VERSION 9.9.9\r\n"

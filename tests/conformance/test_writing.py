@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from kvref_conformance.case import Say, Sql, case
+from kvref_conformance.case import case
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.stateful.commands.as_case import as_case
+from kvref_conformance.steps import Say, Sql
 from kvref_conformance.template import Names
 
 if TYPE_CHECKING:

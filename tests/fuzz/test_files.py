@@ -29,10 +29,12 @@ from kvref_bench import scenario
 from kvref_bench.pairs import document as pairs
 from kvref_bench.runs import folder, verdict
 from kvref_bench.workload.keys import read_file as read_keys
-from kvref_conformance import corpus, own_deviations, probe, script
-from kvref_conformance.case import Pause, Setup, Shape, case, eventually, quiet, say, sql
+from kvref_conformance import corpus, own_deviations, probe
+from kvref_conformance.case import Setup, Shape, case, eventually, quiet, say, sql
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.matrix import column
+from kvref_conformance.steps import Pause
+from kvref_conformance.triage import replay_file
 from kvref_conformance.verdict import Verdict
 from support import matrix as analysed
 
@@ -70,14 +72,14 @@ class Kind:
     form: str
 
 
-def replay_file() -> bytes:
+def failure() -> bytes:
     made = case(
         "fuzz", "KV-CORE-041",
         say("get {k}\r\n", "END\r\n"), quiet("set {k} 0 0 1\r\n"), sql("SELECT 1", (1,)), eventually(say("get {k}\r\n", "END\r\n"), 1.0), Pause(0.1),
         setup=Setup(), shape=Shape("k INT PRIMARY KEY"), settings={"r_batch_size": 1},
     )  # fmt: skip
     seen = Verdict("fuzz", "retrieval", ("KV-CORE-041",), "fails")
-    return script.as_json(made, profiles.load("memcached"), seen, {"endpoint": "x:1"}).encode()
+    return replay_file.as_json(made, profiles.load("memcached"), seen, {"endpoint": "x:1"}).encode()
 
 
 def report() -> bytes:
@@ -162,7 +164,7 @@ def scenario_file() -> bytes:
 
 
 KINDS: Final = {
-    "replay": Kind("failure.json", replay_file(), script.read, "json"),
+    "replay": Kind("failure.json", failure(), replay_file.read, "json"),
     "report": Kind("report.jsonl", report(), column.read, "lines"),
     "packed report": Kind("report.jsonl.gz", report(), column.read, "lines"),
     "analysed report": Kind("report.jsonl", report(), analysed.read, "lines"),
@@ -285,7 +287,7 @@ DEEP: Final = b"[" * 100_000
     ("name", "content", "words"),
     [
         ("f.json", DEEP, ["replay", "f.json", "127.0.0.1:1"]),
-        ("f.json", replay_file().replace(b'"steps": [', b'"steps": "x", "more": ['), ["replay", "f.json", "127.0.0.1:1"]),
+        ("f.json", failure().replace(b'"steps": [', b'"steps": "x", "more": ['), ["replay", "f.json", "127.0.0.1:1"]),
         ("f.jsonl", DEEP, ["replay", "f.jsonl"]),
         ("report.jsonl", b"9" * 6000, ["matrix", "report.jsonl"]),
         ("report.jsonl.gz", gzip.compress(report())[:-9] + b"x" * 9, ["matrix", "report.jsonl.gz"]),

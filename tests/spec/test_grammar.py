@@ -20,11 +20,11 @@ from kvref.protocol.rules import WireRules, wire_rules
 from kvref.protocol.text import parse_line
 from kvref.specification import normative
 from kvref_conformance import corpus
-from kvref_conformance.case import Asks, Say, innermost
 from kvref_conformance.cases import all_cases
 from kvref_conformance.corpus.conversation import Talk
 from kvref_conformance.spec import grammar
 from kvref_conformance.spec.abnf import Abnf
+from kvref_conformance.steps import Asks, Say, innermost
 
 VERSIONS = {"mysql-8.0": "8.0.33", "mysql-5.6": "5.6.14"}
 PROFILES = ("kvref", *VERSIONS)
@@ -66,12 +66,8 @@ def recorded_lines() -> frozenset[str]:
 
 @cache
 def lines_of_cases() -> frozenset[str]:
-    sent = []
-    for step in (innermost(step) for case in all_cases() for step in case.steps):
-        if isinstance(step, Say) and not step.binary:
-            sent.append("".join(step.pieces))
-        elif isinstance(step, Asks) and not step.binary:
-            sent.append(step.request)
+    steps = (innermost(step) for case in all_cases() for step in case.steps)
+    sent = ["".join(step.packets) for step in steps if isinstance(step, Say | Asks) and not step.binary]
     return frozenset(line for text in sent for line in re.split(r"\r?\n", text)[:-1])
 
 

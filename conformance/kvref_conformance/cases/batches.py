@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.case import say, sql
 
 if TYPE_CHECKING:
-    from kvref_conformance.case import By, Say, Sql
+    from kvref_conformance.steps import By, Say, Sql
 
 R: Final = "daemon_memcached_r_batch_size"
 W: Final = "daemon_memcached_w_batch_size"

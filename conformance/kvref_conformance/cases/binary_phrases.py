@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvref_conformance.case import ask, by, say
 
 if TYPE_CHECKING:
-    from kvref_conformance.case import By, Say
+    from kvref_conformance.steps import By, Say
 
 NOT_FOUND: Final = '0x01 "Not found"'
 EXISTS: Final = '0x02 "Data exists for key"'

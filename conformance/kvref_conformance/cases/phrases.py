@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.case import Shape, say, sql
 
 if TYPE_CHECKING:
-    from kvref_conformance.case import Say, Sql
+    from kvref_conformance.steps import Say, Sql
 
 
 # Columns for flags, cas number and expiry, as a Shape names them.

@@ -9,7 +9,8 @@ from kvref_conformance.case import by, case, say
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 NOT_A_NUMBER = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 BAD_AMOUNT = "CLIENT_ERROR invalid numeric delta argument\r\n"

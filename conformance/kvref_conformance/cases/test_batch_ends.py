@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, case, eventually, quiet, say, sql
+from kvref_conformance.case import Shape, case, eventually, quiet, say, sql
 from kvref_conformance.cases.batches import (
     COUNT,
     SNAPSHOT,
@@ -22,11 +22,13 @@ from kvref_conformance.cases.batches import (
     row,
 )
 from kvref_conformance.cases.phrases import OPTIONS, row_added, row_removed
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Sql, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Sql, Step
 
 FLUSHED = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 SWITCHES = {

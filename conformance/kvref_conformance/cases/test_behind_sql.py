@@ -9,7 +9,8 @@ from kvref_conformance.case import case, say, sql
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say, Sql
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say, Sql
 
 ROW = "SELECT c1, c2, c3, c5 FROM {t1} WHERE c1 = '{k}'"
 COUNT = "SELECT COUNT(*) FROM {t1} WHERE c1 = '{k}'"

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Reload, answers, asks, case, say, sql
+from kvref_conformance.case import answers, asks, case, say, sql
 from kvref_conformance.cases.phrases import row_added, row_removed, shows, stored
+from kvref_conformance.steps import Reload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 ALL: Final = "abcdefgh"
 EACH: Final = tuple(enumerate(ALL))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Pause, Shape, Tick, ask, by, case, sql
+from kvref_conformance.case import Shape, ask, by, case, sql
 from kvref_conformance.cases.binary_phrases import EXISTS, NO_NUMBER, NOT_FOUND, misses, shows, stored, told
 from kvref_conformance.cases.phrases import OPTIONS
+from kvref_conformance.steps import Pause, Tick
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 ANY_CAS = "18446744073709551614"
 LARGEST = (1 << 64) - 1

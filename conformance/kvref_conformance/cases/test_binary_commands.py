@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Pause, Tick, ask, case, sql
+from kvref_conformance.case import ask, case, sql
 from kvref_conformance.cases.binary_phrases import EXISTS, NOT_FOUND, each_refused, in_text, misses, shows, stored, told
+from kvref_conformance.steps import Pause, Tick
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, ask, case, say, waits
+from kvref_conformance.case import ask, case, say, waits
 from kvref_conformance.cases.binary_phrases import in_text, misses, shows, stored, told, unknown
 from kvref_conformance.frames import encode
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,8 @@ from kvref_conformance.cases.binary_phrases import each_refused, misses, refused
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import By, Case
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import By
 
 SET = stored("{k}", "5")
 THERE = shows("{k}", "5")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Pause, Tick, ask, case, sql
+from kvref_conformance.case import ask, case, sql
 from kvref_conformance.cases.binary_phrases import (
     EXISTS,
     NOT_FOUND,
@@ -14,6 +14,7 @@ from kvref_conformance.cases.binary_phrases import (
     stored,
     told,
 )
+from kvref_conformance.steps import Pause, Tick
 
 if TYPE_CHECKING:
     from collections.abc import Callable

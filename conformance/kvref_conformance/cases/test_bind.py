@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, case, say, sql
+from kvref_conformance.case import case, say, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, row_added, row_removed, shows
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable

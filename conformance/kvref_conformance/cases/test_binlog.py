@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Mark, Shape, case, eventually, logged, refused, say
+from kvref_conformance.case import Shape, case, eventually, logged, refused, say
 from kvref_conformance.cases.batches import LOGGED, SOON, WRITES, committed, nothing, put, puts, reads, row
 from kvref_conformance.cases.phrases import OPTIONS
+from kvref_conformance.steps import Hangup, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Step
 
 OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 

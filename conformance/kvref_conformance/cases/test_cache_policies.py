@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Pause, Reload, Setup, Shape, case, say, sql
+from kvref_conformance.case import Setup, Shape, case, say, sql
 from kvref_conformance.cases.phrases import OPTIONS, misses, shows, stored, told
+from kvref_conformance.steps import Pause, Reload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say, Sql
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say, Sql
 
 
 def policies(get: str, set_: str = "", delete: str = "", flush: str = "", name: str = "cache_policy") -> Setup:

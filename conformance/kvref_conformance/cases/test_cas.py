@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Reload, Shape, case, say, sql
+from kvref_conformance.case import Shape, case, say, sql
 from kvref_conformance.cases.phrases import OPTIONS, inserted, shows, stored
+from kvref_conformance.steps import Reload
 
 if TYPE_CHECKING:
     from collections.abc import Callable

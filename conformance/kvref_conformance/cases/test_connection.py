@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, case, quiet, say
+from kvref_conformance.case import case, quiet, say
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 SET = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
 THERE = say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")

@@ -14,7 +14,8 @@ from kvref_conformance.cases.phrases import OPTIONS, misses, row, row_removed, s
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Sql, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Sql, Step
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
 ONE = Shape(COLUMNS)

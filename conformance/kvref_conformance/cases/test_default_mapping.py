@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Setup, case, say, sql
+from kvref_conformance.case import Setup, case, say, sql
 from kvref_conformance.cases.phrases import row_added, row_removed
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 UNSORTED = Setup(containers=(("zeta", "t1"), ("beta", "t2"), ("gamma", "t3")))
 NAMED = Setup(containers=(("alpha", "t1"), ("default", "t3"), ("zeta", "t2")))

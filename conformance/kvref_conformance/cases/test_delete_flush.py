@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, by, case, say, sql
+from kvref_conformance.case import Shape, by, case, say, sql
 from kvref_conformance.cases.phrases import OPTIONS
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,8 @@ from kvref_conformance.cases.phrases import misses, shows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 COLON, ARROW, EMPTY, NO_ROW, AT, MARK, TILDES = (Setup(text) for text in (":", "->", "", None, "@@", "@>", "~" * 40))
 CAPITALS = Setup(None, others=(("TABLE_MAP_DELIMITER", ":"),))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, case, eventually, say
+from kvref_conformance.case import case, eventually, say
 from kvref_conformance.cases.batches import WRITES, committed, nothing, put, puts, reads, row
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Step
 
 # Requests that fail in a table with the rows {k}1 and, not of this connection, {k}0.
 FAILS = {

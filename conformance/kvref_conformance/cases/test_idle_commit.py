@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Pause, case, ends, eventually, say, sql, starts
+from kvref_conformance.case import case, ends, eventually, say, sql, starts
 from kvref_conformance.cases.batches import COUNT, IDLE, WRITES, becomes, committed, holds, put, puts, reads, row
+from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Sql, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Sql, Step
 
 # A pending write on each of twelve connections; of rows that are there, since at level 2 a new one holds the gap.
 MANY: tuple[Step, ...] = (*(row(n, "old") for n in range(12)), *(put(n, on=f"c{n}") for n in range(12)))

@@ -24,7 +24,8 @@ from kvref_conformance.cases.batches import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Step
 
 INSERT = sql("INSERT INTO {t1} VALUES ('{k}2', 'x', 0, 0, 0)", on="s")
 ALL_LEVELS: dict[str, Mapping[str, int]] = {"1": COMMITTED, "2": SNAPSHOT, "3": SERIAL}

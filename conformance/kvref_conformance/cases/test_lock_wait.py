@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import PATIENCE, Hangup, Shape, answers, ask, asks, by, case, eventually, say, sql
+from kvref_conformance.case import Shape, answers, ask, asks, by, case, eventually, say, sql
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
@@ -24,11 +24,13 @@ from kvref_conformance.cases.batches import (
     vanishes,
 )
 from kvref_conformance.cases.phrases import OPTIONS
+from kvref_conformance.steps import PATIENCE, Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Step
 
 OVER = "SERVER_ERROR lock wait timeout\r\n"
 NOT_STORED = by("lock.wait_over", as_refused="NOT_STORED\r\n", error=OVER)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, answers, asks, by, case, ends, eventually, say, sql, starts
+from kvref_conformance.case import answers, asks, by, case, ends, eventually, say, sql, starts
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
@@ -26,11 +26,13 @@ from kvref_conformance.cases.batches import (
     row,
     vanishes,
 )
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Step
 
 SET = "set {k}1 0 0 4\r\nmemc\r\n"
 STORED = answers("STORED\r\n", "b")

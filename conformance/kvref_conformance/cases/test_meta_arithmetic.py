@@ -10,7 +10,8 @@ from kvref_conformance.cases.phrases import OPTIONS, misses, shows, stored
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 NUMBER = Shape(f"k VARCHAR(32) PRIMARY KEY, v BIGINT, {OPTIONS}")
 OTHER = 999999999999

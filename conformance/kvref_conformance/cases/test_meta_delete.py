@@ -10,7 +10,8 @@ from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, st
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
 NUMBERLESS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}", cas="0")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Pause, Shape, case, say, sql
+from kvref_conformance.case import Shape, case, say, sql
 from kvref_conformance.cases.phrases import OPTIONS, misses, shows, stored
+from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 LATER = 2000000000

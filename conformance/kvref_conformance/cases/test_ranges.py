@@ -10,7 +10,8 @@ from kvref_conformance.cases.phrases import OPTIONS, inserted, shows, stored
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 # {k}a to {k}e hold A to E.
 LETTERS: Final = tuple(stored(f"{{k}}{letter}", letter.upper()) for letter in "abcde")

@@ -24,7 +24,8 @@ from kvref_conformance.cases.batches import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Step
 
 LEVELS = {"1": COMMITTED, "2": SNAPSHOT, "3": SERIAL}
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Reload, Setup, Shape, case, say, sql
+from kvref_conformance.case import Setup, Shape, case, say, sql
 from kvref_conformance.cases.phrases import OPTIONS, misses, row, row_added, row_removed, shows, stored, unknown
+from kvref_conformance.steps import Reload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say, Sql
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say, Sql
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
 ONE = Shape(COLUMNS)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.run import Run
-    from kvref_conformance.script import Script
+    from kvref_conformance.triage.replay_file import ReplayFile
 
 CASES: tuple[Case, ...] = ()
 
 
-def test_replay(replay: Script, run: Run) -> None:
+def test_replay(replay: ReplayFile, run: Run) -> None:
     from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
 
     end_test(run, replace(run.judge.judge(replay.case, replay.chapter), script=replay.case))

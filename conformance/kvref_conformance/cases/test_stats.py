@@ -10,7 +10,8 @@ from kvref_conformance.cases.phrases import misses, stored, told
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say
 
 NAMES = (
     "pid uptime time version libevent pointer_size rusage_user rusage_system daemon_connections curr_connections "

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Shape, answers, asks, case, ends, eventually, say, sql, starts
+from kvref_conformance.case import Shape, answers, asks, case, ends, eventually, say, sql, starts
 from kvref_conformance.cases.batches import SOON, TABLE_LOCKS, WRITES, committed, put, puts, reads, row
 from kvref_conformance.cases.phrases import OPTIONS
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Step
 
 OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, Pause, Shape, case, say, sql
+from kvref_conformance.case import Shape, case, say, sql
 from kvref_conformance.cases.phrases import OPTIONS, misses, row, row_removed, shows, stored
+from kvref_conformance.steps import Hangup, Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Hangup, Shape, ask, case, eventually, say, sql
+from kvref_conformance.case import Shape, ask, case, eventually, say, sql
 from kvref_conformance.cases.batches import SNAPSHOT, WRITES, committed, put, puts
 from kvref_conformance.cases.binary_phrases import NOT_FOUND, NOT_STORED
 from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say, Sql, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say, Sql, Step
 
 NUMBERED: Final = Shape(f"k INT PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 COUNTERS: Final = Shape(f"k INT PRIMARY KEY, v INT, {OPTIONS}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Hangup, ask, case, eventually, say, sql
+from kvref_conformance.case import ask, case, eventually, say, sql
 from kvref_conformance.cases.batches import (
     COUNT,
     UNCOMMITTED,
@@ -22,11 +22,13 @@ from kvref_conformance.cases.batches import (
     reads,
     row,
 )
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Say, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Say, Step
 
 PIPELINED = "".join(f"set {{k}}{n} 0 0 1\r\nx\r\n" for n in range(3))
 TEN = "".join(f"set {{k}}{n} 0 0 1\r\nx\r\n" for n in range(10))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Asks, Hangup, Mark, Pause, Reload, Say, Starts, Tick, innermost
 from kvref_conformance.frames import encode
+from kvref_conformance.steps import Asks, Hangup, Mark, Pause, Reload, Say, Starts, Tick, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvref_conformance.case import Step
     from kvref_conformance.conversation import Exchange
+    from kvref_conformance.steps import Step
 
 # They make no exchange.
 SILENT = (Hangup, Starts, Mark, Pause, Tick)

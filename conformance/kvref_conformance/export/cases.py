@@ -11,8 +11,8 @@ from kvref import profiles
 from kvref.specification import deviations, requirements
 from kvref_conformance import __version__
 from kvref_conformance.cases import all_cases
-from kvref_conformance.export.steps import Writer
 from kvref_conformance.sql.base import DEMO_COLUMNS
+from kvref_conformance.steps.forms import Writer
 from kvref_conformance.template import Names
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _cases(profile: Profile) -> Iterator[dict[str, Any]]:
             "needs": list(_needs(case)),
             **_conditions(case, names),
             **({"deviates": row.reason} if row is not None else {}),
-            "steps": list(map(Writer(names, profile).step, case.steps)),
+            "steps": list(map(Writer(profile, names).step, case.steps)),
         }
 
 

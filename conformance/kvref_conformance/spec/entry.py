@@ -11,10 +11,10 @@ from kvref import profiles
 from kvref.specification import deviations, requirements
 from kvref.specification.deviations import defects
 from kvref_conformance import corpus
-from kvref_conformance.case import By, Say
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import shown
 from kvref_conformance.spec.example import Example, example
+from kvref_conformance.steps import By, Say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,7 +143,7 @@ def _wanted(case: Case, profile: str) -> tuple[tuple[str, str], ...]:
         return ()
     last = steps[-1]
     allowed = last.allow.of(profiles.load(profile)) if isinstance(last.allow, By) else last.allow
-    return ((shown("".join(last.pieces)), " or ".join(map(shown, allowed))),)
+    return ((shown("".join(last.packets)), " or ".join(map(shown, allowed))),)
 
 
 @dataclass(frozen=True, slots=True)

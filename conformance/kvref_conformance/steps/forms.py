@@ -1,10 +1,19 @@
-"""Steps of a case as JSON. A text is a list of strings and holes; a string is bytes, one character each (latin-1)."""
+"""Steps as JSON, in the forms of `schema.json`.
+
+A text is a string that is a template; where names are replaced, a list of strings and holes. A string has one character
+a byte (latin-1).
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref_conformance.case import (
+from kvref_conformance.frames import encode
+from kvref_conformance.steps import (
     Answers,
     Asks,
     By,
@@ -20,77 +29,90 @@ from kvref_conformance.case import (
     Starts,
     Tick,
 )
-from kvref_conformance.frames import encode
 from kvref_conformance.template import FRESH, HOLE, NAME
+from kvref_conformance.typed import faults_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kvref.profiles import Profile
-    from kvref_conformance.case import Step
+    from kvref_conformance.steps import Step
     from kvref_conformance.template import Names
 
-Text = list[Any]
+# A step that is repeated has the form of the inner one, with `within`.
+FORMS: Final = {
+    "send": Say,
+    "ask": Asks,
+    "answer": Answers,
+    "sql": Sql,
+    "sql start": Starts,
+    "sql end": Ends,
+    "mark binlog": Mark,
+    "binlog": Logged,
+    "hang up": Hangup,
+    "reload": Reload,
+    "pause": Pause,
+    "await second": Tick,
+}
+NAME_OF: Final = {kind: name for name, kind in FORMS.items()}
 # In text they are what they are: memcached's usage line of delete has a <key>.
 OF_FRAMES: Final = ("<value>", "<key>", "<pairs>")
+# What the annotations of steps name, and modules import for type checkers only.
+_NAMES: Final = {"Mapping": Mapping, "By": By, "Say": Say, "Sql": Sql}
+_SECONDS: Final = frozenset({"patience", "within", "seconds", "silent"})
+# Lengths in templates: `{k:32}`, `{v~1024}`.
+_SIZES: Final = re.compile(r"[:~](\d+)\}")
+MAX_SECONDS: Final = 3600
+MAX_DIGITS: Final = 7
+MAX_SHOWN: Final = 60
 
 
 class Writer:
     """Writes the steps of one case.
 
     Args:
-        names: of its keys, mappings and tables.
         profile: answers what is allowed where endpoints may differ.
+        names: of its keys, mappings and tables, which are replaced; None: texts stay templates.
     """
 
-    def __init__(self, names: Names, profile: Profile) -> None:
+    def __init__(self, profile: Profile, names: Names | None = None) -> None:
         self._names = names
         self._profile = profile
         self._binary: dict[str, bool] = {}
 
     def step(self, step: Step) -> dict[str, Any]:
         """Return a step: one of the forms of `step` in schema.json, by its name."""
-        if isinstance(step, Say):
-            return {"send": self._say(step)}
-        if isinstance(step, Asks):
-            return {"ask": {**self._request(step.on, step.request, binary=step.binary), "silent": step.silent}}
-        if isinstance(step, Answers):
-            return {
-                "answer": {
-                    "on": step.on,
-                    "allow": self._allowed(step.allow, frames=self._binary[step.on]),
-                    "patience": step.patience,
-                }
-            }
         if isinstance(step, Eventually):
             ((name, inner),) = self.step(step.step).items()
             return {name: {**inner, "within": step.within}}
+        return {NAME_OF[type(step)]: self._parts(step)}
+
+    def _parts(self, step: Step) -> dict[str, Any]:
+        if isinstance(step, Say):
+            made = self._request(step.on, step.packets, binary=step.binary, cuts=step.cuts)
+            made |= {"allow": self._allowed(step.allow, frames=step.binary), "patience": step.patience}
+            return made | {name: True for name in ("quiet", "closes") if getattr(step, name)}
+        if isinstance(step, Asks):
+            return {**self._request(step.on, step.packets, binary=step.binary), "silent": step.silent}
+        if isinstance(step, Answers):
+            allowed = self._allowed(step.allow, frames=self._binary[step.on])
+            return {"on": step.on, "allow": allowed, "patience": step.patience}
         if isinstance(step, Sql):
-            return {"sql": self._sql(step)}
+            return self._sql(step)
         if isinstance(step, Starts):
-            return {"sql start": {"on": step.on, "statement": self._text(step.statement)}}
-        if isinstance(step, Ends):
-            return {"sql end": {"on": step.on, "refused": step.fails, "patience": step.patience}}
-        if isinstance(step, Logged):
-            return {"binlog": {"allow": list(step.allow)}}
-        if isinstance(step, Hangup):
-            return {"hang up": {"on": step.on, "how": step.how}}
-        if isinstance(step, Pause):
-            return {"pause": {"seconds": step.seconds}}
-        return {{Reload: "reload", Mark: "mark binlog", Tick: "await second"}[type(step)]: {}}
+            return {"on": step.on, "statement": self._text(step.statement)}
+        return {field.name: getattr(step, field.name) for field in fields(step)}
 
-    def _say(self, step: Say) -> dict[str, Any]:
-        made = self._request(step.on, *step.pieces, binary=step.binary, cuts=step.cuts)
-        made |= {"allow": self._allowed(step.allow, frames=step.binary), "patience": step.patience}
-        made |= {"quiet": True} if step.quiet else {}
-        return made | ({"closes": True} if step.closes else {})
-
-    def _request(self, on: str, *pieces: str, binary: bool, cuts: tuple[int, ...] = ()) -> dict[str, Any]:
+    def _request(
+        self, on: str, packets: tuple[str, ...], *, binary: bool, cuts: tuple[int, ...] = ()
+    ) -> dict[str, Any]:
         self._binary[on] = binary
         if not binary:
-            return {"on": on, "packets": list(map(self._text, pieces))}
-        words = self._text("".join(pieces))
+            return {"on": on, "packets": list(map(self._text, packets))}
+        words = self._text("".join(packets))
         made: dict[str, Any] = {"on": on, "frames": words}
+        if isinstance(words, str):
+            return made | ({"cuts": cuts} if cuts else {})
         if all(isinstance(part, str) for part in words):
             data = encode("".join(words))
             made["hex"] = [data[a:b].hex() for a, b in zip((0, *cuts), (*cuts, len(data)), strict=True)]
@@ -100,45 +122,96 @@ class Writer:
         made: dict[str, Any] = {"on": step.on, "statement": self._text(step.statement)}
         if step.rows is not None:
             made["rows"] = [[self._cell(cell) for cell in row] for row in step.rows]
-        return made | ({"refused": True} if step.fails else {})
+        return made | ({"refused": True} if step.refused else {})
 
     def _cell(self, cell: object) -> object:
         return self._text(cell) if isinstance(cell, str) else cell
 
-    def _allowed(self, allow: tuple[str, ...] | By, *, frames: bool) -> list[Text]:
+    def _allowed(self, allow: tuple[str, ...] | By, *, frames: bool) -> list[str | list[Any]]:
         texts: Iterable[str] = allow.of(self._profile) if isinstance(allow, By) else allow
         return [self._text(text, frames=frames) for text in texts]
 
-    def _text(self, template: str, *, frames: bool = False) -> Text:
-        parts: Text = []
+    def _text(self, template: str, *, frames: bool = False) -> str | list[Any]:
+        if self._names is None:
+            return template
+        parts: list[Any] = []
         end = 0
         for hole in HOLE.finditer(template):
             if hole[0] in OF_FRAMES and not frames:
                 continue
-            parts += [*self._named(template[end : hole.start()]), _hole(hole[0], hole[2], hole[3], new=bool(hole[1]))]
+            named = self._named(template[end : hole.start()], self._names)
+            parts += [*named, _hole(hole[0], hole[2], hole[3], new=bool(hole[1]))]
             end = hole.end()
-        return [*parts, *self._named(template[end:])]
+        return [*parts, *self._named(template[end:], self._names)]
 
-    def _named(self, template: str) -> Text:
+    def _named(self, template: str, names: Names) -> list[Any]:
         """Replace what is known, and leave `{"recall": name}` for what the run has caught before."""
-        parts: Text = []
+        parts: list[Any] = []
         end = 0
         for name in NAME.finditer(template):
-            if self._is_known(name[2]):
+            if name[2] in names.texts or FRESH.fullmatch(name[2]) is not None:
                 continue
             recalled: dict[str, Any] = {"recall": name[2]}
-            parts += [*self._plain(template[end : name.start()]), recalled | ({"length": True} if name[1] else {})]
+            before = template[end : name.start()]
+            parts += [names.render(before)] if before else []
+            parts.append(recalled | ({"length": True} if name[1] else {}))
             end = name.end()
-        return [*parts, *self._plain(template[end:])]
-
-    def _plain(self, template: str) -> Text:
-        return [self._names.render(template)] if template else []
-
-    def _is_known(self, name: str) -> bool:
-        return name in self._names.texts or FRESH.fullmatch(name) is not None
+        return [*parts, names.render(template[end:])] if template[end:] else parts
 
 
 def _hole(written: str, number: str | None, name: str | None, *, new: bool) -> dict[str, Any]:
     hole: dict[str, Any] = {"hole": number or written.strip("<>")}
     hole |= {"name": name} if name else {}
     return hole | ({"new": True} if new else {})
+
+
+def read(made: object) -> Step:
+    """Return the step of a form whose texts are templates.
+
+    Raises:
+        ValueError: it is none, a field is missing, unknown or of another type, or it exceeds the limits of a case.
+        TypeError: it is no JSON object, or cannot be repeated.
+    """
+    if not isinstance(made, dict) or len(made) != 1 or not made.keys() <= FORMS.keys():
+        raise ValueError(f"{repr(made)[:MAX_SHOWN]} is no step: a step is one of {', '.join(FORMS)}")
+    ((name, given),) = made.items()
+    if not isinstance(given, dict):
+        raise TypeError(f"{name}: {repr(given)[:MAX_SHOWN]} is no table")
+    given, kind = dict(given), FORMS[name]
+    repeated = {"within": given.pop("within")} if "within" in given else {}
+    if "frames" in given and kind in (Say, Asks):
+        given |= {"packets": [given.pop("frames")], "binary": True}
+    step: Step = table(kind, given, name)
+    if not repeated:
+        return step
+    if not isinstance(step, Say | Sql):
+        raise TypeError(f"{repr(made)[:MAX_SHOWN]} cannot be repeated")
+    check(repeated, Eventually, name)
+    return Eventually(step, repeated["within"])
+
+
+def table(kind: type[Any], given: object, where: str) -> Any:
+    """Return a dataclass of a decoded JSON object; raises as `read`."""
+    if not isinstance(given, dict):
+        raise TypeError(f"{where}: {repr(given)[:MAX_SHOWN]} is no table")
+    check(given, kind, where)
+    missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]
+    if missing:
+        raise ValueError(f"{where}: no {missing[0]}")
+    return kind(**{name: _as_tuple(value) for name, value in given.items()})
+
+
+def check(given: dict[str, Any], kind: type, where: str) -> None:
+    """Raise ValueError if a field is unknown, of another type, or exceeds the time or memory limits of a case."""
+    if fault := faults_of(given, kind, _NAMES, where):
+        raise ValueError(fault)
+    for name, value in given.items():
+        if isinstance(value, float | int) and name in _SECONDS and not 0 <= value <= MAX_SECONDS:
+            raise ValueError(f"{where}.{name}: {value}: write 0 to {MAX_SECONDS} seconds")
+    for size in _SIZES.findall(json.dumps(given)):
+        if len(size) > MAX_DIGITS:
+            raise ValueError(f"{where}: a text of {size[:MAX_SHOWN]} characters is too long")
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value

@@ -6,10 +6,10 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance import script
-from kvref_conformance.case import Say
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import render
+from kvref_conformance.steps import Say
+from kvref_conformance.triage import replay_file
 from kvref_conformance.triage.repeat import Repeats, waits
 from kvref_conformance.verdict import CRASH, FAILS, FLAKY, HANG, TRIED, base
 
@@ -101,7 +101,7 @@ class Aftermath:
             path.parent.mkdir(parents=True, exist_ok=True)
             end = self._judge.endpoint
             about = {"endpoint": end.where, "version": end.version}
-            path.write_text(script.as_json(case, end.profile, record, about), encoding="utf-8")
+            path.write_text(replay_file.as_json(case, end.profile, record, about), encoding="utf-8")
             behind = " --sql DSN" if case.needs_sql() else ""
             lines.append(f"again: kvref replay {path} {end.where}{behind}")
         if by_hand := _by_hand(record, case):

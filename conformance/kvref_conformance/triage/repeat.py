@@ -6,12 +6,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Answers, Asks, Ends, Eventually, Say
+from kvref_conformance.steps import Answers, Asks, Ends, Eventually, Say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
+    from kvref_conformance.steps import Step
 
 DEFAULT_TIMES: Final = 5
 # Of a whole run: an endpoint that breaks hundreds of cases by hanging must not take an hour.

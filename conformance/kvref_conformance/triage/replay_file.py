@@ -1,60 +1,32 @@
-"""A failure as a file: a case with its steps, for one profile, that `kvref replay FILE HOST:PORT` holds again.
+"""A failure as a file: a case with its steps, for one profile, that `kvref replay FILE HOST:PORT` runs again.
 
-Texts stay templates (`template.py`), so that each time has fresh keys and the tables of its own run.
+`steps/schema.json` describes it. Texts stay templates (`template.py`), so that each time
+has fresh keys and the tables of its own run.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from kvref import documents, profiles
 from kvref.documents import DocumentError
 from kvref.specification import requirements
 from kvref_conformance import __version__
-from kvref_conformance.case import (
-    Answers,
-    Asks,
-    By,
-    Case,
-    Ends,
-    Eventually,
-    Hangup,
-    Logged,
-    Mark,
-    Pause,
-    Reload,
-    Say,
-    Setup,
-    Shape,
-    Sql,
-    Starts,
-    Tick,
-)
+from kvref_conformance.case import Case, Setup, Shape
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.typed import faults_of
+from kvref_conformance.steps.forms import Writer, check, table
+from kvref_conformance.steps.forms import read as read_step
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kvref.profiles import Profile
-    from kvref_conformance.case import Step
     from kvref_conformance.verdict import Verdict
 
-FORMAT: Final = 1
-KINDS: Final = (Say, Hangup, Sql, Reload, Pause, Tick, Asks, Answers, Starts, Ends, Eventually, Mark, Logged)
-STEPS: Final = {kind.__name__.lower(): kind for kind in KINDS}
-# What the annotations of steps name, and modules import for type checkers only.
-_NAMES: Final = {"Mapping": Mapping, "By": By, "Say": Say, "Sql": Sql}
-_SECONDS: Final = frozenset({"patience", "within", "seconds", "silent"})
-# Lengths in templates: `{k:32}`, `{v~1024}`.
-_SIZES: Final = re.compile(r"[:~](\d+)\}")
-MAX_SECONDS: Final = 3600
-MAX_DIGITS: Final = 7
-MAX_SHOWN: Final = 60
+FORMAT: Final = 2
 PLAIN_CASE: Final = ("id", "bind", "flushes", "engine")
 
 
@@ -72,7 +44,7 @@ class _Plain(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ReplayFile:
     """The content of such a file.
 
     Args:
@@ -115,12 +87,12 @@ def as_json(case: Case, profile: Profile, seen: Verdict, about: dict[str, str]) 
         "settings": case.settings and dict(case.settings),
         "setup": case.setup and asdict(case.setup),
         "shape": case.shape and asdict(case.shape),
-        "steps": [_written(step, profile) for step in case.steps],
+        "steps": list(map(Writer(profile).step, case.steps)),
     }
     return json.dumps(made, indent=1) + "\n"
 
 
-def read(path: Path) -> Script:
+def read(path: Path) -> ReplayFile:
     """Read such a file.
 
     Args:
@@ -142,7 +114,7 @@ def read(path: Path) -> Script:
     try:
         if made["profile"] not in profiles.names():
             raise CannotJudge(f"{path}: no profile {made['profile']!r}: choose {', '.join(profiles.names())}")
-        return Script(_case(made), made["chapter"], made["profile"])
+        return ReplayFile(_case(made), made["chapter"], made["profile"])
     except KeyError as error:
         raise CannotJudge(f"{path}: malformed: no {error}: run the suite again") from error
     except (TypeError, ValueError) as error:
@@ -151,73 +123,16 @@ def read(path: Path) -> Script:
 
 def _case(made: dict[str, Any]) -> Case:
     given = {name: made[name] for name in (*PLAIN_CASE, "requirements", "settings")}
-    _check(given | {"profile": made["profile"], "chapter": made["chapter"]}, _Plain, "the file")
+    check(given | {"profile": made["profile"], "chapter": made["chapter"]}, _Plain, "the file")
     if unknown := sorted(set(made["requirements"]) - requirements.load().keys()):
         raise ValueError(f"no requirement {unknown[0]!r}")
     if not isinstance(made["steps"], list) or not made["steps"]:
         raise ValueError("steps is no list of steps")
     return Case(
         requirements=tuple(made["requirements"]),
-        steps=tuple(map(_step, made["steps"])),
-        setup=_made(Setup, made["setup"], "setup"),
-        shape=_made(Shape, made["shape"], "shape"),
+        steps=tuple(map(read_step, made["steps"])),
+        setup=None if made["setup"] is None else table(Setup, made["setup"], "setup"),
+        shape=None if made["shape"] is None else table(Shape, made["shape"], "shape"),
         settings=made["settings"],
         **{name: made[name] for name in PLAIN_CASE},
     )
-
-
-def _written(step: Step, profile: Profile) -> dict[str, Any]:
-    if isinstance(step, Eventually):
-        return {"eventually": {"step": _written(step.step, profile), "within": step.within}}
-    if isinstance(step, Say | Answers) and isinstance(step.allow, By):
-        step = replace(step, allow=step.allow.of(profile))
-    return {type(step).__name__.lower(): {f.name: getattr(step, f.name) for f in fields(step)}}
-
-
-def _step(made: object) -> Step:
-    if not isinstance(made, dict) or len(made) != 1 or not made.keys() <= STEPS.keys():
-        raise ValueError(f"{repr(made)[:MAX_SHOWN]} is no step: a step is one of {', '.join(STEPS)}")
-    ((name, given),) = made.items()
-    if name != "eventually":
-        step: Step = _made(STEPS[name], given, name)
-        return step
-    if not isinstance(given, dict) or given.keys() != {"step", "within"}:
-        raise ValueError("eventually has a step and within")
-    inner = _step(given["step"])
-    if not isinstance(inner, Say | Sql):
-        raise TypeError(f"{repr(given['step'])[:MAX_SHOWN]} cannot be repeated")
-    _check({"within": given["within"]}, Eventually, name)
-    return Eventually(inner, given["within"])
-
-
-def _made(kind: type[Any], given: object, where: str) -> Any:
-    """Return a part of a case as its class has it; None for none."""
-    if given is None and kind in (Setup, Shape):
-        return None
-    if not isinstance(given, dict):
-        raise TypeError(f"{where}: {repr(given)[:MAX_SHOWN]} is no table")
-    _check(given, kind, where)
-    missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]
-    if missing:
-        raise ValueError(f"{where}: no {missing[0]}")
-    return kind(**_frozen(given))
-
-
-def _check(given: dict[str, Any], kind: type, where: str) -> None:
-    """Raise ValueError if a field is unknown, of another type, or exceeds the time or memory limits of a case."""
-    if fault := faults_of(given, kind, _NAMES, where):
-        raise ValueError(fault)
-    for name, value in given.items():
-        if isinstance(value, float | int) and name in _SECONDS and not 0 <= value <= MAX_SECONDS:
-            raise ValueError(f"{where}.{name}: {value}: write 0 to {MAX_SECONDS} seconds")
-    for size in _SIZES.findall(json.dumps(given)):
-        if len(size) > MAX_DIGITS:
-            raise ValueError(f"{where}: a text of {size[:MAX_SHOWN]} characters is too long")
-
-
-def _frozen(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: _as_tuple(value) for name, value in given.items()}
-
-
-def _as_tuple(value: object) -> object:
-    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value

@@ -24,7 +24,7 @@ from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref.storage.dsn import without_password
-from kvref_conformance import corpus, script
+from kvref_conformance import corpus
 from kvref_conformance.corpus import listing, show
 from kvref_conformance.corpus.compare import Asked
 from kvref_conformance.corpus.crew import Job, hold
@@ -32,6 +32,7 @@ from kvref_conformance.corpus.mysql_stage import MySQLStage
 from kvref_conformance.corpus.replay import Script, recorded_with, sample
 from kvref_conformance.corpus.running_plugin import RunningPlugin
 from kvref_conformance.errors import CannotJudge
+from kvref_conformance.triage import replay_file
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 
@@ -117,7 +118,7 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
 def _failure(file: str, address: str | None, options: dict[str, Any]) -> int:
     path = Path(file).resolve()
     try:
-        profile = script.read(path).profile
+        profile = replay_file.read(path).profile
     except CannotJudge as error:
         raise KvrefError(str(error)) from error
     given = {name: options[name] for name in ("sql", "reload", "restart", "allow_destructive")}

@@ -8,15 +8,16 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Say, Sql
+from kvref_conformance.steps import Say, Sql
 from kvref_conformance.template import CAS, Names, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
     from kvref_conformance.conversation import Exchange
     from kvref_conformance.judge import Judge
+    from kvref_conformance.steps import Step
 
 CAS_WORD = re.compile(r"(?<= )(\d+)(?=(?: noreply)?\r\n)")
 SHOWN = re.compile(r"^VALUE \S+ \d+ \d+ (\d+)\r$", re.MULTILINE)

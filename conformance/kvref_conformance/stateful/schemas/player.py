@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Say, Setup, Shape, Sql
+from kvref_conformance.case import Setup, Shape
 from kvref_conformance.conversation import Exchange, render
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.sql.base import CONTAINER_COLUMNS, literal
 from kvref_conformance.stateful.schemas.model import Table
+from kvref_conformance.steps import Say, Sql
 from kvref_conformance.template import Names
 
 if TYPE_CHECKING:
-    from kvref_conformance.case import Case, Step
+    from kvref_conformance.case import Case
     from kvref_conformance.connection import Connection
     from kvref_conformance.judge import Judge
     from kvref_conformance.sql.world import World
     from kvref_conformance.stateful.schemas.strategies import Cells, Command, Drawn
+    from kvref_conformance.steps import Step
 
 PATIENCE: Final = 3.0
 # What a row of `containers` maps, where the row itself is what is drawn.
