@@ -38,7 +38,7 @@ from kvref.engine.session import Session
 from kvref.errors import KvrefError
 from kvref.protocol.codec import encode, parser
 from kvref.server.connection import Connection
-from kvref.server.executors.choice import executor_for
+from kvref.server.executors import executor_for
 from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import parse

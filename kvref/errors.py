@@ -1,4 +1,4 @@
-"""Errors kvref raises on purpose; anything else that escapes is a bug in kvref.
+"""Errors that kvref raises on purpose, and parts of error texts; any other exception that escapes is a bug in kvref.
 
 KvrefError                 every error below: its text names the value and the fix
 ├── ConfigError            a setting, a profile or a containers row that cannot be used
@@ -10,6 +10,9 @@ SuiteError                 the specification or the suite itself is wrong: a fau
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class KvrefError(Exception):
@@ -43,3 +46,23 @@ class TargetError(KvrefError):
 
 class SuiteError(Exception):
     """The suite itself is wrong: a malformed requirement, deviation row or case."""
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Return text whose characters are all printable: others, such as ESC, C1 and line ends, are escaped as \xNN.
+
+    Args:
+        text: from an endpoint, a client or a file.
+        keep: characters that stay as they are, for example a line end where the text has several lines.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each in keep or each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return `, did you mean NAME` for the known name that is closest to an unknown one; empty if none is close."""
+    close = get_close_matches(name, list(known), 1)
+    return f", did you mean {close[0]!r}" if close else ""

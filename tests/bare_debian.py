@@ -10,7 +10,7 @@ from pathlib import Path
 from live import missing_skips
 
 from kvref_testbed.targets import MissingError
-from kvref_testbed.targets.debian_root import mirror
+from kvref_testbed.targets.builds import mirror
 from kvref_testbed.targets.needs import tool
 
 OF_THE_HOST = ("/etc/resolv.conf", "/etc/apt/sources.list", "/etc/apt/sources.list.d")

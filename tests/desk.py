@@ -16,9 +16,8 @@ from kvref.protocol.codec import Parser, encode, parser
 from kvref.protocol.replies import Closed, Reply
 from kvref.protocol.rules import wire_rules
 from kvref.storage.isolation import Isolation
-from kvref.storage.sqlite.pending import Transaction
 from kvref.storage.sqlite.store import SQLiteStore
-from kvref.storage.sqlite.transactions import Transactions
+from kvref.storage.sqlite.transactions import Transaction, Transactions
 
 
 class Desk:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref import addresses, profiles
 from kvref.addresses import SocketAddress
-from kvref.errors import ConfigError
-from kvref.printable import printable
+from kvref.errors import ConfigError, printable
 from kvref_conformance.connection import BINARY_ANSWER, Connection, version_line
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.probe import EVERY, Features

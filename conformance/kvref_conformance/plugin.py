@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from kvref.errors import SuiteError
-from kvref.printable import printable
+from kvref.errors import SuiteError, printable
 from kvref_conformance import hooks, options, selection, verdict
 from kvref_conformance.case import Case
 from kvref_conformance.cases import CHAPTERS

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import tomlkit
 
 from kvref import documents
-from kvref.printable import printable
+from kvref.errors import printable
 from kvref_conformance.connection import BINARY_ANSWER, Connection
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from generators.markup import code, link, page, prose, table
 from kvref import profiles
-from kvref.profiles.schema import vocabulary
+from kvref.profiles import vocabulary
 from kvref.specification import requirements
 from kvref_conformance.spec.entry import DEVIATES, OTHERWISE, sections
 

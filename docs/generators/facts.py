@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from generators.markup import code, page, prose, table
 from kvref import profiles
-from kvref.profiles.schema import vocabulary
+from kvref.profiles import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

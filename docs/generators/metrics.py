@@ -11,7 +11,7 @@ from kvref.server.telemetry.metrics import ROWS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kvref.server.telemetry.metric_source import Row
+    from kvref.server.telemetry.sources import Row
 
 
 def pages() -> Mapping[str, str]:

@@ -13,9 +13,7 @@ from click.shell_completion import CompletionItem
 
 import kvref
 from kvref.compiled import is_compiled
-from kvref.errors import KvrefError
-from kvref.printable import printable
-from kvref.suggestions import suggestion
+from kvref.errors import KvrefError, printable, suggestion
 
 
 class Entry(NamedTuple):

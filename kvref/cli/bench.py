@@ -16,8 +16,7 @@ import click
 
 from kvref.addresses import parse_address
 from kvref.cli.output import print_results
-from kvref.errors import KvrefError
-from kvref.printable import printable
+from kvref.errors import KvrefError, printable
 from kvref_bench import benchmark, judged, link, scenario, specs, summary
 from kvref_bench import quick as quicker
 from kvref_bench.display import Screen, duration

@@ -10,10 +10,10 @@ import click
 from click.core import ParameterSource
 
 from kvref import profiles
-from kvref.cli.listener_options import DEFAULT, listeners
+from kvref.cli.options import DEFAULT, listeners
 from kvref.cli.serve import command as serve
 from kvref.server.settings import SERVER_KEYS, origins, parse, read_file
-from kvref.storage.dsn import without_password
+from kvref.storage.base import without_password
 from kvref.storage.stores import scheme_of
 
 _ORIGINS: Final[dict[ParameterSource | None, str]] = {

@@ -12,8 +12,7 @@ import click
 from kvref import profiles
 from kvref.cli.output import print_results
 from kvref.doctor.examine import examine
-from kvref.doctor.record import as_record
-from kvref.doctor.show import report_view
+from kvref.doctor.report import as_record, report_view
 from kvref.doctor.source import open_source
 from kvref.errors import KvrefError, SuiteError
 

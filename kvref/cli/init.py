@@ -6,7 +6,7 @@ import click
 
 from kvref import profiles
 from kvref.errors import ConfigError
-from kvref.storage.config.cache_table import DEFAULT_NAME
+from kvref.storage.config.catalog import DEFAULT_NAME
 from kvref.storage.stores import open_store, scheme_of
 
 LOCK_WAIT = 10.0  # seconds

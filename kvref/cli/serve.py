@@ -17,25 +17,22 @@ import uvloop
 
 from kvref import profiles
 from kvref.addresses import parse_address
-from kvref.cli.listener_options import NAMES as LISTENER_PARAMETERS
-from kvref.cli.listener_options import listener_options, listeners
-from kvref.cli.option_groups import GroupedCommand
+from kvref.cli.options import NAMES as LISTENER_PARAMETERS
+from kvref.cli.options import GroupedCommand, listener_options, listeners
 from kvref.errors import KvrefError, StoreError
 from kvref.profiles import Profile
-from kvref.server.listeners import socket_activation
+from kvref.server.listeners import sockets
 from kvref.server.listeners.listener import Listener
-from kvref.server.listeners.socket_activation import METRICS
+from kvref.server.listeners.sockets import METRICS
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import parse, server_parameters
 from kvref.server.telemetry import logs
 from kvref.server.telemetry.exporter import Exporter
 from kvref.server.telemetry.sources import OneProcess
-from kvref.server.workers.parent import Parent
-from kvref.server.workers.parent_telemetry import Outside
-from kvref.server.workers.plan import Plan
-from kvref.server.workers.refusals import refuse_settings
+from kvref.server.workers.parent import Outside, Parent
+from kvref.server.workers.plan import Plan, refuse_settings
 from kvref.storage.base import Store
-from kvref.storage.config.cache_table import DEFAULT_NAME
+from kvref.storage.config.catalog import DEFAULT_NAME
 from kvref.storage.sqlite.file import SCHEME, path_of
 from kvref.storage.sqlite.schema import refuse_foreign
 from kvref.storage.sqlite.store import SQLiteStore
@@ -160,7 +157,7 @@ def command(  # noqa: PLR0913 - one for each option
     """Start the server; options are checked before anything is opened."""
     logs.set_up(log_format, log_level)
     try:
-        passed = socket_activation.take()
+        passed = sockets.take()
         where = listeners(listen, config, passed.clients)
         exporter = _exporter(metrics, passed.metrics, metrics_hosts)
         new = _NewStore(create, demo)

@@ -5,10 +5,10 @@
     with MappedClient("127.0.0.1:11211", mapping="aaa") as client:
         client.at("shop", columns=("name", "price")).get("1")          # {"name": "pen", "price": "120"}
 
-Reading path: `errors.py` (whose fault it is), `words.py` and `columns.py` (what may be sent), then `mapped.py`,
-`view.py`, `bound.py` and `limited_socket.py` (on pymemcache, extra `client`), and `aio` with `replies.py` (asyncio,
-which needs no extra). `converse.py` sends bytes and shows what comes back. Names are loaded when they are first used:
-`kvref probe` wants none of them, and must work without pymemcache.
+Reading path: `errors.py` (whose fault it is), `protocol.py` and `columns.py` (what may be sent), then `mapped.py` and
+`bound.py` (on pymemcache, extra `client`), and `aio` (asyncio, which needs no extra). `converse.py` sends bytes and
+shows what comes back. Names are loaded when they are first used: `kvref probe` wants none of them, and must work
+without pymemcache.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
         UnknownMappingError,
         UnsupportedError,
     )
-    from kvref.client.mapped import MappedClient
-    from kvref.client.view import MappedView
+    from kvref.client.mapped import MappedClient, MappedView
 
 __all__ = [
     "AsyncMappedClient",

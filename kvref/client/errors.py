@@ -1,4 +1,4 @@
-"""Errors of the Python clients: each class says whose fault it is.
+"""Errors of the Python clients: each class says whose fault it is; all inherit from pymemcache's exceptions.
 
 MappedError                  every error below
 ├── CallError                the caller's: a key, value or argument that no server may get, or that this one refused
@@ -14,16 +14,59 @@ pymemcache works. What a normal answer says (a miss, NOT_STORED, EXISTS) is a re
 
 from __future__ import annotations
 
-from kvref.client.memcache_errors import (
-    MemcacheClientError,
-    MemcacheError,
-    MemcacheIllegalInputError,
-    MemcacheServerError,
-    MemcacheUnexpectedCloseError,
-    MemcacheUnknownCommandError,
-    MemcacheUnknownError,
-)
+from typing import TYPE_CHECKING
+
 from kvref.errors import KvrefError
+
+__all__ = [
+    "MemcacheClientError",
+    "MemcacheError",
+    "MemcacheIllegalInputError",
+    "MemcacheServerError",
+    "MemcacheUnexpectedCloseError",
+    "MemcacheUnknownCommandError",
+    "MemcacheUnknownError",
+]
+
+_installed = False
+if not TYPE_CHECKING:  # pymemcache has no types
+    try:
+        from pymemcache.exceptions import (
+            MemcacheClientError,
+            MemcacheError,
+            MemcacheIllegalInputError,
+            MemcacheServerError,
+            MemcacheUnexpectedCloseError,
+            MemcacheUnknownCommandError,
+            MemcacheUnknownError,
+        )
+
+        _installed = True
+    except ModuleNotFoundError:
+        pass
+
+if not _installed:
+
+    class MemcacheError(Exception):
+        """Any error of a client of memcached."""
+
+    class MemcacheClientError(MemcacheError):
+        """The call is invalid."""
+
+    class MemcacheIllegalInputError(MemcacheClientError):
+        """The key, the value or an argument is invalid."""
+
+    class MemcacheUnknownCommandError(MemcacheClientError):
+        """The server does not have the command."""
+
+    class MemcacheServerError(MemcacheError):
+        """The server failed."""
+
+    class MemcacheUnexpectedCloseError(MemcacheServerError):
+        """The connection ended before the reply."""
+
+    class MemcacheUnknownError(MemcacheError):
+        """The reply is invalid."""
 
 
 class MappedError(KvrefError, MemcacheError):

@@ -19,7 +19,7 @@ from kvref.specification.deviations import defects
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref.doctor.subject import Subject
+    from kvref.doctor.predicates import Subject
     from kvref.specification.requirements import Requirement
 
 SCOPES: Final = ("mapping", "configuration", "refusal")

@@ -11,11 +11,10 @@ from urllib.parse import quote
 
 from kvref import collations
 from kvref.errors import ConfigError, StoreError
-from kvref.storage.config.details import TableDetails
-from kvref.storage.dsn import MYSQL, without_password
-from kvref.storage.sqlite.details import table_details
+from kvref.storage.base import MYSQL, without_password
+from kvref.storage.config.containers import TableDetails
 from kvref.storage.sqlite.file import SCHEME, path_of
-from kvref.storage.sqlite.schema import SQLiteCatalog
+from kvref.storage.sqlite.schema import SQLiteCatalog, table_details
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -152,9 +151,9 @@ class _MySQLSource:
         return MySQLCatalog(self._connection, profile)
 
     def details(self, schema: str, name: str) -> TableDetails:
-        from kvref.storage.mysql import details  # noqa: PLC0415 - an extra
+        from kvref.storage.mysql.schema import table_details as mysql_details  # noqa: PLC0415 - an extra
 
-        return details.table_details(self._connection, schema, name)
+        return mysql_details(self._connection, schema, name)
 
     def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - the catalog says so
         return ""

@@ -1,6 +1,6 @@
 """Semantics of commands, without I/O, clock or SQL: operations are yielded to the caller, `now` is an argument.
 
-Read `mapping.py` (containers), `keys.py` (the `@@` word), `values.py` (columns), `operations.py` (operations), then
+Read `mapping.py` (containers and the `@@` word), `values.py` (columns), `operations.py` (operations), then
 `session.py` (one connection), `dispatch.py` (commands to verbs) and the verbs in `verbs/`. The cache policies come
-between a command and its verb: `cache/dispatch.py`, with the memory cache in `cache/memory.py` and `cache/verbs.py`.
+between a command and its verb: `cache/dispatch.py`, with the memory cache in `cache/memory.py`.
 """

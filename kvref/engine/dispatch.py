@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from kvref.engine.access import UNLIMITED
 from kvref.engine.cache.dispatch import Verb, through
-from kvref.engine.cache.policies import Policy
+from kvref.engine.cache.memory import Policy
 from kvref.engine.operations import LockWaitError, OperationGen, RollBack, TransactionLostError
 from kvref.engine.session import LOCK_WAIT, Session, UnfitError, conflict
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs import arithmetic, delete, listing, meta, retrieve, stats, store, touch
+from kvref.engine.verbs import arithmetic, delete, listing, meta, retrieve, stats, store
 from kvref.errors import StoreError
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
@@ -25,8 +25,8 @@ HANDLERS: Final[dict[type, Verb]] = {
     c.Store: store.store,
     c.Arithmetic: arithmetic.arithmetic,
     c.Delete: delete.delete,
-    c.Touch: touch.touch,
-    c.GetAndTouch: touch.get_and_touch,
+    c.Touch: retrieve.touch,
+    c.GetAndTouch: retrieve.get_and_touch,
     c.FlushAll: delete.flush_all,
     c.Bind: delete.bind,
     c.Refused: delete.refused,

@@ -12,7 +12,7 @@ from typing import Final
 
 from kvref.engine import values
 from kvref.engine.cache.dispatch import entry_of
-from kvref.engine.cache.policies import Policy
+from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.engine.session import Session

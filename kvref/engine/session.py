@@ -13,10 +13,7 @@ from typing import Any, Final
 from kvref.engine.access import UNLIMITED, Access
 from kvref.engine.batch import Batch, Limits
 from kvref.engine.cache.memory import Cache, Pending
-from kvref.engine.crawler import Crawler
-from kvref.engine.keys import Switch, is_whole_name, mapping_name, split_word
-from kvref.engine.mapping import Directory, Mapping
-from kvref.engine.marks import Marks
+from kvref.engine.mapping import Directory, Mapping, Switch, is_whole_name, mapping_name, split_word
 from kvref.engine.operations import (
     Cell,
     DeadlockError,
@@ -29,9 +26,9 @@ from kvref.engine.operations import (
     TransactionLostError,
 )
 from kvref.engine.rules import Rules
+from kvref.engine.shared_state import Crawler, Marks, VBuckets
 from kvref.engine.stats import Counters
 from kvref.engine.values import RefusedError, join_value, key_cell, shown_flags
-from kvref.engine.vbuckets import VBuckets
 from kvref.errors import StoreError
 from kvref.protocol.replies import ClientError, Fault, Item, Reply, ServerError, Status
 

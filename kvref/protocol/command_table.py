@@ -15,7 +15,7 @@ from typing import Any, Final, get_args
 from kvref.protocol import commands as c
 from kvref.protocol import crawler, grammar, meta, opcodes
 from kvref.protocol.commands import EVERY_RIGHT, NO_RIGHT, Right
-from kvref.protocol.lines import Parsed
+from kvref.protocol.grammar import Parsed
 from kvref.protocol.opcodes import Opcode
 from kvref.protocol.replies import Number, Reply, Status
 from kvref.protocol.rules import WireRules

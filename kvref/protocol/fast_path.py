@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kvref.protocol.lines import fits
+from kvref.protocol.grammar import fits
 from kvref.protocol.replies import Status
 from kvref.protocol.rules import WireRules
 

@@ -14,7 +14,7 @@ from typing import Final
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
 from kvref.protocol import replies as r
-from kvref.protocol.lines import BAD_EXPTIME, BAD_FORMAT, Parsed, length_read, refused, sized, time_read
+from kvref.protocol.grammar import BAD_EXPTIME, BAD_FORMAT, Parsed, length_read, refused, sized, time_read
 from kvref.protocol.rules import WireRules
 
 MAX_WORDS: Final = 19  # of a line with flags, its verb included

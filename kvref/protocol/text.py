@@ -12,8 +12,8 @@ from kvref.protocol import command_table, crawler, foreign, meta
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.fast_path import END, numbered, shown
+from kvref.protocol.grammar import BAD_FORMAT, ERROR, TOO_LARGE, Block, Discard, Parsed, length_read, refused
 from kvref.protocol.input_buffer import Input
-from kvref.protocol.lines import BAD_FORMAT, ERROR, TOO_LARGE, Block, Discard, Parsed, length_read, refused
 from kvref.protocol.rules import WireRules
 
 # memcached.c try_read_command: a line of more than 1024 bytes without an end is only waited for when it is a get.

@@ -1,9 +1,11 @@
-"""Warnings about what clients do, logged at a limited rate, so that a client cannot fill the log."""
+"""Clients that are refused or misbehave: counted, and logged at a limited rate, so that none can fill the log."""
 
 from __future__ import annotations
 
 import logging
+from typing import Final
 
+from kvref.engine.stats import Counters
 from kvref.log_throttle import LogThrottle
 
 _log = logging.getLogger("kvref.server")
@@ -33,3 +35,57 @@ class ClientWarnings:
         address = peer[0] if isinstance(peer, tuple) and peer else peer or "a local socket"
         more = f"; {suppressed} more since the last warning" if suppressed else ""
         _log.warning(f"{message}%(more)s", {"client": address, "more": more, **values})
+
+
+PAUSE: Final = 1.0  # seconds between two warnings of failed authentication
+FOREIGN_PAUSE: Final = 60.0  # seconds between two warnings of other protocols
+
+
+class Attempts:
+    """Attempts to authenticate of the clients of one process.
+
+    Args:
+        counters: get `auth_cmds` and `auth_errors`, as memcached counts them.
+    """
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._warnings = ClientWarnings(PAUSE)
+
+    def note(self, user: bytes, peer: object, *, known: bool) -> None:
+        """Count an attempt, and log it if it failed.
+
+        Args:
+            user: as the client named itself.
+            peer: the client's address, as the system gives it.
+            known: the password was right.
+        """
+        self._counters.auth_cmds += 1
+        if not known:
+            self._counters.auth_errors += 1
+            name = ascii(user.decode(errors="replace"))
+            self._warnings.warn("authentication failed: user %(user)s from %(client)s", peer, user=name)
+
+
+class ForeignProtocols:
+    """Requests of other protocols that the clients of one process sent.
+
+    Args:
+        counters: get `foreign_protocol_conns`.
+    """
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._warnings = ClientWarnings(FOREIGN_PAUSE)
+
+    def note(self, protocol: str, peer: object, *, port: str = "a memcached port") -> None:
+        """Count a connection, and log it.
+
+        Args:
+            protocol: name of the protocol that the client used.
+            peer: the client's address, as the system gives it.
+            port: name of the port in the log.
+        """
+        self._counters.foreign_protocol_conns += 1
+        text = "closed a connection from %(client)s: %(protocol)s request on %(port)s"
+        self._warnings.warn(text, peer, protocol=protocol, port=port)

@@ -19,12 +19,11 @@ from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
-from kvref.server.client_warnings import ClientWarnings
+from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection_rows import Shown, State
 from kvref.server.executors.base import Executor, FastPath, Wait
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
-from kvref.server.listeners.refused_clients import Attempts, ForeignProtocols
 from kvref.server.reply_queue import ReplyQueue
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
 from kvref.server.telemetry.event_counters import ProcessEventCounters

@@ -9,43 +9,106 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from typing import Final
+from typing import Final, Protocol
 
 from kvref.engine.batch import Limits
-from kvref.engine.cache.memory import Cache
-from kvref.engine.cache.policies import Policy
+from kvref.engine.cache.memory import Cache, Policy
 from kvref.engine.mapping import Directory
 from kvref.engine.rules import rules
 from kvref.engine.session import Session, Shared
-from kvref.engine.stats import EVICTS
+from kvref.engine.shared_state import Crawler, Marks, VBuckets
+from kvref.engine.stats import EVICTS, Counters
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.protocol.rules import WireRules, wire_rules
-from kvref.server.client_warnings import ClientWarnings
+from kvref.server.background_commit import IdleCommit, Rule
+from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection import Connection, speaks
 from kvref.server.connection_limit import Descriptors, held, refused, say_held
 from kvref.server.connection_rows import Shown, State, rows_of
+from kvref.server.executors import executor_for
 from kvref.server.executors.base import Executor
-from kvref.server.executors.choice import executor_for
 from kvref.server.expired_rows import ExpiredRows
-from kvref.server.idle_commit import IdleCommit, Rule
-from kvref.server.listeners.configuration import refuse_shared_cache, unknown_mappings
-from kvref.server.listeners.listener import Listener, Loaded
-from kvref.server.listeners.refused_clients import Attempts, ForeignProtocols
+from kvref.server.listeners.listener import Listener, Loaded, refuse_shared_cache, unknown_mappings
 from kvref.server.listeners.sockets import BACKLOG
 from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
-from kvref.server.process_scope import Scope, SingleProcess
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.command_times import CommandDurations
-from kvref.server.telemetry.lifecycle import Lifecycle
-from kvref.server.telemetry.loop_monitor import LoopMonitor
-from kvref.server.telemetry.start_report import Served, tell_reload
+from kvref.server.telemetry.event_counters import EventCounters, ProcessEventCounters
+from kvref.server.telemetry.lifecycle import Lifecycle, LoopMonitor, Served, tell_reload
 from kvref.server.timeouts import Timeouts
 from kvref.server.turns import Turns
 from kvref.storage.base import Store
 from kvref.storage.isolation import isolation
+
+
+class Scope(Protocol):
+    """State that connections share in addition to the tables, such as the counters of `stats`."""
+
+    alone: bool  # there are no other processes
+    first: bool  # the process that does what one of them has to do
+
+    @property
+    def counters(self) -> Counters:
+        """Return what `stats` counts."""
+
+    @property
+    def vbuckets(self) -> VBuckets:
+        """Return the states of vbuckets."""
+
+    @property
+    def marks(self) -> Marks:
+        """Return what meta commands remember of rows."""
+
+    @property
+    def crawler(self) -> Crawler:
+        """Return whether `lru_crawler` is enabled."""
+
+    @property
+    def tally(self) -> EventCounters:
+        """Return what is counted for metrics and health, of all processes."""
+
+    @property
+    def own(self) -> ProcessEventCounters:
+        """Return the part of it that is this process's."""
+
+    def cas_numbers(self, store: Store) -> Iterator[int]:
+        """Return the counter of cas numbers."""
+
+    def publish(self, connections: int, most: int) -> None:
+        """Show other processes what was counted, and how many connections there are and were at once."""
+
+    def rows(self) -> dict[str, str]:
+        """Return the rows of `stats` that are about more than this process."""
+
+
+class SingleProcess:
+    """The state of a server with a single process."""
+
+    alone = True
+    first = True
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.vbuckets = VBuckets()
+        self.marks = Marks()
+        self.crawler = Crawler()
+        self.tally = EventCounters(1)
+        (self.own,) = self.tally.processes
+
+    def cas_numbers(self, store: Store) -> Iterator[int]:
+        """Return the counter of cas numbers."""
+        return store.cas_numbers()
+
+    def publish(self, connections: int, most: int) -> None:
+        """Do nothing."""
+
+    def rows(self) -> dict[str, str]:
+        """Return none."""
+        return {}
+
 
 _log = logging.getLogger("kvref.server")
 

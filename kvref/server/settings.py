@@ -10,10 +10,9 @@ from typing import Any, Final, NamedTuple
 from kvref import documents
 from kvref.documents import DocumentError
 from kvref.engine.session import MAX_REPLY
-from kvref.errors import ConfigError
+from kvref.errors import ConfigError, suggestion
 from kvref.profiles import Profile
 from kvref.protocol.rules import MAX_KEY, MAX_LINE
-from kvref.suggestions import suggestion
 
 _log = logging.getLogger("kvref.server")
 

@@ -1,17 +1,32 @@
-"""The interface of a store, and the description of a DSN scheme by which a store registers itself in `stores.py`."""
+"""The interface of a store, DSNs, and the description of a scheme by which a store registers itself in `stores.py`."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kvref.engine.mapping import Directory
 from kvref.engine.operations import Operation
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.config.catalog import Kept
+
+MYSQL: Final = "mysql://"
+_IN_QUERY: Final = re.compile(r"([?&](?:password|passwd|pwd)=)[^&]*", re.IGNORECASE)
+
+
+def without_password(dsn: str) -> str:
+    """Return a DSN for messages: everything that is or may be a password is removed."""
+    dsn = _IN_QUERY.sub(r"\1…", dsn)
+    head, at, tail = dsn.rpartition("@")
+    scheme, slashes, login = (head or tail).partition("://")
+    user, colon, word = login.partition(":")
+    if not at and word.rstrip("/").isdecimal():
+        return dsn  # a port
+    return f"{scheme}{slashes}{user}:…{at}{tail if at else ''}" if colon else dsn
 
 
 class Store(Protocol):

@@ -15,7 +15,7 @@ from functools import cmp_to_key
 from typing import Any, Final
 
 from kvref.engine import operations
-from kvref.engine.cache.policies import Policy
+from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Column, Directory, Naming
 from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.engine.values import to_bytes

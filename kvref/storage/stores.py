@@ -6,8 +6,7 @@ from typing import Final
 
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.storage.base import Scheme, Store
-from kvref.storage.dsn import MYSQL, without_password
+from kvref.storage.base import MYSQL, Scheme, Store, without_password
 from kvref.storage.memory import SCHEME as MEMORY
 from kvref.storage.memory import MemoryStore
 from kvref.storage.sqlite.file import SCHEME as SQLITE

@@ -1,6 +1,6 @@
 """Expressions of MySQL's SQL in SQLite's words: literals, bytes and characters, functions, variables.
 
-What SQLite lacks is called by the names that `functions.py` registers on a connection.
+What SQLite lacks is called by the names that `session.py` registers on a connection.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kvref.collations.charsets import CHARSETS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref.translation.tables import Column, Table
+    from kvref.translation.schema import Column, Table
 
 LARGEST: Final = (1 << 63) - 1  # of SQLite's integers
 _DIGITS: Final = len(str(LARGEST))

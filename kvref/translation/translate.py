@@ -1,8 +1,8 @@
-"""MySQL statements as SQLite statements, as far as general rules go.
+"""MySQL statements as SQLite statements, as far as general rules apply; INSERT, UPDATE, DELETE and SELECT.
 
-sqlglot parses and writes; `schema.py` remembers the tables that statements made, `ddl.py` and `tables.py` know what a
-table is, `definitions.py` and `rows.py` what a statement does, `expressions.py` what an expression means, and
-`functions.py` what SQLite lacks. What has no form in SQLite raises Untranslatable, it is never left out silently.
+sqlglot parses and writes; `schema.py` remembers the tables that statements made, `ddl.py` has the statements about
+tables, `expressions.py` what an expression means, and `session.py` what SQLite lacks. What has no form in SQLite raises
+Untranslatable, it is never left out silently.
 
     translator = Translator("8.0.33")
     for statement in translator.translate("CREATE TABLE test.t (k INT PRIMARY KEY) ENGINE=InnoDB"):
@@ -21,15 +21,105 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kvref.errors import SuiteError
-from kvref.translation import definitions, rows
-from kvref.translation.expressions import to_sqlite
-from kvref.translation.schema import DEFAULT_SCHEMA, Schema, key_of, named, string
-from kvref.translation.triggers import CREATE_TRIGGER, create_trigger
+from kvref.translation import ddl
+from kvref.translation.ddl import CREATE_TRIGGER, create_trigger
+from kvref.translation.expressions import selected, stored, to_sqlite
+from kvref.translation.schema import DEFAULT_SCHEMA, Schema, key_of, named, quote, string
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref.translation.tables import Table
+    from kvref.translation.schema import Column, Table
+
+
+def insert(schema: Schema, tree: exp.Insert, *, replacing: bool) -> str:
+    """Return an INSERT, or a REPLACE that was parsed as one."""
+    tree = tree.copy()
+    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    table = schema.known(target)
+    scope = schema.resolve(tree)
+    if table is not None and isinstance(tree.expression, exp.Values):
+        _fill_in(tree, table)
+    conflict = tree.args.get("conflict")
+    if conflict is not None and conflict.args.get("duplicate"):
+        conflict.set("duplicate", None)
+        conflict.set("action", exp.Var(this="DO UPDATE"))
+    sql = to_sqlite(tree, scope)
+    return re.sub(r"^INSERT\b", "INSERT OR REPLACE", sql) if replacing else sql
+
+
+def _fill_in(tree: exp.Insert, table: Table) -> None:
+    """Write out what MySQL adds to an INSERT of VALUES: conversions, DEFAULT, AUTO_INCREMENT."""
+    listed = tree.this.expressions if isinstance(tree.this, exp.Schema) else table.columns
+    columns = [table.column(part.name) for part in listed]
+    if None in columns:
+        return  # SQLite names the column that does not exist
+    numbered = next((column for column in table.columns if column.auto_increment), None)
+    tuples = []
+    for row in tree.expression.expressions:
+        if len(row.expressions) != len(columns):
+            raise NotImplementedError(f"{len(row.expressions)} values for {len(columns)} columns")
+        cells = {
+            column.name: _cell(value, column, table)
+            for column, value in zip(columns, row.expressions, strict=True)
+            if column is not None and column.generated is None  # SQLite takes no DEFAULT for a generated column
+        }
+        if numbered is not None:
+            cells.setdefault(numbered.name, _number("next_number", table))
+        tuples.append(exp.Tuple(expressions=list(cells.values())))
+    names = [exp.to_identifier(name, quoted=True) for name in cells]
+    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    tree.set("this", exp.Schema(this=target, expressions=names))
+    tree.set("expression", exp.Values(expressions=tuples))
+
+
+def _cell(value: exp.Expr, column: Column, table: Table) -> exp.Expr:
+    if column.auto_increment:
+        null = isinstance(value, exp.Null)
+        return _number("next_number", table) if null else _number("used_number", table, value)
+    if isinstance(value, exp.Var) and value.name.upper() == "DEFAULT":
+        return sqlglot.parse_one(column.default or "NULL", read="sqlite")
+    return stored(value, column)
+
+
+def _number(function: str, table: Table, *value: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=function, expressions=[exp.Literal.string(table.source), *value])
+
+
+def change(schema: Schema, tree: exp.Update | exp.Delete) -> str:
+    """Return an UPDATE or DELETE of one table."""
+    tree = tree.copy()
+    scope = schema.resolve(tree)
+    for column in tree.find_all(exp.Column):
+        column.set("table", None)
+    if isinstance(tree, exp.Update) and scope:
+        for assignment in tree.expressions:
+            assigned = scope[0].column(assignment.this.name)
+            if assigned is not None:
+                assignment.set("expression", stored(assignment.expression, assigned))
+    return to_sqlite(tree, scope)
+
+
+def query(schema: Schema, tree: exp.Query) -> Iterator[str]:
+    """Yield a query, preceded by the statement that takes the lock of FOR UPDATE.
+
+    Raises:
+        NotImplementedError: a search in a FULLTEXT index.
+    """
+    tree = tree.copy()
+    if tree.find(exp.MatchAgainst):
+        raise NotImplementedError("SQLite's tables have no FULLTEXT index")
+    for select in tree.find_all(exp.Select):
+        table = select.find(exp.Table)
+        if select.args.get("locks") and table is not None:
+            # SQLite's only lock is the one a change takes on the whole file.
+            yield f"DELETE FROM {quote(schema.source(table))} WHERE FALSE"  # noqa: S608 - quoted
+            select.set("locks", None)
+    scope = schema.resolve(tree)
+    if isinstance(tree, exp.Select):
+        selected(tree, scope)
+    yield to_sqlite(tree, scope)
+
 
 # Statements without an effect that the plugin's clients or SQL's rows would show (columns page, section 14: table
 # locks and read_only do not hold the plugin back).
@@ -118,17 +208,17 @@ class Translator:
         elif found := _RENAME.fullmatch(statement):
             for pair in found[1].split(","):
                 old, new = re.split(r"\s+TO\s+", pair.strip(), flags=re.IGNORECASE)
-                yield from definitions.rename(self._schema, named(old), named(new))
+                yield from ddl.rename(self._schema, named(old), named(new))
         elif found := CREATE_TRIGGER.fullmatch(statement):
             yield from create_trigger(self._schema, found, self.translate(found["body"]))
         elif _CREATE_TABLE.match(statement):
-            head, tail, descending = definitions.split(statement)
-            options = definitions.TableOptions(tail)
-            yield from definitions.create_table(self._schema, _create(head), options, descending)
+            head, tail, descending = ddl.split(statement)
+            options = ddl.TableOptions(tail)
+            yield from ddl.create_table(self._schema, _create(head), options, descending)
         elif _REPLACE.match(statement):
             tree = _parsed(_REPLACE.sub("INSERT", statement, count=1))
             assert isinstance(tree, exp.Insert), "INSERT is parsed as an Insert"
-            yield rows.insert(self._schema, tree, replacing=True)
+            yield insert(self._schema, tree, replacing=True)
         else:
             yield from self._parsed(_parsed(statement))
 
@@ -136,13 +226,13 @@ class Translator:
         schema = self._schema
         match tree:
             case exp.Create():
-                yield from definitions.create(schema, tree)
+                yield from ddl.create(schema, tree)
             case exp.Alter():
-                yield from definitions.alter(schema, tree)
+                yield from ddl.alter(schema, tree)
             case exp.Drop():
-                yield from definitions.drop(schema, tree)
+                yield from ddl.drop(schema, tree)
             case exp.TruncateTable():
-                yield from definitions.truncate(schema, tree)
+                yield from ddl.truncate(schema, tree)
             case exp.Set():
                 for item in tree.expressions:
                     variable, value = item.this.this.name, item.this.expression
@@ -150,11 +240,11 @@ class Translator:
             case exp.Show(name="TABLES"):
                 yield self._show_tables(tree)
             case exp.Insert():
-                yield rows.insert(schema, tree, replacing=False)
+                yield insert(schema, tree, replacing=False)
             case exp.Update() | exp.Delete():
-                yield rows.change(schema, tree)
+                yield change(schema, tree)
             case exp.Query():
-                yield from rows.query(schema, tree)
+                yield from query(schema, tree)
             case _:
                 raise NotImplementedError(f"{type(tree).__name__} is not known here")
 

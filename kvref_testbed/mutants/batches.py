@@ -9,9 +9,7 @@ from kvref.engine.operations import Commit
 from kvref.server.connection import Connection
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.storage.isolation import Isolation
-from kvref.storage.sqlite.pending import Pending
-from kvref.storage.sqlite.snapshots import View
-from kvref.storage.sqlite.transactions import Transactions
+from kvref.storage.sqlite.transactions import Pending, Transactions, View
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
 
 

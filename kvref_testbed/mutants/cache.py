@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kvref.engine.cache.memory import Cache
-from kvref.engine.cache.policies import Policies, Policy
+from kvref.engine.cache.memory import Cache, Policies, Policy
 from kvref_testbed.mutants.mutant import breaks, put, put_fact
 
 

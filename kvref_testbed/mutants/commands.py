@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from kvref.engine import dispatch, stats, values
-from kvref.engine.crawler import Crawler
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Update
 from kvref.engine.session import Session
+from kvref.engine.shared_state import Crawler
 from kvref.engine.verbs import arithmetic, delete, listing, ranges, retrieve, store
-from kvref.protocol import codec, command_table, commands, crawler, foreign, lines, replies, text
+from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
 from kvref.server import connection, connection_rows, server
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref.storage.sqlite import rows as sqlite_rows
@@ -86,7 +86,7 @@ def refuses_negative_delays() -> None:
 
     def refused(words: list[bytes], rules: Any) -> Any:
         negative = any(word.startswith(b"-") for word in words)
-        return commands.Refused(lines.BAD_FORMAT) if negative else flush.parse(words, rules)
+        return commands.Refused(grammar.BAD_FORMAT) if negative else flush.parse(words, rules)
 
     command_table.TEXT[b"flush_all"] = replace(flush, parse=refused)
 

@@ -6,11 +6,11 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from kvref.engine import dispatch, marks
+from kvref.engine import dispatch, shared_state
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
 from kvref.engine.session import Session
-from kvref.engine.verbs import meta, touch
+from kvref.engine.verbs import meta, retrieve
 from kvref.protocol import commands
 from kvref.protocol import meta as grammar
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
@@ -31,7 +31,7 @@ def runs_the_data_of_a_refused_ms() -> None:
 @breaks("KV-TOUCH-006")
 def touches_the_cas_number_too() -> None:
     """A touch is a write like any other."""
-    put(touch, "replace", lambda row, expiry: replace(row, expiry=expiry, cas=(row.cas or 0) + 1))
+    put(retrieve, "replace", lambda row, expiry: replace(row, expiry=expiry, cas=(row.cas or 0) + 1))
 
 
 @breaks("KV-TOUCH-025")
@@ -42,7 +42,7 @@ def answers_a_gat_as_a_get() -> None:
         yield from ()
         return row
 
-    put(touch, "retimed", kept)
+    put(retrieve, "retimed", kept)
 
 
 @breaks("KV-MG-012")
@@ -55,13 +55,13 @@ def answers_misses_to_q() -> None:
 @breaks("KV-MG-019")
 def lets_everybody_win() -> None:
     """The server forgets which client received the flag to recache an item."""
-    put(marks.Marks, "take", lambda self, at, entry: None)
+    put(shared_state.Marks, "take", lambda self, at, entry: None)
 
 
 @breaks("KV-MD-014")
 def keeps_marks_over_a_write() -> None:
     """A mark is about a key, whatever is stored under it."""
-    put(marks, "content_of", lambda entry: 1)
+    put(shared_state, "content_of", lambda entry: 1)
 
 
 @breaks("KV-MD-008")

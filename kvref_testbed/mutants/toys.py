@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from kvref.engine import dispatch
 from kvref.engine.batch import Batch
-from kvref.engine.keys import Switch, split_word
-from kvref.engine.mapping import DEFAULT_DELIMITER
+from kvref.engine.mapping import DEFAULT_DELIMITER, Switch, split_word
 from kvref.engine.operations import Clear, Insert, Remove, Update
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session

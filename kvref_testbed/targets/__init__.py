@@ -19,25 +19,21 @@
     with targets.galera_cluster() as cluster:
         ...  # cluster.dsn; cluster.nodes[0].kill(), pause(), cut_off(), start()
 
-Reading path: `lifecycle.py` (up, down, status), `catalogue.py` (which targets there are) with its recipes
-(`plugin.py` and `sql_only.py` over `mysqld.py` and `builds.py`, `memcached.py`, `twemproxy.py`, `yrmcds.py`,
-`nodecached.py`, `galera.py` over `galera_node.py`, `kvref_serve.py` with `handlersocket.py`), `plugin_server.py` and
-`sql_server.py` over `instance.py`, `galera_cluster.py` (servers that are stopped, started and killed), `run.py` over
-`process.py` (what runs), `program.py` with `artifacts.py` and `unpack.py`, and `debian_root.py` (where the builds come
-from). Errors are `kvref.errors.TargetError`; its kind `MissingError` says that the machine lacks a tool, a library or
-an artifact, or its user a right.
+Reading path: `lifecycle.py` (up, down, status), `catalogue.py` (which targets there are) with its recipes (`plugin.py`,
+`mysqld.py`, `memcached.py`, `galera.py`, `kvref_server.py` with `handlersocket.py`), `servers.py` (servers that are
+stopped, started and killed), `run.py` over `process.py` (what runs), `artifacts.py` and `builds.py` (where the programs
+come from). Errors are `kvref.errors.TargetError`; its kind `MissingError` says that the machine lacks a tool, a library
+or an artifact, or its user a right.
 """
 
 from __future__ import annotations
 
-from kvref_testbed.targets.galera_cluster import GaleraCluster, galera_cluster
-from kvref_testbed.targets.kvref_over_sql import kvref_over_sql, over_sql
+from kvref_testbed.targets.galera import GaleraCluster, galera_cluster
 from kvref_testbed.targets.kvref_server import KvrefServer, kvref_server
 from kvref_testbed.targets.lifecycle import Private, booted, down, find, names, private, running, status, up
 from kvref_testbed.targets.needs import MissingError
-from kvref_testbed.targets.plugin_server import PluginServer, plugin_server
 from kvref_testbed.targets.progress import QUIET, Progress, Terminal
-from kvref_testbed.targets.sql_server import SQLServer, sql_server
+from kvref_testbed.targets.servers import PluginServer, SQLServer, kvref_over_sql, over_sql, plugin_server, sql_server
 from kvref_testbed.targets.target import Status, Target
 
 __all__ = [

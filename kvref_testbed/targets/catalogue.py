@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 from kvref.errors import TargetError
 from kvref_testbed.targets.builds import MARIADB, MYSQL_5_6, MYSQL_8_0, MYSQL_9_7
 from kvref_testbed.targets.galera import Galera
-from kvref_testbed.targets.kvref_serve import KvrefGalera, KvrefHandlerSocket, KvrefInnoDB, KvrefSQLite
-from kvref_testbed.targets.memcached import Memcached
-from kvref_testbed.targets.nodecached import Nodecached
+from kvref_testbed.targets.kvref_server import KvrefGalera, KvrefHandlerSocket, KvrefInnoDB, KvrefSQLite
+from kvref_testbed.targets.memcached import Memcached, Nodecached, Twemproxy, Yrmcds
+from kvref_testbed.targets.mysqld import SQLOnly
 from kvref_testbed.targets.plugin import MySQLPlugin, config_script
-from kvref_testbed.targets.sql_only import SQLOnly
-from kvref_testbed.targets.twemproxy import Twemproxy
-from kvref_testbed.targets.yrmcds import Yrmcds
 
 if TYPE_CHECKING:
-    from kvref_testbed.targets.recipe import Recipe
+    from kvref_testbed.targets.target import Recipe
 
 _MARIADB = SQLOnly("mariadb", "MariaDB from the package mariadb-server-core; SQL only", MARIADB)
 _MYSQL_8_0 = SQLOnly(

@@ -1,4 +1,6 @@
-"""A `kvref serve` whose life is in its caller's hands: start, reload, stop, kill, on one store and port.
+"""kvref as a target: the recipe of `kvref serve`, and a server for tests that can be killed and restarted.
+
+Nothing of the server is imported here, so that it is judged exactly as the other endpoints are.
 
     with kvref_server("mysql-8.0") as server:
         server.start()
@@ -6,33 +8,198 @@
         server.reload()                      # False: the configuration is refused, the old one stays in force
         server.kill()
         server.start()
-
-Nothing of the server is imported here, so that it is judged exactly as the other endpoints are.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
+import shlex
 import signal
+import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+import pymysql
 
 from kvref.errors import TargetError
-from kvref_testbed.targets.kvref_serve import NEW_FILE
+from kvref_testbed.targets import handlersocket
 from kvref_testbed.targets.ports import LOOPBACK, ask_version, free_port
-from kvref_testbed.targets.restartable import Restartable
-from kvref_testbed.targets.run import Run
+from kvref_testbed.targets.run import Restartable, Run
+from kvref_testbed.targets.target import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from kvref_testbed.targets.galera import Galera
+    from kvref_testbed.targets.mysqld import SQLOnly
     from kvref_testbed.targets.process import Process
+    from kvref_testbed.targets.progress import Progress
 
-_START_SECONDS: Final = 20.0
-_STOP_SECONDS: Final = 10.0
+_START_SECONDS = 20.0
+_STOP_SECONDS = 10.0
+# In the folder of a target: the number of its `kvref serve`, which is another one after a restart.
+PID_FILE = "kvref.pid"
+# A file that does not exist gets the plugin's demo table, which the suite and the recordings start from.
+NEW_FILE = ("--create", "--demo")
+OF_DATABASE = "--database="
+# Exit code of `reload_command` where several processes cannot serve the configuration; as the suite's --reload has it.
+_UNFIT = 3
+_RELOAD = """
+cd {folder} || exit 1
+began=$(wc -c <kvref.log)
+kill -HUP "$(cat {pid_file})" || exit 1
+for tries in $(seq 2000); do
+  said=$(tail -c +$((began + 1)) kvref.log | grep -E 'configuration (not )?reloaded') && break
+  sleep 0.01
+done
+case $said in
+  *'not reloaded'*--workers*) echo "$said" >&2; exit {unfit};;
+  '') echo 'kvref serve did not reload' >&2; exit 1;;
+esac
+"""
+
+
+def reload_command(folder: Path) -> str:
+    """Return a shell command that makes `kvref serve` read its configuration again, and waits until it has.
+
+    folder: of its target.
+    """
+    return _RELOAD.format(folder=shlex.quote(str(folder)), pid_file=PID_FILE, unfit=_UNFIT)
+
+
+@dataclass(frozen=True, slots=True)
+class KvrefSQLite:
+    """`kvref serve` over a fresh SQLite file with the demo rows; see `recipe.Recipe` for the other fields.
+
+    program: what `python -m` runs, the words in front of `serve` with it.
+    always: options of `kvref serve` in front of others.
+    """
+
+    name: str = "kvref-sqlite"
+    profile: str = "kvref"
+    summary: str = "kvref over SQLite, this installation"
+    program: tuple[str, ...] = ("kvref",)
+    always: tuple[str, ...] = ()
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:  # noqa: ARG002 -- it is quick
+        """Start `kvref serve`, which makes the file, and wait for its port.
+
+        options: of `kvref serve`.
+        Raises TargetError when it ends, with what it printed.
+        """
+        return _serve(run, f"sqlite:///{run.folder / 'kvref.sqlite'}", (*self.always, *options), self.program)
+
+
+@dataclass(frozen=True, slots=True)
+class KvrefInnoDB:
+    """`kvref serve` over a SQL server of its own with the demo rows; see `recipe.Recipe` for the fields.
+
+    database: the SQL server's recipe.
+    """
+
+    name: str
+    summary: str
+    database: SQLOnly
+    profile: str = "kvref"
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the SQL server, `kvref init` and `kvref serve`, and wait for its port.
+
+        options: of `kvref serve`, and behind OF_DATABASE of the SQL server (`--database=--max_connections=500`).
+        Raises TargetError when one of them ends, with what it printed.
+        """
+        behind, options = _parted(options)
+        store = self.database.boot(run, behind, progress)
+        assert store.sql is not None, "a SQL server has a DSN"
+        return _over(run, store, store.sql, options)
+
+
+@dataclass(frozen=True, slots=True)
+class KvrefHandlerSocket:
+    """As KvrefInnoDB, over a MariaDB whose HandlerSocket is used for reading."""
+
+    name: str
+    summary: str
+    database: SQLOnly
+    profile: str = "kvref"
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the SQL server, `kvref init` and `kvref serve`; options and errors as of KvrefInnoDB."""
+        behind, options = _parted(options)
+        port, secret = free_port(), secrets.token_hex()
+        file = run.folder / "secret"
+        file.touch(0o600)
+        file.write_text(secret)
+        store = self.database.boot(run, [*handlersocket.options(port, secret, progress), *behind], progress)
+        assert store.sql is not None, "a SQL server has a DSN"
+        assert store.socket is not None, "and a socket"
+        with closing(pymysql.connect(unix_socket=str(store.socket), user="root")) as connection:
+            connection.query(handlersocket.AS_USUAL)
+        of_threads = f"handlersocket_level={handlersocket.LEVEL}&handlersocket_secret_file={quote(str(file))}"
+        return _over(run, store, f"{store.sql}?handlersocket={port}&{of_threads}", options)
+
+
+@dataclass(frozen=True, slots=True)
+class KvrefGalera:
+    """`kvref serve` over all nodes of a Galera cluster of its own with the demo rows; see `recipe.Recipe`."""
+
+    name: str
+    summary: str
+    database: Galera
+    profile: str = "kvref"
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the nodes, `kvref init` and `kvref serve`; options and errors as of KvrefInnoDB.
+
+        Whoever judges it gets the SQL side of the node that kvref uses while it serves.
+        """
+        behind, options = _parted(options)
+        store = self.database.boot(run, behind, progress)
+        assert store.sql is not None, "a cluster has a DSN"
+        first = store.sql.partition(",")[0] + "/"
+        return replace(_over(run, store, store.sql, options), sql=first)
+
+
+def _parted(options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part the options of the SQL server from those of `kvref serve`."""
+    behind = [each.removeprefix(OF_DATABASE) for each in options if each.startswith(OF_DATABASE)]
+    return behind, [each for each in options if not each.startswith(OF_DATABASE)]
+
+
+def _over(run: Run, store: Endpoint, dsn: str, options: Sequence[str]) -> Endpoint:
+    assert store.sql is not None, "a SQL server has a DSN"
+    command = [sys.executable, "-m", "kvref", "init", "--demo", "--store", store.sql]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode:
+        raise TargetError(f"kvref init ended with {made.returncode}: {made.stderr.strip()}")
+    return replace(_serve(run, dsn, options), sql=store.sql, socket=store.socket)
+
+
+def _serve(run: Run, store: str, options: Sequence[str], program: Sequence[str] = ("kvref",)) -> Endpoint:
+    port = free_port()
+    address = f"{LOOPBACK}:{port}"
+    mine = [each.replace("{mc_port}", str(port)) for each in options]
+    command = [sys.executable, "-m", *program, "serve", "--listen", address, "--store", store, *NEW_FILE, *mine]
+
+    def start(settings: Mapping[str, int]) -> str:
+        pairs = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+        process = run.start("kvref", [*command, *pairs])
+        (run.folder / PID_FILE).write_text(f"{process.pid}\n")
+        return run.wait_for(f"kvref serve at {address}", lambda: ask_version(port), _START_SECONDS)
+
+    def restart(settings: Mapping[str, int]) -> None:
+        run.end(run.processes[-1], _STOP_SECONDS)
+        start(settings)
+
+    return Endpoint(address=address, version=start({}), store=store, restart=restart)
+
+
 _RELOAD_SECONDS: Final = 10.0
 _REFUSAL: Final = 2  # exit status of a `kvref serve` that cannot use what it was given
 # What `kvref serve` logs once a reload is over.

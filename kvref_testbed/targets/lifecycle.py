@@ -1,27 +1,100 @@
-"""Up, down, status: what happens to a target between its recipe and its state file.
+"""Boot, list and stop targets; the record of those that run.
 
-The only module that joins `catalogue.py` (how it boots), `run.py` (what runs) and `registry.py` (what is remembered).
+A record is written whole or not at all and read without trust. The only module that joins `catalogue.py` (how a target
+boots) and `run.py` (what runs).
 """
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kvref import documents
 from kvref.errors import TargetError
-from kvref_testbed.targets import catalogue, process, registry
+from kvref_testbed.targets import catalogue, process
+from kvref_testbed.targets.folders import locked, state_root
+from kvref_testbed.targets.process import Process
 from kvref_testbed.targets.progress import QUIET
-from kvref_testbed.targets.registry import Record
 from kvref_testbed.targets.run import Run, tail
 from kvref_testbed.targets.target import Status, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from kvref_testbed.targets.progress import Progress
-    from kvref_testbed.targets.recipe import Recipe
-    from kvref_testbed.targets.target import Endpoint
+    from kvref_testbed.targets.target import Endpoint, Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the state folder knows of one target: the target, the options it was started with, its processes."""
+
+    target: Target
+    options: tuple[str, ...]
+    processes: tuple[Process, ...]
+
+    def run(self) -> Run:
+        """Return the run again, to look at it or to stop it."""
+        return Run(self.target.folder, self.processes)
+
+
+def path(name: str) -> Path:
+    """Return the path of a target's state file."""
+    return state_root() / f"{name}.json"
+
+
+def exclusive(name: str, progress: Progress) -> AbstractContextManager[None]:
+    """Keep other kvref processes from starting or stopping this target meanwhile."""
+    return locked(state_root() / f"{name}.lock", progress)
+
+
+def write(record: Record) -> None:
+    """Record a running target."""
+    content = record.target.as_json() | {
+        "options": list(record.options),
+        "processes": [asdict(each) for each in record.processes],
+    }
+    file = path(record.target.name)
+    # Renamed into place, since `status` reads without the lock.
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps(content, indent=2) + "\n")
+    new.rename(file)
+
+
+def read(name: str) -> Record | None:
+    """Read a target's state file.
+
+    Returns None when there is none. Raises TargetError naming the file when its content is not what `write` wrote:
+    which processes it described is then unknown, so nothing is guessed.
+    """
+    file = path(name)
+    try:
+        content = documents.read_json(file)
+        processes = tuple(
+            Process(each["name"], int(each["pid"]), int(each["started"])) for each in content.pop("processes")
+        )
+        options = tuple(content.pop("options"))
+        # Null, or absent from files of before SQL servers had it.
+        socket = content.get("socket")
+        paths = {"log": Path(content["log"]), "folder": Path(content["folder"]), "socket": socket and Path(socket)}
+        target = Target(**content | paths)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise TargetError(
+            f"the state file {file} cannot be read ({error}): stop its server, if one runs, and delete the file"
+        ) from error
+    return Record(target, options, processes)
+
+
+def forget(name: str) -> None:
+    """Remove a target's state file."""
+    path(name).unlink(missing_ok=True)
+
 
 # MySQL takes 3 to 6 s from SIGTERM to its end.
 _PATIENCE = 20.0
@@ -39,19 +112,19 @@ def up(name: str, options: Sequence[str] = (), progress: Progress = QUIET) -> Ta
     Returns the running target. Raises TargetError, also if it runs with other options than the requested ones.
     """
     recipe = catalogue.recipe(name)
-    with registry.exclusive(name, progress):
-        record = registry.read(name)
+    with exclusive(name, progress):
+        record = read(name)
         if record is not None:
             run = record.run()
             if run.ended() is None:
                 return _running_already(record, tuple(options), progress)
             progress.step(f"{name} had crashed ({_reason(record)}): cleaning up and restarting")
             run.stop(_PATIENCE)
-            registry.forget(name)
+            forget(name)
         run = Run.create()
         try:
             target = _target(recipe, run, recipe.boot(run, options, progress))
-            registry.write(Record(target, tuple(options), tuple(run.processes)))
+            write(Record(target, tuple(options), tuple(run.processes)))
         except BaseException:
             run.stop(0)
             raise
@@ -65,12 +138,12 @@ def down(name: str, progress: Progress = QUIET) -> Target | None:
     Returns what was stopped (or cleaned up after a crash), None when it was not running. Raises TargetError.
     """
     catalogue.recipe(name)
-    with registry.exclusive(name, progress):
-        record = registry.read(name)
+    with exclusive(name, progress):
+        record = read(name)
         if record is None:
             return None
         record.run().stop(_PATIENCE)
-        registry.forget(name)
+        forget(name)
         return record.target
 
 
@@ -170,7 +243,7 @@ def _running_already(record: Record, options: tuple[str, ...], progress: Progres
 
 
 def _status(name: str) -> Status:
-    record = registry.read(name)
+    record = read(name)
     if record is None:
         return Status(name, "stopped")
     run = record.run()

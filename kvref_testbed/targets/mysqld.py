@@ -1,7 +1,7 @@
-"""Boot a MySQL or MariaDB server on a copy of a data folder that is initialised once per version.
+"""A mysqld on loopback, and the target that is a database server without the plugin.
 
-Knows nothing of memcached: it becomes a target in `plugin.py`, with the plugin, and in `sql_only.py`. The builds:
-`builds.py`; a server that is stopped, started and killed: `instance.py`.
+Knows nothing of memcached: it becomes a target in `plugin.py`, with the plugin, and here without. The builds:
+`builds.py`; a server that is stopped, started and killed: `servers.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import pymysql
 from kvref.errors import TargetError
 from kvref_testbed.targets.folders import build_once, cache_root
 from kvref_testbed.targets.needs import missing_library
-from kvref_testbed.targets.ports import LOOPBACK, NotYetError
+from kvref_testbed.targets.ports import LOOPBACK, NotYetError, free_port
+from kvref_testbed.targets.target import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
     from pymysql.cursors import Cursor
 
-    from kvref_testbed.targets.program import Program
+    from kvref_testbed.targets.artifacts import Program
     from kvref_testbed.targets.progress import Progress
     from kvref_testbed.targets.run import Run
 
@@ -212,3 +213,37 @@ def _template(build: Build, program: Program, progress: Progress) -> Path:
         (folder / "auto.cnf").unlink(missing_ok=True)
 
     return build_once(cache_root() / "data" / program.key, fill, progress)
+
+
+def no_schema(_server: Server) -> Iterable[str]:
+    """Return no statements."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SQLOnly:
+    """A build started for its SQL alone, on a port of loopback and a socket; see `recipe.Recipe` for the fields.
+
+    schema: gives the statements that fill a fresh data folder.
+    """
+
+    name: str
+    summary: str
+    build: Build
+    schema: Callable[[Server], Iterable[str]] = no_schema
+    profile: None = None
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the server on a fresh data folder and fill it.
+
+        options: of mysqld or mariadbd. Raises TargetError.
+        """
+        server = boot(run, self.build, options, progress, free_port())
+        self.fill(server)
+        return Endpoint(address=None, version=server.version(), sql=server.dsn, socket=server.socket)
+
+    def fill(self, server: Server) -> None:
+        """Run the statements of the schema."""
+        with closing(server.connect()) as connection, connection.cursor() as cursor:
+            for statement in self.schema(server):
+                cursor.execute(statement)

@@ -1,4 +1,4 @@
-"""A run: one throw-away folder and the processes started in it.
+"""Start a program of a target, wait until it is ready, and restart it.
 
 Recipes boot their servers through it; `lifecycle.py` decides whether it is kept (up) or private (running).
 """
@@ -130,3 +130,39 @@ def tail(log: Path) -> tuple[str, ...]:
             return tuple(line.rstrip() for line in deque(lines, maxlen=_TAIL))
     except FileNotFoundError:
         return ()
+
+
+class Restartable:
+    """What `Instance` and `KvrefServer` have in common: they know their process and end it.
+
+    run: the folder of its data and logs.
+    patience: seconds that it has to end after SIGTERM.
+    """
+
+    def __init__(self, run: Run, patience: float) -> None:
+        self._run = run
+        self._patience = patience
+        self._process: Process | None = None
+
+    def running(self) -> bool:
+        """Return whether it runs."""
+        return self._process is not None and self._process.alive()
+
+    def stop(self) -> None:
+        """Shut the server down and wait until it has ended; its data stay."""
+        self._end(self._patience)
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL; its data stay as they are."""
+        self._end(0)
+
+    def exit_status(self) -> int | None:
+        """Return how it ended by itself: an exit code, or the negative number of the signal; None while it runs."""
+        if self._process is None or self._process.alive():
+            return None
+        return self._process.exit_status(self._run.folder, patience=1.0)
+
+    def _end(self, patience: float) -> None:
+        if self._process is not None:
+            self._run.end(self._process, patience)
+            self._process = None

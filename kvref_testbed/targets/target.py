@@ -1,18 +1,21 @@
-"""What is known of an endpoint: while it boots (Endpoint), while it runs (Target), and later (Status).
+"""A running target as callers see it, and the recipe that boots one.
 
-Plain values without behaviour beyond JSON. Who fills them: `lifecycle.py`; where they are kept: `registry.py`.
+Plain values without behaviour beyond JSON. `lifecycle.py` fills and keeps them.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from kvref.errors import TargetError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from kvref_testbed.targets.progress import Progress
+    from kvref_testbed.targets.run import Run
 
 State = Literal["running", "crashed", "stopped"]
 
@@ -111,3 +114,26 @@ class Status:
             "exit_status": self.exit_status,
             "log_tail": list(self.log_tail),
         }
+
+
+class Recipe(Protocol):
+    """How a target boots. Implementations: `plugin.py`, `memcached.py`, `kvref_server.py`, `mysqld.py`, `galera.py`."""
+
+    @property
+    def name(self) -> str:
+        """Return the name users type."""
+
+    @property
+    def profile(self) -> str | None:
+        """Return the name of the profile to judge it with; None for a server that serves only SQL."""
+
+    @property
+    def summary(self) -> str:
+        """Say what it is, in a few words."""
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the servers in the run, the main one last, and wait until memcached commands, or SQL, are answered.
+
+        options: further options of the main server; `{mc_port}` in one is replaced by the memcached port, if any.
+        Raises TargetError; the caller stops what was started.
+        """

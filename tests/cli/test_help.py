@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from kvref import profiles
 from kvref.cli import COMMANDS, main
 from kvref.errors import ConfigError
-from kvref.server.listeners import configuration
+from kvref.server.listeners import listener
 from kvref.server.settings import parse
 
 # Packages beyond the core, and packages of the project that a request for help must not load.
@@ -95,7 +95,7 @@ def test_settings_and_keys_of_a_listener_have_suggestions() -> None:
     with pytest.raises(ConfigError, match="'idle_timeouts', did you mean 'idle_timeout'"):
         parse(["idle_timeouts=3"], None, profiles.load("kvref"))
     with pytest.raises(ConfigError, match="'readonly', did you mean 'read_only'"):
-        configuration.listener({"readonly": True})
+        listener.listener({"readonly": True})
 
 
 @pytest.mark.programs

@@ -14,7 +14,7 @@ from pymemcache.client.rendezvous import RendezvousHash  # type: ignore[import-u
 
 from kvref.addresses import Address
 from kvref.client import AsyncMappedClient, CallError, LinkError, MappedClient
-from kvref.client.servers import murmur3, server_addresses, server_of
+from kvref.client.options import murmur3, server_addresses, server_of
 
 KEYS = [*[f"k{n}" for n in range(39)], "über"]
 

@@ -11,8 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvref.client import CallError, Columns, UnsupportedError
-from kvref.client.replies import ROWS, STATS, Answer, GarbledError, Item, Replies, Shape
-from kvref.client.words import Key, check_ranges, range_word, split_word
+from kvref.client.protocol import (
+    ROWS,
+    STATS,
+    Answer,
+    GarbledError,
+    Item,
+    Key,
+    Replies,
+    Shape,
+    check_ranges,
+    range_word,
+    split_word,
+)
 
 
 @pytest.mark.parametrize(

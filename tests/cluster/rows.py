@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any
 
 from kvref_testbed.targets import GaleraCluster
-from kvref_testbed.targets.galera_node import GaleraNode
+from kvref_testbed.targets.galera import GaleraNode
 
 ACCOUNT = "kv"
 

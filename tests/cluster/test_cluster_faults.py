@@ -18,7 +18,7 @@ from cluster.rows import ACCOUNT, asked, dsn, rows, used
 from serving import Served, serving
 
 from kvref_testbed.targets import GaleraCluster
-from kvref_testbed.targets.galera_node import GaleraNode
+from kvref_testbed.targets.galera import GaleraNode
 
 NONE_SERVES = b"none of 3 servers serves"
 CYCLES = 10 if os.environ.get("KVREF_FAULT_LENGTH") == "full" else 1

@@ -10,7 +10,7 @@ from live import nightly, target_or_skip
 
 from kvref_testbed import targets
 from kvref_testbed.mutants import CONTROL
-from kvref_testbed.targets.kvref_serve import KvrefSQLite
+from kvref_testbed.targets.kvref_server import KvrefSQLite
 
 
 @pytest.mark.nightly

@@ -11,7 +11,7 @@ from conformance.test_matrix import verdict, write
 
 from kvref import profiles
 from kvref.cli import main
-from kvref.printable import printable
+from kvref.errors import printable
 from kvref_conformance.endpoint import Endpoint
 from kvref_conformance.matrix import column, forms, markdown, page
 from kvref_conformance.matrix.grid import grid

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from kvref.cli import main
-from kvref.doctor.dump_text import Statement, split_name, statements, with_full_references, without_expressions
+from kvref.doctor.dump import Statement, split_name, statements, with_full_references, without_expressions
 
 CONTAINERS = (
     "`name` varchar(50) NOT NULL", "`db_schema` varchar(250) NOT NULL", "`db_table` varchar(250) NOT NULL",

@@ -16,12 +16,11 @@ from live import MYSQL_8, missing_skips, sql_server_or_skip, target_or_skip
 
 from kvref.errors import TargetError
 from kvref_testbed.targets import sql_server
-from kvref_testbed.targets.artifacts import Artifact, zip_file
+from kvref_testbed.targets.artifacts import Artifact, extract, zip_file
 from kvref_testbed.targets.builds import MYSQL_5_6_ZIP, MYSQL_8_0_ZIP
 from kvref_testbed.targets.needs import tool
 from kvref_testbed.targets.ports import free_port
 from kvref_testbed.targets.progress import QUIET
-from kvref_testbed.targets.unpack import extract
 
 PATH = Path(__file__).parents[2] / "docs" / "how-to" / "migrate-from-the-plugin.md"
 GUIDE = PATH.read_text()

@@ -21,11 +21,10 @@ from serving import ask
 from kvref.addresses import parse_address
 from kvref.cli import main
 from kvref_testbed import targets
-from kvref_testbed.targets.artifacts import zip_file
+from kvref_testbed.targets.artifacts import extract, zip_file
 from kvref_testbed.targets.builds import MYSQL_8_0_ZIP
 from kvref_testbed.targets.progress import QUIET
-from kvref_testbed.targets.sql_server import SQLServer
-from kvref_testbed.targets.unpack import extract
+from kvref_testbed.targets.servers import SQLServer
 
 pytestmark = pytest.mark.live
 

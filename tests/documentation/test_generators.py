@@ -19,7 +19,7 @@ from generators import (
 )
 from kvref.cli import COMMANDS
 from kvref.engine.verbs.stats import FIXED
-from kvref.profiles.schema import vocabulary
+from kvref.profiles import vocabulary
 from kvref.protocol.command_table import TABLE
 from kvref.server.settings import SETTINGS
 from kvref.server.telemetry import memcached_metrics

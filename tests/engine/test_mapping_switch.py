@@ -8,7 +8,7 @@ import pytest
 from desk import Desk
 
 from kvref import profiles
-from kvref.engine.keys import Switch, split_word
+from kvref.engine.mapping import Switch, split_word
 from kvref.engine.rules import rules
 
 Make = Callable[..., Desk]

@@ -8,7 +8,7 @@ import pytest
 from desk import Desk
 
 from kvref.engine.cache.memory import Entry
-from kvref.engine.marks import Mark, Marks
+from kvref.engine.shared_state import Mark, Marks
 
 Make = Callable[..., Desk]
 NOW = 1_700_000_000

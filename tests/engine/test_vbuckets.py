@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvref.engine.vbuckets import VBuckets
+from kvref.engine.shared_state import VBuckets
 from kvref.protocol import commands as c
 from kvref.protocol.replies import ClientError, Line, Reply, Status
 

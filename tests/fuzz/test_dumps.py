@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 from fuzz.test_files import REFUSALS
 from kvref import profiles
-from kvref.doctor.dump import open_dump
-from kvref.doctor.dump_text import MAX_STATEMENT
+from kvref.doctor.dump import MAX_STATEMENT, open_dump
 from kvref.doctor.examine import examine
-from kvref.errors import StoreError
-from kvref.printable import printable
+from kvref.errors import StoreError, printable
 
 CONFIGURED: Final = f"""-- Server version\t8.0.33
 CREATE DATABASE /*!32312 IF NOT EXISTS*/ `innodb_memcache`;

@@ -20,10 +20,9 @@ from click.testing import CliRunner
 from fuzz.record import FULL
 from kvref import profiles
 from kvref.cli import main
-from kvref.errors import KvrefError, SuiteError
-from kvref.printable import printable
-from kvref.server.listeners.configuration import listener
-from kvref.server.listeners.users import read_users
+from kvref.errors import KvrefError, SuiteError, printable
+from kvref.server.listeners.authentication import read_users
+from kvref.server.listeners.listener import listener
 from kvref.server.settings import parse, read_file
 from kvref_bench import scenario
 from kvref_bench.pairs import document as pairs

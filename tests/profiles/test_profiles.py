@@ -9,13 +9,12 @@ import pytest
 
 from kvref import profiles
 from kvref.errors import ConfigError
-from kvref.profiles import schema
 
 
 def test_every_profile_gives_every_fact() -> None:
     assert profiles.names() == ["kvref", "memcached", "mysql-5.6", "mysql-8.0"]
     for name in profiles.names():
-        assert profiles.load(name).facts.keys() == schema.vocabulary().keys(), name
+        assert profiles.load(name).facts.keys() == profiles.vocabulary().keys(), name
 
 
 def test_every_difference_of_kvref_has_a_reason_and_differs() -> None:
@@ -53,12 +52,12 @@ def test_no_such_profile() -> None:
 )
 def test_what_does_not_load(monkeypatch: pytest.MonkeyPatch, key: str, row: dict[str, Any], problem: str) -> None:
     table = {"title": "t", "extends": "mysql-8.0", "facts": {key: row}}
-    real = schema._read
-    monkeypatch.setattr(schema, "_read", lambda file: table if file == "kvref.toml" else real(file))
-    schema.load.cache_clear()
+    real = profiles._read
+    monkeypatch.setattr(profiles, "_read", lambda file: table if file == "kvref.toml" else real(file))
+    profiles.load.cache_clear()
     with pytest.raises(ConfigError) as refused:
         profiles.load("kvref")
-    schema.load.cache_clear()
+    profiles.load.cache_clear()
     assert problem in str(refused.value)
     assert key in str(refused.value)
 
@@ -66,4 +65,4 @@ def test_what_does_not_load(monkeypatch: pytest.MonkeyPatch, key: str, row: dict
 def test_every_fact_is_read_by_the_server_or_the_judge() -> None:
     root = Path(__file__).parent.parent.parent
     code = "".join(path.read_text() for room in ("kvref", "conformance") for path in (root / room).rglob("*.py"))
-    assert [key for key in schema.vocabulary() if f'"{key}"' not in code] == []
+    assert [key for key in profiles.vocabulary() if f'"{key}"' not in code] == []

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from kvref.engine.cache.policies import Policies, Policy
+from kvref.engine.cache.memory import Policies, Policy
 from kvref.engine.dispatch import ANSWERS, HANDLERS
 from kvref.engine.stats import COUNTED, counters_of
 from kvref.protocol import command_table as table

@@ -7,7 +7,7 @@ import pytest
 from kvref import profiles
 from kvref.protocol import commands as c
 from kvref.protocol.crawler import LONG_SLEEP, encode
-from kvref.protocol.lines import BAD_FORMAT, ERROR
+from kvref.protocol.grammar import BAD_FORMAT, ERROR
 from kvref.protocol.replies import Keys, ListedKey
 from kvref.protocol.rules import wire_rules
 from kvref.protocol.text import parse_line

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvref import profiles
-from kvref.engine.keys import split_word
+from kvref.engine.mapping import split_word
 from kvref.engine.rules import rules
-from kvref.engine.verbs.ranges import parse
+from kvref.engine.verbs.retrieve import parse
 from kvref.protocol import commands as c
 from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.rules import WireRules, wire_rules

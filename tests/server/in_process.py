@@ -16,7 +16,7 @@ from kvref import profiles
 from kvref.addresses import Address
 from kvref.errors import StoreError
 from kvref.server.connection import Connection
-from kvref.server.executors.choice import executor_for
+from kvref.server.executors import executor_for
 from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server
 from kvref.server.settings import parse

@@ -10,7 +10,7 @@ from database import database_or_skip, sql, stopped
 from live import MYSQL_8
 from serving import Served, ask, serving
 
-from kvref.storage.estimates import EXACT
+from kvref.storage.rows import EXACT
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]

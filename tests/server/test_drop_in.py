@@ -12,7 +12,7 @@ from pymemcache.client.base import Client
 from serving import ask, serving
 
 from kvref_testbed import targets
-from kvref_testbed.targets.plugin_server import PluginServer
+from kvref_testbed.targets.servers import PluginServer
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
 INSTALL = "INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so'"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kvref.server.idle_commit import Rule
+from kvref.server.background_commit import Rule
 
 
 @dataclass

@@ -20,7 +20,7 @@ from database import database_or_skip, kvref, sql
 from live import MYSQL_8
 from serving import Served, ask, command, serving
 
-from kvref.printable import printable
+from kvref.errors import printable
 from kvref.server.telemetry.logs import MAX_WARNINGS, PERIOD, Bound
 from kvref_testbed.targets.ports import free_port
 

@@ -13,7 +13,7 @@ import pytest
 from live import sql_server_or_skip
 from serving import ask, serving
 
-from kvref_testbed.targets.sql_server import SQLServer
+from kvref_testbed.targets.servers import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
 

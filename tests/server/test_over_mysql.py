@@ -15,7 +15,7 @@ from live import MYSQL_8, missing_skips
 from serving import Served, ask, serving
 
 from kvref_testbed import targets
-from kvref_testbed.targets.sql_server import SQLServer
+from kvref_testbed.targets.servers import SQLServer
 
 pytestmark = pytest.mark.live
 HELLO = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"

@@ -15,7 +15,7 @@ from kvref.engine.verbs import ranges
 from kvref.errors import SuiteError
 from kvref.protocol import binary, command_table, opcodes
 from kvref.protocol import commands as c
-from kvref.protocol.lines import TOO_LARGE, Discard
+from kvref.protocol.grammar import TOO_LARGE, Discard
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.protocol.text import parse_line
 from kvref.specification import normative

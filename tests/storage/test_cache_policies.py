@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kvref import profiles
-from kvref.engine.cache.policies import Policies, Policy
+from kvref.engine.cache.memory import Policies, Policy
 from kvref.storage.sqlite.store import SQLiteStore
 
 ENUM = "\"ENUM('innodb_only','cache_only','caching','disabled')\""

@@ -10,7 +10,7 @@ import pytest
 
 from kvref import profiles
 from kvref.engine.operations import CountRows
-from kvref.storage.estimates import EXACT
+from kvref.storage.rows import EXACT
 from kvref.storage.sqlite.store import SQLiteStore
 
 FILL = (

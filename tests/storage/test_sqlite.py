@@ -12,9 +12,8 @@ from kvref import collations, profiles
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Insert, Lookup, Remove, Row, Update
 from kvref.errors import ConfigError, StoreError
-from kvref.storage.sqlite.counter import CAS_BLOCK, ReservedNumbers
 from kvref.storage.sqlite.errors import BusyError
-from kvref.storage.sqlite.file import path_of
+from kvref.storage.sqlite.file import CAS_BLOCK, ReservedNumbers, path_of
 from kvref.storage.sqlite.rows import IGNORED
 from kvref.storage.sqlite.store import SQLiteStore
 

@@ -17,7 +17,7 @@ from kvref.errors import TargetError
 from kvref.storage.mysql.login import parse
 from kvref_testbed import targets
 from kvref_testbed.targets import GaleraCluster, needs
-from kvref_testbed.targets.galera_node import GaleraNode
+from kvref_testbed.targets.galera import GaleraNode
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
 

@@ -15,7 +15,7 @@ from live import missing_skips
 from kvref.cli import main
 from kvref.errors import TargetError
 from kvref_testbed import targets
-from kvref_testbed.targets import builds, debian_root, needs, unpack
+from kvref_testbed.targets import artifacts, builds, needs
 from kvref_testbed.targets.plugin import statements
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def test_a_server_of_another_release_wants_a_debian_archive(tmp_path: Path, monk
     config.write_text(f'Dir::State::lists "{tmp_path}";\n')
     monkeypatch.setenv("APT_CONFIG", str(config))
     with pytest.raises(targets.MissingError, match=r"apt knows no Debian archive.*: run apt-get update"):
-        debian_root.mirror()
+        builds.mirror()
 
 
 def test_a_missing_server_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ def test_a_missing_server_program_is_named_with_its_package(monkeypatch: pytest.
 
 def test_a_failing_installation_says_what_debootstrap_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KVREF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(debian_root, "mirror", lambda: f"file://{tmp_path}/nothing")
+    monkeypatch.setattr(builds, "mirror", lambda: f"file://{tmp_path}/nothing")
     if os.geteuid() != 0:
         pytest.skip("only root may install")
     with missing_skips():
@@ -191,12 +191,12 @@ def test_unpacking_takes_what_is_kept_and_misses_what_is_not_there(tmp_path: Pat
     with zipfile.ZipFile(file, "w") as archive:
         for name in ("bin/mysqld", "bin/mysql", "lib/private/deep/x.so", "share/a.sql"):
             archive.writestr(name, name)
-    unpack.extract(file, ("bin/mysqld", "lib/private/*"), tmp_path / "out", targets.QUIET)
+    artifacts.extract(file, ("bin/mysqld", "lib/private/*"), tmp_path / "out", targets.QUIET)
     found = {str(each.relative_to(tmp_path / "out")) for each in (tmp_path / "out").rglob("*") if each.is_file()}
     assert found == {"bin/mysqld", "lib/private/deep/x.so"}
     assert os.access(tmp_path / "out" / "bin" / "mysqld", os.X_OK)
     with pytest.raises(TargetError, match=r"nothing like 'lib/plugin/\*'"):
-        unpack.extract(file, ("lib/plugin/*",), tmp_path / "out", targets.QUIET)
+        artifacts.extract(file, ("lib/plugin/*",), tmp_path / "out", targets.QUIET)
 
 
 def test_statements_end_where_the_mysql_client_ends_them() -> None:

@@ -19,7 +19,7 @@ from kvref_bench.runs import verdict
 from kvref_bench.runs.records import Peer
 from kvref_bench.sql import login
 from kvref_testbed import targets
-from kvref_testbed.targets.kvref_serve import OF_DATABASE, PID_FILE
+from kvref_testbed.targets.kvref_server import OF_DATABASE, PID_FILE
 from kvref_testbed.targets.ports import LOOPBACK, free_port
 
 if TYPE_CHECKING:

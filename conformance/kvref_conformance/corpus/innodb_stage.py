@@ -45,7 +45,7 @@ def options(version: str, *, mariadb: bool) -> Sequence[str]:
 
 
 class Database(Protocol):
-    """A MySQL or MariaDB server at hand; `kvref_testbed.targets.sql_server` gives one."""
+    """A MySQL or MariaDB server at hand; `kvref_testbed.targets.servers` gives one."""
 
     def start(self) -> None:
         """Start on its data folder."""

@@ -52,7 +52,7 @@ CLEAN: Final = re.compile(
 
 
 class Machine(Protocol):
-    """A MySQL server with the plugin at hand; `kvref_testbed.targets.plugin_server` gives one."""
+    """A MySQL server with the plugin at hand; `kvref_testbed.targets.servers` gives one."""
 
     @property
     def address(self) -> SocketAddress:

@@ -10,8 +10,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
+from kvref.translation.schema import quote
 from kvref.translation.session import Session, connect
-from kvref.translation.tables import quote
 from kvref.translation.translate import Translator
 from kvref_conformance.corpus import kvref_process
 from kvref_conformance.corpus.compare import NOT_TO_SEE

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from kvref.translation.charsets import server_charset
+from kvref.translation.ddl import server_charset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

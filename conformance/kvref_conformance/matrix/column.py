@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from kvref import documents
 from kvref.documents import DocumentError
-from kvref.errors import SuiteError
-from kvref.printable import printable
+from kvref.errors import SuiteError, printable
 from kvref_conformance.report.header import FORMAT
 from kvref_conformance.template import caught
 from kvref_conformance.typed import mismatch

@@ -7,7 +7,7 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from kvref.printable import printable
+from kvref.errors import printable
 from kvref_conformance.conversation import shown
 from kvref_conformance.matrix.grid import VERDICTS_DIFFER, changes
 from kvref_conformance.verdict import BROKEN, DISABLED, NOT_RUN, SUITE_ERROR, UNSUPPORTED

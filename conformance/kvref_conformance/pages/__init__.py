@@ -7,7 +7,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kvref.printable import printable
+from kvref.errors import printable
 from kvref_conformance.conversation import shown
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from kvref.printable import printable
+from kvref.errors import printable
 from kvref_conformance.report.table import chapter_table
 from kvref_conformance.verdict import BROKEN, SUITE_ERROR, counted
 

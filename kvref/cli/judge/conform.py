@@ -21,7 +21,7 @@ from kvref.errors import KvrefError
 from kvref.specification import conformance_levels
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
-from kvref_testbed.targets.kvref_serve import reload_command
+from kvref_testbed.targets.kvref_server import reload_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -23,7 +23,7 @@ from kvref.cli.judge.conform import judge
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
-from kvref.storage.dsn import without_password
+from kvref.storage.base import without_password
 from kvref_conformance import corpus
 from kvref_conformance.corpus import listing, show
 from kvref_conformance.corpus.compare import Asked

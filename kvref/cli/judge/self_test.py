@@ -27,7 +27,7 @@ from kvref_conformance import trial
 from kvref_conformance.verdict import FAILS, HOLDS
 from kvref_testbed import targets
 from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, MUTANTS, Mutant, trials_of
-from kvref_testbed.targets.kvref_serve import KvrefSQLite
+from kvref_testbed.targets.kvref_server import KvrefSQLite
 from kvref_testbed.targets.run import tail
 
 if TYPE_CHECKING:

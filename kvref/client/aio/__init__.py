@@ -6,15 +6,12 @@ import asyncio
 import ssl
 from typing import Self
 
-from kvref.client.aio.line import Line
+from kvref.client.aio.connection import Line
 from kvref.client.aio.view import AsyncMappedView, Lines
 from kvref.client.columns import ColumnsSpec, as_columns
 from kvref.client.errors import CallError
-from kvref.client.greeting import greeting
-from kvref.client.options import check_limits, check_times
-from kvref.client.replies import MAX_ANSWER_BYTES
-from kvref.client.servers import Server, server_addresses
-from kvref.client.words import check_name
+from kvref.client.options import Server, check_limits, check_times, server_addresses
+from kvref.client.protocol import MAX_ANSWER_BYTES, check_name, greeting
 
 
 class AsyncMappedClient(AsyncMappedView):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from kvref.addresses import Address
-from kvref.client.aio.line import Line
+from kvref.client.aio.connection import Line
 from kvref.client.columns import (
     MAX_ATTEMPTS,
     Columns,
@@ -21,9 +21,19 @@ from kvref.client.columns import (
     update_lost,
 )
 from kvref.client.errors import CallError, unreadable
-from kvref.client.replies import ROWS, STATS, Item, Shape
-from kvref.client.servers import server_name, server_of
-from kvref.client.words import Key, as_bytes, check_delta, check_store, range_word, split_word
+from kvref.client.options import server_name, server_of
+from kvref.client.protocol import (
+    ROWS,
+    STATS,
+    Item,
+    Key,
+    Shape,
+    as_bytes,
+    check_delta,
+    check_store,
+    range_word,
+    split_word,
+)
 
 T = TypeVar("T")
 _STORED = {b"STORED": True, b"NOT_STORED": False, b"EXISTS": False, b"NOT_FOUND": None}

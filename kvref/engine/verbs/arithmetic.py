@@ -7,7 +7,6 @@ from typing import Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, OperationGen, ReadAlong, Row, Update
-from kvref.engine.record_layout import slipped
 from kvref.engine.session import Session
 from kvref.engine.values import (
     RefusedError,
@@ -15,6 +14,7 @@ from kvref.engine.values import (
     join_value,
     leading_number,
     only_column,
+    slipped,
     stored_integer,
     to_bytes,
     to_number,

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from kvref.engine.cache.memory import Key
-from kvref.engine.cache.policies import Policy
-from kvref.engine.keys import is_sendable
-from kvref.engine.mapping import Mapping
+from kvref.engine.cache.memory import Key, Policy
+from kvref.engine.mapping import Mapping, is_sendable
 from kvref.engine.operations import Cell, ListedRow, ListRows, OperationGen
 from kvref.engine.session import Session
 from kvref.engine.values import to_bytes

@@ -1,6 +1,6 @@
 """The meta commands over mapped tables, composed of the other verbs (memcached 1.6, proto_text.c).
 
-The state that memcached keeps in an item in addition to its value (stale, won, fetched) is in `marks.py`.
+The state that memcached keeps in an item in addition to its value (stale, won, fetched) is in `shared_state.py`.
 """
 
 from __future__ import annotations
@@ -9,22 +9,20 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kvref.engine.cache import verbs
+from kvref.engine.cache import dispatch
 from kvref.engine.cache.dispatch import Verb, entry_of, note, through
-from kvref.engine.cache.memory import Entry, Key
-from kvref.engine.cache.policies import Policy
+from kvref.engine.cache.memory import Entry, Key, Policy
 from kvref.engine.mapping import Mapping
-from kvref.engine.marks import Mark
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row, Update
 from kvref.engine.session import Session
+from kvref.engine.shared_state import Mark
 from kvref.engine.values import RefusedError, to_bytes, wrapped
 from kvref.engine.verbs import store
 from kvref.engine.verbs.arithmetic import arithmetic as count
 from kvref.engine.verbs.delete import delete as delete_item
 from kvref.engine.verbs.ranges import parse
-from kvref.engine.verbs.retrieve import count_read, switch_item
+from kvref.engine.verbs.retrieve import count_read, retimed, switch_item, time_asked
 from kvref.engine.verbs.store import OVER, is_over, new_cas, time_of
-from kvref.engine.verbs.touch import retimed, time_asked
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.command_table import PolicyKind
@@ -294,7 +292,7 @@ def _find(
 
 def _touch(session: Session, found: Found, exptime: int, now: int) -> Generator[Operation, Any, Found]:
     if found.row is None:
-        entry = verbs.touch(session.shared.cache, session.rules, found.at, exptime, now)
+        entry = dispatch.touch(session.shared.cache, session.rules, found.at, exptime, now)
         return replace(found, entry=entry or found.entry)
     time = time_asked(session, found.mapping, exptime, now)
     row = yield from retimed(session, found.mapping, found.row, time, now)

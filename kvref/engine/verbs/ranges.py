@@ -8,8 +8,7 @@ from typing import Final
 
 from kvref.collations.comparison import order
 from kvref.collations.names import COLLATIONS
-from kvref.engine.keys import is_sendable
-from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.mapping import Column, Kind, Mapping, is_sendable
 from kvref.engine.operations import Cell, OperationGen, ReadAlong, Row, Scan
 from kvref.engine.session import Session
 from kvref.engine.values import RefusedError, decoded, key_cell, stored_integer, to_bytes, to_number

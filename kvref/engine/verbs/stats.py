@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any, Final
 
 from kvref.engine import stats as rows
-from kvref.engine.cache.policies import Policy
+from kvref.engine.cache.memory import Policy
 from kvref.engine.operations import CountRows, Operation, OperationGen
 from kvref.engine.session import Session
 from kvref.errors import StoreError

@@ -6,10 +6,9 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any, Final
 
-from kvref.engine.cache.policies import Policy
+from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Insert, Lookup, Operation, OperationGen, Remove, Row, Update
-from kvref.engine.record_layout import slipped
 from kvref.engine.session import Session
 from kvref.engine.values import (
     TOO_LARGE,
@@ -17,6 +16,7 @@ from kvref.engine.values import (
     join_value,
     key_cell,
     only_column,
+    slipped,
     split_value,
     to_bytes,
     value_cell,

@@ -1,4 +1,36 @@
-"""Executors: they carry out the commands of all connections against one store; `base.py` says what they offer.
+"""Executors carry out the commands of all connections against one store; `base.py` has their interface.
 
 Read `execution.py` first, the one interpreter of verbs; then `sqlite/executor.py` or `mysql/executor.py`.
 """
+
+from __future__ import annotations
+
+from kvref.server.executors.base import Executor
+from kvref.server.executors.direct import DirectExecutor
+from kvref.server.executors.sqlite.executor import SQLiteExecutor
+from kvref.storage.base import DirectStore, Store
+from kvref.storage.isolation import Isolation
+from kvref.storage.sqlite.store import SQLiteStore
+
+
+def executor_for(store: Store, isolation: Isolation, lock_wait: float) -> Executor:
+    """Return the executor of a store, in the running loop.
+
+    Args:
+        store: where rows live.
+        isolation: who sees what, and waits for whom; a later change of it counts too.
+        lock_wait: how long a write waits for another writer, in seconds.
+
+    Raises:
+        ConfigError: the store cannot serve with these settings.
+    """
+    if isinstance(store, SQLiteStore):
+        return SQLiteExecutor(store, isolation, lock_wait)
+    if isinstance(store, DirectStore):
+        return DirectExecutor(store, isolation)
+    # They need an extra.
+    from kvref.server.executors.mysql.executor import MySQLExecutor  # noqa: PLC0415
+    from kvref.storage.mysql.store import MySQLStore  # noqa: PLC0415
+
+    assert isinstance(store, MySQLStore), "each store has an executor"
+    return MySQLExecutor(store, isolation)

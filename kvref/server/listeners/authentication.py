@@ -1,4 +1,4 @@
-"""What is answered to a client before it has proven who it is: memcached's two ways, each in its protocol.
+"""Users of a listener, and the replies to a client that has not authenticated: memcached's two methods.
 
 Text, as memcached 1.6.18 -Y does: the data of a `set` of any key is `USER PASSWORD`. Binary, as memcached -S does: SASL
 with the mechanism PLAIN (RFC 4616). What is kept of such a client is one line, or one frame, of bounded length.
@@ -6,16 +6,79 @@ with the mechanism PLAIN (RFC 4616). What is kept of such a client is one line, 
 
 from __future__ import annotations
 
+import hmac
+import logging
 import re
+import stat
+from pathlib import Path
 from typing import Final
 
+from kvref import documents
+from kvref.documents import DocumentError
+from kvref.errors import ConfigError
 from kvref.protocol import commands as c
 from kvref.protocol import foreign
 from kvref.protocol.binary import reply_frame
 from kvref.protocol.opcodes import HEADER_SIZE, REQUEST, Header, header_at
 from kvref.protocol.rules import WireRules
-from kvref.server.listeners.refused_clients import Attempts
-from kvref.server.listeners.users import MAX_LINE, Users
+from kvref.server.client_warnings import Attempts
+
+_log = logging.getLogger("kvref.server")
+
+MAX_LINE: Final = 2048  # bytes of `user password`
+MAX_BYTES: Final = 64 << 20
+_NOBODY: Final = b"\0"
+
+
+class Users:
+    """Passwords by user.
+
+    Args:
+        passwords: of each user, not empty.
+    """
+
+    def __init__(self, passwords: dict[bytes, bytes]) -> None:
+        self._passwords = passwords
+
+    def knows(self, user: bytes, password: bytes) -> bool:
+        """Return whether this is the password of that user, in a time that depends on neither."""
+        right = self._passwords.get(user)
+        same = hmac.compare_digest(_NOBODY if right is None else right, password)
+        return same and right is not None
+
+
+def read_users(path: Path) -> Users:
+    """Read a file of users; warn if other users of the machine can read it.
+
+    Args:
+        path: one `user:password` in each line, at most LONGEST bytes; no blank in a user, no NUL in either.
+
+    Raises:
+        ConfigError: it cannot be read, has no user, a line of another form or a user twice; the text holds no password.
+    """
+    try:
+        text, mode = documents.read_bytes(path, MAX_BYTES), path.stat().st_mode
+    except DocumentError as error:
+        raise ConfigError(f"auth_file {str(path)!r}: {error}: name a file of user:password lines") from error
+    except OSError as error:
+        raise ConfigError(f"auth_file {path}: {error.strerror}: name a readable file of user:password lines") from error
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        _log.warning("auth_file %s: other users of this machine can read it: run chmod 600", path)
+    passwords: dict[bytes, bytes] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line:
+            continue
+        user, _, password = line.partition(b":")
+        if not (user and password) or b" " in user or b"\0" in line or len(line) > MAX_LINE:
+            form = f"write user:password, no blank in the user, no NUL, at most {MAX_LINE} bytes"
+            raise ConfigError(f"auth_file {path}, line {number}: {form}")
+        if user in passwords:
+            raise ConfigError(f"auth_file {path}, line {number}: duplicate user: keep one line per user")
+        passwords[user] = password
+    if not passwords:
+        raise ConfigError(f"auth_file {path}: no users: write user:password lines")
+    return Users(passwords)
+
 
 # Replies to an unauthenticated client, up to thirty times as long as its requests; after that it is disconnected.
 MAX_ANSWERS: Final = 100

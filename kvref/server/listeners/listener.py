@@ -1,22 +1,32 @@
-"""A listener: its address, its users, and their rights."""
+"""A listener: its address, its users and their rights, also from the tables `[[listener]]` of a configuration file."""
 
 from __future__ import annotations
 
 import logging
 import socket
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
-from kvref.addresses import Address
+from kvref.addresses import FORM, UNIX, Address, parse_address
 from kvref.engine.access import UNLIMITED, Access
-from kvref.errors import ConfigError
-from kvref.server.listeners.socket_activation import where
-from kvref.server.listeners.sockets import DEFAULT, is_local, listen
+from kvref.engine.cache.memory import Policy
+from kvref.engine.mapping import Directory
+from kvref.errors import ConfigError, suggestion
+from kvref.server.listeners.authentication import Users, read_users
+from kvref.server.listeners.sockets import (
+    DEFAULT,
+    Permissions,
+    SocketFile,
+    file_of,
+    is_local,
+    listen,
+    permissions,
+    where,
+)
 from kvref.server.listeners.tls import Certificates
-from kvref.server.listeners.unix_sockets import Permissions, SocketFile, file_of
-from kvref.server.listeners.users import Users, read_users
 
 _log = logging.getLogger("kvref.server")
 
@@ -35,7 +45,7 @@ class Listener:
     Args:
         address: port 0 is any free one.
         access: rights of its connections.
-        auth_file: file of users, see `users.py`; None: no authentication.
+        auth_file: file of users, see `authentication.py`; None: no authentication.
         certificates: certificates for TLS, None: no TLS.
         open: allow a non-loopback address without authentication.
         passed: a listening socket from the service manager; the address is the socket's.
@@ -120,3 +130,135 @@ class Listener:
     @property
     def _local(self) -> bool:
         return is_local(self.address)
+
+
+# What each name takes, as TOML calls it.
+NAMES: Final[dict[str, tuple[type, str]]] = {
+    "address": (str, FORM),
+    "socket_mode": (str, 'octal digits, "0660"'),
+    "socket_owner": (str, '"USER", "USER:GROUP" or ":GROUP"'),
+    "auth_file": (str, "the path of a file of user:password lines"),
+    "tls_cert": (str, "the path of a PEM file"),
+    "tls_key": (str, "the path of a PEM file"),
+    "tls_client_ca": (str, "the path of a PEM file"),
+    "mappings": (list, 'names of containers, ["a", "b"]'),
+    "read_only": (bool, "true or false"),
+    "flush_all": (bool, "true or false"),
+    "metadump": (bool, "true or false"),
+    "open": (bool, "true or false"),
+}
+_SHOWN: Final = 10  # names in a message
+
+
+def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> Listener:
+    """Return the listener that a table names.
+
+    Args:
+        table: values by name, see NAMES; only `address` must be there, and not even that with a socket.
+        passed: one that is listened on already.
+
+    Raises:
+        ConfigError: an unknown name, a value of another kind, or as `Listener`.
+    """
+    for name, value in table.items():
+        if name not in NAMES:
+            raise ConfigError(
+                f"listener: unknown key {name!r}{suggestion(name, NAMES)}: choose one of {', '.join(NAMES)}"
+            )
+        kind, form = NAMES[name]
+        if not isinstance(value, kind):
+            raise ConfigError(f"listener: {name} = {value!r}: write {form}")
+    if "address" not in table and passed is None:
+        raise ConfigError('listener without an address: write address = "HOST:PORT" or "unix:PATH"')
+    mappings = table.get("mappings", [])
+    if "mappings" in table and not (mappings and all(isinstance(each, str) and each for each in mappings)):
+        raise ConfigError(f"listener: mappings = {mappings!r}: write {NAMES['mappings'][1]}")
+    address = parse_address(table["address"]) if passed is None else _address(passed)
+    return Listener(
+        address,
+        Access(
+            tuple(mappings),
+            read_only=table.get("read_only", False),
+            flush=table.get("flush_all", True),
+            list_keys=table.get("metadump"),
+        ),
+        _path(table, "auth_file"),
+        _certificates(table),
+        open=table.get("open", False),
+        passed=passed,
+        permissions=_permissions(table, address, passed),
+    )
+
+
+def _permissions(table: Mapping[str, Any], address: Address, passed: socket.socket | None) -> Permissions:
+    mode, owner = table.get("socket_mode"), table.get("socket_owner")
+    if mode is None and owner is None:
+        return Permissions()
+    if passed is not None:
+        raise ConfigError("socket_mode or socket_owner: systemd passed the socket: set SocketMode= in its unit")
+    if not address.path:
+        raise ConfigError(f"socket_mode or socket_owner with address {address}: they apply only to unix:PATH")
+    return permissions(mode, owner)
+
+
+def _address(passed: socket.socket) -> Address:
+    if passed.family == socket.AF_UNIX:
+        return Address("", 0, where(passed).removeprefix(UNIX))
+    return Address(*passed.getsockname()[:2])
+
+
+def _certificates(table: Mapping[str, Any]) -> Certificates | None:
+    chain, key, clients = (_path(table, name) for name in ("tls_cert", "tls_key", "tls_client_ca"))
+    if chain is not None:
+        return Certificates(chain, key, clients)
+    if key is not None or clients is not None:
+        raise ConfigError("listener: tls_key or tls_client_ca without tls_cert: name the server certificate")
+    return None
+
+
+def _path(table: Mapping[str, Any], name: str) -> Path | None:
+    path = table.get(name)
+    if path is not None and "\0" in path:
+        raise ConfigError(f"listener: {name} = {path!r}: a path cannot contain NUL")
+    return None if path is None else Path(path)
+
+
+def unknown_mappings(listeners: list[Listener], directory: Directory) -> list[str]:
+    """Return a sentence for each mapping of a listener that no usable row of `containers` has.
+
+    Args:
+        listeners: of the server.
+        directory: its configuration; a row that is added later is found when a client names it.
+    """
+    usable = directory.usable or (directory.default,)
+    known = {directory.naming.fold(each.name) for each in usable}
+    return [
+        (
+            f"listener {each}: no usable row of containers has the name {name!r}, which mappings lists"
+            f"{suggestion(name, [mapping.name for mapping in usable])}: choose from"
+            f" {', '.join(mapping.name for mapping in usable[:_SHOWN])}{', …' if len(usable) > _SHOWN else ''}"
+        )
+        for each in listeners
+        for name in each.access.mappings
+        if directory.naming.fold(name) not in known
+    ]
+
+
+def refuse_shared_cache(listeners: list[Listener], directory: Directory) -> None:
+    """Refuse a listener of some mappings where a memory cache holds items of all.
+
+    Args:
+        listeners: of the server.
+        directory: its configuration, also one that is about to be taken.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    cached = directory.policies.in_memory
+    limited = next((each for each in listeners if each.access.mappings), None)
+    if cached is not None and limited is not None:
+        kind, policy = cached
+        raise ConfigError(
+            f"listener {limited} is limited to mappings, but cache_policies sets {kind} to {policy.value!r}:"
+            f" all mappings share the memory cache: set it to {Policy.TABLE.value!r}, or remove mappings"
+        )

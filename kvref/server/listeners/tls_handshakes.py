@@ -17,9 +17,9 @@ from kvref.server.listeners.sockets import BACKLOG, PAUSE, arrivals
 
 if TYPE_CHECKING:
     from kvref.engine.session import Shared
+    from kvref.server.client_warnings import ForeignProtocols
     from kvref.server.connection_limit import Descriptors
     from kvref.server.listeners.listener import Listener
-    from kvref.server.listeners.refused_clients import ForeignProtocols
 
 _log = logging.getLogger("kvref.server")
 

@@ -11,8 +11,7 @@ import time
 from enum import IntEnum
 from typing import Final
 
-from kvref.server.telemetry.command_times import CommandDurations
-from kvref.server.telemetry.histogram import MICROSECOND, Histogram, cells_of
+from kvref.server.telemetry.command_times import MICROSECOND, CommandDurations, Histogram, cells_of
 from kvref.server.workers.shared_memory import CELL, anonymous
 
 # Upper bounds of the classes of commits, in seconds; one more class has the rest.

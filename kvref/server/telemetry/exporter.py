@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from kvref.addresses import Address
 from kvref.errors import ConfigError
-from kvref.server.listeners.socket_activation import where
-from kvref.server.listeners.sockets import listen, on_loopback
+from kvref.server.listeners.sockets import listen, on_loopback, where
 from kvref.server.telemetry.event_counters import EventCounters, State
-from kvref.server.workers.channel import Channel, pair
-from kvref.server.workers.signals import ignore
+from kvref.server.workers.channel import Channel, ignore, pair
 
 if TYPE_CHECKING:
-    from kvref.server.telemetry.metric_source import Source
+    from kvref.server.telemetry.sources import Source
 
 
 _log = logging.getLogger("kvref.server")

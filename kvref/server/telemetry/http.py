@@ -16,7 +16,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from kvref.printable import printable
+from kvref.errors import printable
 
 _log = logging.getLogger("kvref.metrics")
 

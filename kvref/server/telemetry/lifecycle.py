@@ -1,14 +1,22 @@
-"""The lifecycle of a server, reported to systemd, metrics and health."""
+"""What a server reports about itself: its lifecycle, its configuration, and the delay of its event loop."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
 import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
-from kvref.server.telemetry.event_counters import EventCounters, State
+from kvref.engine.mapping import Column, Directory, Mapping
+from kvref.errors import KvrefError
+from kvref.profiles import Profile
+from kvref.server.background_commit import Client
+from kvref.server.settings import SETTINGS
+from kvref.server.telemetry.event_counters import EventCounters, ProcessEventCounters, State
 
 _log = logging.getLogger("kvref.server")
 
@@ -57,3 +65,125 @@ def notify(state: str) -> None:
             manager.sendall(state.encode())
     except OSError as error:
         _log.warning("cannot notify the service manager at %s %r: %s", VARIABLE, path, error)
+
+
+_served_log = logging.getLogger("kvref.served")
+
+Line = tuple[str, dict[str, object]]
+MAX_MAPPINGS: Final = 1000  # mappings that are named one by one
+
+
+@dataclass
+class Served:
+    """What does not change while a server runs.
+
+    Args:
+        profile: whose answers are given.
+        store: its DSN as it may be shown.
+        workers: processes that serve.
+        more: further lines, such as listeners and limits; others add to them.
+    """
+
+    profile: Profile
+    store: str
+    workers: int = 1
+    more: list[Line] = field(default_factory=list)
+
+    def tell(self, directory: Directory, problems: Iterable[str], settings: dict[str, int]) -> None:
+        """Log what is served, and what of the configuration is not.
+
+        Args:
+            directory: in force.
+            problems: one sentence for each row that cannot be used.
+            settings: in force.
+        """
+        for problem in problems:
+            _served_log.warning("%s", problem)
+        for text, fields in self._lines(directory, settings):
+            _served_log.info("%s", text, extra=fields)
+
+    def _lines(self, directory: Directory, settings: dict[str, int]) -> Iterator[Line]:
+        default, delimiter = directory.default, directory.delimiter.decode(errors="replace")
+        yield (
+            f"profile {self.profile.name}, default mapping {default.name} ({default.label.decode()}),"
+            f" delimiter {delimiter!r}",
+            {"profile": self.profile.name, "mapping": default.name, "delimiter": delimiter},
+        )
+        processes = f"{self.workers} workers" if self.workers > 1 else "one process"
+        yield f"store {self.store}, {processes}", {"store": self.store, "workers": self.workers}
+        usable = directory.usable or (default,)
+        yield from (_mapping(each) for each in usable[:MAX_MAPPINGS])
+        if len(usable) > MAX_MAPPINGS:
+            yield f"and {len(usable) - MAX_MAPPINGS} mappings more", {"count": len(usable)}
+        other = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
+        if other:
+            yield "settings " + ", ".join(f"{name}={value}" for name, value in other.items()), {"settings": other}
+        yield from self.more
+
+
+def tell_reload(error: Exception | None) -> None:
+    """Log that the configuration was reloaded, or why the previous one stays active."""
+    if error is None:
+        _served_log.info("configuration reloaded")
+    else:
+        _served_log.error(
+            "configuration not reloaded, the previous one stays active: %s", error, extra={"reason": str(error)}
+        )
+
+
+def _mapping(mapping: Mapping) -> Line:
+    places: list[tuple[str, Column | None]] = [("key", mapping.key), *(("value", each) for each in mapping.values)]
+    places += [("flags", mapping.flags), ("cas", mapping.cas), ("expiry", mapping.expiry)]
+    columns = " ".join(f"{what}={column.name}" for what, column in places if column is not None)
+    table = f"{mapping.schema}.{mapping.table}"
+    return f"mapping {mapping.name}: {table} {columns}", {"mapping": mapping.name, "table": table, "columns": columns}
+
+
+EVERY: Final = 1.0  # seconds
+
+
+class LoopMonitor:
+    """Measure until `stop`, in the running loop.
+
+    A health request then only reads numbers, also while the database hangs.
+
+    Args:
+        tally: counters of this process.
+        clients: returns all connections.
+        check: queries the store, and raises KvrefError if it does not answer.
+    """
+
+    def __init__(
+        self, tally: ProcessEventCounters, clients: Callable[[], Iterable[Client]], check: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._tally = tally
+        self._clients = clients
+        self._check = check
+        self._loop = asyncio.get_running_loop()
+        self._asking: asyncio.Task[None] | None = None
+        self._due = self._loop.time()
+        self._beat()
+
+    def stop(self) -> None:
+        """Beat no more."""
+        self._timer.cancel()
+
+    def _beat(self) -> None:
+        now = self._loop.time()
+        open_now = sum(client.batch_since is not None for client in self._clients())
+        self._tally.beat(now - self._due, open_now)
+        if self._asking is None:
+            self._tally.asked()
+            self._asking = self._loop.create_task(self._ask())
+        self._due = now + EVERY
+        self._timer = self._loop.call_at(self._due, self._beat)
+
+    async def _ask(self) -> None:
+        try:
+            await self._check()
+        except KvrefError as error:
+            self._tally.answered(str(error) or type(error).__name__)
+        else:
+            self._tally.answered()
+        finally:
+            self._asking = None

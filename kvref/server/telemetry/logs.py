@@ -12,7 +12,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from kvref.printable import printable
+from kvref.errors import printable
 
 FORMATS: Final = ("text", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")

@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from kvref.server.telemetry.event_counters import State
-from kvref.server.telemetry.metric_source import Row, Source
+from kvref.server.telemetry.sources import Row, Source
 
 ROWS: Final = (
     Row("memcached_up", "gauge", "1 while the server accepts connections, 0 while it starts or stops."),

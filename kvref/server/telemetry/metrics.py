@@ -16,12 +16,11 @@ from prometheus_client.registry import Collector
 
 from kvref.engine.stats import COUNTED, counters_of
 from kvref.protocol.command_table import TABLE, TIMED
-from kvref.server.telemetry.command_times import COMMAND_BOUNDS
+from kvref.server.telemetry.command_times import COMMAND_BOUNDS, Histogram, summed
 from kvref.server.telemetry.event_counters import BOUNDS, EventCounters, State
-from kvref.server.telemetry.histogram import Histogram, summed
-from kvref.server.telemetry.loop_monitor import EVERY
+from kvref.server.telemetry.lifecycle import EVERY
 from kvref.server.telemetry.memcached_metrics import MemcachedMetrics
-from kvref.server.telemetry.metric_source import Row, Source
+from kvref.server.telemetry.sources import Row, Source
 
 # Values of the label `command`, each with the counters of `stats` that add up to it.
 _ASKED: Final = {name: counters_of(name) for row in TABLE for name in row.metrics}

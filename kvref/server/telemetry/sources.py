@@ -1,19 +1,55 @@
-"""Where the numbers of a server are: in the one process that serves, or in the memory that its workers share."""
+"""What a metric is, and where its numbers are: in the one process that serves, or in memory that workers share."""
 
 from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import kvref
 from kvref.profiles import Profile
-from kvref.server.workers.counters import totals
+from kvref.server.telemetry.event_counters import EventCounters
+from kvref.server.workers.shared_state import totals
 from kvref.storage.stores import scheme_of
 
 if TYPE_CHECKING:
     from kvref.server.server import Server
     from kvref.server.workers.plan import Plan
+
+
+class Source(Protocol):
+    """Where the numbers are; all of it may be read in any thread or process."""
+
+    tally: EventCounters
+    started: float  # UNIX time
+    info: dict[str, str]  # what serves: version, profile, store, workers
+
+    def totals(self) -> dict[str, int]:
+        """Return the counters of `stats` by name."""
+
+    def connections(self) -> int:
+        """Return how many clients are connected."""
+
+    def pids(self) -> list[int]:
+        """Return the processes, first the one that listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One metric, as the documentation lists it.
+
+    Args:
+        name: as it is exposed.
+        kind: counter, gauge or histogram.
+        help: what it says.
+        label: whose values tell its samples apart, empty where it has one.
+    """
+
+    name: str
+    kind: str
+    help: str
+    label: str = ""
 
 
 class OneProcess:

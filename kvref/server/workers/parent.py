@@ -1,4 +1,4 @@
-"""The parent: listens, passes each connection to the worker with the fewest, restarts dead workers, reloads, stops.
+"""The parent: listens, passes each connection to the worker with the fewest, restarts workers, reloads, reports, stops.
 
 It accepts connections itself because SO_REUSEPORT distributes them by a hash: a few connections can all reach one
 worker, and those that a dead worker has not accepted are lost. On a shared socket, the first idle worker would accept.
@@ -13,7 +13,8 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,12 +23,108 @@ from kvref.server.connection_limit import held, say_held, turn_away
 from kvref.server.listeners.sockets import PAUSE, arrivals
 from kvref.server.server import tell_stop
 from kvref.server.settings import changed, warn_of_waiting
-from kvref.server.workers.channel import Channel, pair
-from kvref.server.workers.parent_telemetry import Forking, Outside
+from kvref.server.telemetry.exporter import Exporter
+from kvref.server.telemetry.lifecycle import Lifecycle, Served, tell_reload
+from kvref.server.telemetry.sources import Workers
+from kvref.server.workers.channel import Channel, Signals, ignore, pair
 from kvref.server.workers.plan import Plan, print_of
 from kvref.server.workers.shared_memory import WorkerSlot
-from kvref.server.workers.signals import Signals, ignore
 from kvref.server.workers.worker import work
+from kvref.storage.base import without_password
+
+_log = logging.getLogger("kvref.server")
+
+RESTART_PAUSE: Final = 1.0  # seconds before a process that has ended is replaced
+
+
+@dataclass(frozen=True, slots=True)
+class Forking:
+    """What starting a process takes of the parent.
+
+    Args:
+        selector: that it waits with; its data are what to call.
+        later: calls something after some seconds.
+        let_go: closes in another process what only the parent may hold.
+        held_back: returns a context in which no signal is taken.
+    """
+
+    selector: selectors.BaseSelector
+    later: Callable[[float, Callable[[], None]], None]
+    let_go: Callable[[], None]
+    held_back: Callable[[], AbstractContextManager[None]]
+
+
+class Outside:
+    """Report the state of a server of several processes.
+
+    Args:
+        plan: addresses and settings.
+        exporter: sockets for HTTP, None: no HTTP.
+    """
+
+    def __init__(self, plan: Plan, exporter: Exporter | None) -> None:
+        self._plan = plan
+        self._exporter = exporter
+        self.lifecycle = Lifecycle(plan.tally)
+        self.served = Served(plan.profile, without_password(plan.dsn), plan.workers)
+
+    def ready(self, places: Mapping[socket.socket, int]) -> None:
+        """Report that connections are accepted, on the sockets of each listener."""
+        self._tell()
+        for place, number in places.items():
+            self._plan.listeners[number].tell(place, self._plan.workers)
+        self.lifecycle.ready()
+
+    def ended(self, number: int, pid: int, code: int) -> None:
+        """Say that a worker is gone; it is to be replaced.
+
+        Args:
+            number: its slot.
+            pid: its process.
+            code: its exit code, or less than 0: the signal.
+        """
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        self._plan.tally.processes[number].end()
+        self._plan.tally.restarted()
+        fields = {"worker": number + 1, "reason": how}
+        _log.error("worker %d (pid %d) %s: its connections are closed", number + 1, pid, how, extra=fields)
+
+    def reloaded(self, error: Exception | None) -> None:
+        """Say that a configuration is in force, or why it is not."""
+        self.lifecycle.reloaded(taken=error is None)
+        if error is not None:
+            tell_reload(error)
+            return
+        self._tell()
+        tell_reload(None)
+
+    def export(self, forking: Forking) -> None:
+        """Let a process serve metrics and health, and another one where it ends."""
+        if self._exporter is None:
+            return
+        exporter = self._exporter
+
+        def lost() -> None:
+            forking.selector.unregister(ended)
+            exporter.bury()
+            _log.error("the metrics process ended unexpectedly")
+            forking.later(RESTART_PAUSE, lambda: self.export(forking))
+
+        ended = exporter.start(Workers(self._plan), forking.let_go, forking.held_back)
+        forking.selector.register(ended, selectors.EVENT_READ, lost)
+
+    def let_go(self) -> None:
+        """Close what a worker must not hold."""
+        if self._exporter is not None:
+            self._exporter.let_go()
+
+    def stop(self) -> None:
+        """Serve metrics no more."""
+        if self._exporter is not None:
+            self._exporter.stop()
+
+    def _tell(self) -> None:
+        self.served.tell(self._plan.directory, self._plan.problems, self._plan.settings)
 
 
 @dataclass(eq=False)
@@ -52,8 +149,6 @@ class Child:
     said: tuple[str, str] | None = None
     ready: bool = False
 
-
-_log = logging.getLogger("kvref.server")
 
 START_SECONDS: Final = 60.0
 RELOAD_SECONDS: Final = 60.0

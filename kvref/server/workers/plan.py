@@ -1,4 +1,4 @@
-"""What a parent knows and its workers are forked with: what to serve, the configuration in force, what they share."""
+"""What a parent passes to its workers when it forks them, and the settings that workers refuse."""
 
 from __future__ import annotations
 
@@ -6,23 +6,65 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Directory
-from kvref.engine.vbuckets import VBuckets
-from kvref.errors import StoreError
+from kvref.engine.shared_state import VBuckets
+from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
-from kvref.server.listeners.configuration import refuse_shared_cache, unknown_mappings
-from kvref.server.listeners.listener import Listener
+from kvref.server.listeners.listener import Listener, refuse_shared_cache, unknown_mappings
 from kvref.server.server import lock_wait
 from kvref.server.telemetry.event_counters import EventCounters
-from kvref.server.workers.counters import SharedPrefixes
-from kvref.server.workers.refusals import refuse_policies
-from kvref.server.workers.shared_mappings import KeptMappings
-from kvref.server.workers.shared_marks import MarkTables
 from kvref.server.workers.shared_memory import Memory
-from kvref.storage.base import Store
+from kvref.server.workers.shared_state import KeptMappings, MarkTables, SharedPrefixes
+from kvref.storage.base import Scheme, Store
 from kvref.storage.config.containers import Container
 from kvref.storage.sqlite.file import SCHEME, identity, path_of
 from kvref.storage.stores import open_store
+
+
+def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], scheme: Scheme) -> None:
+    """Refuse settings whose meaning rests on one process.
+
+    Args:
+        workers: 1 or more.
+        profile: in force.
+        settings: values by name.
+        scheme: of the store.
+
+    Raises:
+        ConfigError: they need --workers 1.
+    """
+    reads, writes = (settings[f"daemon_memcached_{kind}_batch_size"] for kind in "rw")
+    if workers == 1:
+        return
+    if scheme.volatile:
+        raise ConfigError(
+            f"--workers {workers}: processes cannot share the rows of {scheme.prefix}: choose --workers 1 or another"
+            " store"
+        )
+    if writes > 1 and not scheme.transactions:
+        raise ConfigError(
+            f"--workers {workers} and daemon_memcached_w_batch_size={writes}: over SQLite, one process keeps"
+            " the pending writes and row locks of a batch in memory: choose --workers 1,"
+            " daemon_memcached_w_batch_size=1 or a store mysql://"
+        )
+    if max(reads, writes) > 1 and profile["flush.other_batches"] == "committed":
+        raise ConfigError(
+            f"--workers {workers} and batches of {max(reads, writes)}: in profile {profile.name!r}, flush_all"
+            " commits the batches of all connections, but a worker cannot commit another worker's batches:"
+            " choose --workers 1, batches of 1 or another profile"
+        )
+
+
+def refuse_policies(workers: int, directory: Directory) -> None:
+    """Refuse cache policies with a memory cache; raises ConfigError."""
+    cached = directory.policies.in_memory
+    if workers > 1 and cached is not None:
+        raise ConfigError(
+            f"--workers {workers} and cache_policies: {cached[0]} is {cached[1].value!r}: workers cannot share"
+            f" the memory cache: choose --workers 1, or set it to {Policy.TABLE.value!r} or"
+            f" {Policy.OFF.value!r}"
+        )
 
 
 @dataclass

@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import uvloop
 
 from kvref.engine.mapping import Directory
-from kvref.engine.vbuckets import VBuckets
+from kvref.engine.shared_state import VBuckets
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.server.connection import speaks
 from kvref.server.server import Server
 from kvref.server.workers.channel import LOST, Channel, Handed
-from kvref.server.workers.counters import WorkerCounters, WorkerPrefixes
-from kvref.server.workers.crawler import WorkerCrawler
 from kvref.server.workers.plan import Plan, print_of
-from kvref.server.workers.shared_marks import WorkerMarks
 from kvref.server.workers.shared_memory import WorkerSlot
+from kvref.server.workers.shared_state import WorkerCounters, WorkerCrawler, WorkerMarks, WorkerPrefixes
 from kvref.storage.base import Store
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kvref.engine.cache.policies import Policies, Policy
+from kvref.engine.cache.memory import Policies, Policy
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 

@@ -1,25 +1,40 @@
-"""The configuration schema: from its tables to the mappings in force.
+"""The configuration schema: from its tables to the mappings in force; the cache table of `kvref init --cache`.
 
-`containers.py` checks one row; here is which rows there are, which one is the default mapping, and the options.
+`containers.py` checks one row; this module reads the rows, the default mapping and the options.
 """
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from typing import Final, Protocol
 
-from kvref.engine.mapping import (
-    DEFAULT_DELIMITER,
-    DEFAULT_SEPARATOR,
-    Directory,
-    Mapping,
-    Naming,
-    default_name,
-    option,
-)
+from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Directory, Mapping, Naming, default_name, option
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.config.cache_policies import read_policies
 from kvref.storage.config.containers import Catalog, check, check_again
+
+DEFAULT_NAME: Final = "cache"
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
+
+
+def cache_script(package: str, name: str) -> str:
+    """Return the SQL that makes a cache table and its row of `containers`.
+
+    Each store has the statements in its file `cache.sql`. The index on the expiry column contains the rows to remove
+    first.
+
+    Args:
+        package: of the store; it contains `cache.sql`.
+        name: of the mapping and of the table.
+
+    Raises:
+        ConfigError: a mapping cannot be called so.
+    """
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"cache name {name!r}: write a letter and up to 39 letters, digits or underscores")
+    return files(package).joinpath("cache.sql").read_text(encoding="utf-8").replace("{name}", name)
 
 
 class Kept(Protocol):

@@ -13,12 +13,12 @@ from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import LockWaitError, Row
 from kvref.engine.rules import Rules
 from kvref.engine.values import to_bytes
-from kvref.storage.fast_path import MAX_VALUE, take_sets
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED, Statements, literal
+from kvref.storage.rows import MAX_VALUE, take_sets
 
 # Bytes of the statement for one set without its value; the key is in it three times, with two digits for each byte.
 BYTES_OF_SET: Final = 2048

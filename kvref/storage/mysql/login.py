@@ -18,7 +18,7 @@ from pymysql.constants import CLIENT, CR, FIELD_TYPE
 from pymysql.cursors import Cursor
 
 from kvref.errors import ConfigError, StoreError
-from kvref.storage.dsn import MYSQL, without_password
+from kvref.storage.base import MYSQL, without_password
 from kvref.storage.mysql.errors import HangError
 
 _log = logging.getLogger("kvref.storage")

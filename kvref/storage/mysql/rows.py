@@ -14,7 +14,6 @@ from pymysql.cursors import Cursor, DictCursor
 from kvref.engine import operations
 from kvref.engine.mapping import Mapping
 from kvref.storage.config.containers import Container
-from kvref.storage.estimates import EXACT
 from kvref.storage.mysql import result_set
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import NO_TRUNCATE, REFUSED, AgainError, DuplicateError
@@ -22,7 +21,7 @@ from kvref.storage.mysql.login import cause
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.schema import MySQLCatalog
 from kvref.storage.mysql.statements import FOR_UPDATE, SHARED, Statements
-from kvref.storage.rows import REFERENCED, from_sql
+from kvref.storage.rows import EXACT, REFERENCED, from_sql
 
 DUPLICATE: Final = f"{ER.DUP_ENTRY} "
 RowOperation = (

@@ -1,4 +1,4 @@
-"""MySQL's tables as the catalog sees them, read from information_schema, and the plugin's configuration schema.
+"""MySQL's tables as the catalog and the doctor see them, from information_schema, and the configuration schema.
 
 Tables that were read before are read again only where the server shows another CREATE TABLE: what information_schema
 says takes half a dozen queries a table, and mapped tables are looked at every second.
@@ -25,9 +25,9 @@ from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config import codecs
 from kvref.storage.config.cache_policies import PolicyCell
-from kvref.storage.config.cache_table import cache_script
+from kvref.storage.config.catalog import cache_script
 from kvref.storage.config.column_types import column_of
-from kvref.storage.config.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.config.containers import ACTING, CONTAINER_COLUMNS, ColumnDetails, Container, Table, TableDetails
 from kvref.storage.mysql.login import cause
 
 # Changes with rows, not with DDL.
@@ -454,3 +454,77 @@ def indexes(shown: Iterable[dict[str, Any]]) -> Indexes:
         frozenset(row["Key_name"] for row in rows if row["Column_name"] is None),
         any(row["Index_type"] == "FULLTEXT" for row in rows),
     )
+
+
+_COLUMNS: Final = """
+SELECT column_name, CAST(column_type AS CHAR), COALESCE(character_set_name, ''), COALESCE(collation_name, ''),
+    is_nullable, column_default IS NOT NULL, LOWER(extra)
+FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position"""
+_TRIGGERS: Final = """
+SELECT trigger_name FROM information_schema.triggers
+WHERE event_object_schema = %s AND event_object_table = %s ORDER BY trigger_name"""
+_CHECKS: Final = """
+SELECT constraint_name FROM information_schema.table_constraints
+WHERE constraint_type = 'CHECK' AND table_schema = %s AND table_name = %s ORDER BY constraint_name"""
+_FULLTEXT: Final = """
+SELECT DISTINCT index_name FROM information_schema.statistics
+WHERE index_type = 'FULLTEXT' AND table_schema = %s AND table_name = %s ORDER BY index_name"""
+_PARENTS: Final = """
+SELECT DISTINCT CONCAT(unique_constraint_schema, '.', referenced_table_name)
+FROM information_schema.referential_constraints WHERE constraint_schema = %s AND table_name = %s"""
+_CHILDREN: Final = """
+SELECT DISTINCT CONCAT(constraint_schema, '.', table_name), delete_rule, update_rule
+FROM information_schema.referential_constraints
+WHERE unique_constraint_schema = %s AND referenced_table_name = %s"""
+
+
+def table_details(connection: Connection[Cursor], schema: str, name: str) -> TableDetails:
+    """Read the details of a table.
+
+    Args:
+        connection: of `Login.connect`.
+        schema: the table's.
+        name: of the table.
+    """
+
+    def rows(sql: str) -> list[list[str]]:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, (schema, name))
+            return [[_detail_text(cell) for cell in row] for row in cursor.fetchall()]
+
+    columns = {
+        column: ColumnDetails(
+            column,
+            declared,
+            charset=charset,
+            collation=collation,
+            nullable=nullable == "YES",
+            default=default == "1",
+            auto_increment="auto_increment" in extra,
+            generated=_generated(extra),
+        )
+        for column, declared, charset, collation, nullable, default, extra in rows(_COLUMNS)
+    }
+    children = rows(_CHILDREN)
+    triggers, checks, fulltext, parents = (
+        tuple(row[0] for row in rows(sql)) for sql in (_TRIGGERS, _CHECKS, _FULLTEXT, _PARENTS)
+    )
+    return TableDetails(
+        columns,
+        triggers,
+        checks,
+        fulltext,
+        parents,
+        referred_by=tuple(child for child, *_ in children),
+        cascading=tuple(child for child, *rules in children if not set(ACTING).isdisjoint(rules)),
+    )
+
+
+def _generated(extra: str) -> str:
+    if not extra.endswith((" generated", "persistent")):
+        return ""
+    return "virtual" if extra.startswith("virtual") else "stored"
+
+
+def _detail_text(cell: object) -> str:
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)

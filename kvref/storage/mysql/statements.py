@@ -13,9 +13,8 @@ from pymysql.constants import ER
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.storage.config.containers import Container
-from kvref.storage.estimates import EXACT
 from kvref.storage.mysql.schema import quote
-from kvref.storage.rows import from_sql, listed_columns, listed_row, row_of
+from kvref.storage.rows import EXACT, from_sql, listed_columns, listed_row, row_of
 
 NULL: Final = "NULL"
 # What a SELECT locks, until its transaction ends. For SHARED, as MySQL 5.6 and MariaDB spell it, SELECT is enough.

@@ -20,7 +20,7 @@ from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.fast_path import PlainTable, Version
-from kvref.storage.mysql.handlersocket import availability
+from kvref.storage.mysql.handlersocket import connection
 from kvref.storage.mysql.login import Login
 from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.rows import PerMapping
@@ -98,7 +98,7 @@ class MySQLStore(Database):
             StoreError: the server is not reached, or refuses.
         """
         if self.login.handlersocket:
-            availability.check(self.login, self.link)
+            connection.check(self.login, self.link)
         directory, self.problems = self.look_up_directory()
         return self.adopt(directory)
 

@@ -15,7 +15,7 @@ from kvref.engine.mapping import Column, Kind
 from kvref.engine.operations import Cell, Remove, Row
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import KvrefError
-from kvref.storage.fast_path import take_sets
+from kvref.storage.rows import take_sets
 from kvref.storage.sqlite.errors import StatementError
 from kvref.storage.sqlite.row_cache import CachedTable, Kept
 from kvref.storage.sqlite.statements import ROWID

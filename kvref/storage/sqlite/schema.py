@@ -1,4 +1,4 @@
-"""SQLite's tables as the catalog sees them: columns, indexes, and the configuration tables.
+"""SQLite's tables as the catalog and the doctor see them: columns, indexes, and the configuration tables.
 
 The plugin's schema `innodb_memcache` is kept as plain tables `containers`, `config_options` and `cache_policies`. A
 file is one database: `db_schema.db_table` names the table called literally so where there is one, else `db_table`.
@@ -21,9 +21,9 @@ from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config.cache_policies import PolicyCell
-from kvref.storage.config.cache_table import cache_script
+from kvref.storage.config.catalog import cache_script
 from kvref.storage.config.column_types import column_of
-from kvref.storage.config.containers import CONTAINER_COLUMNS, Container, Table
+from kvref.storage.config.containers import ACTING, CONTAINER_COLUMNS, ColumnDetails, Container, Table, TableDetails
 from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME
 
 CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
@@ -326,3 +326,63 @@ def _member(declared: str, cell: str | None) -> int | None:
 
 def _text(cell: object) -> str:
     return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+
+
+_TEXT: Final = re.compile(r"CHAR|TEXT|ENUM|SET|CLOB", re.IGNORECASE)
+
+
+def table_details(connection: sqlite3.Connection, catalog: SQLiteCatalog, source: str) -> TableDetails:
+    """Read the details of a table.
+
+    Args:
+        connection: of the file.
+        catalog: over that connection.
+        source: the table's name in SQLite.
+
+    Raises:
+        ConfigError: a collation that is not known.
+    """
+    ((definition,),) = connection.execute(
+        "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (source,)
+    ).fetchall()
+    collation = catalog.column_collations(source)
+    counts = re.search(r"\bAUTOINCREMENT\b", definition, re.IGNORECASE) is not None
+    columns = {}
+    for _, name, declared, not_null, default, key, hidden in _pragma(connection, "table_xinfo", source):
+        text = _TEXT.search(declared) is not None
+        columns[name] = ColumnDetails(
+            name,
+            declared,
+            charset=(collations.charset_of(collation[name]) or "") if text else "",
+            collation=collation[name].lower() if text else "",
+            nullable=not (not_null or key),
+            default=default is not None,
+            auto_increment=counts and bool(key),
+            generated={0: "", VIRTUAL: "virtual"}.get(hidden, "stored"),
+        )
+    triggers = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name", (source,)
+    )
+    references = _references(connection)
+    theirs = [(child, actions) for child, parent, actions in references if parent.lower() == source.lower()]
+    return TableDetails(
+        columns,
+        triggers=tuple(name for (name,) in triggers),
+        refers_to=tuple(dict.fromkeys(parent for child, parent, _ in references if child == source)),
+        referred_by=tuple(dict.fromkeys(child for child, _ in theirs)),
+        cascading=tuple(dict.fromkeys(child for child, actions in theirs if not actions.isdisjoint(ACTING))),
+    )
+
+
+def _references(connection: sqlite3.Connection) -> list[tuple[str, str, frozenset[str]]]:
+    """Return child, parent and what ON UPDATE and ON DELETE do, of every foreign key of the file."""
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return [
+        (name, row[2], frozenset((row[5].upper(), row[6].upper())))
+        for name in names
+        for row in _pragma(connection, "foreign_key_list", name)
+    ]
+
+
+def _pragma(connection: sqlite3.Connection, name: str, argument: str) -> list[tuple[Any, ...]]:
+    return connection.execute(f"PRAGMA {name}({quote(argument)})").fetchall()

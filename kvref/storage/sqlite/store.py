@@ -23,9 +23,8 @@ from kvref.profiles import Profile
 from kvref.storage.config import catalog
 from kvref.storage.config.containers import check_again
 from kvref.storage.rows import PerMapping
-from kvref.storage.sqlite.counter import ReservedNumbers
 from kvref.storage.sqlite.errors import ERRORS, BusyError, DiskErrors, Failure, StatementError, translating
-from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME, opened
+from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME, ReservedNumbers, opened
 from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.schema import SQLiteCatalog, create, create_cache

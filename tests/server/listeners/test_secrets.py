@@ -9,14 +9,14 @@ import pytest
 
 from kvref import profiles
 from kvref.addresses import Address
-from kvref.cli.listener_options import MAX_LISTENERS, listeners
-from kvref.client.greeting import greeting
+from kvref.cli.options import MAX_LISTENERS, listeners
+from kvref.client.protocol import greeting
 from kvref.engine.stats import Counters
 from kvref.errors import ConfigError
 from kvref.protocol.rules import wire_rules
+from kvref.server.client_warnings import Attempts
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
-from kvref.server.listeners.refused_clients import Attempts
 from kvref.storage.mysql.login import PASSWORD, parse
 
 

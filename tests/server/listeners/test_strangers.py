@@ -15,9 +15,8 @@ from serving import serving
 from kvref import profiles
 from kvref.engine.stats import Counters
 from kvref.protocol.rules import wire_rules
-from kvref.server.listeners.authentication import MAX_ANSWERS, Authenticator
-from kvref.server.listeners.refused_clients import Attempts
-from kvref.server.listeners.users import Users
+from kvref.server.client_warnings import Attempts
+from kvref.server.listeners.authentication import MAX_ANSWERS, Authenticator, Users
 
 USER = b"set x 0 0 12\r\nalice secret\r\n"
 LIST = frame(0x20)

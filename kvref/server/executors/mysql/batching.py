@@ -1,8 +1,8 @@
 """Combine commands of many connections in common statements, if each command is a transaction of its own.
 
 While a statement runs, the look-ups of all other connections queue; then one SELECT answers all those of a mapping
-(`read_batcher.py`). Writers share a transaction (`write_batcher.py`). A command that is unusual, rejected, blocked by a
-lock or based on outdated data runs alone (`fallback.py`) and is never queued again, so that it delays no other command.
+(`reads.py`). Writers share a transaction (`writes.py`). A command that is unusual, rejected, blocked by a
+lock or based on outdated data runs alone (`command.py`) and is never queued again, so that it delays no other command.
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ from typing import Any, Final
 
 from kvref.engine import operations as ports
 from kvref.engine.mapping import Mapping
-from kvref.server.executors.mysql.batch_queue import BatchQueue
-from kvref.server.executors.mysql.command import Command, Runner
-from kvref.server.executors.mysql.dedicated_connection import DedicatedConnection
-from kvref.server.executors.mysql.fallback import Fallback
+from kvref.server.executors.mysql.command import BatchQueue, Command, Fallback, Runner
 from kvref.server.executors.mysql.fast_path import Plain, PlainGet, PlainRead, PlainWrite
-from kvref.server.executors.mysql.read_batcher import ReadBatcher
-from kvref.server.executors.mysql.row_reader import HandlerSocketReader, RowReader, SQLReader
-from kvref.server.executors.mysql.write_batcher import WriteBatcher
+from kvref.server.executors.mysql.pool import DedicatedConnection
+from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
+from kvref.server.executors.mysql.writes import WriteBatcher
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.row_identity import Spelling

@@ -33,11 +33,9 @@ from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.mysql.batching import CONNECTIONS, Batching, batches
 from kvref.server.executors.mysql.command import Command, Transaction
-from kvref.server.executors.mysql.dedicated_connection import DedicatedConnection
-from kvref.server.executors.mysql.deleted_rows import without_deleted
 from kvref.server.executors.mysql.fast_path import MySQLFastPath
-from kvref.server.executors.mysql.pool import Pool
-from kvref.server.executors.mysql.row_counts import RowCounts
+from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
+from kvref.server.executors.mysql.reads import without_deleted
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.errors import AgainError, CycleError, LostError
 from kvref.storage.mysql.store import MySQLStore

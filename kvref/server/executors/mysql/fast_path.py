@@ -18,10 +18,10 @@ from kvref.protocol.fast_path import END, STORED, PlainLines
 from kvref.protocol.replies import ServerError
 from kvref.protocol.rules import MAX_KEY
 from kvref.server.executors.base import Later, Wait
-from kvref.storage.fast_path import MAX_VALUE
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.rows import MAX_VALUE
 
 MAX_RUN: Final = 64  # commands of one connection that are carried out together
 

@@ -1,16 +1,20 @@
-"""Connections to a database server: at most so many at once, kept for the next command, each used in a thread."""
+"""Connections to a database server: the pool, dedicated connections outside it, and counting rows through it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
-from kvref.errors import ConfigError, StoreError
+from kvref.engine.operations import CountRows, LockWaitError
+from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
+from kvref.storage.mysql.errors import LostError
 from kvref.storage.mysql.store import MySQLStore
 
 # In addition to one thread for each connection: it reads the configuration again.
@@ -118,3 +122,110 @@ class Pool:
     async def _open(self) -> MySQLConnection:
         link: MySQLConnection = await self.in_thread(self._store.link, self._isolation)
         return link
+
+
+class DedicatedConnection:
+    """One link, used by one task at a time; it waits for no lock longer than a second.
+
+    Args:
+        store: store of the connection.
+        isolation: in force.
+        pool: has a thread for it.
+    """
+
+    def __init__(self, store: MySQLStore, isolation: Isolation, pool: Pool) -> None:
+        self._open = partial(store.link, isolation, brief=True)
+        self._pool = pool
+        self._link: MySQLConnection | None = None
+
+    @property
+    def in_transaction(self) -> bool:
+        """Return whether anything is open in it."""
+        return self._link is not None and self._link.in_transaction
+
+    @property
+    def longest(self) -> int | None:
+        """Return how many bytes a statement may have; None: not known yet."""
+        return None if self._link is None else self._link.longest
+
+    async def call(self, what: Callable[..., Any], *arguments: object) -> Any:
+        """Call what blocks with the link and further arguments.
+
+        Raises:
+            StoreError: the server is not reached.
+            KvrefError, LockWaitError: as `what` does.
+        """
+        return await self._pool.in_thread(self._call, what, *arguments)
+
+    async def check(self) -> None:
+        """Run a query, on a new connection if the old one is lost; raises StoreError if the server does not answer."""
+        try:
+            await self.call(MySQLConnection.say, "SELECT 1")
+        except LostError:
+            await self.call(MySQLConnection.say, "SELECT 1")
+
+    async def close(self) -> None:
+        """Close it; nothing else may run."""
+        if self._link is not None:
+            await self._pool.in_thread(self._link.close)
+
+    def _call(self, what: Callable[..., Any], *arguments: object) -> Any:
+        if self._link is not None and self._link.retired and not self._link.in_transaction:
+            self._link.close()
+            self._link = None
+        link = self._link = self._link or self._open()
+        try:
+            return what(link, *arguments)
+        finally:
+            if link.lost:
+                self._link = None
+                link.close()
+
+
+_log = logging.getLogger("kvref.server")
+
+WAIT: Final = 0.25  # seconds after which the last count is shown: monitoring reads `stats` while a database is slow
+MAX_TABLES: Final = 1000  # tables; a profile may read a mapping repeatedly
+
+
+class RowCounts:
+    """The numbers of rows by table.
+
+    Args:
+        pool: has a link for each question.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._known: dict[str, int] = {}
+        self._asked: dict[str, asyncio.Task[None]] = {}
+
+    async def of(
+        self, operation: CountRows, start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    ) -> int | None:
+        """Return about how many rows a table has, as of now or of the last answer; None: not known.
+
+        Args:
+            operation: names the table.
+            start: starts what may go on after this has returned.
+        """
+        source = operation.mapping.source
+        task = self._asked.get(source)
+        if task is None:
+            task = self._asked[source] = start(self._ask(operation))
+        await asyncio.wait({task}, timeout=WAIT)
+        return self._known.get(source)
+
+    async def _ask(self, operation: CountRows) -> None:
+        source = operation.mapping.source
+        try:
+            async with self._pool.outside() as link:
+                number = await self._pool.in_thread(link.execute, operation)
+            if len(self._known) >= MAX_TABLES:
+                self._known.clear()
+            self._known[source] = number
+        except (KvrefError, LockWaitError) as error:
+            self._known.pop(source, None)
+            _log.debug("the rows of %s are not counted: %s", source, error)
+        finally:
+            del self._asked[source]

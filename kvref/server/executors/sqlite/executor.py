@@ -30,10 +30,9 @@ from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref.server.executors.sqlite.group_commit import GroupCommit
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.errors import BusyError
-from kvref.storage.sqlite.pending import LockedError, Transaction
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
-from kvref.storage.sqlite.transactions import Transactions
+from kvref.storage.sqlite.transactions import LockedError, Transaction, Transactions
 
 SLICE: Final = 500  # operations of one command before the other connections have their turn
 RETRY_AFTER: Final = 0.005  # seconds between two tries for SQLite's write lock

@@ -22,7 +22,7 @@ from kvref.protocol.replies import Status
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.text import encode, parse_line
 from kvref.server.executors.base import Later, Wait
-from kvref.storage.fast_path import MAX_VALUE
+from kvref.storage.rows import MAX_VALUE
 from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
 from kvref.storage.sqlite.row_cache import CachedTable, Kept
 from kvref.storage.sqlite.store import SQLiteStore

@@ -1,4 +1,6 @@
-"""One connection to MariaDB's HandlerSocket: it blocks, and is used in a thread.
+"""One connection to MariaDB's HandlerSocket: its protocol, and the checks of a server before it is used.
+
+A line is fields between tabs. In a field each byte below 0x10 is 0x01 and the byte plus 0x40; NULL is one byte 0.
 
 While it has an index open, the server lets no session alter, truncate, lock or drop that table (observed on 10.11).
 Close it soon, see `reads.py`.
@@ -6,13 +8,142 @@ Close it soon, see `reads.py`.
 
 from __future__ import annotations
 
+import re
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Final
 
-from kvref.storage.mysql.handlersocket import protocol
-from kvref.storage.mysql.handlersocket.protocol import HandlerError, RefusedError, RefusedNameError
+from kvref.errors import ConfigError, KvrefError, StoreError
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.login import SECRET, Login
+
+Field = bytes | None
+
+_ESCAPE: Final = b"\x01"
+_SHIFT: Final = 0x40
+_CONTROL: Final = re.compile(rb"[\x00-\x0f]")
+_ESCAPED: Final = re.compile(rb"\x01(.)", re.DOTALL)
+_NULL: Final = b"\0"
+_DONE: Final = b"0"
+
+
+class HandlerError(KvrefError):
+    """Nothing to be had from HandlerSocket now; the text says why."""
+
+
+class RefusedError(HandlerError):
+    """It answered a line with an error, or with what is no answer to it."""
+
+
+class RefusedNameError(RefusedError):
+    """It has no index, table or column of that name, or it cannot be said."""
+
+
+def escaped(data: bytes) -> bytes:
+    """Return bytes as they stand in a field."""
+    return _CONTROL.sub(lambda found: _ESCAPE + bytes((found[0][0] + _SHIFT,)), data)
+
+
+def plain(field: bytes) -> Field:
+    """Return what a field says, None for NULL.
+
+    Raises:
+        RefusedError: no server writes that.
+    """
+    if _ESCAPE not in field:
+        return None if field == _NULL else field
+    try:
+        return _ESCAPED.sub(lambda found: bytes((found[1][0] - _SHIFT,)), field)
+    except ValueError as error:
+        raise RefusedError(f"{field!r} is no field") from error
+
+
+def authorisation(secret: str) -> bytes:
+    """Return the line that shows the secret."""
+    return b"A\t1\t%s\n" % escaped(secret.encode())
+
+
+def opening(number: int, names: Sequence[str], columns: Iterable[str]) -> bytes:
+    """Return the line that opens an index for questions.
+
+    Args:
+        number: what the questions call it, from 0.
+        names: of the schema, the table and the index.
+        columns: whose cells a row is to have, in their order.
+
+    Raises:
+        RefusedNameError: a name cannot be said.
+    """
+    columns = list(columns)
+    said = not any(_CONTROL.search(each.encode()) for each in (*names, *columns)) and all(names)
+    # The server parts columns at commas, and takes an index that begins with a digit for a number.
+    if not said or names[-1][0].isdigit() or any("," in each for each in columns):
+        raise RefusedNameError(f"no way to name index {names} or columns {columns}")
+    return b"P\t%d\t%s\t%s\n" % (number, "\t".join(names).encode(), ",".join(columns).encode())
+
+
+def questions(number: int, keys: Iterable[bytes]) -> bytes:
+    """Return one request line for each key, which looks up its row.
+
+    Args:
+        number: of the index.
+        keys: in the column's character set, integers in decimal digits.
+    """
+    head = b"%d\t=\t1\t" % number
+    return b"".join([b"%s%s\n" % (head, key if not _CONTROL.search(key) else escaped(key)) for key in keys])
+
+
+def done(reply: bytes) -> None:
+    """Check the reply to a request that returns no rows.
+
+    Args:
+        reply: without the line's end.
+
+    Raises:
+        RefusedError: the server rejected the request.
+    """
+    if not reply.startswith(b"0\t"):
+        raise RefusedError(_reason(reply))
+
+
+def row(reply: bytes, head: bytes, width: int) -> list[Field] | None:
+    """Read the answer to a question; None where there is no row.
+
+    Args:
+        reply: without the line's end.
+        head: what `no_row` returns for the width.
+        width: how many cells a row has.
+
+    Raises:
+        RefusedError: it was refused.
+    """
+    if reply == head:
+        return None
+    fields = reply.split(b"\t")
+    if len(fields) != width + 2 or fields[:2] != head.split(b"\t"):
+        raise RefusedError(_reason(reply))
+    if _ESCAPE in reply or _NULL in reply:
+        return [plain(each) for each in fields[2:]]
+    return [*fields[2:]]
+
+
+def no_row(width: int) -> bytes:
+    """Return the answer to a question where there is no row.
+
+    Args:
+        width: how many cells a row would have.
+    """
+    return b"0\t%d" % width
+
+
+def _reason(reply: bytes) -> str:
+    code, *fields = reply.split(b"\t")
+    if code in (_DONE, b""):
+        return "a reply to another request"
+    return f"{code[:20].decode('ascii', 'replace')} {b' '.join(fields[1:])[:80].decode('utf-8', 'replace')}".strip()
+
 
 LOOPBACK: Final = "127.0.0.1"
 _CHUNK: Final = 1 << 18
@@ -40,7 +171,7 @@ class HandlerLink:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._opened = 0
         try:
-            self._do(protocol.authorisation(login.secret))
+            self._do(authorisation(login.secret))
         except RefusedError as error:
             self.close()
             fix = f"put the server's handlersocket_plain_secret into {SECRET}, or into handlersocket_secret_file=PATH"
@@ -60,7 +191,7 @@ class HandlerLink:
             HandlerError: no answer.
             RefusedNameError: no such table, index or column.
         """
-        line = protocol.opening(self._opened, names, columns)
+        line = opening(self._opened, names, columns)
         try:
             self._do(line)
         except RefusedError as error:
@@ -68,7 +199,7 @@ class HandlerLink:
         self._opened += 1
         return self._opened - 1
 
-    def look_up(self, number: int, keys: Sequence[bytes], width: int) -> list[list[protocol.Field] | None]:
+    def look_up(self, number: int, keys: Sequence[bytes], width: int) -> list[list[Field] | None]:
         """Return the row of each key, None where there is none.
 
         Args:
@@ -80,10 +211,10 @@ class HandlerLink:
             HandlerError: no answer.
             RefusedError: the server cannot read.
         """
-        replies = self._ask(protocol.questions(number, keys), len(keys))
-        head = protocol.no_row(width)
+        replies = self._ask(questions(number, keys), len(keys))
+        head = no_row(width)
         try:
-            return [protocol.row(each, head, width) for each in replies]
+            return [row(each, head, width) for each in replies]
         except RefusedError as error:
             raise RefusedError(f"{self._where}: {error}") from error
 
@@ -93,7 +224,7 @@ class HandlerLink:
 
     def _do(self, line: bytes) -> None:
         (reply,) = self._ask(line, 1)
-        protocol.done(reply)
+        done(reply)
 
     def _ask(self, lines: bytes, count: int) -> list[bytes]:
         chunks: list[bytes] = []
@@ -112,3 +243,83 @@ class HandlerLink:
         if missing < 0 or replies.pop():
             raise HandlerError(f"{self._where} sent more replies than requests")
         return replies
+
+
+DIRTY: Final = "READ-UNCOMMITTED"
+_WHAT: Final = ("HANDLERSOCKET_PORT", "TX_ISOLATION", "SQL_MODE")
+_CHANGED: Final = "SQL"  # the origin of a value that SET GLOBAL has put there
+_PADS: Final = "PAD_CHAR_TO_FULL_LENGTH"
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Settings that HandlerSocket's threads read when the server started.
+
+    Args:
+        uncommitted: the threads read uncommitted rows; None: unknown, or there are no threads.
+        pads: they may show CHAR with its padding.
+    """
+
+    uncommitted: bool | None
+    pads: bool
+
+
+def threads(link: MySQLConnection, login: Login) -> Threads:
+    """Query the server; a server that does not meet the conditions of `check` counts as one without HandlerSocket.
+
+    Raises:
+        KvrefError: of the link.
+    """
+    variables = _variables(link)
+    if variables.get("HANDLERSOCKET_PORT", ("",))[0] != str(login.handlersocket):
+        return Threads(uncommitted=None, pads=True)
+    (level, origin), (mode, whence) = variables["TX_ISOLATION"], variables["SQL_MODE"]
+    if login.handlersocket_level:
+        level, origin = login.handlersocket_level, ""
+    # The values of the start are gone; the threads still have them (seen: SET GLOBAL changes nothing for them).
+    uncommitted = None if origin == _CHANGED else level == DIRTY
+    return Threads(uncommitted, pads=whence == _CHANGED or _PADS in mode)
+
+
+def check(login: Login, connect: Callable[[], MySQLConnection]) -> None:
+    """Try HandlerSocket once.
+
+    Args:
+        login: names its port.
+        connect: opens a connection for SQL.
+
+    Raises:
+        ConfigError: the server has none at that port, or the secret is another one.
+        StoreError: the server or the port is not reached.
+    """
+    what = f"store {login.text}: handlersocket={login.handlersocket}"
+    with closing(connect()) as link:
+        port = _variables(link).get("HANDLERSOCKET_PORT")
+    if port is None:
+        fix = "start MariaDB with --plugin-load-add=handlersocket, or leave the option out"
+        raise ConfigError(f"{what}: this server has no HandlerSocket: {fix}")
+    if port[0] != str(login.handlersocket):
+        raise ConfigError(f"{what}: this server's handlersocket_port is {port[0] or 'not set'}: name that one")
+    try:
+        HandlerLink(login, login.timeout).close()
+    except RefusedError as error:
+        raise ConfigError(f"{what}: {error}") from error
+    except HandlerError as error:
+        raise StoreError(f"{what}: {error}: does the server listen there, see its handlersocket_address?") from error
+
+
+def _variables(link: MySQLConnection) -> dict[str, tuple[str, str]]:
+    """Return values in force and where they come from; nothing of a server that is not MariaDB."""
+    ((version,),) = link.say("SELECT VERSION()")
+    if "MariaDB" not in str(version):
+        return {}
+    names = ", ".join(f"'{each}'" for each in _WHAT)
+    rows = link.say(
+        "SELECT variable_name, COALESCE(global_value, ''), global_value_origin"  # noqa: S608 - constants
+        f" FROM information_schema.system_variables WHERE variable_name IN ({names})"
+    )
+    return {_text(name).upper(): (_text(value), _text(origin)) for name, value, origin in rows}
+
+
+def _text(cell: object) -> str:
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)

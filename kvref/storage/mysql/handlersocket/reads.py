@@ -2,7 +2,7 @@
 
 An index stays open for at most `HELD` seconds, and the table is described by SQL under the same metadata lock.
 Therefore no DDL runs between the check of the mapping and the read. Reads return what is committed when the server
-reads (on 10.11: 300 of 300 commits by SQL), or uncommitted rows, see `availability.py`.
+reads (on 10.11: 300 of 300 commits by SQL), or uncommitted rows, see `connection.py`.
 
 HandlerSocket is used for reads only. A write waits for a row lock in the single writer thread (10 s if SQL keeps the
 lock for 10 s), which delays the writes of all connections; writes in the same batch as a deadlock victim are lost.
@@ -21,9 +21,14 @@ from kvref.engine import operations
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.storage.config.containers import Container, table_name
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.handlersocket.availability import DIRTY, Threads, threads
-from kvref.storage.mysql.handlersocket.connection import HandlerLink
-from kvref.storage.mysql.handlersocket.protocol import HandlerError, RefusedNameError
+from kvref.storage.mysql.handlersocket.connection import (
+    DIRTY,
+    HandlerError,
+    HandlerLink,
+    RefusedNameError,
+    Threads,
+    threads,
+)
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.statements import Statements
 

@@ -1,4 +1,4 @@
-"""Options of `kvref serve` that say where it listens, for whom; `[[listener]]` in its file says the same."""
+"""Options of `kvref serve`: where it listens and for whom, and their groups in `--help`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,41 @@ from typing import Any, Final
 import click
 
 from kvref.errors import ConfigError
-from kvref.server.listeners.configuration import listener
-from kvref.server.listeners.listener import Listener
+from kvref.server.listeners.listener import Listener, listener
 from kvref.server.settings import read_file
+
+OTHER = "Other options"
+
+
+class GroupedCommand(click.Command):
+    """A command that lists its options in groups; each option has an environment variable.
+
+    Args:
+        groups: titles, each with the names of its parameters; options of no group are in the last one.
+        prefix: of the names of the environment variables: `--tls-cert` is PREFIX_TLS_CERT.
+    """
+
+    def __init__(self, *args: Any, groups: dict[str, tuple[str, ...]], prefix: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for parameter in self.params:
+            if isinstance(parameter, click.Option):
+                parameter.envvar = f"{prefix}_{parameter.opts[0].strip('-').replace('-', '_').upper()}"
+                parameter.show_envvar = True
+        self._group_of = {name: title for title, names in groups.items() for name in names}
+        self._titles = [*groups, OTHER]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of each group below its title."""
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in self._titles}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                records[self._group_of.get(parameter.name or "", OTHER)].append(record)
+        for title, rows in records.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
 
 DEFAULT: Final = "127.0.0.1:11211"
 MAX_LISTENERS: Final = 256  # a worker receives the number of a connection's listener in one byte

@@ -1,16 +1,20 @@
-"""How the rows of many look-ups are read: by one SELECT, or through MariaDB's HandlerSocket where that can."""
+"""Look-ups of many commands by one SELECT or through HandlerSocket, and rows that others have deleted."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingOf
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
 from kvref.engine.mapping import Mapping
-from kvref.engine.operations import Cell, Row
-from kvref.server.executors.mysql.dedicated_connection import DedicatedConnection
+from kvref.engine.operations import Cell, Lookup, Row, Scan
+from kvref.server.executors.mysql.command import Command, Fallback
+from kvref.server.executors.mysql.fast_path import PlainGet, PlainRead
+from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
@@ -132,3 +136,103 @@ class HandlerSocketReader:
 
 def _read(link: MySQLConnection, table: PlainTable, words: list[bytes]) -> CellsOfWords:
     return table.read(link, words)
+
+
+class ReadBatcher:
+    """Answers look-ups that lock nothing.
+
+    Args:
+        store: whose rows.
+        reader: reads them.
+        fallback: takes what cannot be answered together.
+    """
+
+    def __init__(self, store: MySQLStore, reader: RowReader, fallback: Fallback) -> None:
+        self._store = store
+        self._reader = reader
+        self._fallback = fallback
+
+    async def carry_out(self, about: Mapping | PlainTable, commands: list[Any]) -> None:
+        """Answer look-ups of one mapping, at least one, or let them be answered one by one."""
+        if isinstance(about, PlainTable):
+            await self._read_cells(about, commands)
+        else:
+            await self._read_rows(about, commands)
+
+    async def _read_rows(self, mapping: Mapping, commands: list[Command | PlainGet]) -> None:
+        try:
+            found, certain = await self._reader.rows(mapping, {each.spelling: each.key for each in commands})
+        except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
+            self._fallback.give_up(mapping, commands, error)
+            return
+        for each in commands:
+            row = found.get(each.spelling)
+            known = row is not None or certain
+            if isinstance(each, PlainGet):
+                each.answer(row) if known else each.give_up()
+            elif known:
+                self._fallback.runner.advance(each, row)
+            else:
+                self._fallback.runner.alone(each)
+
+    async def _read_cells(self, table: PlainTable, reads: list[PlainRead]) -> None:
+        if not table.version.live:
+            for each in reads:
+                each.give_up()  # it was altered
+            return
+        words = list(dict.fromkeys([each.word for each in reads]))
+        try:
+            found, certain = await self._reader.cells(table, words)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fallback.give_up(table.mapping, reads, error)
+            return
+        now = int(time.time())
+        for each in reads:
+            cells = found.get(each.word)
+            if cells is None and not certain:
+                each.give_up()
+            else:
+                each.answer(table, cells, now)
+
+
+async def without_deleted(
+    pool: Pool, isolation: Isolation, link: MySQLConnection, operation: Lookup | Scan, answer: Any
+) -> Any:
+    """Return the answer of a read less the rows that are gone since.
+
+    Args:
+        pool: gives a link that sees what is not committed.
+        isolation: in force.
+        link: what answered.
+        operation: the read.
+        answer: a row, None, or the rows of a scan, which are made up to their limit again.
+
+    Raises:
+        KvrefError: as `MySQLConnection.execute`.
+    """
+    if isolation.reads_lock:
+        return answer  # it has waited for whoever deletes
+    if isinstance(operation, Lookup):
+        if answer is None or operation.for_update:
+            return answer
+        return answer if await _present(pool, link, operation.mapping, [answer]) else None
+    page: list[Row] = answer
+    rows = await _present(pool, link, operation.mapping, page)
+    # A range ends at the first NULL key (more:nullrange-003, more:nullrange-006).
+    while len(rows) < operation.limit == len(page) and page[-1].key is not None:
+        operation = replace(operation, low=page[-1].key, low_inclusive=False)
+        page = await pool.in_thread(link.execute, operation)
+        rows += await _present(pool, link, operation.mapping, page)
+    return rows[: operation.limit]
+
+
+async def _present(pool: Pool, link: MySQLConnection, mapping: Mapping, rows: list[Row]) -> list[Row]:
+    keys = [row.key for row in rows if row.key is not None]
+    if not keys:
+        return rows
+    if link.in_transaction:
+        async with pool.outside() as outside:
+            found = await pool.in_thread(outside.present, mapping, keys)
+    else:
+        found = await pool.in_thread(link.present, mapping, keys)
+    return [row for row in rows if row.key is None or row.key in found]  # NULL cannot be looked up

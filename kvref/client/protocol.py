@@ -1,0 +1,325 @@
+"""The text protocol for both clients: words checked before they are sent, the first requests, and parsed replies.
+
+The plugin reads the data of a storage line that it refuses as commands (text core page, sections 0 and 7). So what any
+server might refuse is refused here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kvref.client.errors import CallError, UnsupportedError
+
+Key = str | bytes
+LONGEST_KEY: Final = 250
+_BLANK: Final = re.compile(rb"[\0-\x20\x7f]")
+_RANGE_SIGNS: Final = (b"@>", b"@<")
+_OWN_VERSION: Final = "-kvref"
+
+
+def split_word(word: Key, delimiter: str) -> tuple[str | None, str | bytes]:
+    """Split `@@mapping.key` into the mapping's name and the key; a plain key has no name.
+
+    Args:
+        word: text, sent as UTF-8, or bytes. Bytes that are UTF-8 come back as text: one key must not be two.
+        delimiter: `table_map_delimiter` of the server's `config_options`.
+
+    Raises:
+        CallError: no key, blanks or control characters in it, more than 250 bytes, a range, or `@@` without a key.
+    """
+    raw = word.encode() if isinstance(word, str) else word
+    name = None
+    if raw.startswith(b"@@"):
+        before, found, raw = raw[2:].partition(delimiter.encode())
+        if not (before and found and raw):
+            raise CallError(f"{word!r} names no mapping or no key: write @@mapping{delimiter}key, or use bind()")
+        name = check_name(before.decode("utf-8", "surrogateescape"))
+    if raw.startswith(_RANGE_SIGNS):
+        raise CallError(f"{word!r} is a range: use get_range()")
+    if not raw or len(raw) > LONGEST_KEY:
+        raise CallError(f"key of {len(raw)} bytes: a key has 1 to {LONGEST_KEY}")
+    if _BLANK.search(raw):
+        raise CallError(f"{word!r}: a key of the text protocol holds no blank and no control character")
+    try:
+        return name, raw.decode()
+    except UnicodeDecodeError:
+        return name, raw
+
+
+def as_bytes(key: Key) -> bytes:
+    """Return a key as it is sent."""
+    return key.encode() if isinstance(key, str) else key
+
+
+def check_name(name: str) -> str:
+    """Return the name of a mapping. Raises CallError for one that `bind` cannot carry."""
+    raw = name.encode("utf-8", "surrogateescape")
+    if not raw or len(raw) > LONGEST_KEY or _BLANK.search(raw):
+        raise CallError(f"mapping {name!r}: a name has 1 to {LONGEST_KEY} bytes and no blank")
+    return name
+
+
+def range_word(gt: Key | None, ge: Key | None, lt: Key | None, le: Key | None) -> bytes:
+    """Return the word that requests a range of keys.
+
+    Args:
+        gt: the key the range begins behind; ge: the key it begins with. Of the two at most one.
+        lt: the key it ends before; le: the key it ends with. Of the two at most one.
+
+    Raises:
+        CallError: no bound, two for one end, or one that cannot be distinguished from the rest of the word.
+    """
+    if (gt is not None and ge is not None) or (lt is not None and le is not None):
+        raise CallError("a range has one lower bound, gt or ge, and one upper bound, lt or le")
+    lower, upper = (ge if gt is None else gt), (le if lt is None else lt)
+    word = b""
+    if lower is not None:
+        raw = as_bytes(lower)
+        if b"@<" in raw or raw.startswith(b"="):
+            raise CallError(f"lower bound {lower!r}: the server would read another range")
+        word += (b"@>" if ge is None else b"@>=") + raw
+    if upper is not None:
+        raw = as_bytes(upper)
+        if b"@>" in raw or raw.startswith(b"=") or not raw:
+            raise CallError(f"upper bound {upper!r}: it is empty, or the server would read another range")
+        word += (b"@<" if le is None else b"@<=") + raw
+    if not word:
+        raise CallError("a range needs a bound: gt, ge, lt or le")
+    if len(word) > LONGEST_KEY or _BLANK.search(word):
+        raise CallError(f"{word!r}: a range has at most {LONGEST_KEY} bytes, no blank and no control character")
+    return word
+
+
+def check_ranges(version: str) -> None:
+    """Raise UnsupportedError for a server that takes a range for a key.
+
+    The plugin has ranges from MySQL 5.7.3 on. kvref says `-kvref`, or the version whose profile it has.
+    """
+    if version.endswith(_OWN_VERSION):
+        return
+    numbers = tuple(int(each) for each in re.findall(r"\d+", version)[:3])
+    if numbers < (5, 7, 3):
+        raise UnsupportedError(f"server version {version} has no ranges: the plugin has them from MySQL 5.7.3 on")
+
+
+def check_store(expire: int, flags: int, cas: int | None = None) -> None:
+    """Check the numbers of a storage line.
+
+    Args:
+        expire: seconds, or a Unix time; 0 (never) to 2^31 - 1.
+        flags: 0 to 2^32 - 1.
+        cas: the number `gets` returned.
+
+    Raises:
+        CallError: out of range.
+    """
+    for name, value, limit in (("expire", expire, 31), ("flags", flags, 32), ("cas", cas or 0, 64)):
+        if not 0 <= value < 1 << limit:
+            raise CallError(f"{name}={value}: a whole number from 0 to 2^{limit} - 1")
+
+
+def check_delta(value: int) -> int:
+    """Return the amount of incr or decr. Raises CallError below 0 or from 2^64 on."""
+    if not 0 <= value < 1 << 64:
+        raise CallError(f"{value}: incr and decr take a whole number from 0 to 2^64 - 1")
+    return value
+
+
+_MAX_CREDENTIALS: Final = 2048  # bytes of both, as servers take them
+AUTHENTICATE: Final = "authenticate"
+
+
+class Greeting(NamedTuple):
+    """The first words of a connection.
+
+    Args:
+        mapping: bound before all other requests; None: the server's default mapping.
+        user, password: as memcached's file of users has them; no user: the server requires no authentication.
+    """
+
+    mapping: str | None = None
+    user: str = ""
+    password: str = ""
+
+    def __repr__(self) -> str:
+        return f"Greeting(mapping={self.mapping!r}, user={self.user!r})"
+
+    @property
+    def authentication(self) -> bytes | None:
+        """Return the authentication request, which is answered STORED; None: there is no user."""
+        if not self.user:
+            return None
+        token = f"{self.user} {self.password}".encode("utf-8", "surrogateescape")
+        return b"set auth 0 0 %d\r\n%s\r\n" % (len(token), token)
+
+    @property
+    def binding(self) -> bytes | None:
+        """Return the request that binds the mapping, which is answered SUCCEED; None: there is none."""
+        if self.mapping is None:
+            return None
+        return b"bind %s\r\n" % self.mapping.encode("utf-8", "surrogateescape")
+
+
+def greeting(mapping: str | None, credentials: tuple[str, str] | None) -> Greeting:
+    """Return the first words of connections.
+
+    Args:
+        mapping: see `Greeting`.
+        credentials: user and password; None: the server requires no authentication.
+
+    Raises:
+        CallError: no server takes such credentials; the text does not tell the password.
+    """
+    if credentials is None:
+        return Greeting(mapping)
+    user, password = credentials
+    whole = f"{user} {password}".encode("utf-8", "surrogateescape")
+    if not (user and password) or " " in user or "\n" in user or len(whole) > _MAX_CREDENTIALS:
+        raise CallError(
+            f"credentials of {user!r}: a user without blanks and a password, {_MAX_CREDENTIALS} bytes at most"
+        )
+    return Greeting(mapping, user, password)
+
+
+# A key of a range may be storage bytes, line ends included (text core page, section 5); flags and size end its line.
+_HEAD: Final = re.compile(rb"VALUE (.{1,300}?) (\d{1,10}) (\d{1,20})(?: (\d{1,20}))?\r\n", re.DOTALL)
+_LONGEST_LINE: Final = 8192
+_OF_STATS: Final = (b"STAT ", b"ITEM ", b"PREFIX ")
+_ERROR: Final = re.compile(rb"(?:ERROR|CLIENT_ERROR [^\n]*|SERVER_ERROR [^\n]*)\r\n")
+# Limit of one answer with all its rows, in bytes.
+MAX_ANSWER_BYTES: Final = 64 << 20
+
+
+class Item(NamedTuple):
+    """A row of an answer; `cas` is None if it was not requested."""
+
+    key: bytes
+    flags: int
+    value: bytes
+    cas: int | None
+
+
+@dataclass(slots=True)
+class Answer:
+    """The last line of an answer without its line end, and what is in front of it.
+
+    Args:
+        line: for a `Shape` with another end, everything in front of that end.
+        items: the rows of a get.
+        lines: of `stats`, without their line ends.
+    """
+
+    line: bytes
+    items: list[Item] = field(default_factory=list)
+    lines: list[bytes] = field(default_factory=list)
+
+
+class Shape(NamedTuple):
+    """What an answer consists of.
+
+    Args:
+        rows: rows of a get may stand in front of its last line.
+        lines: lines of `stats` may stand in front of its last line.
+        end: of the answer. An error line ends it too.
+    """
+
+    rows: bool = False
+    lines: bool = False
+    end: bytes = b"\r\n"
+
+
+LINE: Final = Shape()
+ROWS: Final = Shape(rows=True)
+STATS: Final = Shape(lines=True)
+
+
+class GarbledError(Exception):
+    """The bytes are no reply, and the start of the next reply is unknown."""
+
+
+class Replies:
+    """Cut answers out of the bytes of one connection.
+
+    Args:
+        max_answer: limit of one answer with all its rows, in bytes.
+    """
+
+    def __init__(self, max_answer: int = MAX_ANSWER_BYTES) -> None:
+        self._max_answer = max_answer
+        self._size = 0
+        self._buffer = bytearray()
+        self._at = 0
+        self._items: list[Item] = []
+        self._lines: list[bytes] = []
+
+    @property
+    def rest(self) -> bytes:
+        """Return what came and was not taken."""
+        return bytes(self._buffer[self._at :])
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes behind what is there."""
+        del self._buffer[: self._at]
+        self._at = 0
+        self._buffer += data
+
+    def take(self, shape: Shape = LINE) -> Answer | None:
+        """Return the next answer, None while it is not complete.
+
+        Args:
+            shape: of the answer.
+
+        Raises:
+            GarbledError: a row without its end, a line longer than any answer, or an answer beyond the limit.
+        """
+        while shape.rows and self._buffer.startswith(b"VALUE ", self._at):
+            if not self._take_row():
+                return None
+        while shape.lines and self._buffer.startswith(_OF_STATS, self._at):
+            if not self._take_line():
+                return None
+        token = b"\r\n" if shape.end != b"\r\n" and _ERROR.match(self._buffer, self._at) else shape.end
+        end = self._buffer.find(token, self._at)
+        if end < 0:
+            self._check_length(_LONGEST_LINE if token == b"\r\n" else self._max_answer)
+            return None
+        answer = Answer(bytes(self._buffer[self._at : end]), self._items, self._lines)
+        self._at = end + len(token)
+        self._items, self._lines, self._size = [], [], 0
+        return answer
+
+    def _take_line(self) -> bool:
+        end = self._buffer.find(b"\r\n", self._at)
+        if end < 0:
+            self._check_length()
+            return False
+        self._size += end + 2 - self._at
+        if self._size > self._max_answer:
+            raise GarbledError(f"the answer has more than {self._max_answer} bytes")
+        self._lines.append(bytes(self._buffer[self._at : end]))
+        self._at = end + 2
+        return True
+
+    def _take_row(self) -> bool:
+        head = _HEAD.match(self._buffer, self._at)
+        if head is None:
+            self._check_length()
+            return False
+        end = head.end() + int(head[3])
+        if self._size + end - self._at > self._max_answer:
+            raise GarbledError(f"{bytes(head[0])!r}: the answer has more than {self._max_answer} bytes")
+        if len(self._buffer) < end + 2:
+            return False
+        if self._buffer[end : end + 2] != b"\r\n":
+            raise GarbledError(f"{bytes(head[0])!r}: no line end after {int(head[3])} bytes")
+        number = None if head[4] is None else int(head[4])
+        self._size += end + 2 - self._at
+        self._items.append(Item(bytes(head[1]), int(head[2]), bytes(self._buffer[head.end() : end]), number))
+        self._at = end + 2
+        return True
+
+    def _check_length(self, most: int = _LONGEST_LINE) -> None:
+        if len(self._buffer) - self._at > most:
+            raise GarbledError(f"{self.rest[:60]!r}: no end of the line in {most} bytes")

@@ -1,0 +1,166 @@
+"""State that all connections share and no table has: row marks of meta commands, vbuckets, the crawler switch."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from kvref.engine.cache.memory import Entry, Key
+from kvref.protocol import commands as c
+from kvref.protocol.replies import ClientError, Line, Reply, Status
+
+LIMIT: Final = 1 << 16  # marks, and as many rows that were answered; the oldest goes
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """State of an item.
+
+    Args:
+        stale: the value is out of date: the first client that reads it is to recache it.
+        taken: a client has received the instruction to recache it.
+    """
+
+    stale: bool = False
+    taken: bool = False
+
+
+class Marks:
+    """Marks of items, and when they were answered, by place and content.
+
+    A mark belongs to one content of a row: any write of the row, by any client, ends the mark, a touch does not. If a
+    row has no cas number, its expiry time is used instead.
+
+    Args:
+        limit: how many of each are kept.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._marks: OrderedDict[Key, tuple[int, Mark]] = OrderedDict()
+        self._answered: OrderedDict[Key, tuple[int, int]] = OrderedDict()
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Lock the marks, so that only one client receives the instruction to recache an item."""
+        return nullcontext()
+
+    def of(self, at: Key, entry: Entry) -> Mark:
+        """Return the mark of an item."""
+        content, mark = self._marks.get(at, (0, Mark()))
+        return mark if content == content_of(entry) else Mark()
+
+    def mark(self, at: Key, entry: Entry, mark: Mark) -> None:
+        """Set the mark of an item."""
+        _keep(self._marks, at, (content_of(entry), mark), self._limit)
+
+    def take(self, at: Key, entry: Entry) -> None:
+        """Note that a client has received the instruction to recache an item."""
+        self.mark(at, entry, replace(self.of(at, entry), taken=True))
+
+    def answered(self, at: Key, entry: Entry, now: int) -> None:
+        """Note that a meta get has returned an item."""
+        _keep(self._answered, at, (content_of(entry), now), self._limit)
+
+    def answered_at(self, at: Key, entry: Entry) -> int | None:
+        """Return the UNIX second in which an item was last returned; None: unknown."""
+        content, when = self._answered.get(at, (0, 0))
+        return when if when and content == content_of(entry) else None
+
+
+def content_of(entry: Entry) -> int:
+    """Return a hash of an item's content, which is the same in every process forked from this one."""
+    return hash((entry.cas or -entry.expiry, entry.flags, entry.data))
+
+
+def _keep(kept: OrderedDict[Key, T], at: Key, value: T, limit: int) -> None:
+    kept[at] = value
+    kept.move_to_end(at)
+    if len(kept) > limit:
+        kept.popitem(last=False)
+
+
+# Bytes of a number, and of a state.
+_MAX_NUMBER_LENGTH: Final = {"set": 31, "get": 7, "delete": 7}
+_MAX_STATE_LENGTH: Final = 31
+# The stored form: one number for each vbucket, 0 for a vbucket that no client has set.
+_STATES: Final = (b"dead", b"active", b"replica", b"pending")
+_NUMBER: Final = re.compile(rb"[ \t\n\v\f\r]*(?P<sign>[+-]?)(?P<digits>[0-9]+)(?:[ \t\n\v\f\r].*)?", re.DOTALL)
+SIZE: Final = 1 << 16  # vbuckets
+
+
+class VBuckets:
+    """The states of a server's vbuckets: number 0 is active at the start, all others are dead.
+
+    Rules: set_vbucket, get_vbucket and rm_vbucket in default_engine.c, as recorded in more:bin-211.
+
+    Args:
+        states: SIZE bytes that hold them, as another holder of the same bytes left them; None: new ones.
+    """
+
+    def __init__(self, states: bytearray | memoryview | None = None) -> None:
+        self._states = bytearray(SIZE) if states is None else states
+        if states is None:
+            self.reset()
+
+    def reset(self) -> None:
+        """Set them as they are at the start."""
+        self._states[:] = bytes([_STATES.index(b"active")]).ljust(SIZE, b"\0")
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the rows of `stats vbucket`: the vbuckets that are not dead."""
+        return [(f"vb_{number}", _STATES[state].decode()) for number, state in enumerate(self._states) if state]
+
+    def answer(self, command: c.VBucket) -> Reply:
+        """Set, return or delete a state."""
+        if len(command.word) > _MAX_NUMBER_LENGTH[command.verb]:
+            return ClientError("Key is too large.")
+        if command.verb == "set" and len(command.state) > _MAX_STATE_LENGTH:
+            return ClientError("Value is too large.")
+        state = command.state.split(b"\0")[0]
+        if command.verb == "set" and state not in _STATES:
+            return ClientError("Invalid state.")
+        number = _number(command.word.split(b"\0")[0])
+        if number is None:
+            return ClientError("Value out of range.")
+        if command.verb == "get":
+            return Line(_STATES[self._states[number]])
+        if command.verb == "delete":
+            self._states[number] = 0
+            return Status.OK
+        self._states[number] = _STATES.index(state)
+        return Line(b"Configured")
+
+
+def _number(text: bytes) -> int | None:
+    """Read a number as safe_strtoul does, of which 32 bits are left; None where it is none or too large."""
+    found = _NUMBER.fullmatch(text)
+    if found is None or int(found["digits"]) >= 1 << 64:
+        return None
+    number = int(found["digits"])
+    if found["sign"] == b"-":
+        number = -number % (1 << 64)
+        if number >= 1 << 63:
+            return None
+    number %= 1 << 32
+    return number if number < SIZE else None
+
+
+class Crawler:
+    """A switch for all connections, which is on at the start."""
+
+    def __init__(self) -> None:
+        self._disabled = False
+
+    @property
+    def enabled(self) -> bool:
+        """Return whether `lru_crawler metadump` and `lru_crawler crawl` are carried out."""
+        return not self._disabled
+
+    @enabled.setter
+    def enabled(self, on: bool) -> None:
+        self._disabled = not on
