@@ -1,21 +1,23 @@
-"""The error replies of the server: their texts, read from the source, with the cause and the fix of `errors.toml`."""
+"""The error replies of the server: their texts, read from the source, with cause and fix of the table of replies.
+
+The table is `kvref/specification/normative/replies.toml`.
+"""
 
 from __future__ import annotations
 
 import ast
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import kvref
 from generators.markup import code, table
 from kvref.protocol.binary import INTERNAL, TEXTS
+from kvref.specification import normative
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ROOT: Final = Path(kvref.__file__).parent
-MEANINGS: Final = Path(__file__).with_suffix(".toml")
 # Packages that send no reply of the server.
 OTHERS: Final = frozenset({"cli", "client", "doctor"})
 CALLS: Final = {"ClientError": "CLIENT_ERROR", "ServerError": "SERVER_ERROR"}
@@ -27,6 +29,14 @@ FAILURES: Final = frozenset(
 RAISING: Final = ("storage", "server/executors")
 # The status of a failed authentication, which the listener sends (kvref/server/listeners/authentication.py).
 AUTHENTICATION: Final = {0x20: "Auth failure."}
+# Texts that the source puts together from parts; cases of the suite demand each.
+COMPOSED: Final = frozenset(
+    {
+        "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]",
+        "CLIENT_ERROR options flags are too long",
+        "SERVER_ERROR {cause}: {writes} pending writes are lost",
+    }
+)
 # Texts that become part of a reply, by the name of their constant.
 PARTS: Final = frozenset({"LOCK_WAIT", "_UNKNOWN", "_UNDONE"})
 
@@ -35,7 +45,7 @@ def pages() -> Mapping[str, str]:
     """Return the tables, which `reference/errors.md` includes.
 
     Raises:
-        KeyError: `errors.toml` does not explain a reply.
+        KeyError: the table does not have a reply.
     """
     explained = meanings()
     made = {}
@@ -58,7 +68,7 @@ def pages() -> Mapping[str, str]:
 
 def meanings() -> dict[str, dict[str, str]]:
     """Return cause and fix of every reply and binary status by its text, in Markdown."""
-    return tomllib.loads(MEANINGS.read_text(encoding="utf-8"))
+    return normative.table("replies")
 
 
 def statuses() -> dict[str, str]:
@@ -70,7 +80,7 @@ def statuses() -> dict[str, str]:
 
 def replies() -> set[str]:
     """Return the text of every error reply, with replaced parts as names in braces."""
-    found: set[str] = set()
+    found = set(COMPOSED)
     for path in sorted(ROOT.rglob("*.py")):
         place = path.relative_to(ROOT).as_posix()
         if place.partition("/")[0] not in OTHERS:

@@ -85,7 +85,9 @@ def _levels() -> str:
 
 
 def _normative(chapter: NormativeChapter) -> str:
-    return page(chapter.title, chapter.about, chapter.body, anchor=f"normative-{chapter.name.replace('_', '-')}")
+    # The site has no renderer for Mermaid.
+    body = chapter.body.replace("```mermaid", "```text")
+    return page(chapter.title, chapter.about, body, anchor=f"normative-{chapter.name.replace('_', '-')}")
 
 
 def _introduction() -> Iterator[str]:

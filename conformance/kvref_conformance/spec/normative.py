@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.specification import normative
+from kvref_conformance.spec import replies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -100,7 +101,110 @@ def _opcode(row: dict[str, Any]) -> tuple[str, ...]:
     return f"0x{row['number']:02x}", row["name"], row["extras"], row["key"], row["value"], quiet, profiles
 
 
+def _data_model() -> Iterator[str]:
+    told = normative.table("data_model")
+    text = told["text"]
+    yield text["tables"]
+    for script in told["scripts"]:
+        yield f"## {script['title']}"
+        yield f"```sql\n{''.join(map(normative.script, script['files'])).strip()}\n```"
+    yield "## Names"
+    yield text["names"]
+    yield table(
+        ("what", "MySQL, MariaDB", "SQLite"), [(row["what"], row["mysql"], row["sqlite"]) for row in told["names"]]
+    )
+    yield "## Numbers"
+    yield text["numbers"]
+    yield table(("type", "signed", "UNSIGNED"), [_integer(row) for row in told["numbers"]])
+    yield "## Texts"
+    yield text["texts"]
+    yield table(("type", "width"), [(row["type"], row["width"]) for row in told["texts"]])
+    yield "## Collations"
+    yield text["collations"]
+
+
+def _integer(row: dict[str, Any]) -> tuple[str, ...]:
+    return row["type"], *(f"{row[sign][0]} to {row[sign][1]}" for sign in ("signed", "unsigned"))
+
+
+def _defaults() -> Iterator[str]:
+    told = normative.table("defaults")
+    yield "## Options"
+    yield told["text"]["options"]
+    yield table(("option", "default"), [(code(name), code(value)) for name, value in told["options"].items()])
+    yield "## Settings"
+    yield told["text"]["settings"]
+    yield table(("setting", "default"), [(code(name), str(value)) for name, value in told["settings"].items()])
+    yield "## Rows"
+    yield told["text"]["rows"]
+    yield table(("table", "row"), [(code(name), ", ".join(map(str, row))) for name, row in told["rows"].items()])
+
+
+def _states() -> Iterator[str]:
+    told = normative.table("states")
+    yield told["text"]["about"]
+    for machine in told["machine"]:
+        yield f"## {machine['title']}"
+        yield f"{machine['about']} The first state is *{machine['start']}*."
+        yield table(("state", "event", "next state", "effect"), [tuple(row) for row in machine["transitions"]])
+        yield f"```mermaid\n{diagram(machine)}\n```"
+
+
+def diagram(machine: dict[str, Any]) -> str:
+    """Return the diagram of a state machine in Mermaid.
+
+    Args:
+        machine: a row of `states.toml`.
+    """
+    lines = [f"    [*] --> {machine['start']}"]
+    for state, event, following, _ in machine["transitions"]:
+        lines.append(f"    {state} --> {following}: {event.replace(':', ',').replace(';', ',').replace('`', '')}")
+    return "\n".join(["stateDiagram-v2", *lines])
+
+
+def _statistics() -> Iterator[str]:
+    rows = normative.table("statistics")
+    yield "The reply to `stats` has these rows in this order; the rows of a profile are those that name it."
+    yield table(
+        ("row", "meaning", "profiles"),
+        [(code(name), row["means"], ", ".join(map(code, row["profiles"]))) for name, row in rows.items()],
+    )
+
+
+def _replies() -> Iterator[str]:
+    demanding = replies.demanding()
+    yield normative.table("success")["text"]["about"]
+    yield "## Success"
+    rows = {text: row for text, row in normative.table("success").items() if text != "text"}
+    yield table(("reply", "condition"), [(code(text), row["condition"]) for text, row in rows.items()])
+    errors = {text: row for text, row in normative.table("replies").items() if not text.startswith("0x")}
+    yield "## Errors"
+    yield table(
+        ("reply", "condition", "requirements"),
+        [
+            (code(text), row["cause"], ", ".join(demanding.get(text, ())))
+            for text, row in errors.items()
+            if not row.get("own")
+        ],
+    )
+    yield "## Errors whose text is free"
+    yield normative.table("success")["text"]["own"]
+    yield table(
+        ("reply of kvref", "condition"), [(code(text), row["cause"]) for text, row in errors.items() if row.get("own")]
+    )
+
+
 _CHAPTERS: Final[tuple[tuple[str, str, str, Callable[[], Iterator[str]]], ...]] = (
+    ("data_model", "Data model", "The tables of an endpoint, their types, ranges and names.", _data_model),
+    ("defaults", "Defaults", "Options, settings and rows where nothing else is configured.", _defaults),
     ("grammar", "Grammar", "The lines of the text protocol in ABNF, with the ranges of their numbers.", _grammar),
     ("binary", "Binary protocol", "Header, opcodes and statuses of the binary protocol.", _binary),
+    (
+        "states",
+        "States of a connection",
+        "Protocol, binding, batch, snapshot and authentication as state machines.",
+        _states,
+    ),
+    ("replies", "Table of replies", "Condition and exact octets of every reply of the text protocol.", _replies),
+    ("statistics", "Statistics", "The rows of `stats`.", _statistics),
 )

@@ -25,3 +25,13 @@ def table(name: str) -> dict[str, Any]:
         name: of the file, without its suffix.
     """
     return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def script(name: str) -> str:
+    """Return a script of a store that creates tables, with names in place of its parameters.
+
+    Args:
+        name: path below the package kvref, such as `storage/sqlite/containers.sql`.
+    """
+    text = files("kvref").joinpath(name).read_text(encoding="utf-8")
+    return text.replace("{collation}", "NOCASE").replace("{name}", "cache")
