@@ -168,11 +168,25 @@ PACKETS = (
 )
 
 OPCODES = (
-    case(
-        "bin-unknown-opcodes",
-        "KV-BINFRAME-014",
-        *(ask(f"{opcode:#04x}", unknown(f"{opcode:#04x}")) for opcode in UNKNOWN),
-        NOOP,
+    *(
+        case(id_, requirements, *(ask(f"{opcode:#04x}", f"{opcode:#04x} {status}") for opcode in UNKNOWN), NOOP)
+        for id_, requirements, status in (
+            ("bin-unknown-opcodes", "KV-BINFRAME-014", '0x81 "Unknown command"'),
+            ("bin-unknown-opcodes-without-a-text", "KV-BINFRAME-021", "0x81"),
+        )
+    ),
+    *(
+        case(
+            id_,
+            requirements,
+            stored("{k}", "x"),
+            ask("add key={k} value=y", f'add 0x02 "Data exists for key{end}"'),
+            ask("append key={k2} value=y", f'append 0x05 "Not stored{end}"'),
+        )
+        for id_, requirements, end in (
+            ("bin-texts", "KV-BINFRAME-022", ""),
+            ("bin-texts-with-a-full-stop", "KV-BINFRAME-023", "."),
+        )
     ),
     case(
         "bin-sasl",

@@ -7,27 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import ask, by, case, waits
+from kvref_conformance.case import ask, case, waits
 from kvref_conformance.cases.binary_phrases import each_refused, misses, refused, shows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import By
 
 SET = stored("{k}", "5")
 THERE = shows("{k}", "5")
 EIGHT = "0" * 16
-
-
-def short(opcode: str) -> By:
-    """Allow the answer to a body shorter than key and extras."""
-    return by(
-        "binary.short_body",
-        invalid_arguments=f'{opcode} 0x04 "Invalid arguments"',
-        unknown_command=f'{opcode} 0x81 "Unknown command"',
-    )
 
 
 KEYS = (
@@ -77,20 +67,38 @@ KEYS = (
     ),
 )
 
+
+def short(name: str, shorter: str, longer: str, status: str) -> tuple[Case, ...]:
+    """Write the cases of a body shorter than key and extras, and of a key longer than the body.
+
+    Args:
+        name: what their ids end in.
+        shorter: requirement of a shorter body.
+        longer: requirement of a longer key.
+        status: the reply to both.
+    """
+    return (
+        case(
+            f"bin-body-shorter-than-its-key{name}", shorter, ask("get key={k} longer=-1", f"get {status}", closes=True)
+        ),
+        case(
+            f"bin-body-shorter-than-key-and-extras{name}",
+            shorter,
+            ask("set key={k} longer=-3", f"set {status}", closes=True),
+            misses("{k}", on="b"),
+        ),
+        case(
+            f"bin-key-longer-than-the-body{name}",
+            longer,
+            ask("get key={k} keylen=100", f"get {status}", closes=True),
+            ask("delete keylen=3", f"delete {status}", on="b", closes=True),
+        ),
+    )
+
+
 SHORT = (
-    case("bin-body-shorter-than-its-key", "KV-BINLEN-005", ask("get key={k} longer=-1", short("get"), closes=True)),
-    case(
-        "bin-body-shorter-than-key-and-extras",
-        "KV-BINLEN-005",
-        ask("set key={k} longer=-3", short("set"), closes=True),
-        misses("{k}", on="b"),
-    ),
-    case(
-        "bin-key-longer-than-the-body",
-        "KV-BINLEN-020",
-        ask("get key={k} keylen=100", short("get"), closes=True),
-        ask("delete keylen=3", short("delete"), on="b", closes=True),
-    ),
+    *short("", "KV-BINLEN-005", "KV-BINLEN-020", '0x81 "Unknown command"'),
+    *short("-is-invalid", "KV-BINLEN-021", "KV-BINLEN-022", '0x04 "Invalid arguments"'),
 )
 
 EXTRAS = (

@@ -70,12 +70,12 @@ CASES: tuple[Case, ...] = (
         *TRAFFIC,
         committed(0),
     ),
-    idle(
-        "busy-batch-ends",
-        "KV-IDLE-008",
-        put(1),
-        *TRAFFIC,
-        eventually(committed(1)),
+    *(
+        idle(id_, requirements, put(1), *TRAFFIC, eventually(committed(1)))
+        for id_, requirements in (
+            ("busy-batch-ends", "KV-IDLE-008"),
+            ("busy-batch-ends-after-5-seconds", "KV-IDLE-010"),
+        )
     ),
     case(
         "interval-at-run-time",

@@ -81,6 +81,19 @@ OF_SQL = (
         )
         for level, settings in LEVELS.items()
     ),
+    *(
+        behind(
+            f"delete-seen-before-its-commit-at-{level}",
+            "KV-ISO-010",
+            row(1),
+            BEGIN,
+            vanishes(1, on="s"),
+            nothing(1),
+            ROLLBACK,
+            settings=settings,
+        )
+        for level, settings in LEVELS.items()
+    ),
 )
 OF_OTHERS = (
     case(
@@ -116,6 +129,14 @@ OF_OTHERS = (
         row(1),
         say("delete {k}1\r\n", "DELETED\r\n"),
         reads(1, "x", on="b"),
+        settings=SNAPSHOT,
+    ),
+    case(
+        "pending-delete-seen",
+        "KV-ISO-010",
+        row(1),
+        say("delete {k}1\r\n", "DELETED\r\n"),
+        nothing(1, on="b"),
         settings=SNAPSHOT,
     ),
     case(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, answers, ask, asks, by, case, eventually, say, sql
+from kvref_conformance.case import Shape, answers, ask, asks, case, eventually, say, sql
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
@@ -33,14 +33,13 @@ if TYPE_CHECKING:
     from kvref_conformance.steps import Step
 
 OVER = "SERVER_ERROR lock wait timeout\r\n"
-NOT_STORED = by("lock.wait_over", as_refused="NOT_STORED\r\n", error=OVER)
-FRAME_NOT_STORED = by("lock.wait_over", as_refused='set 0x05 "Not stored"', error='set 0x86 "lock wait timeout"')
+NOT_STORED = "NOT_STORED\r\n"
 TAIL = "{k}1 0 0 1\r\n!\r\n"
-# What is answered when the wait is over; each of them costs the run a second or two.
+# What the plugin replies when the wait is over; each of them costs the run a second or two.
 REFUSED = {
     "set": (f"set {TAIL}", NOT_STORED),
     "append": (f"append {TAIL}", NOT_STORED),
-    "delete": ("delete {k}1\r\n", by("lock.wait_over", as_refused="NOT_FOUND\r\n", error=OVER)),
+    "delete": ("delete {k}1\r\n", "NOT_FOUND\r\n"),
 }
 OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 
@@ -50,27 +49,41 @@ def short(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
     return case(id_, requirements, *steps, settings=SHORT_WAIT, engine=engine)
 
 
-GIVEN_UP = (
-    short(
-        "frame-gives-up",
-        "KV-LOCK-030",
+def gives_up(id_: str, requirements: str, step: Step) -> Case:
+    """Write a case where a command waits for a row of another connection's batch until the wait is over."""
+    return short(id_, requirements, row(1, "old"), put(1, value="held"), step, Hangup(), eventually(holds(1, "held")))
+
+
+def waits_for_sql(id_: str, requirements: str, reply: str) -> Case:
+    """Write a case where a write waits for a row that a transaction of SQL has changed."""
+    return short(
+        id_,
+        requirements,
         row(1, "old"),
-        put(1, value="held"),
-        ask("set key={k}1 value=x", FRAME_NOT_STORED, on="b", patience=PATIENCE),
-        Hangup(),
-        eventually(holds(1, "held")),
+        BEGIN,
+        becomes(1, "sql", on="s"),
+        say(f"set {TAIL}", reply, patience=PATIENCE),
+        COMMIT,
+        holds(1, "sql"),
+        engine="mysql",
+    )
+
+
+GIVEN_UP = (
+    *(
+        gives_up(id_, requirements, ask("set key={k}1 value=x", reply, on="b", patience=PATIENCE))
+        for id_, requirements, reply in (
+            ("frame-gives-up", "KV-LOCK-030", 'set 0x86 "lock wait timeout"'),
+            ("frame-gives-up-as-refused", "KV-LOCK-036", 'set 0x05 "Not stored"'),
+        )
     ),
     *(
-        short(
-            f"{name}-gives-up",
-            "KV-LOCK-030",
-            row(1, "old"),
-            put(1, value="held"),
-            say(request, answer, on="b", patience=PATIENCE),
-            Hangup(),
-            eventually(holds(1, "held")),
-        )
-        for name, (request, answer) in REFUSED.items()
+        gives_up(f"{name}-gives-up", "KV-LOCK-030", say(request, OVER, on="b", patience=PATIENCE))
+        for name, (request, _) in REFUSED.items()
+    ),
+    *(
+        gives_up(f"{name}-gives-up-as-refused", "KV-LOCK-036", say(request, reply, on="b", patience=PATIENCE))
+        for name, (request, reply) in REFUSED.items()
     ),
     short(
         "incr-gives-up",
@@ -81,24 +94,15 @@ GIVEN_UP = (
         Hangup(),
         eventually(holds(1, "6")),
     ),
-    short(
-        "gives-up-a-row-of-sql",
-        "KV-LOCK-030",
-        row(1, "old"),
-        BEGIN,
-        becomes(1, "sql", on="s"),
-        say(f"set {TAIL}", NOT_STORED, patience=PATIENCE),
-        COMMIT,
-        holds(1, "sql"),
-        engine="mysql",
-    ),
+    waits_for_sql("gives-up-a-row-of-sql", "KV-LOCK-030", OVER),
+    waits_for_sql("gives-up-a-row-of-sql-as-refused", "KV-LOCK-036", NOT_STORED),
     short(
         "gives-up-and-keeps-the-rest",
         "KV-LOCK-032",
         row(1, "old"),
         put(1, value="held"),
         put(2, on="b"),
-        say(f"set {TAIL}", NOT_STORED, on="b", patience=PATIENCE),
+        say(f"set {TAIL}", OVER, on="b", patience=PATIENCE),
         reads(1, "held"),
         reads(2, "x", on="b"),
     ),
@@ -137,18 +141,19 @@ GIVEN_UP = (
 SERIALIZABLE = (
     *(
         case(
-            f"a-read-gives-up-{name}",
-            "KV-LOCK-035",
+            f"a-read-gives-up-{name}{suffix}",
+            requirements,
             row(1, "old"),
             BEGIN,
             change,
-            say("get {k}1\r\n", by("lock.wait_over", as_refused="END\r\n", error=OVER), patience=PATIENCE),
+            say("get {k}1\r\n", reply, patience=PATIENCE),
             ROLLBACK,
             reads(1, "old"),
             settings=SINGLE_SERIAL,
             engine="mysql",
         )
         for name, change in (("update", becomes(1, "new", on="s")), ("delete", vanishes(1, on="s")))
+        for suffix, requirements, reply in (("", "KV-LOCK-035", OVER), ("-as-refused", "KV-LOCK-036", "END\r\n"))
     ),
 )
 FLUSHES = (

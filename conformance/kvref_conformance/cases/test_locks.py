@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import answers, asks, by, case, ends, eventually, say, sql, starts
+from kvref_conformance.case import answers, asks, case, ends, eventually, say, sql, starts
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
@@ -38,12 +38,6 @@ SET = "set {k}1 0 0 4\r\nmemc\r\n"
 STORED = answers("STORED\r\n", "b")
 UPDATE = "UPDATE {t1} SET c2 = CONCAT(c2, '+sql') WHERE c1 = '{k}1'"
 CROWD = tuple(f"{letter}{n}" for letter in "de" for n in range(5))
-LOST = by("lock.wait_over", as_refused="NOT_STORED\r\n", error="SERVER_ERROR deadlock: 1 pending writes are lost\r\n")
-EITHER = by(
-    "lock.wait_over",
-    as_refused=("STORED\r\n", "NOT_STORED\r\n"),
-    error=("STORED\r\n", "SERVER_ERROR deadlock: 1 pending writes are lost\r\n"),
-)
 
 
 def batched(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
@@ -207,21 +201,25 @@ GOES_ON = (
         put(1, on="c"),
     ),
 )
-DEADLOCK = (
+DEADLOCK = tuple(
     batched(
-        "deadlock",
-        "KV-LOCK-009",
+        id_,
+        requirements,
         row(1, "old"),
         row(2, "old"),
         put(1, value="a"),
         put(2, on="b", value="b"),
         asks("set {k}2 0 0 1\r\na\r\n", "a"),
-        say("set {k}1 0 0 1\r\nb\r\n", EITHER, on="b"),
-        answers(EITHER, "a"),
+        say("set {k}1 0 0 1\r\nb\r\n", ("STORED\r\n", lost), on="b"),
+        answers(("STORED\r\n", lost), "a"),
         Hangup("a"),
         Hangup("b"),
         eventually(sql("SELECT COUNT(DISTINCT c2) FROM {t1} WHERE c1 IN ('{k}1', '{k}2') AND c2 <> 'old'", (1,))),
-    ),
+    )
+    for id_, requirements, lost in (
+        ("deadlock", "KV-LOCK-009", "SERVER_ERROR deadlock: 1 pending writes are lost\r\n"),
+        ("deadlock-as-refused", "KV-LOCK-045", "NOT_STORED\r\n"),
+    )
 )
 TOGETHER = (
     case(

@@ -109,23 +109,47 @@ VIEW = (
         )
         for level in ("2", "3")
     ),
-    read(
-        "delete-of-another-unseen",
-        "KV-RBATCH-008",
-        row(1),
-        reads(1, "x"),
-        *puts(6, 8, "b"),
-        say("delete {k}1\r\n", "DELETED\r\n", on="b"),
-        reads(1, "x"),
+    *(
+        read(
+            f"delete-seen-at-{level}",
+            "KV-RBATCH-020",
+            row(1),
+            reads(1, "x"),
+            vanishes(1),
+            nothing(1),
+            settings=LEVELS[level],
+        )
+        for level in LEVELS
     ),
-    read(
-        "rename-unseen",
-        "KV-RBATCH-009",
-        row(1),
-        reads(1, "x"),
-        sql("UPDATE {t1} SET c1 = '{k}2' WHERE c1 = '{k}1'"),
-        nothing(2),
-        reads(1, "x"),
+    *(
+        read(
+            id_,
+            requirements,
+            row(1),
+            reads(1, "x"),
+            *puts(6, 8, "b"),
+            say("delete {k}1\r\n", "DELETED\r\n", on="b"),
+            then,
+        )
+        for id_, requirements, then in (
+            ("delete-of-another-unseen", "KV-RBATCH-008", reads(1, "x")),
+            ("delete-of-another-seen", "KV-RBATCH-020", nothing(1)),
+        )
+    ),
+    *(
+        read(
+            id_,
+            requirements,
+            row(1),
+            reads(1, "x"),
+            sql("UPDATE {t1} SET c1 = '{k}2' WHERE c1 = '{k}1'"),
+            nothing(2),
+            then,
+        )
+        for id_, requirements, then in (
+            ("rename-unseen", "KV-RBATCH-009", reads(1, "x")),
+            ("rename-seen", "KV-RBATCH-020", nothing(1)),
+        )
     ),
     read(
         "deleted-and-inserted-again",
