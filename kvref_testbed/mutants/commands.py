@@ -73,7 +73,7 @@ def narrows_amounts() -> None:
     put_fact("arith.delta", "low-32-bits")
 
 
-@breaks("KV-FLUSH-004")
+@breaks("KV-FLUSH-020")
 def flushes_at_once_whatever_the_delay() -> None:
     """`flush_all` with a delay empties the table at once."""
     put_fact("flush.delay", "ignored")

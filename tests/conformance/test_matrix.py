@@ -411,7 +411,7 @@ def test_the_page_shows_every_verdict(three: Grid, chromium: str, tmp_path: Path
     begin = text.index('<tbody id="KV-MAP-003"')
     line = text[begin : text.index("</tbody>", begin)]
     assert re.findall(r'class="word">([\w ]+)<', line) == [DEVIATES, HOLDS, FAILS]
-    assert "<code>get @@mapping</code> answers under that word" in line
+    assert "<code>get @@MAPPING</code> MUST return" in line
     assert "a row matches no case" in text
     assert 'class="detail"' not in text
 

@@ -56,6 +56,8 @@ TIMES = (
         sql(EXPIRY, (2592000,)),
         shape=ONE,
     ),
+    case("expiry-negative-stored", "KV-EXP-003", timed(-1), shows("{k}", "x")),
+    case("expiry-negative-refused", "KV-EXP-004", timed(-1, refused(INVALID)), misses("{k}")),
     case("negative-time-stored", "KV-EXP-003", timed(-100), shows("{k}", "x"), sql(EXPIRY, (-100,)), shape=ONE),
     *(
         case(

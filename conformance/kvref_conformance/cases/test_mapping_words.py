@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import by, case, say, sql
+from kvref_conformance.case import case, say, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, misses, shows, stored
 
 if TYPE_CHECKING:
@@ -59,10 +59,15 @@ REFUSED = (
         "set-empty-key",
         "KV-MAP-015",
         *EVERYWHERE,
-        say(
-            "set @@{m2}. 0 0 1\r\nx\r\n",
-            by("mapping.empty_key", not_stored="NOT_STORED\r\n", error="CLIENT_ERROR <text>\r\n"),
-        ),
+        say("set @@{m2}. 0 0 1\r\nx\r\n", "NOT_STORED\r\n"),
+        shows("@@{m2}.{k}", "2"),
+        sql("SELECT COUNT(*) FROM {t2} WHERE c1 = ''", (0,)),
+    ),
+    case(
+        "set-empty-key-refused",
+        "KV-MAP-047",
+        *EVERYWHERE,
+        say("set @@{m2}. 0 0 1\r\nx\r\n", "CLIENT_ERROR <text>\r\n"),
         shows("@@{m2}.{k}", "2"),
         sql("SELECT COUNT(*) FROM {t2} WHERE c1 = ''", (0,)),
     ),

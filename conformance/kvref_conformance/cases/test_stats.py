@@ -59,6 +59,7 @@ THIS_CONNECTION: Final = tuple(
 
 CASES = (
     case("stats-names", "KV-STATS-001", counted()),
+    case("stats-names-more", "KV-STATS-027", counted()),
     case("stats-without-rows", "KV-STATS-002", stored("{k}", "x"), counted(curr_items=0, total_items=0, bytes=0)),
     case(
         "stats-reset",
