@@ -11,7 +11,7 @@ from kvref.engine.dispatch import execute
 from kvref.engine.rules import rules
 from kvref.engine.session import Session, Shared
 from kvref.engine.stats import Counters
-from kvref.errors import StoreError
+from kvref.errors import ConfigError, StoreError
 from kvref.protocol.codec import Parser, encode, parser
 from kvref.protocol.replies import Closed, Reply
 from kvref.protocol.rules import wire_rules
@@ -27,10 +27,11 @@ class Desk:
         folder: where the file goes.
         profile: whose answers.
         sql: statements run on the file, after the demo rows are there and before the configuration is read.
+        now: what its clock shows, in seconds; a test moves it.
     """
 
-    def __init__(self, folder: Path, profile: str = "kvref", *sql: str) -> None:
-        self.now = 1_700_000_000
+    def __init__(self, folder: Path, profile: str = "kvref", *sql: str, now: int = 1_700_000_000) -> None:
+        self.now = now
         self.facts = profiles.load(profile)
         self.store = SQLiteStore(folder / "desk.sqlite", self.facts)
         self.store.initialise()
@@ -38,7 +39,11 @@ class Desk:
         collations.register(self.sql)
         for statement in sql:
             self.sql.execute(statement)
-        directory, numbers = self.store.read_directory(), self.store.cas_numbers()
+        try:
+            directory, numbers = self.store.read_directory(), self.store.cas_numbers()
+        except ConfigError:
+            self.close()
+            raise
         self.shared = Shared(rules(self.facts), directory, numbers, Counters(), cache=Cache(self.now))
         self._isolation = Isolation()
         self._transactions = Transactions(self.store, self._isolation, self.store.commit)

@@ -1,6 +1,6 @@
 """Which tests are unit tests, in which order tests run, and the guard that unit tests start no program.
 
-CONTRIBUTING.md lists the tiers. `live`, `programs`, `serial` and `nightly` are marks in the test files; `unit` is derived: a test is
+CONTRIBUTING.md lists the tiers. `live`, `long`, `programs`, `serial` and `nightly` are marks in the test files; `unit` is derived: a test is
 a unit test if neither its module nor its fixtures import anything that starts a program.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 TESTS: Final = Path(__file__).parent
-NOT_UNIT: Final = frozenset({"live", "programs", "serial", "nightly"})
+NOT_UNIT: Final = frozenset({"live", "long", "programs", "serial", "nightly"})
 # Modules that start programs.
 STARTERS: Final = frozenset(
     {"subprocess", "live", "serving", "database", "faulty", "proxy", "browser", "psutil", "kvref_testbed.targets"}

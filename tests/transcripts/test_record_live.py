@@ -232,7 +232,7 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--target", "memcached", "--only", "z-*"], "no conversation of .* fits"),
+        (["--target", "memcached", "--only", "z-*"], "no conversation of .* has a matching ID or group"),
         (["--target", "mysql-4.0"], "unknown target 'mysql-4.0'"),
         ([], "Missing option '--target'"),
     ],

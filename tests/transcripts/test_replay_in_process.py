@@ -1,0 +1,67 @@
+"""The recordings of both plugins, replayed by the server's code in this process, without a wait.
+
+`.ci/nightly` replays all of them on servers. Left out are those that need what only a server has: settings, counters of
+its process, another SQL connection with an open transaction, a crowd of connections, a port that stays closed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from transcripts.desk_stage import AT_ONCE, DeskStage, Machine
+
+from kvref.translation import session
+from kvref_conformance import corpus
+from kvref_conformance.corpus import connection, listing, player
+from kvref_conformance.corpus.compare import Asked, differences
+from kvref_conformance.corpus.conversation import Conversation, Crowd, Query, Talk
+from kvref_conformance.corpus.kvref_process import SETTINGS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRANSACTION = re.compile(r"BEGIN|START TRANSACTION|LOCK|autocommit")
+COUNTERS = re.compile(r"stats( reset)?\r\n|8010000[05]")
+# A connection that a reload closes; `stats` in pieces; a command that waits.
+OF_A_SERVER = {"core:runtime-032", "more:count-006", "core:map-085"}
+# The unit tier replays the first part.
+PARTS = [0, *(pytest.param(number, marks=pytest.mark.long) for number in (1, 2))]
+
+
+def needs_a_server(conversation: Conversation) -> bool:
+    def of_a_step(step: object) -> bool:
+        match step:
+            case Query(exec=str(statement)):
+                return TRANSACTION.search(statement) is not None
+            case Talk(send=str(sent)) | Talk(hex=str(sent)):
+                return COUNTERS.match(sent) is not None
+            case _:
+                return isinstance(step, Crowd)
+
+    options = {option.removeprefix("--").partition("=")[0] for option in conversation.options}
+    return bool(conversation.port or options & SETTINGS) or any(map(of_a_step, conversation.steps))
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", corpus.SETS)
+@pytest.mark.parametrize(("version", "profile"), [("8.0.33", "mysql-8.0"), ("5.6.14", "mysql-5.6")])
+def test_recordings_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, profile: str, name: str, part: int
+) -> None:
+    machine, rows = Machine(tmp_path, profile), listing.load()
+    for module in (player, connection, session):
+        monkeypatch.setattr(module, "time", machine)
+    stage, replayed, different = DeskStage(machine, version), 0, {}
+    for key, conversation in list(corpus.load(name).items())[part :: len(PARTS)]:
+        citation = f"{name}:{key}"
+        listed = citation in OF_A_SERVER or listing.find(rows, citation, version) is not None
+        if version in conversation.versions() and not listed and not needs_a_server(conversation):
+            played = player.play(conversation, stage, AT_ONCE)
+            replayed += 1
+            if found := differences(conversation, played, version, Asked.KVREF_OVER_OTHER_SQL):
+                different[citation] = found
+    machine.stop()
+    assert different == {}
+    assert replayed > (5 if name == "tx" else 40)
