@@ -90,7 +90,7 @@ def test_an_endpoint_over_sql_has_the_rows_of_its_profile_and_its_own(profile: s
     rows = deviations.load(profile, database)
     usual = deviations.load(profile).rows.keys()
     assert rows.rows.keys() - usual
-    assert usual - rows.rows.keys() <= {"KV-LOCK-020", "KV-BINLOG-007"}  # what only the plugin does
+    assert usual - rows.rows.keys() <= {"KV-BINLOG-007"}  # what only the plugin does
     assert rows.of("triggers-do-not-fire", ())
     assert rows.without_case((case.id, case.requirements) for case in all_cases()) == []
 

@@ -37,8 +37,8 @@ def beside(inserted: Sql) -> tuple[Step, ...]:
 
 
 WRONG = (
-    ("missing-database", "KV-CONT-001", row("{k2}", schema="kvc_nowhere")),
-    ("missing-table", "KV-CONT-002", row("{k2}", "kvc_missing")),
+    ("missing-database", "KV-CONT-001 KV-CONT-035", row("{k2}", schema="kvc_nowhere")),
+    ("missing-table", "KV-CONT-002 KV-CONT-035", row("{k2}", "kvc_missing")),
     ("missing-key-column", "KV-CONT-003", row("{k2}", key="nothing")),
     ("key-column-in-capitals", "KV-CONT-003 KV-CONT-034", row("{k2}", key="K")),
     ("missing-value-column", "KV-CONT-004", row("{k2}", values="nothing")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, answers, asks, case, ends, eventually, say, sql, starts
+from kvref_conformance.case import Shape, answers, asks, case, ends, eventually, refused, say, sql, starts
 from kvref_conformance.cases.batches import SOON, TABLE_LOCKS, WRITES, committed, put, puts, reads, row
 from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.steps import Hangup
@@ -33,6 +33,16 @@ CASES: tuple[Case, ...] = (
         shape=OWN,
         settings=WRITES,
         engine="mysql",
+    ),
+    case(
+        "ddl-beside-a-connection-that-used-the-table",
+        "KV-LOCK-047",
+        *puts(1, 4),
+        SOON,
+        refused("ALTER TABLE {t} ADD COLUMN more INT", on="s"),
+        shape=OWN,
+        settings=WRITES,
+        engine="plugin",
     ),
     *(
         case(
