@@ -26,7 +26,6 @@ from kvref_conformance.case import Case
 from kvref_conformance.cases import CHAPTERS
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.parallel import Parallel, batches_of
-from kvref_conformance.pytest_outcome import end_test
 from kvref_conformance.report.progress import Watch
 from kvref_conformance.report.table import chapter_table, rendered
 from kvref_conformance.run import Run
@@ -209,7 +208,7 @@ def judge(run: Run, request: pytest.FixtureRequest) -> Callable[[Case], None]:
         run.aftermath.know(case)
         if run.watch is not None:
             run.watch.wait_for(f"{chapter}: {case.id}")
-        end_test(run, run.judge.judge(case, chapter))
+        run.end_test(run.judge.judge(case, chapter))
 
     return judge_case
 

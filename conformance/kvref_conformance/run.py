@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pymysql
+import pytest
 
 from kvref.specification import deviations, requirements
 from kvref_conformance import endpoint, own_deviations, sql
@@ -28,7 +29,20 @@ from kvref_conformance.sql.settings import Settings, by_command
 from kvref_conformance.sql.world import World
 from kvref_conformance.triage.follow_up import Aftermath
 from kvref_conformance.triage.repeat import Repeats
-from kvref_conformance.verdict import CONFORMS, HANG, HOLDS, NOT_RUN, Tally, Verdict, at_level, counted
+from kvref_conformance.verdict import (
+    BROKEN,
+    CONFORMS,
+    DEVIATES,
+    HANG,
+    HOLDS,
+    KEPT,
+    NON_STRICT,
+    NOT_RUN,
+    Tally,
+    Verdict,
+    at_level,
+    counted,
+)
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -177,6 +191,17 @@ class Run:
             self.send(record)
             return record
         return self.count(record)
+
+    def end_test(self, *records: Verdict) -> None:
+        """Keep the verdicts on a case, several where it found several things, and end its test accordingly."""
+        __tracebackhide__ = True
+        kept = [self.keep(record) for record in records]
+        if broken := [record.text for record in kept if record.verdict in BROKEN]:
+            raise CaseFailed("\n\n".join(broken))
+        if any(record.verdict in {DEVIATES, NON_STRICT} for record in kept):
+            pytest.xfail(kept[0].reason)
+        if kept[0].verdict not in KEPT:
+            pytest.skip(f"{kept[0].verdict}: {kept[0].reason}")
 
     def count(self, record: Verdict) -> Verdict:
         """Count a verdict, and return it in the light of its level and of the user's deviations."""

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from live import missing_skips, target_or_skip
 
 from kvref.cli import main
-from kvref_conformance.corpus.mysql_stage import MySQLStage
-from kvref_conformance.corpus.sqlite_stage import SQLiteStage
+from kvref_conformance.corpus.targets.plugin import PluginTarget
+from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
 from kvref_conformance.differential import known_differences
 from kvref_conformance.differential.exchange import Side
 from kvref_conformance.differential.exclusions import care_for
@@ -136,8 +136,8 @@ def test_the_plugin_and_kvref_do_not_differ(profile: str, protocol: str) -> None
     notes = Notes()
     with ExitStack() as stack:
         with missing_skips():
-            plugin = MySQLStage(stack.enter_context(targets.plugin_server(f"{profile}-plugin")))
-        server = SQLiteStage(stack.enter_context(targets.kvref_server(profile)), plugin.version)
+            plugin = PluginTarget(stack.enter_context(targets.plugin_server(f"{profile}-plugin")))
+        server = SQLiteTarget(stack.enter_context(targets.kvref_server(profile)), plugin.version)
         ground = Ground(plugin.version, care_for([profile]), protocol)
         run = Run(
             (Side("plugin", plugin), Side("kvref", server)), 7, 30, ground, known_differences.load([profile]), notes

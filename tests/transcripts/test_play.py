@@ -102,8 +102,8 @@ def peer() -> Iterator[Callable[..., Peer]]:
         each.close()
 
 
-def held(stage: Peer, *steps: Step) -> Played:
-    return play(Conversation("x-001", "x", "a title", steps), stage, PACE)
+def held(target: Peer, *steps: Step) -> Played:
+    return play(Conversation("x-001", "x", "a title", steps), target, PACE)
 
 
 def got(played: Played) -> list[Json]:
@@ -111,28 +111,28 @@ def got(played: Played) -> list[Json]:
 
 
 def test_an_answer_is_read_until_silence(peer: Callable[..., Peer]) -> None:
-    stage = peer(lambda _: ["VALUE k 0 2\r\n", 0.2, "xx\r\n", 0.2, "END\r\n"])
-    played = held(stage, Talk("a", send="get k\r\n"), Talk("a", send="get k\r\n"))
+    target = peer(lambda _: ["VALUE k 0 2\r\n", 0.2, "xx\r\n", 0.2, "END\r\n"])
+    played = held(target, Talk("a", send="get k\r\n"), Talk("a", send="get k\r\n"))
     assert got(played) == ["VALUE k 0 2\r\nxx\r\nEND\r\n"] * 2
     assert not played.late
-    assert stage.finished == 1
+    assert target.finished == 1
 
 
 @pytest.mark.parametrize("second", [Talk("a", send="b\r\n"), Sleep(0.2)])
 def test_bytes_behind_a_whole_answer_are_noticed(peer: Callable[..., Peer], second: Step) -> None:
-    stage = peer(lambda line: ["END\r\n", 0.15, "END\r\n"] if line == "a\r\n" else ["OK\r\n"])
-    assert held(stage, Talk("a", send="a\r\n"), Sleep(0.2), second).late
+    target = peer(lambda line: ["END\r\n", 0.15, "END\r\n"] if line == "a\r\n" else ["OK\r\n"])
+    assert held(target, Talk("a", send="a\r\n"), Sleep(0.2), second).late
 
 
 def test_what_was_not_answered_yet_comes_with_a_later_step(peer: Callable[..., Peer]) -> None:
-    stage = peer(lambda line: [0.3, "STORED\r\n"])
-    played = held(stage, Talk("a", send="set\r\n", quiet=True), Talk("a", first=1.0), Talk("a", first=0.05))
+    target = peer(lambda line: [0.3, "STORED\r\n"])
+    played = held(target, Talk("a", send="set\r\n", quiet=True), Talk("a", first=1.0), Talk("a", first=0.05))
     assert got(played) == ["", "STORED\r\n", ""]
     assert not played.late
 
 
 def test_a_closed_connection_stays_closed(peer: Callable[..., Peer]) -> None:
-    stage = peer(lambda line: None)
+    target = peer(lambda line: None)
     steps = [
         Talk("a", send="quit\r\n"),
         Talk("a", send="x\r\n"),
@@ -140,17 +140,17 @@ def test_a_closed_connection_stays_closed(peer: Callable[..., Peer]) -> None:
         Talk("a"),
         Talk("b", send="x\r\n"),
     ]
-    assert got(held(stage, *steps)) == ["<EOF>", "<EOF>", "<BrokenPipeError>", "<EOF>", "<EOF>"]
+    assert got(held(target, *steps)) == ["<EOF>", "<EOF>", "<BrokenPipeError>", "<EOF>", "<EOF>"]
 
 
 def test_nobody_listens(peer: Callable[..., Peer]) -> None:
-    stage = peer()
-    stage.close()
-    assert got(held(stage, Talk("a", send="x\r\n"), Talk("a"))) == ["<ConnectionRefusedError>"] * 2
+    target = peer()
+    target.close()
+    assert got(held(target, Talk("a", send="x\r\n"), Talk("a"))) == ["<ConnectionRefusedError>"] * 2
 
 
 def test_a_closing_step_has_no_answer_and_the_name_is_free_again(peer: Callable[..., Peer]) -> None:
-    stage = peer()
+    target = peer()
     steps = [
         Talk("a", send="x\r\n"),
         Talk("a", close=True),
@@ -158,7 +158,7 @@ def test_a_closing_step_has_no_answer_and_the_name_is_free_again(peer: Callable[
         Talk("a", abort=True),
         Talk("a", send="z\r\n"),
     ]
-    assert got(held(stage, *steps)) == ["x?\r\n", None, "y?\r\n", None, "z?\r\n"]
+    assert got(held(target, *steps)) == ["x?\r\n", None, "y?\r\n", None, "z?\r\n"]
 
 
 def test_half_closed_connections_are_still_read(peer: Callable[..., Peer]) -> None:
@@ -167,12 +167,12 @@ def test_half_closed_connections_are_still_read(peer: Callable[..., Peer]) -> No
 
 def test_cas_numbers_answered_before_are_sent(peer: Callable[..., Peer]) -> None:
     numbers = {"gets k": "4711", "gets l": "4712"}
-    stage = peer(
+    target = peer(
         lambda line: [f"VALUE k 0 1 {numbers[line.strip()]}\r\n1\r\nEND\r\n"] if line.strip() in numbers else ["OK\r\n"]
     )
     cas = [Talk("b", send=["cas k 0 0 1 ", {"cas": n}, "\r\n"]) for n in (2, 1, 3)]
-    held(stage, Talk("a", send="gets k\r\n"), Talk("a", send="gets k\r\n"), Talk("a", send="gets l\r\n"), *cas)
-    assert [line for line in stage.heard if line.startswith("cas")] == [
+    held(target, Talk("a", send="gets k\r\n"), Talk("a", send="gets k\r\n"), Talk("a", send="gets l\r\n"), *cas)
+    assert [line for line in target.heard if line.startswith("cas")] == [
         "cas k 0 0 1 4712\r\n",
         "cas k 0 0 1 4711\r\n",
         "cas k 0 0 1 0\r\n",
@@ -180,13 +180,13 @@ def test_cas_numbers_answered_before_are_sent(peer: Callable[..., Peer]) -> None
 
 
 def test_binary_answers_are_hexadecimal(peer: Callable[..., Peer]) -> None:
-    stage = peer(lambda line: ["\x81\x00\xff"])
-    assert got(held(stage, Talk("a", hex=b"\x80\n".hex()))) == ["8100ff"]
+    target = peer(lambda line: ["\x81\x00\xff"])
+    assert got(held(target, Talk("a", hex=b"\x80\n".hex()))) == ["8100ff"]
 
 
 def test_a_crowd_counts_answers(peer: Callable[..., Peer]) -> None:
-    stage = peer(lambda line: [f"VALUE {line.strip()} {int(line[1:]) % 2} 1\r\n7\r\nEND\r\n"])
-    played = held(stage, Crowd(5, "c", "k{i}\r\n"), Talk("c3", send="k1\r\n"), Crowd(5, "c", close=True))
+    target = peer(lambda line: [f"VALUE {line.strip()} {int(line[1:]) % 2} 1\r\n7\r\nEND\r\n"])
+    played = held(target, Crowd(5, "c", "k{i}\r\n"), Talk("c3", send="k1\r\n"), Crowd(5, "c", close=True))
     assert got(played) == [
         {"VALUE k{i} 0 1\r\n7\r\nEND\r\n": 3, "VALUE k{i} 1 1\r\n7\r\nEND\r\n": 2},
         "VALUE k1 1 1\r\n7\r\nEND\r\n",
@@ -195,8 +195,8 @@ def test_a_crowd_counts_answers(peer: Callable[..., Peer]) -> None:
 
 
 def test_rows_are_polled_watched_cut_and_masked(peer: Callable[..., Peer]) -> None:
-    stage = peer()
-    stage.results = {
+    target = peer()
+    target.results = {
         "SELECT 1": [{"rows": [[0]]}, {"rows": [[1]]}],
         "SELECT 2": [{"rows": [[1]]}, {"rows": [[1]]}, {"rows": [[2]]}],
         "SELECT 3": [{"rows": [["a", "xid=12 ver: 5.6"]]}],
@@ -204,7 +204,7 @@ def test_rows_are_polled_watched_cut_and_masked(peer: Callable[..., Peer]) -> No
     poll = Query("s", exec="SELECT 1", poll={"until": [[1]], "every": 0.01, "timeout": 5})
     watch = Query("s", exec="SELECT 2", watch={"for": 0.2, "every": 0.01})
     cut = Query("s", exec="SELECT 3", cols=(1,), mask=r"xid=(\d+)|ver: (.*)")
-    assert got(held(stage, poll, watch, cut)) == [
+    assert got(held(target, poll, watch, cut)) == [
         {"rows": [[1]]},
         {"seen": [[[1]], [[2]]]},
         {"rows": [["xid=# ver: #"]]},
@@ -212,11 +212,11 @@ def test_rows_are_polled_watched_cut_and_masked(peer: Callable[..., Peer]) -> No
 
 
 def test_a_statement_runs_beside_the_next_steps(peer: Callable[..., Peer]) -> None:
-    stage = peer()
-    stage.results = {"UPDATE": [{"affected": 1}]}
-    played = held(stage, Query("s", exec="UPDATE", asynchronous=True), Talk("a", send="x\r\n"), Query("s", join=True))
+    target = peer()
+    target.results = {"UPDATE": [{"affected": 1}]}
+    played = held(target, Query("s", exec="UPDATE", asynchronous=True), Talk("a", send="x\r\n"), Query("s", join=True))
     assert got(played) == [None, "x?\r\n", {"affected": 1}]
-    assert stage.statements == [("s", "UPDATE")]
+    assert target.statements == [("s", "UPDATE")]
 
 
 def test_every_step_says_when_it_ran(peer: Callable[..., Peer]) -> None:

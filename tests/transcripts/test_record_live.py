@@ -19,9 +19,9 @@ from live import missing_skips
 from kvref.errors import SuiteError, TargetError
 from kvref_conformance import corpus
 from kvref_conformance.corpus.conversation import from_json, to_json
-from kvref_conformance.corpus.mysql_stage import MySQLStage
 from kvref_conformance.corpus.player import play
 from kvref_conformance.corpus.record import record
+from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_testbed import targets
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ def answers(conversation: Conversation, version: str) -> list[object]:
 
 
 @pytest.fixture(scope="module", params=PLUGINS)
-def stages(request: pytest.FixtureRequest) -> Iterator[tuple[MySQLStage, MySQLStage]]:
+def pair(request: pytest.FixtureRequest) -> Iterator[tuple[PluginTarget, PluginTarget]]:
     with ExitStack() as stack, missing_skips():
         one, other = (stack.enter_context(targets.plugin_server(request.param)) for _ in range(2))
-        yield MySQLStage(one), MySQLStage(other, used=True)
+        yield PluginTarget(one), PluginTarget(other, used=True)
 
 
-def test_recording_twice_gives_the_same(stages: tuple[MySQLStage, MySQLStage]) -> None:
+def test_recording_twice_gives_the_same(pair: tuple[PluginTarget, PluginTarget]) -> None:
     conversation = script(
         {"mc": "a", "send": "set k 3 100 1\r\n1\r\n"},
         {"mc": "a", "send": "gets k AA\r\n"},
@@ -59,9 +59,9 @@ def test_recording_twice_gives_the_same(stages: tuple[MySQLStage, MySQLStage]) -
         {"sql": "s", "exec": "SELECT c1, c2, c3, c4, c5 FROM test.demo_test ORDER BY c1"},
         {"mc": "a", "hex": "800900000000000000000000000000000000000000000000"},
     )
-    recordings = [record(conversation, *stages).entered(conversation) for _ in range(2)]
+    recordings = [record(conversation, *pair).entered(conversation) for _ in range(2)]
     assert recordings[0] == recordings[1]
-    version = stages[0].version
+    version = pair[0].version
     assert answers(recordings[0], version)[:6] == [
         "STORED\r\n",
         ["VALUE k 3 1 ", {"cas": 1}, "\r\n1\r\nVALUE AA 8 12 0\r\nHELLO, HELLO\r\nEND\r\n"],
@@ -72,8 +72,8 @@ def test_recording_twice_gives_the_same(stages: tuple[MySQLStage, MySQLStage]) -
     ]
 
 
-def test_each_conversation_finds_its_own_world(stages: tuple[MySQLStage, MySQLStage]) -> None:
-    one, _ = stages
+def test_each_conversation_finds_its_own_world(pair: tuple[PluginTarget, PluginTarget]) -> None:
+    one, _ = pair
     other_table = script(
         {"mc": "a", "send": "get k\r\n"},
         {"sql": "s", "exec": "CREATE DATABASE litter"},
@@ -90,8 +90,8 @@ def test_each_conversation_finds_its_own_world(stages: tuple[MySQLStage, MySQLSt
     assert [step.got for step in play(plain, one).steps] == ["VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n", {"rows": []}]
 
 
-def test_options_are_in_force_for_their_conversation_only(stages: tuple[MySQLStage, MySQLStage]) -> None:
-    one, _ = stages
+def test_options_are_in_force_for_their_conversation_only(pair: tuple[PluginTarget, PluginTarget]) -> None:
+    one, _ = pair
     steps = [
         {"mc": "a", "send": "set k 0 0 1\r\n1\r\n"},
         {"sql": "s", "exec": "SELECT COUNT(*) FROM test.demo_test"},
@@ -105,16 +105,16 @@ def test_options_are_in_force_for_their_conversation_only(stages: tuple[MySQLSta
     assert [step.got for step in play(script(*steps), one).steps[1:]] == [{"rows": [[2]]}, {"rows": [[1]]}]
 
 
-def test_a_configuration_the_plugin_dislikes_leaves_the_port_closed(stages: tuple[MySQLStage, MySQLStage]) -> None:
+def test_a_configuration_the_plugin_dislikes_leaves_the_port_closed(pair: tuple[PluginTarget, PluginTarget]) -> None:
     conversation = script({"mc": "a", "send": "get AA\r\n"}, sql=["DELETE FROM innodb_memcache.containers"])
-    recorded = record(conversation, *stages).entered(conversation)
-    version = stages[0].version
+    recorded = record(conversation, *pair).entered(conversation)
+    version = pair[0].version
     assert recorded.port == {version: "closed"}
     assert answers(recorded, version) == ["<ConnectionRefusedError>"]
 
 
-def test_reload_restart_and_kill(stages: tuple[MySQLStage, MySQLStage]) -> None:
-    one, _ = stages
+def test_reload_restart_and_kill(pair: tuple[PluginTarget, PluginTarget]) -> None:
+    one, _ = pair
     conversation = script(
         {"mc": "a", "send": "set k 0 0 1\r\n1\r\n"},
         {"mc": "a", "close": True},
@@ -141,24 +141,24 @@ def test_reload_restart_and_kill(stages: tuple[MySQLStage, MySQLStage]) -> None:
     assert played.crash is None
 
 
-def test_a_crash_is_recorded_and_the_next_conversation_goes_on(stages: tuple[MySQLStage, MySQLStage]) -> None:
+def test_a_crash_is_recorded_and_the_next_conversation_goes_on(pair: tuple[PluginTarget, PluginTarget]) -> None:
     """8.0 dies of an empty range with words behind it, 5.6 of a 250-byte `@@` word (core:range-077, core:map-065)."""
-    version = stages[0].version
+    version = pair[0].version
     deadly = "get zz @>zz a\r\nget AA\r\n" if version.startswith("8") else f"get @@{'x' * 248}\r\n"
     conversation = script({"mc": "a", "send": deadly}, {"mc": "b", "send": "get AA\r\n"})
-    recorded = record(conversation, *stages).entered(conversation)
+    recorded = record(conversation, *pair).entered(conversation)
     assert recorded.crash.keys() == {version}
     assert str(answers(recorded, version)[0]).endswith("<EOF>")
     assert answers(recorded, version)[1] == "<ConnectionRefusedError>"
     assert (
-        play(script({"mc": "a", "send": "get AA\r\n"}), stages[0]).steps[0].got
+        play(script({"mc": "a", "send": "get AA\r\n"}), pair[0]).steps[0].got
         == "VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
     )
 
 
-def test_a_set_up_that_fails_is_named(stages: tuple[MySQLStage, MySQLStage]) -> None:
+def test_a_set_up_that_fails_is_named(pair: tuple[PluginTarget, PluginTarget]) -> None:
     with pytest.raises(SuiteError, match=r"x-001: set-up on [58]\.[06]\.\d+: 'INSERT INTO test.nothing.*failed"):
-        play(script({"mc": "a", "send": "get AA\r\n"}, sql=["INSERT INTO test.nothing VALUES (1)"]), stages[0])
+        play(script({"mc": "a", "send": "get AA\r\n"}, sql=["INSERT INTO test.nothing VALUES (1)"]), pair[0])
 
 
 def test_a_plugin_server_is_that_of_a_plugin() -> None:

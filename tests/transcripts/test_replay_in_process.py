@@ -10,14 +10,14 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from transcripts.desk_stage import AT_ONCE, DeskStage, Machine
+from transcripts.desk_target import AT_ONCE, DeskTarget, Machine
 
 from kvref.translation import session
 from kvref_conformance import corpus
 from kvref_conformance.corpus import connection, listing, player
 from kvref_conformance.corpus.compare import Asked, differences
 from kvref_conformance.corpus.conversation import Conversation, Crowd, Query, Talk
-from kvref_conformance.corpus.kvref_process import SETTINGS
+from kvref_conformance.corpus.targets.kvref_process import SETTINGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,12 +53,12 @@ def test_recordings_replay(
     machine, rows = Machine(tmp_path, profile), listing.load()
     for module in (player, connection, session):
         monkeypatch.setattr(module, "time", machine)
-    stage, replayed, different = DeskStage(machine, version), 0, {}
+    target, replayed, different = DeskTarget(machine, version), 0, {}
     for key, conversation in list(corpus.load(name).items())[part :: len(PARTS)]:
         citation = f"{name}:{key}"
         listed = citation in OF_A_SERVER or listing.find(rows, citation, version) is not None
         if version in conversation.versions() and not listed and not needs_a_server(conversation):
-            played = player.play(conversation, stage, AT_ONCE)
+            played = player.play(conversation, target, AT_ONCE)
             replayed += 1
             if found := differences(conversation, played, version, Asked.KVREF_OVER_OTHER_SQL):
                 different[citation] = found

@@ -64,10 +64,9 @@ CASES = (
 
 
 def test_history(case: Case, run: Run) -> None:
-    from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
     from kvref_conformance.stateful.concurrency import judge_concurrency  # noqa: PLC0415 - the catalogue of cases is read without it
 
     if case in GENERATED:
-        end_test(run, *judge_concurrency(run.judge, case, "histories", run.histories, run.seed))
+        run.end_test(*judge_concurrency(run.judge, case, "histories", run.histories, run.seed))
     else:
-        end_test(run, run.judge.judge(case, "histories"))
+        run.end_test(run.judge.judge(case, "histories"))

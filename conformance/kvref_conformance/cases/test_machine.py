@@ -14,7 +14,6 @@ CASES = (case("any-order-of-commands", "KV-SEQ-001"),)
 
 
 def test_machine(case: Case, run: Run) -> None:
-    from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
     from kvref_conformance.stateful.commands import judge_commands  # noqa: PLC0415 - the catalogue of cases is read without it
 
-    end_test(run, *judge_commands(run.judge, case, "machine", run.examples, run.seed))
+    run.end_test(*judge_commands(run.judge, case, "machine", run.examples, run.seed))

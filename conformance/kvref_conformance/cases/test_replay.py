@@ -14,6 +14,5 @@ CASES: tuple[Case, ...] = ()
 
 
 def test_replay(replay: ReplayFile, run: Run) -> None:
-    from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
 
-    end_test(run, replace(run.judge.judge(replay.case, replay.chapter), script=replay.case))
+    run.end_test(replace(run.judge.judge(replay.case, replay.chapter), script=replay.case))

@@ -19,7 +19,6 @@ CASES = (
 
 
 def test_shapes(case: Case, run: Run) -> None:
-    from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
     from kvref_conformance.stateful.schemas import judge_schemas  # noqa: PLC0415 - the catalogue of cases is read without it
 
-    end_test(run, *judge_schemas(run.judge, case, "shapes", run.examples, run.seed))
+    run.end_test(*judge_schemas(run.judge, case, "shapes", run.examples, run.seed))

@@ -14,7 +14,6 @@ CASES = (case("any-arguments", "KV-SEQ-005"),)
 
 
 def test_wild(case: Case, run: Run) -> None:
-    from kvref_conformance.pytest_outcome import end_test  # noqa: PLC0415 - the catalogue of cases is read without it
     from kvref_conformance.stateful.arguments import judge_arguments  # noqa: PLC0415 - the catalogue of cases is read without it
 
-    end_test(run, *judge_arguments(run.judge, case, "wild", run.examples, run.seed))
+    run.end_test(*judge_arguments(run.judge, case, "wild", run.examples, run.seed))

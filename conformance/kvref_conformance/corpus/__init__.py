@@ -9,7 +9,7 @@ describe the format.
     corpus.find("core:map-001")
 
 Reading path: `conversation.py` (what a line is), `holes.py` (what may differ), `player.py` over `connection.py`
-(replay), `mysql_stage.py` (replay target), `record.py` over `detect.py` (recording).
+(replay), `targets/` (the servers), `record.py` over `detect.py` (recording).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Run a conversation on a stage and return the observations of each step.
+"""Run a conversation on a target and return the observations of each step.
 
-Recording and replaying both use this; they differ in the stage and in the use of the replies.
+Recording and replaying both use this; they differ in the target and in the use of the replies.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DYING_SECONDS: Final = 0.3
 JOIN_SECONDS: Final = 120.0
 
 
-class Stage(Protocol):
+class ReplayTarget(Protocol):
     """A world in which conversations run."""
 
     version: str
@@ -92,32 +92,32 @@ class Played:
     late: bool
 
 
-def play(conversation: Conversation, stage: Stage, pace: Pace = NORMAL) -> Played:
-    """Prepare the stage, run the steps in order, clean up.
+def play(conversation: Conversation, target: ReplayTarget, pace: Pace = NORMAL) -> Played:
+    """Prepare the target, run the steps in order, clean up.
 
     Args:
         conversation: its `got` are ignored.
-        stage: the stage.
+        target: the target.
         pace: how long to wait for replies.
     """
-    port = stage.prepare(conversation)
-    player = _Player(stage, pace, listening=not port)
+    port = target.prepare(conversation)
+    player = _Player(target, pace, listening=not port)
     try:
         steps = tuple(player.take(step) for step in conversation.steps)
         late = player.lines.late()
-        crash = stage.exit_status()
+        crash = target.exit_status()
     finally:
         player.lines.close()
         player.join_all()
-        stage.finish()
+        target.finish()
     return Played(port, steps, crash, late)
 
 
 class _Player:
-    def __init__(self, stage: Stage, pace: Pace, *, listening: bool) -> None:
-        self._stage = stage
+    def __init__(self, target: ReplayTarget, pace: Pace, *, listening: bool) -> None:
+        self._target = target
         self._listening = listening
-        self.lines = Lines(stage.connect, pace)
+        self.lines = Lines(target.connect, pace)
         self._running: dict[str, _Running] = {}
 
     def take(self, step: Step) -> Observed:
@@ -134,7 +134,7 @@ class _Player:
             case Crowd():
                 return self.lines.crowd(step)
             case Server():
-                return self._stage.server(step.server)
+                return self._target.server(step.server)
             case Sleep():
                 time.sleep(step.sleep)
                 return None
@@ -147,7 +147,7 @@ class _Player:
 
     def _let_die(self) -> None:
         deadline = time.monotonic() + DYING_SECONDS
-        while self._stage.exit_status() is None and time.monotonic() < deadline:
+        while self._target.exit_status() is None and time.monotonic() < deadline:
             time.sleep(0.02)
 
     def _query(self, step: Query) -> Json:
@@ -155,18 +155,18 @@ class _Player:
             return _trimmed(step, self._running.pop(step.sql).result())
         assert step.exec is not None, "a SQL step has `exec` or `join`"
         if step.asynchronous:
-            self._running[step.sql] = _Running(self._stage, step.sql, step.exec)
+            self._running[step.sql] = _Running(self._target, step.sql, step.exec)
             return None
         if step.poll is not None:
             return self._poll(step, step.exec, step.poll["until"], step.poll["every"], step.poll["timeout"])
         if step.watch is not None:
             return self._watch(step, step.exec, step.watch["for"], step.watch["every"])
-        return _trimmed(step, self._stage.execute(step.sql, step.exec))
+        return _trimmed(step, self._target.execute(step.sql, step.exec))
 
     def _poll(self, step: Query, statement: str, until: Json, every: float, timeout: float) -> Json:
         deadline = time.monotonic() + timeout
         while True:
-            result = _trimmed(step, self._stage.execute(step.sql, statement))
+            result = _trimmed(step, self._target.execute(step.sql, statement))
             if result.get("rows") == until or time.monotonic() > deadline:
                 return result
             time.sleep(every)
@@ -175,7 +175,7 @@ class _Player:
         deadline = time.monotonic() + seconds
         seen: list[Json] = []
         while True:
-            result = _trimmed(step, self._stage.execute(step.sql, statement))
+            result = _trimmed(step, self._target.execute(step.sql, statement))
             if "rows" not in result:
                 return result
             if not seen or seen[-1] != result["rows"]:
@@ -193,14 +193,14 @@ class _Player:
 class _Running:
     """A statement that runs in a thread of its own."""
 
-    def __init__(self, stage: Stage, name: str, statement: str) -> None:
+    def __init__(self, target: ReplayTarget, name: str, statement: str) -> None:
         self._statement = statement
         self._result: dict[str, Json] = {}
-        self._thread = threading.Thread(target=self._run, args=(stage, name, statement), daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(target, name, statement), daemon=True)
         self._thread.start()
 
-    def _run(self, stage: Stage, name: str, statement: str) -> None:
-        self._result = stage.execute(name, statement)
+    def _run(self, target: ReplayTarget, name: str, statement: str) -> None:
+        self._result = target.execute(name, statement)
 
     def result(self) -> dict[str, Json]:
         self._thread.join(JOIN_SECONDS)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kvref_conformance.corpus.connection import Pace
     from kvref_conformance.corpus.conversation import Conversation, Step
     from kvref_conformance.corpus.holes import Json
-    from kvref_conformance.corpus.player import Played, Stage
+    from kvref_conformance.corpus.player import Played, ReplayTarget
 
 T = TypeVar("T")
 
@@ -51,8 +51,8 @@ class Recording:
         )
 
 
-def record(conversation: Conversation, one: Stage, other: Stage) -> Recording:
-    """Hold a conversation on two stages of one version and join the answers.
+def record(conversation: Conversation, one: ReplayTarget, other: ReplayTarget) -> Recording:
+    """Hold a conversation on two targets of one version and join the answers.
 
     Where they differ in more than cas numbers, times and counters, or an answer came in pieces, both hold it again,
     listening longer.
@@ -60,7 +60,7 @@ def record(conversation: Conversation, one: Stage, other: Stage) -> Recording:
     Args:
         conversation: a script, or a conversation to be recorded again.
         one: its answers are recorded.
-        other: a stage whose cas numbers are further on, so that holes show.
+        other: a target whose cas numbers are further on, so that holes show.
     """
     first = _both(conversation, one, other, NORMAL)
     recording = _joined(conversation, one.version, *first)
@@ -69,7 +69,7 @@ def record(conversation: Conversation, one: Stage, other: Stage) -> Recording:
     return recording
 
 
-def _both(conversation: Conversation, one: Stage, other: Stage, pace: Pace) -> tuple[Played, Played]:
+def _both(conversation: Conversation, one: ReplayTarget, other: ReplayTarget, pace: Pace) -> tuple[Played, Played]:
     with ThreadPoolExecutor(2) as pool:
         mine = pool.submit(play, conversation, one, pace)
         theirs = pool.submit(play, conversation, other, pace)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.conversation import Conversation
     from kvref_conformance.corpus.listing import Row
-    from kvref_conformance.corpus.player import Stage
+    from kvref_conformance.corpus.player import ReplayTarget
 
 SAME: Final = "same"
 LISTED: Final = "listed"
@@ -79,12 +79,12 @@ class Outcome:
         return self.word in {DIFFERS, UNLISTED}
 
 
-def replay(scripts: Iterable[Script], stage: Stage, rows: Sequence[Row], asked: Asked) -> Iterator[Outcome]:
+def replay(scripts: Iterable[Script], target: ReplayTarget, rows: Sequence[Row], asked: Asked) -> Iterator[Outcome]:
     """Run conversations one after another.
 
     Args:
-        scripts: each recorded with the stage's version.
-        stage: the stage.
+        scripts: each recorded with the target's version.
+        target: the target.
         rows: the list of conversations that do not replay there.
         asked: the kind of server; kvref is replayed at a faster pace.
 
@@ -92,11 +92,11 @@ def replay(scripts: Iterable[Script], stage: Stage, rows: Sequence[Row], asked: 
         One outcome each.
     """
     for script in scripts:
-        row = listing.find(rows, script.citation, stage.version)
+        row = listing.find(rows, script.citation, target.version)
         if row is not None and row.cause == listing.LATER:
-            yield Outcome(script, stage.version, LISTED, row=row)
+            yield Outcome(script, target.version, LISTED, row=row)
         else:
-            yield _held(script, stage, row, asked)
+            yield _held(script, target, row, asked)
 
 
 def _word(row: Row | None, found: Sequence[Difference], failure: str) -> str:
@@ -107,20 +107,20 @@ def _word(row: Row | None, found: Sequence[Difference], failure: str) -> str:
     return LISTED
 
 
-def _held(script: Script, stage: Stage, row: Row | None, asked: Asked) -> Outcome:
+def _held(script: Script, target: ReplayTarget, row: Row | None, asked: Asked) -> Outcome:
     began = time.monotonic()
     found: list[Difference] = []
     failure = word = ""
     for pace in (BRISK, NORMAL, PATIENT) if asked is not Asked.PLUGIN else (NORMAL, PATIENT):
         try:
-            played = play(script.conversation, stage, pace)
-            found = differences(script.conversation, played, stage.version, asked)
+            played = play(script.conversation, target, pace)
+            found = differences(script.conversation, played, target.version, asked)
         except SuiteError as error:
             failure = str(error)
         word = _word(row, found, failure)
         if word not in {DIFFERS, UNLISTED} or failure:
             break
-    return Outcome(script, stage.version, word, tuple(found), row, time.monotonic() - began, failure)
+    return Outcome(script, target.version, word, tuple(found), row, time.monotonic() - began, failure)
 
 
 def recorded_with(scripts: Iterable[Script], version: str) -> list[Script]:

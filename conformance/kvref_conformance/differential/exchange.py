@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.corpus.holes import Json
-    from kvref_conformance.corpus.player import Stage
+    from kvref_conformance.corpus.player import ReplayTarget
     from kvref_conformance.differential.generate import Script
     from kvref_conformance.differential.world import Table, World
 
@@ -47,26 +47,26 @@ class Side:
 
     Args:
         name: as the reader knows it.
-        stage: the server.
+        target: the server.
         options: of the server, as of a conversation.
     """
 
-    def __init__(self, name: str, stage: Stage, options: tuple[str, ...] = ()) -> None:
+    def __init__(self, name: str, target: ReplayTarget, options: tuple[str, ...] = ()) -> None:
         self.name = name
-        self.stage = stage
+        self.target = target
         self._options = options
         self._lines: dict[str, Connection] = {}
         self._cas: list[int] = []
 
     def prepare(self, world: World) -> str:
         """Make a world; returns "", "closed" or "server died"."""
-        self.stage.finish()
-        return self.stage.prepare(Conversation("duel", "duel", "", (), self._options, world.set_up()))
+        self.target.finish()
+        return self.target.prepare(Conversation("duel", "duel", "", (), self._options, world.set_up()))
 
     def renew(self, world: World) -> str:
         """Give a world that is there its mappings again, and have them read; returns as `prepare`."""
         self._change(world.configuration())
-        return "" if self.stage.server("reload") == "open" else "closed"
+        return "" if self.target.server("reload") == "open" else "closed"
 
     def begin(self, statements: tuple[str, ...]) -> None:
         """Fill the tables for the next conversation."""
@@ -74,17 +74,17 @@ class Side:
         self._change(statements)
 
     def _change(self, statements: tuple[str, ...]) -> None:
-        self.stage.execute(OWN, "BEGIN")
+        self.target.execute(OWN, "BEGIN")
         for statement in statements:
             if error := self.execute(statement).get("error"):
                 raise SuiteError(f"{self.name}: {statement!r} failed: {error}")
-        self.stage.execute(OWN, "COMMIT")
+        self.target.execute(OWN, "COMMIT")
 
     def send(self, talk: Talk) -> None:
         """Send what a step says, the mark behind it unless no answer is expected yet."""
         line = self._lines.get(talk.mc)
         if line is None:
-            line = self._lines[talk.mc] = self.stage.connect()
+            line = self._lines[talk.mc] = self.target.connect()
         binary = talk.hex is not None
         sent = self._frames(talk.hex) if binary else self._bytes(talk.send)
         line.send(sent + (b"" if talk.quiet else NOOP if binary else MARK))
@@ -110,7 +110,7 @@ class Side:
         """Close all connections, and wait for what they commit."""
         for name in list(self._lines):
             self.close(name)
-        self.stage.settle()
+        self.target.settle()
 
     def rows(self, table: Table) -> list[list[Json]]:
         """Return what SQL sees of a table, texts as bytes in latin-1 characters: a plugin stores malformed ones."""
@@ -124,12 +124,12 @@ class Side:
         ]
 
     def execute(self, statement: str) -> dict[str, Json]:
-        """Run a statement; see `play.Stage.execute`.
+        """Run a statement; see `ReplayTarget.execute`.
 
         Raises:
             ConnectionError: the server is gone.
         """
-        result = self.stage.execute(OWN, statement)
+        result = self.target.execute(OWN, statement)
         error = result.get("error")
         if isinstance(error, list) and error[0] in GONE:
             raise ConnectionError(f"{self.name}: {statement[:80]}: {error[1]}")
@@ -138,7 +138,7 @@ class Side:
     def exit_status(self) -> int | None:
         """Return the exit status of a server that died, waiting a little for its end; None while it runs."""
         deadline = time.monotonic() + DYING
-        while (status := self.stage.exit_status()) is None and time.monotonic() < deadline:
+        while (status := self.target.exit_status()) is None and time.monotonic() < deadline:
             time.sleep(0.02)
         return status
 

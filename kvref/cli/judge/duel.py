@@ -20,7 +20,7 @@ from kvref import profiles
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError
-from kvref_conformance.corpus.mysql_stage import MySQLStage
+from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_conformance.differential import known_differences, report
 from kvref_conformance.differential.exchange import Side
 from kvref_conformance.differential.exclusions import INNODB, care_for
@@ -137,16 +137,16 @@ def _sides(
     wanted = list(given) or plugins or ["kvref"]
     if wrong := [name for name in wanted if name not in profiles.names()]:
         raise KvrefError(f"no profile {wrong[0]!r}: choose {', '.join(profiles.names())}")
-    stages: list[tuple[str, MySQLStage]] = []
+    private: list[tuple[str, PluginTarget]] = []
     for name in names:
         if name not in ours:
             console.print(f"starting {name}", markup=False)
-            stages.append((name, MySQLStage(stack.enter_context(targets.plugin_server(name)))))
-    version = stages[0][1].version if stages else VERSIONS.get(wanted[0], NEWEST)
+            private.append((name, PluginTarget(stack.enter_context(targets.plugin_server(name)))))
+    version = private[0][1].version if private else VERSIONS.get(wanted[0], NEWEST)
     sides: list[Side] = []
     for name in names:
         if name not in ours:
-            sides.append(Side(name, stages.pop(0)[1], (*LAZY, *options)))
+            sides.append(Side(name, private.pop(0)[1], (*LAZY, *options)))
             continue
         profile = wanted.pop(0) if len(wanted) > 1 else wanted[0]
         console.print(f"starting {name} --profile {profile}", markup=False)
@@ -165,7 +165,7 @@ class _Watch:
     ) -> None:
         self._console = console
         self._names = (sides[0].name, sides[1].name)
-        self._version = sides[0].stage.version
+        self._version = sides[0].target.version
         self._options = options
         self._folder = folder
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())

@@ -21,16 +21,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance import corpus
-from kvref_conformance.corpus.memcached_stage import MemcachedStage
-from kvref_conformance.corpus.mysql_stage import MySQLStage
 from kvref_conformance.corpus.record import asked, record
+from kvref_conformance.corpus.targets.memcached import MemcachedTarget
+from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kvref_conformance.corpus.conversation import Conversation
-    from kvref_conformance.corpus.player import Stage
+    from kvref_conformance.corpus.player import ReplayTarget
     from kvref_conformance.corpus.record import Recording
 
 MEMCACHED: Final = "memcached"
@@ -67,7 +67,7 @@ def command(
     bars = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
     stop = threading.Event()
     with ExitStack() as stack:
-        pairs = [_stages(name, stack, console) for name in names]
+        pairs = [_pair(name, stack, console) for name in names]
         stack.enter_context(bars)
         pool = stack.enter_context(ThreadPoolExecutor(len(names)))
         # Entered last, so that an interrupt stops the threads before the pool waits for them and the servers end.
@@ -81,30 +81,30 @@ def command(
     context.exit(1 if failures else 0)
 
 
-def _stages(name: str, stack: ExitStack, console: Console) -> tuple[Stage, Stage]:
+def _pair(name: str, stack: ExitStack, console: Console) -> tuple[ReplayTarget, ReplayTarget]:
     console.print(f"starting two instances of {name}", markup=False)
     if name == MEMCACHED:
         boot = partial(targets.running, name)
-        return MemcachedStage(boot), MemcachedStage(boot, used=True)
+        return MemcachedTarget(boot), MemcachedTarget(boot, used=True)
     one, other = (stack.enter_context(targets.plugin_server(name)) for _ in range(2))
-    return MySQLStage(one), MySQLStage(other, used=True)
+    return PluginTarget(one), PluginTarget(other, used=True)
 
 
-def _suited(conversations: Iterable[Conversation], stage: Stage, *, missing: bool) -> list[Conversation]:
-    fit = [each for each in conversations if not isinstance(stage, MemcachedStage) or stage.suits(each)]
-    todo = [each for each in fit if not missing or stage.version not in each.versions()]
+def _suited(conversations: Iterable[Conversation], target: ReplayTarget, *, missing: bool) -> list[Conversation]:
+    fit = [each for each in conversations if not isinstance(target, MemcachedTarget) or target.suits(each)]
+    todo = [each for each in fit if not missing or target.version not in each.versions()]
     # Other options mean another server.
     return sorted(todo, key=lambda each: each.options)
 
 
 def _record_all(
     conversations: Sequence[Conversation],
-    stages: tuple[Stage, Stage],
+    pair: tuple[ReplayTarget, ReplayTarget],
     notebook: _Notebook,
     bars: Progress,
     stop: threading.Event,
 ) -> int:
-    version = stages[0].version
+    version = pair[0].version
     task = bars.add_task(version, total=len(conversations))
     failures = 0
     for conversation in conversations:
@@ -112,7 +112,7 @@ def _record_all(
             break
         bars.update(task, description=f"{version} {conversation.id}")
         try:
-            recording = record(conversation, *stages)
+            recording = record(conversation, *pair)
         except (SuiteError, KvrefError) as error:
             failures += 1
             bars.console.print(f"{conversation.id} on {version}: {error}", markup=False)

@@ -27,10 +27,10 @@ from kvref.storage.base import without_password
 from kvref_conformance import corpus
 from kvref_conformance.corpus import listing, show
 from kvref_conformance.corpus.compare import Asked
-from kvref_conformance.corpus.crew import Job, hold
-from kvref_conformance.corpus.mysql_stage import MySQLStage
+from kvref_conformance.corpus.parallel import Job, replay_jobs
 from kvref_conformance.corpus.replay import Script, recorded_with, sample
-from kvref_conformance.corpus.running_plugin import RunningPlugin
+from kvref_conformance.corpus.targets.plugin import PluginTarget
+from kvref_conformance.corpus.targets.running_plugin import RunningPlugin
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.triage import replay_file
 from kvref_testbed import targets
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import ExitStack
 
-    from kvref_conformance.corpus.player import Stage
+    from kvref_conformance.corpus.player import ReplayTarget
     from kvref_conformance.corpus.replay import Outcome
 
 PROFILES: Final = ("mysql-8.0", "mysql-5.6")
-# Each stage has a server of its own.
-EMBEDDED_STAGES: Final = 3
-LIVE_STAGES: Final = 2
+# Each target has a server of its own.
+EMBEDDED_TARGETS: Final = 3
+LIVE_TARGETS: Final = 2
 # The target that has the recorded version's own SQL, and that version.
 SAME_SQL: Final = ("kvref-mysql-8.0", "8.0.33")
 
@@ -182,26 +182,26 @@ def _jobs(
 def _kvref(name: str, profile: str, scripts: Sequence[Script]) -> Job:
     version = str(profiles.load(profile)["identity.version"])
 
-    def open_stage(stack: ExitStack) -> Stage:
+    def open_target(stack: ExitStack) -> ReplayTarget:
         return open_kvref(name, profile, version, stack)
 
-    rows, stages = (listing.load(), EMBEDDED_STAGES) if name == EMBEDDED else (listing.load(name), LIVE_STAGES)
+    rows, count = (listing.load(), EMBEDDED_TARGETS) if name == EMBEDDED else (listing.load(name), LIVE_TARGETS)
     asked = Asked.KVREF if (name, version) == SAME_SQL else Asked.KVREF_OVER_OTHER_SQL
-    return Job(version, recorded_with(scripts, version), rows, stages, open_stage, asked)
+    return Job(version, recorded_with(scripts, version), rows, count, open_target, asked)
 
 
 def _private(name: str, scripts: Sequence[Script]) -> Job:
     version = str(profiles.load(catalogue.profile_of(name))["identity.version"])
 
-    def open_stage(stack: ExitStack) -> Stage:
-        return MySQLStage(stack.enter_context(targets.plugin_server(name)))
+    def open_target(stack: ExitStack) -> ReplayTarget:
+        return PluginTarget(stack.enter_context(targets.plugin_server(name)))
 
-    return Job(version, recorded_with(scripts, version), (), LIVE_STAGES, open_stage, Asked.PLUGIN)
+    return Job(version, recorded_with(scripts, version), (), LIVE_TARGETS, open_target, Asked.PLUGIN)
 
 
 def _running(machine: RunningPlugin, scripts: Sequence[Script]) -> Job:
-    stage = MySQLStage(machine)
-    return Job(stage.version, recorded_with(scripts, stage.version), (), 1, lambda _: stage, Asked.PLUGIN)
+    target = PluginTarget(machine)
+    return Job(target.version, recorded_with(scripts, target.version), (), 1, lambda _: target, Asked.PLUGIN)
 
 
 def _held(jobs: Sequence[Job]) -> list[Outcome]:
@@ -209,7 +209,7 @@ def _held(jobs: Sequence[Job]) -> list[Outcome]:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
         tasks = {job.version: bars.add_task(job.version, total=len(job.scripts)) for job in jobs}
-        return hold(jobs, lambda version: bars.advance(tasks[version]))
+        return replay_jobs(jobs, lambda version: bars.advance(tasks[version]))
 
 
 def _recorded() -> set[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Several stages at a time that share the scripts of a replay, since most of one is waiting."""
+"""Several targets at a time that share the scripts of a replay, since most of one is waiting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.compare import Asked
     from kvref_conformance.corpus.listing import Row
-    from kvref_conformance.corpus.player import Stage
+    from kvref_conformance.corpus.player import ReplayTarget
     from kvref_conformance.corpus.replay import Outcome, Script
 
 
@@ -29,20 +29,20 @@ class Job:
         version: version of the recordings to compare with.
         scripts: each recorded with it.
         rows: the list of conversations that do not replay.
-        stages: number of concurrent stages.
-        open_stage: opens one; what it enters in the stack ends with the job.
+        targets: number of concurrent targets.
+        open_target: opens one; what it enters in the stack ends with the job.
         asked: as in `replay`.
     """
 
     version: str
     scripts: Sequence[Script]
     rows: Sequence[Row]
-    stages: int
-    open_stage: Callable[[ExitStack], Stage]
+    targets: int
+    open_target: Callable[[ExitStack], ReplayTarget]
     asked: Asked
 
 
-def hold(jobs: Sequence[Job], advance: Callable[[str], None]) -> list[Outcome]:
+def replay_jobs(jobs: Sequence[Job], advance: Callable[[str], None]) -> list[Outcome]:
     """Replay jobs at a time.
 
     Args:
@@ -53,26 +53,26 @@ def hold(jobs: Sequence[Job], advance: Callable[[str], None]) -> list[Outcome]:
         The outcomes in the order of jobs and scripts.
     """
     stop = threading.Event()
-    with ThreadPoolExecutor(sum(job.stages for job in jobs)) as pool, ExitStack() as stack:
+    with ThreadPoolExecutor(sum(job.targets for job in jobs)) as pool, ExitStack() as stack:
         # An interrupt stops the threads before the pool waits for them.
         stack.callback(stop.set)
         running = []
         for job in jobs:
             shared = _Shared(job, stop, partial(advance, job.version))
-            running += [pool.submit(_hold, job, shared) for _ in range(min(job.stages, len(job.scripts)))]
+            running += [pool.submit(_replay, job, shared) for _ in range(min(job.targets, len(job.scripts)))]
         outcomes = [outcome for each in running for outcome in each.result()]
     order = {(job.version, script.citation): n for job in jobs for n, script in enumerate(job.scripts)}
     first = {job.version: n for n, job in enumerate(jobs)}
     return sorted(outcomes, key=lambda each: (first[each.version], order[each.version, each.script.citation]))
 
 
-def _hold(job: Job, scripts: Iterable[Script]) -> list[Outcome]:
+def _replay(job: Job, scripts: Iterable[Script]) -> list[Outcome]:
     with ExitStack() as stack:
-        return list(replay(scripts, job.open_stage(stack), job.rows, job.asked))
+        return list(replay(scripts, job.open_target(stack), job.rows, job.asked))
 
 
 class _Shared:
-    """The scripts of a job, each handed out once; what waits longest first, so that no stage is left with it."""
+    """The scripts of a job, each handed out once; what waits longest first, so that no target is left with it."""
 
     def __init__(self, job: Job, stop: threading.Event, advance: Callable[[], None]) -> None:
         self._scripts = iter(sorted(job.scripts, key=lambda script: -script.waits))

@@ -1,4 +1,4 @@
-"""A stage over the real plugin: MySQL with daemon_memcached, set up again for each conversation.
+"""The replay target of the real plugin: MySQL with daemon_memcached, set up again for each conversation.
 
 One server serves many conversations: between two of them the plugin is unloaded, every schema dropped and created
     again,
@@ -18,7 +18,7 @@ import pymysql
 from kvref.errors import SuiteError
 from kvref_conformance.connection import Connection
 from kvref_conformance.corpus.conversation import Query
-from kvref_conformance.corpus.mysql_database import MySQLDatabase, start_again
+from kvref_conformance.corpus.targets.mysql_database import MySQLDatabase, start_again
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,8 +80,8 @@ class Machine(Protocol):
         """Return the statements of the plugin's own schema."""
 
 
-class MySQLStage:
-    """The `play.Stage` of one plugin version; boots the machine at once, whose owner ends it.
+class PluginTarget:
+    """The `ReplayTarget` of one plugin version; boots the machine at once, whose owner ends it.
 
     Args:
         machine: the server.
@@ -127,7 +127,7 @@ class MySQLStage:
         return Connection(self._machine.address)
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
-        """Run a statement; see `play.Stage.execute`."""
+        """Run a statement; see `ReplayTarget.execute`."""
         return self._database.execute(name, statement)
 
     def server(self, action: str) -> str:

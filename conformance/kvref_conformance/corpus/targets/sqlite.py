@@ -1,4 +1,4 @@
-"""A stage over `kvref serve` on SQLite: one server for all conversations, whose file is set up again for each."""
+"""The replay target of `kvref serve` on SQLite: one server for all conversations, its file is set up again for each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kvref.errors import SuiteError
 from kvref.translation.schema import quote
 from kvref.translation.session import Session, connect
 from kvref.translation.translate import Translator
-from kvref_conformance.corpus import kvref_process
 from kvref_conformance.corpus.compare import NOT_TO_SEE
-from kvref_conformance.corpus.kvref_process import KvrefProcess
+from kvref_conformance.corpus.targets import kvref_process
+from kvref_conformance.corpus.targets.kvref_process import KvrefProcess
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,8 +36,8 @@ class Machine(kvref_process.Machine, Protocol):
     file: Path
 
 
-class SQLiteStage:
-    """The `play.Stage` of kvref over SQLite; the machine's owner ends it.
+class SQLiteTarget:
+    """The `ReplayTarget` of kvref over SQLite; the machine's owner ends it.
 
     Args:
         machine: the server.
@@ -86,7 +86,7 @@ class SQLiteStage:
         return self._process.connect()
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
-        """Run a statement; see `play.Stage.execute`."""
+        """Run a statement; see `ReplayTarget.execute`."""
         if name not in self._sessions:
             self._sessions[name] = Session(self._machine.file, self._translator, self._guard)
         if READS_UNCOMMITTED.match(statement):

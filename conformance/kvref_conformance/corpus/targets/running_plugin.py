@@ -1,4 +1,4 @@
-"""A plugin server that is already running, as the machine of a `MySQLStage`: it is never started, stopped or killed."""
+"""A plugin server in use, as the machine of a `PluginTarget`: it is never started, stopped or killed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pymysql
 
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.sqlite_stage import plugin_schema
+from kvref_conformance.corpus.targets.sqlite import plugin_schema
 from kvref_conformance.errors import CannotJudge
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class RunningPlugin:
         return None
 
     def connect(self, patience: float) -> Connection[Cursor]:
-        """Open a SQL connection with autocommit; `patience` as `mysql_stage.Machine` has it."""
+        """Open a SQL connection with autocommit; `patience` as `plugin.Machine` has it."""
         return pymysql.connect(
             host=self._host,
             port=self._port,

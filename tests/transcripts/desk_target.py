@@ -12,7 +12,7 @@ from kvref.errors import ConfigError
 from kvref_conformance.connection import Reply
 from kvref_conformance.corpus.connection import Pace
 from kvref_conformance.corpus.conversation import Conversation
-from kvref_conformance.corpus.sqlite_stage import SQLiteStage
+from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
 
 AT_ONCE = Pace(first=0, quiet=0, whole=0, broken=0)
 
@@ -116,8 +116,8 @@ class Machine:
         return Line(self, str(self._opened))
 
 
-class DeskStage(SQLiteStage):
-    """The stage of a desk; `play` must use the clock of its machine."""
+class DeskTarget(SQLiteTarget):
+    """The replay target of a desk; `play` must use the clock of its machine."""
 
     def __init__(self, machine: Machine, version: str) -> None:
         super().__init__(machine, version)

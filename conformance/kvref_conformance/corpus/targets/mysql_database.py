@@ -1,4 +1,4 @@
-"""The SQL side of a stage over MySQL or MariaDB: schemas created again for each conversation, and SQL connections."""
+"""The SQL side of a target over MySQL or MariaDB: schemas created again for each conversation, and SQL connections."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class MySQLDatabase:
                     raise SuiteError(f"{where}: {statement!r} failed: {error}") from error
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
-        """Run a statement; see `play.Stage.execute`."""
+        """Run a statement; see `ReplayTarget.execute`."""
         try:
             if name not in self._connections:
                 self._connections[name] = self._server.connect(STATEMENT_SECONDS)

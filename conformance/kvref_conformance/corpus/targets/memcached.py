@@ -1,4 +1,4 @@
-"""A stage over native memcached, for conversations that need no mapping; its replies are compared with the plugin's.
+"""The replay target of memcached, for conversations that need no mapping; replies are compared with the plugin's.
 
 Each conversation has a server of its own, with the plugin's demo row.
 """
@@ -39,8 +39,8 @@ class Running(Protocol):
         """Return its port."""
 
 
-class MemcachedStage:
-    """The `play.Stage` of memcached.
+class MemcachedTarget:
+    """The `ReplayTarget` of memcached.
 
     Args:
         boot: starts a server for a block.
@@ -86,7 +86,7 @@ class MemcachedStage:
         """Open a connection."""
         return Connection(self._address)
 
-    def execute(self, name: str, statement: str) -> dict[str, Json]:  # noqa: ARG002 - the stage's signature
+    def execute(self, name: str, statement: str) -> dict[str, Json]:  # noqa: ARG002 - the target's signature
         """Answer nothing: there is no database."""
         return {}
 

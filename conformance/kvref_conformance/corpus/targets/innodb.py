@@ -1,4 +1,4 @@
-"""A stage over `kvref serve` on InnoDB of a server without the plugin: SQL goes to that server as it is written."""
+"""The replay target of `kvref serve` on InnoDB of a server without the plugin: SQL goes to that server unchanged."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.kvref_process import KvrefProcess, settings_of
-from kvref_conformance.corpus.mysql_database import MySQLDatabase, start_again
-from kvref_conformance.corpus.sqlite_stage import plugin_schema
+from kvref_conformance.corpus.targets.kvref_process import KvrefProcess, settings_of
+from kvref_conformance.corpus.targets.mysql_database import MySQLDatabase, start_again
+from kvref_conformance.corpus.targets.sqlite import plugin_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Conversation
     from kvref_conformance.corpus.holes import Json
-    from kvref_conformance.corpus.kvref_process import Machine
+    from kvref_conformance.corpus.targets.kvref_process import Machine
 
 # What another server needs to take the tables of a version as that version took them, where it can. And a write that
 # outlives the process is enough here: no conversation cuts the power. 200 clients have an open batch at once.
@@ -63,8 +63,8 @@ class Database(Protocol):
         """Open a SQL connection with autocommit; `patience` as `mysql_database.Server` has it."""
 
 
-class InnoDBStage:
-    """The `play.Stage` of kvref over a SQL server that runs, whose owner ends both.
+class InnoDBTarget:
+    """The `ReplayTarget` of kvref over a SQL server that runs, whose owner ends both.
 
     Args:
         machine: `kvref serve` from the database.
@@ -112,7 +112,7 @@ class InnoDBStage:
         return self._process.connect()
 
     def execute(self, name: str, statement: str) -> dict[str, Json]:
-        """Run a statement; see `play.Stage.execute`."""
+        """Run a statement; see `ReplayTarget.execute`."""
         return self._database.execute(name, statement)
 
     def server(self, action: str) -> str:

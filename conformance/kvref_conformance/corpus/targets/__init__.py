@@ -1,0 +1,1 @@
+"""Replay targets: servers that a conversation of the corpus runs on, each set up again for it."""
