@@ -52,7 +52,7 @@ class Clocked:
 
     def connect(self) -> socket.socket:
         """Open a connection with a time limit."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
 
     def advance(self, seconds: float) -> None:
         """Move the clock; what clients have sent before is read first, and everything due by then has run."""

@@ -70,7 +70,7 @@ class Served:
 
     def connect(self) -> socket.socket:
         """Open a connection with a time limit."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
 
 
 @contextmanager
@@ -138,8 +138,8 @@ def _looked_after(process: subprocess.Popen[str] | Warm, store: Path | str) -> I
     finally:
         if process.poll() is None:
             process.terminate()
-        process.wait(timeout=20)
-        reader.join(timeout=20)
+        process.wait(timeout=60)
+        reader.join(timeout=60)
         assert process.stderr is not None
         process.stderr.close()
     # Reached only when the test itself passed: nothing may have gone wrong unseen.

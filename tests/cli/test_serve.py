@@ -194,7 +194,7 @@ def test_the_default_store_is_a_temporary_file_and_is_named() -> None:
     while "listening on 127.0.0.1:" not in process.stderr.readline():
         assert process.poll() is None
     process.terminate()
-    process.wait(timeout=20)
+    process.wait(timeout=60)
     process.stderr.close()
     assert "no --store given: serving a new file, sqlite:////" in first
     path = Path(first.split("sqlite:///")[1].strip())

@@ -48,7 +48,7 @@ def sql_store(server: SQLServer) -> Store:
 
 def in_file(file: Path, *statements: str) -> list[tuple[str, str]]:
     """Run statements on a SQLite file, and return what the last one found."""
-    with closing(sqlite3.connect(file, isolation_level=None, timeout=10)) as connection:
+    with closing(sqlite3.connect(file, isolation_level=None, timeout=60)) as connection:
         collations.register(connection)
         found: list[tuple[str, str]] = []
         for statement in statements:

@@ -115,5 +115,5 @@ def is_served(client: socket.socket) -> bool:
 
 def can_connect(port: int) -> bool:
     """Return whether a new connection is served."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         return is_served(client)

@@ -30,7 +30,7 @@ KEPT = b"VALUE kept 0 4\r\nhere\r\nEND\r\n"
 
 SHORTEN = """
 import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], timeout=10)
+connection = sqlite3.connect(sys.argv[1], timeout=60)
 while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() != (0, 0, 0):
     pass
 """

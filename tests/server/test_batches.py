@@ -25,13 +25,13 @@ def batches(writes: int, reads: int = 1000, *settings: str) -> list[str]:
 
 def rows(served: Served) -> list[str]:
     """Return the keys that a reader of the file sees."""
-    with closing(sqlite3.connect(served.store, timeout=10)) as connection:
+    with closing(sqlite3.connect(served.store, timeout=60)) as connection:
         return sorted(key for (key,) in connection.execute("SELECT c1 FROM demo_test"))
 
 
 def write(served: Served, statement: str) -> None:
     """Write to the file as another program does."""
-    with closing(sqlite3.connect(served.store, timeout=10, isolation_level=None)) as connection:
+    with closing(sqlite3.connect(served.store, timeout=60, isolation_level=None)) as connection:
         connection.execute(statement)
 
 
@@ -89,7 +89,7 @@ def test_a_drain_commits(tmp_path: Path) -> None:
     with serving(tmp_path / "s.sqlite", *batches(100)) as served, served.connect() as client:
         assert ask(client, store("k1")) == b"STORED\r\n"
         served.process.send_signal(signal.SIGTERM)
-        served.process.wait(timeout=20)
+        served.process.wait(timeout=60)
         assert rows(served) == ["AA", "k1"]
 
 

@@ -39,7 +39,7 @@ def listening(address: tuple[str, int], seconds: float = 10.0) -> socket.socket:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            return socket.create_connection(address, timeout=10)
+            return socket.create_connection(address, timeout=60)
         except ConnectionRefusedError:
             if time.monotonic() > deadline:
                 raise

@@ -89,7 +89,7 @@ class _Peer(Peer):
 
     def __init__(self, served: Served, stack: ExitStack, *, hides_cas: bool = True) -> None:
         super().__init__(served, stack, hides_cas=hides_cas)
-        self._sql = sqlite3.connect(served.store, isolation_level=None, timeout=10)
+        self._sql = sqlite3.connect(served.store, isolation_level=None, timeout=60)
         collations.register(self._sql)
         stack.callback(self._sql.close)
 

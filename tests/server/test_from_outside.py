@@ -13,7 +13,7 @@ from kvref import collations
 
 
 def sql(served: Served) -> sqlite3.Connection:
-    connection = sqlite3.connect(served.store, isolation_level=None, timeout=10)
+    connection = sqlite3.connect(served.store, isolation_level=None, timeout=60)
     collations.register(connection)
     return connection
 

@@ -274,7 +274,7 @@ def test_the_target() -> None:
     with target_or_skip("kvref-mariadb-hs") as target:
         assert target.store is not None
         assert "secret_file=" in target.store
-        with socket.create_connection((target.host, target.port), timeout=10) as client:
+        with socket.create_connection((target.host, target.port), timeout=60) as client:
             assert ask(client, b"get AA\r\n" * 3) == AA * 3
         assert "reads use SQL" not in target.log.read_text()
 

@@ -52,7 +52,7 @@ def test_json(tmp_path: Path, workers: str) -> None:
         served.process.send_signal(signal.SIGHUP)
         served.wait_for("configuration reloaded")
         served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(timeout=20) == 0
+        assert served.process.wait(timeout=60) == 0
     records = objects(served)
     now = datetime.now(UTC)
     for record in records:
@@ -162,7 +162,7 @@ def test_levels(tmp_path: Path) -> None:
             assert process.poll() is None
             time.sleep(0.05)
     process.terminate()
-    assert (process.communicate(timeout=20)[1], process.returncode) == ("", 0)
+    assert (process.communicate(timeout=60)[1], process.returncode) == ("", 0)
     with serving(tmp_path / "s.sqlite", "--log-level", "debug") as served, served.connect() as client:
         ask(client, b"get @@nope.k\r\n")
         served.wait_for("mapping 'nope': no container 'nope'")

@@ -173,11 +173,11 @@ def test_other_questions(tmp_path: Path, method: str, path: str, status: int) ->
 def test_slow_clients_hold_up_nobody(served: Served) -> None:
     port = port_of(served)
     with ExitStack() as stack:
-        slow = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)) for _ in range(30)]
+        slow = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60)) for _ in range(30)]
         for each in slow:
             each.sendall(b"GET /metrics HT")
         assert fetch(served, "/healthz")[0] == 200
-        more = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)) for _ in range(30)]
+        more = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60)) for _ in range(30)]
         for each in slow:
             each.sendall(b"TP/1.1\r\nX: ")
         # Those that find no place are closed at once, the others when their time is over, whatever they send.
@@ -252,7 +252,7 @@ def test_health_while_clients_are_waited_for(served: Served) -> None:
         served.process.send_signal(signal.SIGTERM)
         wait_for_health(served, 503, "the server is stopping")
         assert metrics(served)["kvref_up"] == 0
-    assert served.process.wait(timeout=20) == 0
+    assert served.process.wait(timeout=60) == 0
 
 
 def children(pid: int) -> dict[int, str]:
@@ -291,7 +291,7 @@ def test_what_serves_metrics_of_workers_is_replaced(tmp_path: Path) -> None:
             time.sleep(0.05)
         wait_for_health(served, 200, "ok")
         served.process.kill()
-        served.process.wait(timeout=10)
+        served.process.wait(timeout=60)
         while time.monotonic() < deadline + 10:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port_of(served))):

@@ -227,7 +227,7 @@ def test_what_commits_an_open_batch(database: SQLServer) -> None:
     with batching(database, daemon_memcached_w_batch_size=100) as served, served.connect() as client:
         assert ask(client, put("drained")) == STORED
         served.process.terminate()
-        served.process.wait(timeout=20)
+        served.process.wait(timeout=60)
         assert sql(database, KEYS) == [("drained",)]
 
 
@@ -235,7 +235,7 @@ def test_a_kill_takes_the_batch_and_its_locks(database: SQLServer) -> None:
     with batching(database, daemon_memcached_w_batch_size=2) as served, served.connect() as client:
         assert ask(client, put("a") + put("b") + put("c")) == STORED * 3
         served.process.kill()
-        served.process.wait(timeout=20)
+        served.process.wait(timeout=60)
         eventually(database, "SELECT COUNT(*) FROM information_schema.innodb_trx", [(0,)])
         assert sql(database, KEYS) == [("a",), ("b",)]
 

@@ -61,7 +61,7 @@ def test_there_are_as_many_transactions_as_batches(database: SQLServer, batch: i
         one.close()
         two.close()
         served.process.terminate()
-        served.process.wait(timeout=20)
+        served.process.wait(timeout=60)
     assert transactions(database, since) == (["U", "D", "W"] if batch == 1 else ["UDW"])
     sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
 

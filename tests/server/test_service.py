@@ -75,12 +75,12 @@ def test_passed_sockets_are_served(tmp_path: Path, workers: str) -> None:
             wait_for_health(served, 200, "ok")
             for port in (ports[0], ports[2]):
                 served.wait_for(f"listening on 127.0.0.1:{port}")
-                with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+                with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
                     assert ask(client, b"get AA\r\n").startswith(b"VALUE")
             served.wait_for(f"metrics on http://127.0.0.1:{ports[1]}/")
             assert fetch(served, "/metrics")[0] == 200
         # The manager's sockets stay open, and wait for the next start.
-        with socket.create_connection(("127.0.0.1", ports[0]), timeout=10) as waiting:
+        with socket.create_connection(("127.0.0.1", ports[0]), timeout=60) as waiting:
             waiting.sendall(b"get AA\r\nquit\r\n")
             with activated(tmp_path / "s.sqlite", sockets[:1], ""):
                 assert waiting.recv(100).startswith(b"VALUE")
@@ -111,7 +111,7 @@ def test_a_socket_of_the_file_system(tmp_path: Path) -> None:
             client.connect(str(path))
             assert ask(client, b"get AA\r\n").startswith(b"VALUE")
         process.terminate()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         process.stderr.close()
 
 
@@ -165,7 +165,7 @@ def test_systemd_socket_activate(tmp_path: Path) -> None:
         deadline = time.monotonic() + 20
         while True:
             try:
-                client = socket.create_connection(("127.0.0.1", port), timeout=20)
+                client = socket.create_connection(("127.0.0.1", port), timeout=60)
                 break
             except ConnectionRefusedError:
                 assert time.monotonic() < deadline
@@ -174,7 +174,7 @@ def test_systemd_socket_activate(tmp_path: Path) -> None:
             assert ask(client, b"set k 0 0 1\r\n1\r\nget k\r\n") == b"STORED\r\nVALUE k 0 1\r\n1\r\nEND\r\n"
     finally:
         process.terminate()
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=60) == 0
 
 
 @EACH

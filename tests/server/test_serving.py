@@ -24,7 +24,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def sql(served: Served) -> sqlite3.Connection:
-    return sqlite3.connect(served.store, isolation_level=None, timeout=10)
+    return sqlite3.connect(served.store, isolation_level=None, timeout=60)
 
 
 def test_rows_are_seen_from_both_ends(served: Served) -> None:
@@ -219,7 +219,7 @@ def test_sigterm_answers_what_was_carried_out_and_exits_0(served: Served) -> Non
         assert ask(client, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
         served.process.send_signal(signal.SIGTERM)
         assert client.recv(10) == b""
-    assert served.process.wait(timeout=10) == 0
+    assert served.process.wait(timeout=60) == 0
     served.wait_for("stopping")
 
 

@@ -324,7 +324,7 @@ def test_a_killed_parent_takes_its_workers_along(served: Served) -> None:
             assert ask(client, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
         children = workers(served)
         served.process.kill()
-        served.process.wait(timeout=10)
+        served.process.wait(timeout=60)
         until(lambda: all(ended(pid) for pid in children))
         for client in many:
             assert client.recv(100) == b""
@@ -342,7 +342,7 @@ def test_signals_to_all_processes_are_the_parents_to_decide(served: Served) -> N
             assert ask(client, b"get k\r\n") == b"END\r\n"
     assert workers(served) == before
     served.process.send_signal(signal.SIGINT)
-    assert served.process.wait(timeout=10) == 0
+    assert served.process.wait(timeout=60) == 0
     assert all(ended(pid) for pid in before)
 
 
@@ -356,7 +356,7 @@ def test_a_drain_answers_commits_open_batches_and_ends() -> None:
                 assert ask(many[-1 - number], b"get k%d\r\n" % number) == b"VALUE k%d 0 1\r\nx\r\nEND\r\n" % number
             assert sql(database, "SELECT COUNT(*) FROM test.demo_test WHERE c1 LIKE 'k_'") == [(0,)]
             served.process.send_signal(signal.SIGTERM)
-            assert served.process.wait(timeout=20) == 0
+            assert served.process.wait(timeout=60) == 0
             assert [client.recv(100) for client in many] == [b""] * 4
         assert sql(database, "SELECT COUNT(*) FROM test.demo_test WHERE c1 LIKE 'k_'") == [(4,)]
         with serving(database.dsn, *TWO) as served, clients(served, 4) as many:

@@ -87,12 +87,12 @@ def test_ctrl_c_ends_every_server(tmp_path: Path) -> None:
         start_new_session=True,
         preexec_fn=interruptible,  # noqa: PLW1509 - no other thread runs here
     )
-    until(lambda: sum(path.read_text() != "" for path in tmp_path.glob("kvref-*/kvref.pid")) == 2, seconds=20)
+    until(lambda: sum(path.read_text() != "" for path in tmp_path.glob("kvref-*/kvref.pid")) == 2)
     servers = [int(path.read_text()) for path in tmp_path.glob("kvref-*/kvref.pid")]
     os.killpg(process.pid, signal.SIGINT)
-    assert process.communicate(timeout=10)[1] == "Error: interrupted before every mutant was judged\n"
+    assert process.communicate(timeout=60)[1] == "Error: interrupted before every mutant was judged\n"
     assert process.returncode == 2
-    until(lambda: not list(tmp_path.glob("kvref-*")), seconds=20)
+    until(lambda: not list(tmp_path.glob("kvref-*")))
     assert not [pid for pid in servers if Path(f"/proc/{pid}").exists()]
 
 

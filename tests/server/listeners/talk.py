@@ -27,7 +27,7 @@ def held(port: int, chunks: Sequence[bytes], tls: ssl.SSLContext | None = None) 
     """
     heard = []
     with ExitStack() as stack:
-        client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+        client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
         if tls is not None:
             client = stack.enter_context(tls.wrap_socket(client, server_hostname="localhost"))
         for left, chunk in reversed(list(enumerate(reversed(chunks)))):
@@ -46,7 +46,7 @@ def answers(port: int, requests: Sequence[bytes], tls: ssl.SSLContext | None = N
     last answer. Every request must be answered, and the last must leave the client authenticated.
     """
     with ExitStack() as stack:
-        client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+        client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
         if tls is not None:
             client = stack.enter_context(tls.wrap_socket(client, server_hostname="localhost"))
         binary = requests[0][0] == 0x80

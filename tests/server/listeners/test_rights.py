@@ -168,7 +168,7 @@ WRITES = [
 
 def test_reading_only(limited: list[int]) -> None:
     refused = b"CLIENT_ERROR this listener is read-only\r\n"
-    with socket.create_connection(("127.0.0.1", limited[READING]), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", limited[READING]), timeout=60) as client:
         assert ask(client, b"get AA\r\n") == ROW  # from here on simple commands use the fast path
         for each in WRITES:
             assert ask(client, each) == refused, each
