@@ -11,12 +11,6 @@ from kvref.specification.requirements import Requirement
 KEYWORD = re.compile(r"\b(MUST NOT|MUST|SHOULD NOT|SHOULD|MAY)\b")
 CODE = re.compile(r"`[^`]*`")
 VAGUE = re.compile(r"as the profile|depends on the profile|the profile decides", re.IGNORECASE)
-# Chapters whose statements are not all obligations yet.
-OPEN_CHAPTERS = {
-    "read_batch", "isolation", "locks", "idle_commit", "binlog", "batch_settings", "cache_policies", "binary_frames",
-    "binary_lengths", "binary_get", "binary_store", "binary_quiet", "binary_commands", "binary_arithmetic",
-    "binary_mapping", "binary_ranges", "binary_stat", "histories", "machine",
-}  # fmt: skip
 # Requirements with two obligations in one statement; the list only becomes shorter.
 SEVERAL = Path(__file__).with_name("several_obligations.txt")
 
@@ -34,25 +28,16 @@ def test_the_keyword_of_a_statement_is_its_level() -> None:
     wrong = [
         each.id
         for each in requirements.load().values()
-        if each.chapter not in OPEN_CHAPTERS
         if {word.removesuffix(" NOT") for word in keywords(each)} != {wanted(each)}
     ]
     assert wrong == []
 
 
 def test_no_statement_leaves_its_answer_to_the_profile() -> None:
-    vague = [
-        each.id
-        for each in requirements.load().values()
-        if each.chapter not in OPEN_CHAPTERS and VAGUE.search(each.statement)
-    ]
+    vague = [each.id for each in requirements.load().values() if VAGUE.search(each.statement)]
     assert vague == []
 
 
 def test_a_statement_has_one_obligation() -> None:
-    several = {
-        each.id
-        for each in requirements.load().values()
-        if each.chapter not in OPEN_CHAPTERS and len(keywords(each)) > 1
-    }
+    several = {each.id for each in requirements.load().values() if len(keywords(each)) > 1}
     assert several - set(SEVERAL.read_text().split()) == set(), "split the statement"

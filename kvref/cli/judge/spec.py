@@ -6,6 +6,8 @@ Shows the contents of `kvref.specification.requirements`; adds nothing.
 from __future__ import annotations
 
 import difflib
+import json
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,9 @@ from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref.specification import requirements
 from kvref_conformance.export import cases as export
+from kvref_conformance.spec import compare as comparison
 from kvref_conformance.spec import coverage, terminal
+from kvref_conformance.spec import edition as editions
 from kvref_conformance.spec.entry import entry, sections
 
 if TYPE_CHECKING:
@@ -53,6 +57,19 @@ if TYPE_CHECKING:
     help="Write the suite's literal cases as JSON, for use from any language. `-` is standard output.",
 )
 @click.option(
+    "--edition",
+    metavar="DIR",
+    help="Write the specification of one profile as Markdown, a page per chapter, with its exchanges; default: kvref.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    metavar="FILE",
+    help="Write the specification of one profile as JSON, with cases, replies and grammar. `-` is standard output.",
+)
+@click.option("--diff", metavar="OLD", help="Print what has changed since an earlier --json file of the same profile.")
+@click.option("--compare", metavar="NAME", help="Print what differs between the profile and this one.")
+@click.option(
     "--coverage",
     "as_coverage",
     is_flag=True,
@@ -66,6 +83,10 @@ def command(  # noqa: PLR0913 - one option a way of showing
     html: str | None,
     cases: str | None,
     *,
+    edition: str | None,
+    as_json: str | None,
+    diff: str | None,
+    compare: str | None,
     as_list: bool,
     contradictions: bool,
     markdown: bool,
@@ -80,7 +101,9 @@ def command(  # noqa: PLR0913 - one option a way of showing
             click.echo("\n".join(coverage.lines()))
             return
         wanted = _selected(identifiers, chapters, profile, level)
-        if cases is not None:
+        if edition or as_json or diff or compare:
+            _write_edition(profile or "kvref", edition, as_json, diff, compare)
+        elif cases is not None:
             output.write(cases, export.as_json(wanted, profile or "kvref"))
         elif html is not None:
             output.write(html, _page().html(sections(wanted)))
@@ -92,6 +115,23 @@ def command(  # noqa: PLR0913 - one option a way of showing
             print_results(*_shown(wanted, contradictions=contradictions))
     except SuiteError as error:
         raise KvrefError(str(error)) from error
+
+
+def _write_edition(profile: str, folder: str | None, file: str | None, old: str | None, other: str | None) -> None:
+    """Write a folder, a file, a changelog and a comparison, each if its option is given."""
+    if other is not None and other not in profiles.names():
+        raise KvrefError(f"no profile {other!r}: choose one of {', '.join(profiles.names())}")
+    if folder is not None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for name, text in editions.pages(profile).items():
+            output.write(str(Path(folder) / name), text)
+    if file is not None:
+        output.write(file, editions.as_json(profile))
+    if old is not None:
+        before = comparison.read(Path(old))
+        click.echo(comparison.changelog(before, json.loads(editions.as_json(before["profile"]))), nl=False)
+    if other is not None:
+        click.echo(comparison.profiles_page(profile, other), nl=False)
 
 
 def _page() -> ModuleType:

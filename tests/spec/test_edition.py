@@ -1,0 +1,152 @@
+"""Editions of one profile: Markdown by chapter, JSON, the changelog between two, and the comparison of two profiles."""
+
+from __future__ import annotations
+
+import copy
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+
+import kvref_conformance.spec
+from kvref.cli import main
+from kvref.errors import SuiteError
+from kvref.specification import requirements
+from kvref_conformance.spec import compare, edition
+
+PROFILES = ("kvref", "mysql-8.0", "mysql-5.6", "memcached")
+SCHEMA = Path(kvref_conformance.spec.__file__).with_name("edition.schema.json")
+APPENDICES = {"recordings.md", "exchanges.md"}
+MAX_BYTES = 250_000
+
+
+def spec(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["spec", *arguments], catch_exceptions=False)
+
+
+@cache
+def pages(profile: str) -> dict[str, str]:
+    return dict(edition.pages(profile))
+
+
+@cache
+def written() -> str:
+    return edition.as_json("memcached")
+
+
+def made() -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(written())
+    return read
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_edition_without_appendices_is_short(profile: str) -> None:
+    size = sum(len(text.encode()) for name, text in pages(profile).items() if name not in APPENDICES)
+    assert size < MAX_BYTES
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_edition_has_the_requirements_of_its_profile_and_no_other(profile: str) -> None:
+    for chapter in requirements.chapters():
+        page = pages(profile).get(f"{chapter.name}.md", "")
+        for each in chapter.requirements:
+            assert (f"**{each.id}** ({each.level}). {each.statement}" in page) == each.applies_to(profile)
+
+
+def test_an_edition_shows_what_its_profile_replies_where_profiles_differ() -> None:
+    chapter = next(each for each in requirements.chapters() if each.name == "meta_commands")
+    found = {each.requirement.id: each.exchange for each in edition.obligations(chapter, "kvref")}
+    assert any(any("> mn" in line for line in lines) for lines in found.values())
+    assert edition.obligations(chapter, "mysql-8.0") == () or all(
+        "MN" not in "".join(each.exchange) for each in edition.obligations(chapter, "mysql-8.0")
+    )
+
+
+def test_the_recordings_have_the_replies_of_the_profile_alone() -> None:
+    text = pages("mysql-5.6")["recordings.md"]
+    assert "core:map-001" in text
+    assert text.splitlines()[0] == "# Recordings of 5.6.14"
+    assert "8.0.33 <" not in text
+    assert "none of its own" in pages("kvref")["recordings.md"]
+
+
+def test_every_link_of_an_edition_leads_to_a_page_of_it() -> None:
+    names = pages("kvref").keys()
+    index = pages("kvref")["index.md"]
+    targets = {part.partition(")")[0] for part in index.split("](")[1:]}
+    assert targets <= names
+
+
+@pytest.mark.parametrize("profile", ["memcached", "mysql-8.0"])
+def test_the_json_has_its_schema(profile: str) -> None:
+    read = json.loads(edition.as_json(profile))
+    jsonschema.validate(read, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    listed = {each["id"] for chapter in read["chapters"] for each in chapter["requirements"]}
+    assert listed == {each.id for each in requirements.load().values() if each.applies_to(profile)}
+    assert all(chapter["cases"] for chapter in read["chapters"] if chapter["name"] in {"storage", "retrieval"})
+
+
+def test_nothing_has_changed_since_itself() -> None:
+    assert "Nothing has changed." in compare.changelog(made(), made())
+
+
+def test_the_changelog_names_each_change() -> None:
+    old, new = made(), copy.deepcopy(made())
+    chapter = new["chapters"][0]
+    first, second, third = chapter["requirements"][:3]
+    chapter["requirements"].remove(second)
+    first["statement"] += " Always."
+    third["level"] = "MAY"
+    del new["replies"]["CLIENT_ERROR bad data chunk"]
+    chapter["cases"][0]["steps"] = []
+    new["grammar"]["abnf"] += "\nnew-rule = SP\n"
+    new["defaults"]["options"]["separator"] = ";"
+    text = compare.changelog(old, new)
+    for part in (
+        f"## Removed requirements\n\n* **{second['id']}**",
+        f"* **{first['id']}**\n  * before:",
+        f"* **{third['id']}**: the level was {old['chapters'][0]['requirements'][2]['level']} and is MAY.",
+        "* removed reply `CLIENT_ERROR bad data chunk`",
+        f"* changed `{chapter['cases'][0]['case']}`",
+        "* grammar.abnf: new `` new-rule = SP ``",
+        '* defaults.options.separator: "|" is now ";"',
+    ):
+        assert part in text, part
+
+
+def test_editions_of_two_profiles_have_no_changelog() -> None:
+    with pytest.raises(SuiteError, match="of the profiles kvref and memcached"):
+        compare.changelog({**made(), "profile": "kvref"}, made())
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": 2, "chapters": []}'])
+def test_a_file_that_is_no_edition_is_rejected(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "old.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(SuiteError, match=r"old\.json"):
+        compare.read(path)
+
+
+def test_the_comparison_has_the_facts_and_requirements_that_differ() -> None:
+    text = compare.profiles_page("mysql-8.0", "mysql-5.6")
+    assert "| `expiry.negative` |" in text
+    only = text.partition("## Requirements of mysql-8.0 that mysql-5.6 does not have")[2]
+    first, _, second = only.partition("## Requirements of mysql-5.6")
+    assert "KV-RANGE-001" in first
+    assert "KV-RANGE-013" in second
+
+
+def test_the_command_writes_an_edition_and_its_changelog(tmp_path: Path) -> None:
+    folder, file = tmp_path / "edition", tmp_path / "memcached.json"
+    result = spec("--profile", "memcached", "--edition", str(folder), "--json", str(file))
+    assert (result.exit_code, result.output) == (0, "")
+    assert {path.name for path in folder.iterdir()} == pages("memcached").keys()
+    assert "Nothing has changed." in spec("--diff", str(file)).output
+    assert "# kvref and memcached" in spec("--compare", "memcached").output
+    refused = spec("--compare", "x")
+    assert refused.exit_code != 0
+    assert "no profile 'x'" in refused.output
