@@ -48,6 +48,7 @@ class PlainVerbs:
 
     Attributes:
         key: returns the key that a set writes; raises RefusedError where the key column cannot hold it.
+        value: returns the content of the only value column that a set writes; raises as `key`.
         read_only: the session may not write.
         deletes: a delete removes rows.
         all_switch: every verb reads names of mappings.
@@ -65,7 +66,7 @@ class PlainVerbs:
         self.all_switch = session.rules.all_verbs_switch
         self.counts = not session.rules.counts_leading_number
         self.key: Callable[[bytes], Cell] = partial(values.key_cell, mapping.key, rules=session.rules)
-        self._column = mapping.values[0]
+        self.value: Callable[[bytes], Cell] = values.value_reader(mapping.values[0], session.rules)
         self._flags: dict[int, int | None] = {}  # what the column has of them
         self._counted = {
             stored: tuple(counted(_SET, Status.STORED if stored else _LOST, missing_counted=False))
@@ -77,14 +78,6 @@ class PlainVerbs:
     def unobserved(self) -> bool:
         """Return whether plain commands need no more than the counters of commands: no prefixes of keys are counted."""
         return not self.counters.prefixes.counting
-
-    def value(self, data: bytes) -> Cell:
-        """Return the content of the value column that a set writes, of a mapping that has only one.
-
-        Raises:
-            RefusedError: the column cannot hold it.
-        """
-        return values.value_cell(self._column, data, self._rules)
 
     def looked_up(self, word: bytes) -> Cell:
         """Return the key column's content to look for, None where no row can be found by this key."""

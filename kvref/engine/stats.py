@@ -188,12 +188,15 @@ class Counters:
             reply: the reply to it.
             missing_counted: incr and decr of a missing key count as hits.
         """
-        self.store_too_large += _is_too_large(command, reply)
-        if isinstance(command, c.Store):
-            self.prefixes.stored(command.word)
+        names = counted(command, reply, missing_counted=missing_counted)
+        if names:
+            self.add(names)
+        if isinstance(command, _REFUSABLE):
+            self.store_too_large += _is_too_large(command, reply)
+            if isinstance(command, c.Store):
+                self.prefixes.stored(command.word)
         elif isinstance(command, c.Delete):
             self.prefixes.deleted(command.word)
-        self.add(counted(command, reply, missing_counted=missing_counted))
 
     def totals(self) -> dict[str, int]:
         """Return the counters by name."""
@@ -212,15 +215,18 @@ def counted(command: c.Command, reply: Reply, *, missing_counted: bool) -> Itera
     return () if counters is None else counters(command, reply, missing_counted)
 
 
-def _is_too_large(command: c.Command, reply: Reply) -> bool:
+_REFUSABLE: Final = (c.Store, c.Refused)
+
+
+def _is_too_large(command: c.Store | c.Refused, reply: Reply) -> bool:
     """Return whether memcached counts a refusal in store_too_large: it does so in the text protocol only."""
     if command.frame is not None:
         return False
     if isinstance(command, c.Refused):
         return command.line == TOO_LARGE
     # An append whose joined value is too large is no item that was too large to be stored.
-    stores = isinstance(command, c.Store) and command.verb not in ("append", "prepend")
-    return stores and isinstance(reply, ServerError) and reply.fault is Fault.TOO_LARGE
+    appends = command.verb in ("append", "prepend")
+    return not appends and isinstance(reply, ServerError) and reply.fault is Fault.TOO_LARGE
 
 
 COUNTED: Final = tuple(counter.name for counter in fields(Counters) if counter.name != "prefixes")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
@@ -103,6 +106,19 @@ def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
             raise RefusedError(_too_large_for(column))
         return _cut(column, cell)
     return cell
+
+
+def value_reader(column: Column, rules: Rules) -> Callable[[bytes], Cell]:
+    """Return `value_cell` of one column, in which ASCII text that fits passes one check."""
+    general = partial(value_cell, column, rules=rules)
+    if column.kind is not Kind.TEXT or column.charset.unit or column.exact:
+        return general
+    width = sys.maxsize if column.width is None else column.width
+
+    def read(data: bytes) -> Cell:
+        return data.decode("ascii") if data.isascii() and len(data) <= width else general(data)
+
+    return read
 
 
 def is_number(column: Column, data: bytes) -> bool:
@@ -257,6 +273,8 @@ def _integer(column: Column, data: bytes, rules: Rules, what: str) -> int:
 
 def wrapped(column: Column, number: int) -> int:
     """Return a number by the low bits that fit a column, read by strtoll, or by strtoull for BIGINT UNSIGNED."""
+    if column.low <= number <= column.high:
+        return number
     if column.high >= 1 << 63:
         # strtoull: -1 is 2^64-1, and so is whatever is too long for 64 bits, with either sign.
         return number % (1 << 64) if abs(number) < 1 << 64 else (1 << 64) - 1

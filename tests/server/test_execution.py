@@ -100,5 +100,5 @@ def test_a_command_has_no_reply_before_it_ends() -> None:
 
     execution = begin(verb())
     execution.start()
-    with pytest.raises(AssertionError):
+    with pytest.raises(AttributeError):
         assert execution.reply

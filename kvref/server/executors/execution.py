@@ -29,9 +29,10 @@ class Execution:
     Attributes:
         operation: the operation that the command waits for; None before it begins and once it has a reply.
         failed: it raised an unexpected exception; the log has the traceback.
+        reply: its reply, once it waits for no operation.
     """
 
-    __slots__ = ("_begin", "_reply", "_steps", "done", "failed", "operation")
+    __slots__ = ("_begin", "_steps", "done", "failed", "operation", "reply")
 
     def __init__(self, begin: Callable[[], OperationGen], done: Callable[[Reply], None]) -> None:
         self._begin = begin
@@ -39,19 +40,13 @@ class Execution:
         self._steps: OperationGen | None = None
         self.operation: Operation | None = None
         self.failed = False
-        self._reply: Reply | None = None
-
-    @property
-    def reply(self) -> Reply:
-        """Return the reply; only where the command waits for no operation."""
-        assert self._reply is not None, "the command has not ended"
-        return self._reply
+        self.reply: Reply
 
     def start(self) -> bool:
         """Begin or restart the command; return whether it waits for an operation."""
         if self._steps is not None:
             self._steps.close()
-            self.failed, self._reply = False, None
+            self.failed = False
         self._steps = self._begin()
         return self.send(None)
 
@@ -85,5 +80,5 @@ class Execution:
         return self._end(FAILED)
 
     def _end(self, reply: Reply) -> bool:
-        self.operation, self._reply = None, reply
+        self.operation, self.reply = None, reply
         return False

@@ -165,7 +165,8 @@ class PlainRows:
     def _overwrite(self, rowid: int, key: str | bytes, value: Cell, options: _Options) -> bool:
         """Overwrite a row, by its rowid or, if that is 0, by its key; return whether it was found."""
         text = self._by_rowid if rowid else self._by_key
-        return self._store.ask(text, [value, *self._mapped_of(options), rowid or key]).rowcount == 1
+        mapped = options if self._all_mapped else self._mapped_of(options)
+        return self._store.ask(text, [value, *mapped, rowid or key]).rowcount == 1
 
     def _put(
         self, word: bytes, key: str | bytes, value: Cell, flags: int, expiry: int | None
@@ -191,8 +192,6 @@ class PlainRows:
         return to_bytes(stored if self._form is None else self._form.from_sql(stored))
 
     def _mapped_of(self, options: _Options) -> Sequence[int | None]:
-        if self._all_mapped:
-            return options
         return [cell for cell, mapped in zip(options, self._mapped, strict=True) if mapped]
 
     def _key(self, word: bytes) -> str | bytes | None:

@@ -64,6 +64,7 @@ class SQLiteFastPath:
         self._counters = verbs.counters
         self._wire_rules = wire_rules
         self._lines = lines = PlainLines(wire_rules)
+        self._set_head = lines.set.match
         self._queued = queued
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
         self._sets = 0  # carried out and not counted yet
@@ -178,13 +179,15 @@ class SQLiteFastPath:
 
     def _set(self, data: bytes, at: int) -> _Taken:
         """Take a set."""
-        head = self._lines.set.match(data, at)
+        head = self._set_head(data, at)
         if head is None:
             return self._store(data, at)
         word, flags, size = head.groups()
         start = head.end()
         end = start + int(size)
-        if data[end : end + 2] != b"\r\n" or not self._fits(word, end - start):
+        length = end - start
+        fits = (self._takes_all and length <= MAX_VALUE) or self._fits(word, length)
+        if not fits or data[end : end + 2] != b"\r\n":
             return None
         if not (self._file.dirty or self._begin()) or not self._rows.set(word, data[start:end], int(flags), None):
             return None
