@@ -91,10 +91,25 @@ def phrases() -> list[Phrase]:
     return [Phrase(re.compile(rf"\b(?:{row['match']})\b", re.IGNORECASE), row["write"]) for row in rows]
 
 
+@cache
+def _any_phrase() -> re.Pattern[str]:
+    return re.compile("|".join(each.pattern.pattern for each in phrases()), re.IGNORECASE)
+
+
+@cache
+def _has_phrase(path: Path) -> bool:
+    """Return whether a phrase is anywhere in a file, also across the parts of a text on several lines."""
+    parts = re.compile(r"""(["'])\s*\n\s*[bfrBFR]*["']""")
+    text = path.read_text(encoding="utf-8")
+    return _any_phrase().search(text) is not None or _any_phrase().search(parts.sub("", text)) is not None
+
+
 def found(texts: Iterable[Text]) -> Iterator[Found]:
     """Yield each phrase in some texts; code in backticks and addresses are skipped."""
     banned = phrases()
     for each in texts:
+        if not _any_phrase().search(each.text):
+            continue
         for number, line in enumerate(each.text.splitlines()):
             prose = re.sub(r"`[^`]*`|https?://\S+", "`", line)
             for phrase in banned:
@@ -103,10 +118,10 @@ def found(texts: Iterable[Text]) -> Iterator[Found]:
 
 
 def visible() -> Iterator[Text]:
-    """Yield what the program shows a person: help, and every text of several words in the code."""
+    """Yield what the program shows a person: help, and every text of several words in the files that have a phrase."""
     yield from _commands(main, "kvref")
     kept = [row["text"] for row in _vocabulary()["kept"]]
-    for path in _sources(PACKAGES):
+    for path in filter(_has_phrase, _sources(PACKAGES)):
         for node in _strings(path):
             if " " in node.value.strip() and not any(text in node.value for text in kept):
                 yield Text(_name(path), node.lineno, node.value)
@@ -145,10 +160,7 @@ def _shown(value: object, key: str = "") -> Iterator[str]:
 
 def internal() -> Iterator[Text]:
     """Yield the docstrings and comments of the Python files that have a phrase anywhere."""
-    phrase = re.compile("|".join(each.pattern.pattern for each in phrases()), re.IGNORECASE)
-    for path in _sources(FOLDERS):
-        if not phrase.search(path.read_text(encoding="utf-8")):
-            continue
+    for path in filter(_has_phrase, _sources(FOLDERS)):
         with tokenize.open(path) as file:
             for token in tokenize.generate_tokens(file.readline):
                 if token.type == tokenize.COMMENT:

@@ -44,13 +44,14 @@ def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
         with serving(path) as server, server.connect() as client:
             acknowledged = 0
             timer = threading.Timer(0.1, server.process.kill)
-            timer.start()
             try:
                 while (
                     ask(client, b"set n%d 0 0 %d\r\n%d\r\n" % (round_, len(str(acknowledged + 1)), acknowledged + 1))
                     == b"STORED\r\n"
                 ):
                     acknowledged += 1
+                    if acknowledged == 1:
+                        timer.start()
             except ConnectionResetError:
                 pass
             timer.join()
