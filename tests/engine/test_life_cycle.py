@@ -37,29 +37,6 @@ def test_a_spelling_that_reads_the_row_anew_can_fail(desk: Make, profile: str) -
     assert says(endpoint, "get k") == "t1"
 
 
-@pytest.mark.parametrize(
-    ("first", "uses_default"),
-    [("delete zz", True), ("incr zz 1", True), ("flush_all noreply", True), ("get zz", True), ("get k @@aaa.k", True),
-     ("get @@nope.k", False), ("bind nope", False), ("version", False), ("stats items", False), ("set k 0 0 1x", False)],
-)  # fmt: skip
-@pytest.mark.parametrize("profile", PLUGINS)
-def test_which_first_commands_use_the_default_mapping(desk: Make, profile: str, first: str, uses_default: bool) -> None:
-    endpoint = desk(profile, *WORLD)  # [open-002]
-    moved(endpoint, "aaa", "t3")
-    says(endpoint, first)
-    endpoint.sql.execute("INSERT OR IGNORE INTO d VALUES ('k', 'd')")
-    assert says(endpoint, "get @@aaa.k") == ("d" if uses_default else "t3")
-
-
-@pytest.mark.parametrize(("profile", "table"), [("mysql-8.0", "d"), ("mysql-5.6", "t3")])
-def test_a_first_storage_command_puts_the_default_mapping_in_force_in_8_0(desk: Make, profile: str, table: str) -> None:
-    endpoint = desk(profile, *WORLD)  # [open-001]
-    moved(endpoint, "aaa", "t3")
-    assert says(endpoint, "set @@aaa.q 0 0 1\r\nx") == "STORED"
-    assert endpoint.rows(f"SELECT v FROM {table} WHERE k = 'q'") == [("x",)]
-    assert says(endpoint, "get k") == table
-
-
 def test_kvref_keeps_rows_for_every_connection_alike_until_a_reload(desk: Make) -> None:
     endpoint = desk("kvref", *WORLD)
     says(endpoint, "get @@m1.k")

@@ -84,22 +84,6 @@ def test_a_large_set_removes_its_key_from_the_cache(desk: Make) -> None:
         assert value_of(endpoint) == b"END\r\n"  # [more:policy-111]
 
 
-@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
-@pytest.mark.parametrize(
-    ("value", "answer"),
-    [
-        (b"  12 ", b"13\r\n"), (b" abc", b"1\r\n"), (b"   ", b"1\r\n"), (b"-1 ", NUMBER),
-        (b"-18446744073709551615 ", b"2\r\n"), (b"+5\t", b"6\r\n"), (b"5\0", b"6\r\n"), (b"5\0x ", b"6\r\n"),
-        (b"0x10 ", NUMBER), (b"1e3 ", NUMBER), (b"9223372036854775808 ", b"9223372036854775809\r\n"),
-        (b"9223372036854775808 -", NUMBER), (b"007 ", b"8\r\n"), (b"99999999999999999999 ", NUMBER), (b"1 2 ", b"2\r\n"),
-    ],
-)  # fmt: skip
-def test_numbers_are_read_as_strtoull_does(desk: Make, profile: str, value: bytes, answer: bytes) -> None:
-    endpoint = desk(profile, CACHE)
-    endpoint.say(b"set k 0 0 %d\r\n%s\r\n" % (len(value), value))
-    assert endpoint.say(b"incr k 1\r\n") == answer  # [more:policy-163]
-
-
 @pytest.mark.parametrize(("value", "answer"), [(b" 12 ", b"13\r\n"), (b" abc", NUMBER), (b"1 2 ", NUMBER), (b"+5", NUMBER), (b"", NUMBER)])  # fmt: skip
 def test_kvref_counts_numbers_only(desk: Make, value: bytes, answer: bytes) -> None:
     endpoint = desk("kvref", CACHE)

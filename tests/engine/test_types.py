@@ -63,17 +63,6 @@ def test_a_set_renames_an_equal_key_in_the_plugin_only(desk: Make) -> None:
         assert endpoint.rows("SELECT k, v FROM t") == [(kept, "y")]
 
 
-@pytest.mark.parametrize(
-    ("key", "stored"),
-    [(b"a\xffb", "a"), (b"\xff\xfe", ""), ("a😀b".encode(), "a"), ("é".encode() * 9, "é" * 8)],
-)  # fmt: skip
-def test_a_key_ends_at_its_first_malformed_byte_or_its_width(desk: Make, key: bytes, stored: str) -> None:
-    endpoint = table(desk, "mysql-8.0", "VARCHAR(8) COLLATE utf8_general_ci", "TEXT")
-    assert put(endpoint, key, b"x") == STORED  # [coll-029] [coll-031] [coll-037]
-    assert endpoint.rows("SELECT k FROM t") == [(stored,)]
-    assert value(endpoint, key) == b"x"
-
-
 def test_kvref_refuses_what_the_character_set_cannot_hold(desk: Make) -> None:
     endpoint = table(desk, "kvref", "VARCHAR(8) COLLATE utf8_general_ci", "VARCHAR(8) COLLATE ascii_bin")
     assert put(endpoint, "a😀", b"x") == b"SERVER_ERROR column k holds utf8 text, byte 1 of the data is none\r\n"
@@ -237,12 +226,6 @@ def test_mediumint_reads_as_zero_in_the_plugin(desk: Make) -> None:
         put(endpoint, "a", b"8388608")
         == b"CLIENT_ERROR value '8388608' is no number from -8388608 to 8388607 for column v\r\n"
     )
-
-
-def test_flags_keep_32_bits_in_a_bigint(desk: Make) -> None:
-    endpoint = table(desk, "mysql-8.0", "VARCHAR(9)", "TEXT", flags="BIGINT")
-    assert endpoint.say(b"set k 4294967295 0 1\r\nx\r\n") == STORED  # [flag-051]
-    assert endpoint.rows("SELECT f FROM t") == [(2**32 - 1,)]
 
 
 @pytest.mark.parametrize("profile", PLUGINS)

@@ -345,19 +345,6 @@ def test_rows_that_sql_wrote_as_blobs_or_malformed_text(desk: Make) -> None:
     assert endpoint.rows("SELECT c1, c2 FROM demo_test WHERE c1 <> 'AA'") == [(b"blob", "new")]
 
 
-@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
-def test_append_to_an_integer_that_is_null(desk: Make, profile: str) -> None:
-    endpoint = desk(
-        profile,
-        "CREATE TABLE ints (k VARCHAR(9) PRIMARY KEY, v INT)",
-        "INSERT INTO ints VALUES ('a', NULL), ('b', NULL), ('c', NULL), ('d', 4)",
-        "INSERT INTO containers VALUES ('default', 'test', 'ints', 'k', 'v', '0', '0', '0', 'PRIMARY')",
-    )
-    assert endpoint.say(store("append", "a", b"7") + store("prepend", "b", b"5x")) == b"STORED\r\n" * 2  # [nullint-001]
-    assert endpoint.say(store("append", "c", b"x") + store("append", "d", b"7")) == b"NOT_STORED\r\n" * 2  # [type-109]
-    assert endpoint.rows("SELECT v FROM ints ORDER BY k") == [(7,), (5,), (None,), (4,)]
-
-
 def test_append_in_kvref_heeds_the_largest_value_and_not_its_own_flags_and_time(desk: Make) -> None:
     table = (
         "CREATE TABLE big (k VARCHAR(9) PRIMARY KEY, v LONGTEXT, f TINYINT, e SMALLINT)",
@@ -411,34 +398,6 @@ def test_times_of_5_6_are_unsigned_numbers_of_32_bits(desk: Make) -> None:
         ) == (b"STORED\r\n" * 2 + b"VALUE a 0 1\r\nx\r\nEND\r\n")  # [exp-021, clock-008]
         wrapped = -(1 << 31) if kind == "INT" else 1 << 31
         assert endpoint.rows("SELECT e FROM timed ORDER BY k") == [(kept,), (wrapped,)], kind
-
-
-@pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
-def test_which_refused_writes_take_a_cas_number(desk: Make, profile: str) -> None:
-    table = (
-        "CREATE TABLE ints (k VARCHAR(9) PRIMARY KEY, v INT, c BIGINT)",
-        "INSERT INTO containers VALUES ('default', 'test', 'ints', 'k', 'v', '0', 'c', '0', 'PRIMARY')",
-    )
-    taking = (store("add", "a", b"1"), store("set", "a", b"x"), store("add", "zz", b"x"))
-    taking_none = (
-        store("replace", "zz", b"1"),
-        store("append", "zz", b"1"),
-        store("cas", "a", b"1", cas=" 99"),
-        b"get a\r\n",
-        b"delete zz\r\n",
-    )
-    for commands, step in ((taking, 2), (taking_none, 1)):
-        for command in commands:
-            endpoint = desk(profile, *table)
-            endpoint.say(store("set", "a", b"1") + command + store("set", "b", b"1"))
-            ((distance,),) = endpoint.rows("SELECT b.c - a.c FROM ints a, ints b WHERE a.k = 'a' AND b.k = 'b'")
-            assert distance == step, command  # [cas-017, clock-001]
-
-
-def test_incr_writes_0_for_null_flags_and_time(desk: Make) -> None:
-    endpoint = desk("mysql-8.0", "INSERT INTO demo_test VALUES ('n', '5', NULL, NULL, NULL)")
-    assert endpoint.say(b"incr n 1\r\n") == b"6\r\n"
-    assert endpoint.rows("SELECT c3, c5 FROM demo_test WHERE c1 = 'n'") == [(0, 0)]  # [null-002, shape-018]
 
 
 def test_a_set_that_is_too_large_removes_the_row(desk: Make) -> None:
