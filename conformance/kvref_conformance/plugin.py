@@ -1,19 +1,23 @@
 """The pytest plugin: options, the course of a run, and what pytest's words mean here.
 
-    pytest --pyargs kvref_conformance -p kvref_conformance.plugin --endpoint HOST:PORT
+    pytest --pyargs kvref_conformance --endpoint HOST:PORT
 
-Options live here because those of a conftest are not known with --pyargs. A case that holds passes; what deviates as
+An entry point (`pytest_entry.py`) loads the plugin for runs that name the suite. Without --endpoint, the fixture
+`conformance_endpoint` of the conftest in the root folder gives the endpoint. With pytest-xdist one worker judges all
+cases. A case that holds passes; what deviates as
 documented or is non-strict is an xfail; unsupported, disabled and not-run cases are skips. Exit code: 0 conforms,
 1 does not, 2 could not judge.
 
-A project may load the plugin in its conftest (`pytest_plugins = ["kvref_conformance.plugin"]`) and run cases among its
-own tests. Without --endpoint its run goes on, and the cases are skipped; a run of nothing but cases ends with exit code
+A project may also load the plugin in its conftest (`pytest_plugins = ["kvref_conformance.plugin"]`) and write cases of
+its own. Without an endpoint its run goes on, and the cases are skipped; a run of nothing but cases ends with exit code
 2. If only tests of the project fail, the exit code is 1, and the report has no verdict about them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -21,7 +25,7 @@ import pytest
 from rich.console import Console
 
 from kvref.errors import SuiteError, printable
-from kvref_conformance import hooks, options, selection, verdict
+from kvref_conformance import distribution, hooks, options, selection, verdict
 from kvref_conformance.case import Case
 from kvref_conformance.cases import CHAPTERS
 from kvref_conformance.errors import CannotJudge, CaseFailed
@@ -34,14 +38,20 @@ from kvref_conformance.verdict import SUITE_ERROR
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from kvref_conformance.parallel import Instance
 
 RUN = pytest.StashKey[Run]()
 WANTED = pytest.StashKey[selection.Wanted]()
 REPLAY = pytest.StashKey[ReplayFile | None]()
-NO_ENDPOINT = "no endpoint: give --endpoint HOST:PORT"
+FINISHED = pytest.StashKey[bool]()
+NO_ENDPOINT = (
+    "no endpoint: give --endpoint HOST:PORT, or the fixture conformance_endpoint in the root folder's conftest.py"
+)
+
+# The endpoint of a project: an address, or a function that starts a server and returns its address, also as a context.
+GivenEndpoint = str | Callable[[], str | AbstractContextManager[str]] | None
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -54,18 +64,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     options.declare(parser)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the cases together if tests are distributed."""
+    distribution.configure(config)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Reach the endpoint, if one is given, and make the suite's tables, or end with exit code 2."""
-    if session.config.option.collectonly or not session.config.option.endpoint:
+    """Reach the endpoint, if one is given, and make the suite's tables, or end with exit code 2.
+
+    In a distributed run, the worker that judges does so at its first case.
+    """
+    config = session.config
+    if config.option.collectonly or not config.option.endpoint:
         return
     try:
-        session.config.stash[WANTED] = selection.wanted(session.config.option)
-        session.config.stash[REPLAY] = selection.replayed(session.config.option)
-        run = _start(session.config, session.config.option)
+        _choose(config)
+        if distribution.distributed(config):
+            return
+        run = _start(config, config.option)
     except (CannotJudge, CaseFailed, SuiteError) as error:
         pytest.exit(f"cannot judge: {error}", returncode=verdict.COULD_NOT_JUDGE)
-    session.config.stash[RUN] = run
-    session.config.pluginmanager.register(BrokenModules(run))
+    config.stash[RUN] = run
+    config.pluginmanager.register(BrokenModules(run))
+
+
+def _choose(config: pytest.Config) -> None:
+    config.stash[WANTED] = selection.wanted(config.option)
+    config.stash[REPLAY] = selection.replayed(config.option)
 
 
 def _start(config: pytest.Config, options: Namespace) -> Run:
@@ -119,8 +145,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
     A run of nothing but cases that has no endpoint ends with exit code 2.
     """
-    options = session.config.option
-    if not options.endpoint and not options.collectonly and session.items and all(map(is_judged, session.items)):
+    if not distribution.distributed(session.config) and _nothing_to_judge(session):
         pytest.exit(f"cannot judge: {NO_ENDPOINT}", returncode=verdict.COULD_NOT_JUDGE)
     if RUN in session.config.stash and not session.config.pluginmanager.has_plugin("terminalreporter"):
         run = session.config.stash[RUN]
@@ -130,13 +155,34 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         run.watch = Watch(console, Counter(chapter_of(item) for item in session.items))
 
 
+def _nothing_to_judge(session: pytest.Session) -> bool:
+    """Return whether a run has nothing but cases, and no endpoint for them."""
+    options = session.config.option
+    if options.endpoint or options.collectonly or not session.items:
+        return False
+    return all(is_judged(item) and not _gives_endpoint(item) for item in session.items)
+
+
+def _gives_endpoint(item: pytest.Item) -> bool:
+    """Return whether a project's own `conformance_endpoint` replaces the one of this module for a test."""
+    known = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009 - pytest has no public name for it
+    return len(known.get("conformance_endpoint", ())) > 1
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is not wanted, put the chapters into their order; tests that are none of ours stay behind them.
 
     What needs settings comes last, equal ones together: the endpoint is started again for each.
     """
     if WANTED not in config.stash:
-        return
+        if config.option.collectonly or not any(is_judged(item) and _gives_endpoint(item) for item in items):
+            return
+        if config.option.dry_run:
+            raise pytest.UsageError("--dry-run needs --endpoint")
+        try:
+            _choose(config)
+        except (CannotJudge, SuiteError) as error:
+            pytest.exit(f"cannot judge: {error}", returncode=verdict.COULD_NOT_JUDGE)
     replay = config.stash[REPLAY] is not None
     items[:], left = selection.split(items, config.stash[WANTED], replay=replay)
     config.hook.pytest_deselected(items=left)
@@ -192,11 +238,44 @@ def _judge_in_parallel(session: pytest.Session, run: Run, instances: Sequence[In
 
 
 @pytest.fixture(scope="session")
-def run(request: pytest.FixtureRequest) -> Run:
-    """Return the run in progress; skip the test where there is no endpoint to judge."""
-    if RUN not in request.config.stash:
-        pytest.skip(NO_ENDPOINT)
-    return request.config.stash[RUN]
+def conformance_endpoint() -> GivenEndpoint:
+    """Return the endpoint to judge; a project's conftest.py replaces this fixture.
+
+    Returns:
+        An address, `HOST:PORT` or `unix:PATH`; or a function that starts a server and returns its address, or a context
+        manager that yields it. None: there is none.
+    """
+    return None
+
+
+@pytest.fixture(scope="session")
+def run(request: pytest.FixtureRequest, conformance_endpoint: GivenEndpoint) -> Iterator[Run]:
+    """Return the run in progress; start it with the project's endpoint, or skip the test if there is none."""
+    config = request.config
+    with ExitStack() as stack:
+        if RUN not in config.stash:
+            if not config.option.endpoint:
+                config.option.endpoint = _address(conformance_endpoint, stack)
+            if not config.option.endpoint:
+                pytest.skip(NO_ENDPOINT)
+            try:
+                config.stash[RUN] = _start(config, config.option)
+            except (CannotJudge, CaseFailed, SuiteError) as error:
+                pytest.fail(f"cannot judge: {error}", pytrace=False)
+            # The server ends with the last test, and the run before it.
+            stack.callback(_finish, config)
+        yield config.stash[RUN]
+
+
+def _address(given: GivenEndpoint, stack: ExitStack) -> str | None:
+    found = given() if callable(given) else given
+    return stack.enter_context(found) if isinstance(found, AbstractContextManager) else found
+
+
+def _finish(config: pytest.Config, *, interrupted: bool = False) -> None:
+    if not config.stash.get(FINISHED, False):
+        config.stash[FINISHED] = True
+        config.stash[RUN].finish(interrupted=interrupted)
 
 
 @pytest.fixture
@@ -242,19 +321,30 @@ def pytest_runtest_makereport(
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None]:
     """Undo what the run changed, write the report, and set the exit code before the terminal's summary is written."""
-    if RUN in session.config.stash:
-        run = session.config.stash[RUN]
-        run.finish(interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
-        if exitstatus != pytest.ExitCode.INTERRUPTED:
+    config = session.config
+    output: dict[str, object] | None = getattr(config, "workeroutput", None)
+    if RUN in config.stash:
+        run = config.stash[RUN]
+        _finish(config, interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
+        if output is not None:
+            output[distribution.OUTPUT] = distribution.Judged(code=run.exit_code(), lines=_summary(run))
+        elif exitstatus != pytest.ExitCode.INTERRUPTED:
             others = exitstatus if exitstatus == pytest.ExitCode.TESTS_FAILED else 0
             session.exitstatus = run.exit_code() or others
+    elif output is not None and _nothing_to_judge(session):
+        output[distribution.OUTPUT] = distribution.Judged(
+            code=verdict.COULD_NOT_JUDGE, lines=[f"cannot judge: {NO_ENDPOINT}"]
+        )
     yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Add the table by chapter to pytest's own summary."""
     if RUN in config.stash:
-        run = config.stash[RUN]
         terminalreporter.section("kvref conformance")
-        for line in (*rendered(chapter_table(run.tally)).splitlines(), *run.closing_lines()):
+        for line in _summary(config.stash[RUN]):
             terminalreporter.write_line(line)
+
+
+def _summary(run: Run) -> list[str]:
+    return [*rendered(chapter_table(run.tally)).splitlines(), *run.closing_lines()]
