@@ -303,12 +303,14 @@ def _note(step: Say, reply: Reply) -> str:
 
 
 def render(exchanges: Sequence[Exchange]) -> str:
-    """Return the conversation as numbered lines, with what was allowed under the last step."""
+    """Return the conversation as numbered lines; in the last step, what was expected is above what came."""
     lines = []
     for number, exchange in enumerate(exchanges, 1):
+        last = number == len(exchanges)
         lines.append(f"{number:3}  {exchange.on:>3} > {shown(exchange.sent)}")
-        lines.append(f"     {'':>3} < {shown(exchange.got)}{f'  ({exchange.note})' if exchange.note else ''}")
-    lines += [f" allowed: {shown(allowed)}" for allowed in exchanges[-1].allowed]
+        lines += [f"expected: {shown(allowed)}" for allowed in exchange.allowed] if last else []
+        label = "     got:" if last else f"     {'':>3} <"
+        lines.append(f"{label} {shown(exchange.got)}{f'  ({exchange.note})' if exchange.note else ''}")
     return "\n".join(lines)
 
 

@@ -24,7 +24,7 @@ from kvref_conformance.liveness import Pulse
 from kvref_conformance.probe import as_toml, probe
 from kvref_conformance.report import groups, html, jsonl, levels, markdown
 from kvref_conformance.report.header import Header
-from kvref_conformance.sql import reload
+from kvref_conformance.sql import layout, reload
 from kvref_conformance.sql.settings import Settings, by_command
 from kvref_conformance.sql.world import World
 from kvref_conformance.triage.follow_up import Aftermath
@@ -142,10 +142,11 @@ class Run:
         dead = rows.without_case((case.id, case.requirements) for case in all_cases())
         complaints = [f"deviations/{target.profile.name}.toml: {subject} matches no case" for subject in dead]
         complaints += known.complaints() if known is not None else []
+        complaints += layout.complaints(database) if database is not None else []
         product = database.product() if database is not None else None
         header = Header.of(target, product, options)
         folder = Path(options.report) if options.report else None
-        after = Aftermath(judge, Repeats(options.repeat), folder)
+        after = Aftermath(judge, Repeats(options.repeat), folder, header.sql)
         tally = Tally(complaints=complaints)
         numbers = (options.examples, options.histories, options.seed)
         run = cls(judge, after, options.level, tally, header, folder, *numbers, known, options.update_deviations)
@@ -298,6 +299,9 @@ def _world(target: Endpoint, options: Namespace, tag: str, pulse: Pulse) -> Worl
         raise CannotJudge(f"--sql does not apply to profile {target.profile.name}: it has no mappings")
     version = str(target.profile["identity.version"])
     database = sql.connect(options.sql, NEWEST if version == "own" else version)
+    if wrong := layout.problems(database):
+        database.close()
+        raise CannotJudge(f"--sql: {'; '.join(wrong)} ({layout.EXPECTED})")
     read_again = reload.chosen(options.reload, database, target.address)
 
     def reloaded() -> None:

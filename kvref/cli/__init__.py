@@ -61,6 +61,7 @@ COMMANDS = {
         "Show requirements, by ID or by filter. Without arguments, list the chapters.", "doctor",
         "--html and --markdown",
     ),
+    "implement": Entry("kvref.cli.implement", "Write a starter kit for a server of your own."),
     "target": Entry(
         "kvref.cli.target",
         "Start and stop real endpoints: the MySQL plugin, memcached, kvref, and SQL servers without the plugin.",

@@ -37,7 +37,7 @@ def test_fails_is_deterministic_and_can_be_replayed(in_folder: Kvref, tmp_path: 
         assert f"again: kvref replay out/replays/append-missing.json {address}" in done.stdout
         again = in_folder("out/replays/append-missing.json", address, command="replay")
         assert again.returncode == 1, again.stderr
-        assert " allowed: END\\r\\n" in again.stdout
+        assert "expected: END\\r\\n" in again.stdout
         file = tmp_path / "out" / "replays" / "append-missing.json"
         (tmp_path / "as-other.json").write_text(
             file.read_text().replace('"profile": "memcached"', '"profile": "mysql-8.0"')

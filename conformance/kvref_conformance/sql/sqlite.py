@@ -16,6 +16,7 @@ from kvref.translation.session import Result, Session
 from kvref.translation.translate import Translator
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.sql.base import Database, Row
+from kvref_conformance.sql.layout import EXPECTED
 
 TABLES: Final = f"{DEFAULT_SCHEMA}."
 
@@ -38,7 +39,7 @@ class Sqlite(Database):
             raise CannotJudge(f"--sql: no file {path!r}; name the file that `kvref serve --store` uses")
         self._path, self._version = path, version
         self._known = known or (Translator(version), threading.Lock())
-        no_store = f"--sql: {path!r} is no store of kvref"
+        no_store = f"--sql: {path!r} is no store of kvref ({EXPECTED})"
         try:
             self._session = Session(Path(path), *self._known)
         except sqlite3.Error as error:

@@ -7,9 +7,12 @@ lock, and UNINSTALL PLUGIN leaves old ones without answers.
 from __future__ import annotations
 
 import itertools
+import sqlite3
 import string
 import time
 from typing import TYPE_CHECKING, Final
+
+import pymysql
 
 from kvref_conformance.case import Setup
 from kvref_conformance.errors import CannotJudge, NotRun
@@ -144,13 +147,23 @@ class World:
     def shaped(self, shape: Shape) -> dict[str, str]:
         """Return the names `m` and `t` of a mapping and its empty table, made at the first use of the shape."""
         if shape not in self._shapes:
-            number = next(self._numbers)
-            self._shapes[shape] = {"m": f"{self.names['m1']}s{number}", "t": f"{self.names['t1']}_{number}"}
-            columns = shape.columns.format_map(self.names) if "{" in shape.columns else shape.columns
-            self.database.create_table(self._shapes[shape]["t"], columns)
-            self._map_shape(shape)
+            self._make(shape)
         self.database.execute(f"DELETE FROM {self._shapes[shape]['t']}")  # noqa: S608 - own names
         return self._shapes[shape]
+
+    def _make(self, shape: Shape) -> None:
+        """Make the table of a shape and its mapping; if the database refuses one, no later case is affected."""
+        number = next(self._numbers)
+        names = {"m": f"{self.names['m1']}s{number}", "t": f"{self.names['t1']}_{number}"}
+        columns = shape.columns.format_map(self.names) if "{" in shape.columns else shape.columns
+        self._shapes[shape] = names
+        try:
+            self.database.create_table(names["t"], columns)
+            self._map_shape(shape)
+        except (sqlite3.Error, pymysql.MySQLError) as error:
+            del self._shapes[shape]
+            self.database.execute(f"DROP TABLE IF EXISTS `{names['t']}`")
+            raise NotRun(f"set-up: the database refuses the table or the mapping of the case: {error}") from error
 
     def clear(self) -> None:
         """Leave the usual configuration without a shape.

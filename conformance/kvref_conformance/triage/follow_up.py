@@ -33,10 +33,12 @@ class Aftermath:
         judge: tries cases again.
         repeats: how often, and how long.
         folder: of the report, where the replay files go, instead of those of an earlier run; None for none.
+        dsn: of the database behind the endpoint, without its password; None without one.
     """
 
-    def __init__(self, judge: Judge, repeats: Repeats, folder: Path | None) -> None:
+    def __init__(self, judge: Judge, repeats: Repeats, folder: Path | None, dsn: str | None = None) -> None:
         self._judge = judge
+        self._dsn = dsn
         self._repeats = repeats
         self._folder = folder
         self._cases = {case.id: case for case in all_cases()}
@@ -102,7 +104,7 @@ class Aftermath:
             end = self._judge.endpoint
             about = {"endpoint": end.where, "version": end.version}
             path.write_text(replay_file.as_json(case, end.profile, record, about), encoding="utf-8")
-            behind = " --sql DSN" if case.needs_sql() else ""
+            behind = f" --sql {shlex.quote(self._dsn)}" if case.needs_sql() and self._dsn else ""
             lines.append(f"again: kvref replay {path} {end.where}{behind}")
         if by_hand := _by_hand(record, case):
             lines.append(f"by hand: {by_hand} | {_netcat(self._judge.endpoint.address)}")
