@@ -33,17 +33,24 @@ class Scripted:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address: tuple[str, int] = self._listener.getsockname()
         self._connections: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+        self._acceptor.start()
 
     @property
     def where(self) -> str:
         return f"{self.address[0]}:{self.address[1]}"
 
     def close(self) -> None:
-        for each in (self._listener, *self._connections):
-            with contextlib.suppress(OSError):  # already closed by its own thread
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+        self._end(self._listener)
+        self._acceptor.join()  # no connection comes after this
+        for each in self._connections:
+            self._end(each)
+
+    @staticmethod
+    def _end(each: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # already closed by its own thread
+            each.shutdown(socket.SHUT_RDWR)
+        each.close()
 
     def _accept(self) -> None:
         while True:
