@@ -106,10 +106,10 @@ def test_flush_all_waits_for_the_other_connections() -> None:
 def test_nothing_is_counted_where_a_table_is_open_ended() -> None:
     ground = Ground("8.0.33", frozenset({exclusions.OPEN_END}))
     counted = {True: 0, False: 0}
-    for number in range(0, 400, 20):
+    for number in range(0, 1600, 100):
         world = world_of(1, number, ground)
         closed = all(each.table.is_closed for each in world.usable if each.table)
-        for place in range(number, number + 20):
+        for place in range(number, number + 8):
             said = [step.send for step in script_of(1, place, 30, ground, world).steps if isinstance(step, Talk)]
             counted[closed] += sum(len(re.findall(r"(?:incr|decr) \S+ \S", str(text))) for text in said)
     assert counted[True] > 20

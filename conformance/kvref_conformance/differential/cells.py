@@ -5,12 +5,12 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.differential.draw import chance
+from kvref_conformance.differential.draw import between, chance, pick
 from kvref_conformance.differential.pools import STORED_BYTES, STORED_KEYS, STORED_VALUES
 from kvref_conformance.differential.world import CODECS
 
 if TYPE_CHECKING:
-    from random import Random
+    from hypothesis.strategies import DrawFn
 
     from kvref_conformance.differential.world import Cell, Column, Table
 
@@ -21,12 +21,12 @@ TIMES: Final = (0, -1, 1_000_000_000, 2_147_483_647, 4_000_000_000, 1)
 NUMBERS: Final = (0, 1, 2, 5, 7, 9, 10, 99, -1, -5, 2020)
 
 
-def row_pool(rnd: Random, table: Table, version: str) -> tuple[tuple[Cell, ...], ...]:
+def row_pool(draw: DrawFn, table: Table, version: str) -> tuple[tuple[Cell, ...], ...]:
     """Draw rows for a table; their keys differ in every collation."""
     rows: list[tuple[Cell, ...]] = []
     taken: set[str] = set()
-    for number in range(rnd.randint(0, 8)):
-        row = draw_row(rnd, table, version, number)
+    for number in range(between(draw, 0, 8)):
+        row = draw_row(draw, table, version, number)
         key = _distinct(row[_place(table, "k")], table.column("k"))
         if key not in taken:
             taken.add(key)
@@ -34,23 +34,23 @@ def row_pool(rnd: Random, table: Table, version: str) -> tuple[tuple[Cell, ...],
     return tuple(rows)
 
 
-def draw_row(rnd: Random, table: Table, version: str, identity: int) -> tuple[Cell, ...]:
+def draw_row(draw: DrawFn, table: Table, version: str, identity: int) -> tuple[Cell, ...]:
     """Draw a row that SQL takes, unless its key is there already; `identity` goes into a column `id`."""
-    return tuple(identity if column.name == "id" else draw_cell(rnd, column, version) for column in table.columns)
+    return tuple(identity if column.name == "id" else draw_cell(draw, column, version) for column in table.columns)
 
 
-def draw_cell(rnd: Random, column: Column, version: str) -> Cell:
+def draw_cell(draw: DrawFn, column: Column, version: str) -> Cell:
     """Draw a cell that SQL takes; a column's name says what it is for."""
-    if column.nullable and chance(rnd, 0.12):
+    if column.nullable and chance(draw, 0.12):
         return None
     if column.kind == "integer":
         low, high = column.limits
         pool = {"c": CAS, "e": TIMES}.get(column.name, (*NUMBERS, *NUMBERS, low, high, low + 1, high - 1))
-        return rnd.choice([number for number in pool if low <= number <= high])
+        return pick(draw, [number for number in pool if low <= number <= high])
     if column.kind == "bytes":
-        return rnd.choice([cell for cell in STORED_BYTES if column.width is None or len(cell) <= column.width])
+        return pick(draw, [cell for cell in STORED_BYTES if column.width is None or len(cell) <= column.width])
     texts = STORED_KEYS if column.name == "k" else STORED_VALUES
-    return rnd.choice([text for text in texts if fits(text, column, version)])
+    return pick(draw, [text for text in texts if fits(text, column, version)])
 
 
 def fits(text: str, column: Column, version: str) -> bool:

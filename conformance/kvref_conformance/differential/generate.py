@@ -1,15 +1,20 @@
-"""From a seed and a number to a world and a conversation, the same ones whatever was drawn before."""
+"""Strategies of worlds and conversations, and which of them a seed and a number stand for."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
-from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+
+from kvref.errors import SuiteError
 from kvref_conformance.corpus.conversation import Query, Sleep, Talk
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.cells import draw_cell, draw_row
-from kvref_conformance.differential.draw import chance, weighted
+from kvref_conformance.differential.draw import between, chance, pick, weighted
 from kvref_conformance.differential.lines import Speaker
 from kvref_conformance.differential.requests import Caller
 from kvref_conformance.differential.shapes import BINARY, MIXED
@@ -19,17 +24,23 @@ from kvref_conformance.differential.worlds import draw_world
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hypothesis.database import ExampleDatabase
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
     from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.differential.shapes import Ground
     from kvref_conformance.frames import Parts
 
+T = TypeVar("T")
 # Conversations that share a world: making one takes a second or two on MySQL.
 IN_ONE_WORLD: Final = 100
 NUMBER_READ: Final = "verbosity 1\r\n"
 SQL: Final = "s"
 # For a player that does not see the server close a connection; see `Sleep` in exchange.py.
 UNTIL_CLOSED: Final = 0.1
+# Hypothesis runs the simplest example before the first one of the seed.
+SIMPLEST_AND_ONE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,54 @@ class Script:
     restless: bool = False
 
 
+def run_one(
+    draws: SearchStrategy[T],
+    start: str,
+    test: Callable[[T], None],
+    database: ExampleDatabase | None = None,
+    kind: bytes = b"",
+) -> None:
+    """Run a test with the example of a seed, after the simplest example of the strategy.
+
+    Args:
+        draws: the examples.
+        start: seed.
+        test: if it raises, smaller examples are tried.
+        database: keeps failing examples, which are tried first.
+        kind: distinguishes examples of the same seed in the database.
+
+    Raises:
+        SuiteError: the example has more draws than hypothesis allows.
+        what the test raises for the smallest failing example, and what hypothesis raises.
+    """
+
+    def run(example: Any) -> None:
+        test(example)
+
+    run.__name__ = f"duel_{hashlib.sha256(kind + start.encode()).hexdigest()}"
+    phases = [Phase.reuse, Phase.generate, Phase.shrink] if database is not None else [Phase.generate, Phase.shrink]
+    limits = settings(
+        max_examples=SIMPLEST_AND_ONE,
+        phases=phases,
+        database=database,
+        deadline=None,
+        print_blob=False,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    try:
+        seed(start)(limits(given(draws)(run)))()
+    except Unsatisfiable as error:
+        raise SuiteError("a conversation has too many draws: --steps with a smaller number makes fewer") from error
+
+
+def drawn(draws: SearchStrategy[T], start: str) -> T:
+    """Return the example of a seed."""
+    found: list[T] = []
+    run_one(draws, start, found.append)
+    return found[-1]
+
+
 def world_of(seed: int, number: int, ground: Ground) -> World:
     """Draw the world in which a conversation runs.
 
@@ -60,24 +119,57 @@ def world_of(seed: int, number: int, ground: Ground) -> World:
         ground: configuration of the run.
     """
     mine = number // IN_ONE_WORLD
-    return draw_world(Random(f"{seed} world {mine}"), mine, ground)
+    return drawn(st.composite(draw_world)(mine, ground), f"{seed} world {mine}")
+
+
+def start_of(seed: int, number: int) -> str:
+    """Return the seed of a conversation."""
+    return f"{seed} conversation {number}"
 
 
 def script_of(seed: int, number: int, steps: int, ground: Ground, world: World) -> Script:
     """Draw a conversation of so many steps, or a few more; the other arguments as in `world_of`."""
+    return drawn(conversations(number, steps, ground, world), start_of(seed, number))
+
+
+@st.composite
+def conversations(draw: DrawFn, number: int, steps: int, ground: Ground, world: World) -> Script:
+    """Draw conversations; the simplest one has neither steps nor rows. Arguments as in `script_of`."""
     # The last one of a world, since to have everything read again takes seconds.
     restless = number % IN_ONE_WORLD == IN_ONE_WORLD - 1 and not ground.batches
-    return _Conversation(Random(f"{seed} conversation {number}"), world, ground, restless=restless).script(
-        number, steps
-    )
+    conversation = _Conversation(draw, world, ground, restless=restless)
+    one = st.composite(conversation.step)()
+    said = [step for _ in range(steps) for step in draw(one)]
+    tables = [replace(table, rows=tuple(row for row in table.rows if chance(draw, KEPT))) for table in world.mapped]
+    rows = tuple(statement for table in tables for statement in table.fill())
+    return Script(number, world, tuple(said), rows, restless)
 
 
+@st.composite
+def parts_of(draw: DrawFn, world: World) -> World:
+    """Draw worlds with some of the mappings of a world, and the tables that these name."""
+    containers = tuple(each for each in world.containers if chance(draw, 0.75))
+    names = {each.cells[2] for each in containers}
+    return replace(world, containers=containers, tables=tuple(table for table in world.tables if table.name in names))
+
+
+def in_world(script: Script, world: World) -> Script:
+    """Return a script in a part of its world."""
+    fills = tuple(f"{words} test.{table.name}" for table in world.tables for words in ("DELETE FROM", "INSERT INTO"))
+    rows = tuple(row for row in script.rows if f"{row} ".startswith(tuple(f"{fill} " for fill in fills)))
+    return replace(script, world=world, rows=rows)
+
+
+# Parts of a packet, a command or a half of one each, after which no command is added.
+MOST_PARTS: Final = 8
+# How often a step, or a row, is there.
+KEPT: Final = 0.97
 _FLUSHES: Final = {
     "flush_all": 8.0, "flush_all 0": 1, "flush_all 10": 1, "flush_all -1": 0.3, "flush_all abc": 0.5,
     "flush_all 0 1 2": 0.2, "flush_all noreply": 1, "flush_all 0 noreply": 0.5,
 }  # fmt: skip
 _STEPS: Final = {
-    "command": 80.0, "pipeline": 8, "bind": 6, "split": 2.5, "sql": 5, "close": 1.5, "flush": 0.8, "quit": 0.3,
+    "command": 88.0, "bind": 6, "split": 2.5, "sql": 5, "close": 1.5, "flush": 0.8, "quit": 0.3,
 }  # fmt: skip
 
 
@@ -88,26 +180,24 @@ _READS: Final = {"command": 12.0, "bind": 1, "close": 0.3}
 
 
 class _Conversation:
-    def __init__(self, rnd: Random, world: World, ground: Ground, *, restless: bool) -> None:
-        self._rnd = rnd
+    def __init__(self, draw: DrawFn, world: World, ground: Ground, *, restless: bool) -> None:
+        self._draw = draw
         self._world = world
         self._ground = ground
-        self._speaker = Speaker(rnd, world, ground)
+        self._speaker = Speaker(draw, world, ground)
         self._restless = restless
         self._default = _default(world)
         self._bound: dict[str, Container] = {}
-        self._names = weighted(rnd, {"a": 3.0, "aab": 1} if ground.batches else {"a": 4.0, "aab": 4.0, "abc": 2.0})
-        self._caller = Caller(rnd, world, self._speaker)
-        self._binary = _binary(rnd, ground.protocol)
+        self._names = weighted(draw, {"a": 3.0, "aab": 1} if ground.batches else {"a": 4.0, "aab": 4.0, "abc": 2.0})
+        self._caller = Caller(draw, world, self._speaker)
+        self._binary = _binary(draw, ground.protocol)
 
-    def script(self, number: int, steps: int) -> Script:
-        drawn: list[Step] = []
-        while len(drawn) < steps:
-            drawn += self._step()
-        return Script(number, self._world, tuple(drawn), self._world.fill(), self._restless)
+    def step(self, draw: DrawFn) -> list[Step]:
+        """Draw a step, or a few that belong together; none is simplest, so that every step can go."""
+        return self._step() if chance(draw, KEPT) else []
 
     def _step(self) -> list[Step]:
-        name = self._rnd.choice(self._names)
+        name = pick(self._draw, self._names)
         bound = self._bound.setdefault(name, self._default)
         weights = dict(_READS if self._only_reads(name) else _STEPS)
         if self._ground.batches:
@@ -116,7 +206,7 @@ class _Conversation:
             weights["containers"] = 8
         if name in self._binary and not self._only_reads(name):
             weights["wrong"] = 2.5
-        kind = weighted(self._rnd, weights)
+        kind = weighted(self._draw, weights)
         if kind == "bind" and name not in self._binary:
             self._bound[name], line = self._speaker.bind()
             return [Talk(name, line.decode("latin-1"))]
@@ -133,26 +223,30 @@ class _Conversation:
             return [self._talk(name, parts), Talk(name, close=True)]
         if kind == "flush":
             return self._flush(name)
-        while True:
-            said = self._said(kind, name, bound)
-            if exclusions.are_safe(
-                said, self._ground.care, secondary=self._world.secondary, delimiter=self._world.delimiter
-            ):
-                return said
+        said = self._said(kind, name, bound)
+        world = self._world
+        if exclusions.are_safe(said, self._ground.care, secondary=world.secondary, delimiter=world.delimiter):
+            return said
+        self._bound[name] = bound
+        return []
 
     def _said(self, kind: str, name: str, bound: Container) -> list[Step]:
         if kind == "bind":
             self._bound[name], parts = self._caller.bind()
             return [self._talk(name, parts)]
         if kind == "wrong":
-            said: list[Step] = [self._talk(name, self._caller.wrong(bound))]
-            return [*said, Talk(name, close=True)] if chance(self._rnd, 0.8) else said
+            wrong: list[Step] = [self._talk(name, self._caller.wrong(bound))]
+            return [*wrong, Talk(name, close=True)] if chance(self._draw, 0.8) else wrong
         if kind == "split":
             return self._split(name, bound)
         speaker = self._caller if name in self._binary else self._speaker
-        draw = speaker.read if self._only_reads(name) else speaker.command
-        commands = [draw(bound) for _ in range(1 if kind == "command" else self._rnd.randint(2, 4))]
-        return [self._talk(name, [part for command in commands for part in command])]
+        said = (speaker.read if self._only_reads(name) else speaker.command)(bound)
+        # Now and then several in one packet.
+        more = chance(self._draw, 0.09)
+        while more and len(said) < MOST_PARTS:
+            said = [*said, *(speaker.read if self._only_reads(name) else speaker.command)(bound)]
+            more = chance(self._draw, 0.5)
+        return [self._talk(name, said)]
 
     def _only_reads(self, name: str) -> bool:
         return self._ground.batches and name != _WRITER
@@ -161,7 +255,7 @@ class _Conversation:
         whole = (self._caller if name in self._binary else self._speaker).command(bound)
         first = whole[0]
         assert isinstance(first, bytes), "a command begins with its verb"
-        place = self._rnd.randint(1, max(1, len(first) - 1))
+        place = between(self._draw, 1, max(1, len(first) - 1))
         rest: Parts = [first[place:], *whole[1:]]
         return [replace(self._talk(name, [first[:place]]), quiet=True), self._talk(name, rest)]
 
@@ -174,7 +268,7 @@ class _Conversation:
         if name in self._binary:
             flush = self._talk(name, self._caller.flush())
         else:
-            line = weighted(self._rnd, _FLUSHES)
+            line = weighted(self._draw, _FLUSHES)
             # A get that reads a number first decides whether a flush_all with a number is rejected, on any connection
             # (more:errno-001).
             flush = Talk(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
@@ -188,29 +282,29 @@ class _Conversation:
 
     def _change(self) -> Query:
         """Draw a change by SQL of a row that a mapping shows."""
-        container = self._rnd.choice(self._speaker.favourites)
+        container = pick(self._draw, self._speaker.favourites)
         table = container.table
         assert table is not None, "a usable row maps a table"
         key = container.key
         keys = [row[table.columns.index(key)] for row in table.rows]
-        chosen = self._rnd.choice(keys) if keys else draw_cell(self._rnd, key, self._world.version)
+        chosen = pick(self._draw, keys) if keys else draw_cell(self._draw, key, self._world.version)
         where = f"{key.name} IS NULL" if chosen is None else f"{key.name} = {literal(chosen)}"
-        kind = weighted(self._rnd, {"UPDATE": 4.0, "DELETE": 2, "INSERT": 3})
+        kind = weighted(self._draw, {"UPDATE": 4.0, "DELETE": 2, "INSERT": 3})
         if kind == "DELETE":
             return Query(SQL, f"DELETE FROM test.{table.name} WHERE {where}")
         if kind == "INSERT":
-            row = draw_row(self._rnd, table, self._world.version, self._rnd.randint(100, 999))
+            row = draw_row(self._draw, table, self._world.version, between(self._draw, 100, 999))
             return Query(SQL, f"INSERT INTO test.{table.name} VALUES ({', '.join(map(literal, row))})")
-        column = self._rnd.choice([column for column in table.columns if column.name not in {key.name, "id"}])
-        cell = literal(draw_cell(self._rnd, column, self._world.version))
+        column = pick(self._draw, [column for column in table.columns if column.name not in {key.name, "id"}])
+        cell = literal(draw_cell(self._draw, column, self._world.version))
         return Query(SQL, f"UPDATE test.{table.name} SET {column.name} = {cell} WHERE {where}")
 
     def _containers(self) -> Query:
         """Draw a change of `containers`."""
-        container, other = self._rnd.choice(self._speaker.favourites), self._rnd.choice(self._world.containers)
+        container, other = pick(self._draw, self._speaker.favourites), pick(self._draw, self._world.containers)
         name, kind = (
             literal(container.name),
-            weighted(self._rnd, {"UPDATE": 2.0, "DELETE": 1, "INSERT": 3, "rename": 0.5}),
+            weighted(self._draw, {"UPDATE": 2.0, "DELETE": 1, "INSERT": 3, "rename": 0.5}),
         )
         table = f"{CONFIGURATION}.containers"
         if kind == "DELETE":
@@ -222,7 +316,7 @@ class _Conversation:
             cells = [literal(other.cells[place]) for place in (2, 3, 4, 8)]
             changes = ", ".join(f"{column} = {cell}" for column, cell in zip(columns, cells, strict=True))
             return Query(SQL, f"UPDATE {table} SET {changes} WHERE name = {name}")
-        new = self._rnd.choice(["nope", "new", "zz", *(each.name for each in self._world.containers)])
+        new = pick(self._draw, ["nope", "new", "zz", *(each.name for each in self._world.containers)])
         return Query(SQL, f"INSERT INTO {table} VALUES ({', '.join(map(literal, (new, *other.cells[1:])))})")
 
 
@@ -231,10 +325,10 @@ def _default(world: World) -> Container:
     return (named or sorted(world.usable, key=lambda each: each.name.lower()))[0]
 
 
-def _binary(rnd: Random, protocol: str) -> frozenset[str]:
+def _binary(draw: DrawFn, protocol: str) -> frozenset[str]:
     """Draw which connections use the binary protocol."""
     if protocol == MIXED:
-        return frozenset(name for name in "abc" if chance(rnd, 0.6))
+        return frozenset(name for name in "abc" if chance(draw, 0.6))
     return frozenset("abc" if protocol == BINARY else "")
 
 

@@ -1,20 +1,31 @@
-"""A run: worlds, conversations, differences confirmed and made small, counts."""
+"""A run: worlds, conversations, differences confirmed and made small by hypothesis, counts."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
+from hypothesis.errors import Flaky
+
 from kvref_conformance.differential import exchange
-from kvref_conformance.differential.exclusions import are_safe
-from kvref_conformance.differential.generate import IN_ONE_WORLD, Script, script_of, world_of
+from kvref_conformance.differential.generate import (
+    IN_ONE_WORLD,
+    Script,
+    conversations,
+    in_world,
+    parts_of,
+    run_one,
+    start_of,
+    world_of,
+)
 from kvref_conformance.differential.player import Difference, Outcome, hold
-from kvref_conformance.differential.shrink import shrink, shrink_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from hypothesis.database import ExampleDatabase
 
     from kvref_conformance.differential.known_differences import Known
     from kvref_conformance.differential.player import Sides
@@ -29,6 +40,17 @@ PORT: Final = "port"
 EXAMPLES: Final = 2
 # Seconds to wait for an answer while a difference is made small: tries that leave both sides waiting are many.
 IMPATIENCE: Final = 0.6
+# Seconds in which a difference is made small in its world, and tries of parts of this world, which cost seconds each.
+SHRINKING_SECONDS: Final = 40.0
+PARTS_TRIED: Final = 12
+
+
+class _DifferenceFoundError(Exception):
+    """A try differs, in the way that is looked for."""
+
+
+class _Enough(BaseException):
+    """No smaller one is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +105,15 @@ class Watch(Protocol):
         """Show a difference."""
 
 
+@dataclass(slots=True)
+class _Small:
+    """The smallest script found so far that shows a difference, and how it went."""
+
+    script: Script
+    outcome: Outcome
+    difference: Difference
+
+
 class Run:
     """Run conversations on two servers.
 
@@ -93,6 +124,7 @@ class Run:
         ground: configuration of the run.
         known: rows that explain differences.
         watch: receives the progress.
+        database: keeps conversations that differ, for later runs.
     """
 
     def __init__(
@@ -103,6 +135,8 @@ class Run:
         ground: Ground,
         known: Sequence[Known],
         watch: Watch,
+        *,
+        database: ExampleDatabase | None = None,
     ) -> None:
         self._sides = sides
         self._seed = seed
@@ -110,32 +144,46 @@ class Run:
         self._ground = ground
         self._known = known
         self._watch = watch
-        self._drawn: World | None = None
+        self._database = database
+        self._drawn: tuple[int, World] | None = None
         self._loaded: World | None = None
         self._stale = False
         self._ports: list[str] = []
         self.tally = Tally()
 
     def hold(self, numbers: Iterable[int]) -> Tally:
-        """Hold the conversations of these numbers and return the counts."""
+        """Run the conversations of these numbers, before them those that the database has; return the counts."""
         began = time.monotonic()
-        for number in numbers:
-            world = self._world(number)
+        for seed, number in dict.fromkeys([*self._kept(), *((self._seed, number) for number in numbers)]):
+            world = self._world(seed, number)
             if self._loaded is not world:
                 self._load(world)
             if self._ports != ["", ""]:
                 self._closed(number, world)
             else:
-                self._one(script_of(self._seed, number, self._steps, self._ground, world))
+                self._one(seed, number, world)
             self.tally.seconds = time.monotonic() - began
             self._watch.held(self.tally)
         return self.tally
 
-    def _world(self, number: int) -> World:
-        if self._drawn is None or self._drawn.number != number // IN_ONE_WORLD:
-            self._drawn = world_of(self._seed, number, self._ground)
+    def _kept(self) -> list[tuple[int, int]]:
+        if self._database is None:
+            return []
+        kept = sorted(each.decode().split(":") for each in self._database.fetch(self._kept_under))
+        return [(int(seed), int(number)) for seed, number in kept]
+
+    @property
+    def _kept_under(self) -> bytes:
+        ground = self._ground
+        names = [ground.version, ground.protocol, str(ground.batches), str(self._steps), *sorted(ground.care)]
+        return f"kvref duel {' '.join(names)}".encode()
+
+    def _world(self, seed: int, number: int) -> World:
+        place = number // IN_ONE_WORLD
+        if self._drawn is None or self._drawn[0] != place or seed != self._seed:
+            self._drawn = (place, world_of(seed, number, self._ground))
             self.tally.worlds += 1
-        return self._drawn
+        return self._drawn[1]
 
     def _closed(self, number: int, world: World) -> None:
         """Count a conversation that could not be run, as a port is closed: a difference if the other one is open."""
@@ -148,41 +196,82 @@ class Run:
             difference = Difference(None, PORT, *(port or "open" for port in self._ports))
             self._watch.found(Found(number, Script(number, world, (), ()), Outcome(), difference, repeats=True))
 
-    def _one(self, script: Script) -> None:
+    def _one(self, seed: int, number: int, world: World) -> None:
+        """Run a conversation; if it differs, smaller ones in its world and then in parts of it."""
+        small: _Small | None = None
+        same: set[str] = set()
+        until = 0.0
+
+        def test(script: Script) -> None:
+            nonlocal small, until
+            if small is None:
+                small = self._first(script) if script.steps else None  # the simplest example has no steps
+                until = time.monotonic() + SHRINKING_SECONDS
+            else:
+                # Several choices of hypothesis may be the same conversation.
+                told = repr((script.steps, script.rows))
+                if time.monotonic() > until:
+                    raise _Enough
+                if told in same or not self._try(script, small):
+                    same.add(told)
+                    return
+            if small is not None:
+                raise _DifferenceFoundError
+
+        try:
+            draws = conversations(number, self._steps, self._ground, world)
+            run_one(draws, start_of(seed, number), test, self._database, self._kept_under)
+        except (_DifferenceFoundError, _Enough, Flaky):
+            assert small is not None, "something differs"
+            self._in_part_of_world(small)
+            again = self._hold(small.script)
+            if again.difference is not None:
+                small.outcome, small.difference = again, again.difference
+            self._watch.found(Found(number, small.script, small.outcome, small.difference, repeats=True))
+        if self._database is not None:
+            keep = self._database.delete if small is None else self._database.save
+            keep(self._kept_under, f"{seed}:{number}".encode())
+
+    def _first(self, script: Script) -> _Small | None:
+        """Run a conversation for the first time, and count; return what is to be made small."""
         outcome = self._hold(script)
         self.tally.conversations += 1
         self.tally.steps += len(outcome.answers)
         self.tally.known.update(outcome.known)
-        if outcome.difference is not None:
-            self._examine(script, outcome, outcome.difference)
-
-    def _examine(self, script: Script, outcome: Outcome, difference: Difference) -> None:
+        difference = outcome.difference
+        if difference is None:
+            return None
         again = [self._hold(script).difference for _ in range(CONFIRMATIONS)]
         repeats = all(each is not None and each.kind == difference.kind for each in again)
         counts = self.tally.kinds if repeats else self.tally.unrepeated
         counts[difference.kind] += 1
         self.tally.numbers.setdefault(difference.kind, []).append(script.number)
         if counts[difference.kind] > EXAMPLES:
-            return
-        if repeats:
-            script, outcome, difference = self._small(script, outcome, difference)
-        self._watch.found(Found(script.number, script, outcome, difference, repeats))
+            return None
+        if not repeats:
+            self._watch.found(Found(script.number, script, outcome, difference, repeats))
+            return None
+        return _Small(script, outcome, difference)
 
-    def _small(self, script: Script, outcome: Outcome, difference: Difference) -> tuple[Script, Outcome, Difference]:
-        smaller = replace(script, rows=script.world.fill(singly=True))
-        smaller = shrink(smaller, lambda each: self._differs(each, difference.kind))
-        smaller = shrink_world(smaller, lambda each: self._differs(each, difference.kind))
-        again = self._hold(smaller)
-        if again.difference is None:
-            return script, outcome, difference  # it comes and goes: show where it was met
-        return smaller, again, again.difference
+    def _in_part_of_world(self, small: _Small) -> None:
+        """Leave out mappings and tables that the difference does not need."""
+        script, tries = small.script, 0
 
-    def _differs(self, script: Script, kind: str) -> bool:
-        world = script.world
-        if not world.usable or not are_safe(
-            script.steps, self._ground.care, secondary=world.secondary, delimiter=world.delimiter
-        ):
-            return False
+        def test(part: World) -> None:
+            nonlocal tries
+            tries += 1
+            if tries > PARTS_TRIED:
+                raise _Enough
+            if part.usable and part != script.world and self._try(in_world(script, part), small):
+                raise _DifferenceFoundError
+
+        try:
+            run_one(parts_of(script.world), f"parts of {script.number}", test)
+        except (_DifferenceFoundError, _Enough, Flaky):
+            return  # the smallest is in `small`
+
+    def _try(self, script: Script, small: _Small) -> bool:
+        """Run a smaller script; if it differs in the same way, it takes the place of the smallest."""
         if self._loaded is not script.world:
             self._load(script.world)
         if self._ports != ["", ""]:
@@ -190,7 +279,11 @@ class Run:
         outcome = self._hold(script, IMPATIENCE)
         if any(exchange.SILENCE in (answer or b"") for pair in outcome.answers[:-1] for answer in pair):
             return False  # a data block lost its end
-        return outcome.difference is not None and outcome.difference.kind == kind
+        found = outcome.difference
+        if found is None or found.kind != small.difference.kind:
+            return False
+        small.script, small.outcome, small.difference = script, outcome, found
+        return True
 
     def _hold(self, script: Script, patience: float = exchange.PATIENCE) -> Outcome:
         if self._loaded is not script.world:

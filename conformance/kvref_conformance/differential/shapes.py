@@ -10,14 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from hypothesis import strategies as st
+
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.cells import row_pool
-from kvref_conformance.differential.draw import chance, some, weighted
+from kvref_conformance.differential.draw import chance, pick, some, weighted
 from kvref_conformance.differential.pools import COLLATIONS
 from kvref_conformance.differential.world import Column, Table
 
 if TYPE_CHECKING:
-    from random import Random
+    from hypothesis.strategies import DrawFn
 
 INTEGERS: Final = (
     "TINYINT", "TINYINT UNSIGNED", "SMALLINT", "SMALLINT UNSIGNED", "INT", "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED",
@@ -72,31 +74,31 @@ class Shape:
     index: str
 
 
-def draw_shape(rnd: Random, name: str, ground: Ground, *, closed: bool) -> Shape:
+def draw_shape(draw: DrawFn, name: str, ground: Ground, *, closed: bool) -> Shape:
     """Draw a table that a container can map, with rows; `closed`: as `Table.is_closed` has it."""
-    key = replace(_key(rnd, ground), name="k")
-    count = weighted(rnd, {1: 5.0, 2: 3, 3: 2, 4: 1, 5: 0.5, 6: 0.5})
+    key = replace(_key(draw, ground), name="k")
+    count = weighted(draw, {1: 5.0, 2: 3, 3: 2, 4: 1, 5: 0.5, 6: 0.5})
     values = [
-        replace(_value(rnd, ground, several=count > 1), name=f"v{number}", nullable=not chance(rnd, 0.1))
+        replace(_value(draw, ground, several=count > 1), name=f"v{number}", nullable=not chance(draw, 0.1))
         for number in range(count)
     ]
     options = {
-        word: Column(word, rnd.choice(types), nullable=not chance(rnd, 0.08))
+        word: Column(word, pick(draw, types), nullable=not chance(draw, 0.08))
         for word, types in (("f", INTEGERS), ("c", (*WIDE_INTEGERS, "BIGINT UNSIGNED")), ("e", WIDE_INTEGERS))
-        if chance(rnd, 0.8) or (closed and word == "f")
+        if chance(draw, 0.8) or (closed and word == "f")
     }
-    others = [_unmapped(rnd, number) for number in range(weighted(rnd, {0: 6.0, 1: 2, 2: 1, 3: 0.5}))]
+    others = [_unmapped(draw, number) for number in range(weighted(draw, {0: 6.0, 1: 2, 2: 1, 3: 0.5}))]
     columns = [key, *values, *options.values(), *others]
-    if chance(rnd, 0.4):
-        rnd.shuffle(columns)
+    if chance(draw, 0.4):
+        columns = draw(st.permutations(columns))
     if closed:
-        last = columns.pop(columns.index(rnd.choice([*options.values()])))
+        last = columns.pop(columns.index(pick(draw, [*options.values()])))
         columns.append(replace(last, type=last.type.replace("TINYINT", "INT"), nullable=False))
     if exclusions.UNSIGNED_NOT_NULL in ground.care:
         columns = [column if column is key else _readable(column) for column in columns]
-    table = _indexed(rnd, Table(name, tuple(columns), primary="k"), ground)
-    table = replace(table, rows=row_pool(rnd, table, ground.version))
-    index = "PRIMARY" if table.primary == "k" and not (table.unique and chance(rnd, 0.5)) else "uk"
+    table = _indexed(draw, Table(name, tuple(columns), primary="k"), ground)
+    table = replace(table, rows=row_pool(draw, table, ground.version))
+    index = "PRIMARY" if table.primary == "k" and not (table.unique and chance(draw, 0.5)) else "uk"
     named = {word: word if word in options else "" for word in ("f", "c", "e")}
     return Shape(table, "k", tuple(column.name for column in values), named["f"], named["c"], named["e"], index)
 
@@ -106,8 +108,8 @@ def _readable(column: Column) -> Column:
     return column if column.nullable else replace(column, type=column.type.removesuffix(" UNSIGNED"))
 
 
-def _indexed(rnd: Random, table: Table, ground: Ground) -> Table:
-    style = weighted(rnd, {"primary": 8.0, "both": 0.7, "unique": 0.9, "beside": 0.6, "beside, not null": 0.3})
+def _indexed(draw: DrawFn, table: Table, ground: Ground) -> Table:
+    style = weighted(draw, {"primary": 8.0, "both": 0.7, "unique": 0.9, "beside": 0.6, "beside, not null": 0.3})
     if style == "primary":
         return table
     table = replace(table, indexes=(("uk", "k"),), unique=frozenset({"uk"}))
@@ -117,31 +119,31 @@ def _indexed(rnd: Random, table: Table, ground: Ground) -> Table:
         return replace(table, primary=None)
     # With a primary key of their own: the plugin writes NULL into it, so only reads, deletes and errors are left.
     identity = Column("id", "INT", nullable=False)
-    columns = (identity, *table.columns) if chance(rnd, 0.5) else (*table.columns, identity)
+    columns = (identity, *table.columns) if chance(draw, 0.5) else (*table.columns, identity)
     deadly = exclusions.INTEGER_KEY_NULL in ground.care and table.column("k").kind == "integer"
     nullable = style == "beside" and not deadly
     columns = tuple(replace(c, nullable=nullable) if c.name == "k" else c for c in columns)
     return replace(table, columns=columns, primary="id")
 
 
-def _collation(rnd: Random, ground: Ground) -> str | None:
-    if chance(rnd, 0.35):
+def _collation(draw: DrawFn, ground: Ground) -> str | None:
+    if chance(draw, 0.35):
         return None
-    charset = weighted(rnd, {"utf8mb4": 4.0, "utf8": 2, "latin1": 2, "ascii": 0.5})
+    charset = weighted(draw, {"utf8mb4": 4.0, "utf8": 2, "latin1": 2, "ascii": 0.5})
     if charset == "ascii" and exclusions.WELL_FORMED in ground.care:
         charset = "latin1"
-    newer = charset == "utf8mb4" and not ground.version.startswith("5.") and chance(rnd, 0.6)
-    return rnd.choice(COLLATIONS["newer" if newer else charset])
+    newer = charset == "utf8mb4" and not ground.version.startswith("5.") and chance(draw, 0.6)
+    return pick(draw, COLLATIONS["newer" if newer else charset])
 
 
-def _key(rnd: Random, ground: Ground) -> Column:
-    if chance(rnd, 0.25):
-        return Column("", rnd.choice(INTEGERS), nullable=False)
+def _key(draw: DrawFn, ground: Ground) -> Column:
+    if chance(draw, 0.25):
+        return Column("", pick(draw, INTEGERS), nullable=False)
     column = Column(
         "",
-        weighted(rnd, {"VARCHAR": 5.0, "CHAR": 1}),
-        weighted(rnd, _KEY_WIDTHS),
-        _collation(rnd, ground),
+        weighted(draw, {"VARCHAR": 5.0, "CHAR": 1}),
+        weighted(draw, _KEY_WIDTHS),
+        _collation(draw, ground),
         nullable=False,
     )
     if exclusions.SHORT_INDEX in ground.care:
@@ -150,9 +152,9 @@ def _key(rnd: Random, ground: Ground) -> Column:
     return column
 
 
-def _value(rnd: Random, ground: Ground, *, several: bool) -> Column:
+def _value(draw: DrawFn, ground: Ground, *, several: bool) -> Column:
     kind = weighted(
-        rnd,
+        draw,
         {
             "VARCHAR": 7.0,
             "CHAR": 1,
@@ -169,37 +171,37 @@ def _value(rnd: Random, ground: Ground, *, several: bool) -> Column:
     if kind == "integer":
         narrow = exclusions.UNSIGNED_VALUES in ground.care
         return Column(
-            "", rnd.choice([each for each in INTEGERS if not (narrow and "UNSIGNED" in each and "BIG" not in each)])
+            "", pick(draw, [each for each in INTEGERS if not (narrow and "UNSIGNED" in each and "BIG" not in each)])
         )
-    collation = None if kind in {"VARBINARY", "BLOB", "LONGBLOB"} else _collation(rnd, ground)
-    width = weighted(rnd, _VALUE_WIDTHS) if kind in {"VARCHAR", "CHAR", "VARBINARY"} else None
+    collation = None if kind in {"VARBINARY", "BLOB", "LONGBLOB"} else _collation(draw, ground)
+    width = weighted(draw, _VALUE_WIDTHS) if kind in {"VARCHAR", "CHAR", "VARBINARY"} else None
     if kind == "CHAR":
         width = min(width or 1, 200)
     return Column("", kind, width, collation)
 
 
-def _unmapped(rnd: Random, number: int) -> Column:
+def _unmapped(draw: DrawFn, number: int) -> Column:
     name = f"x{number}"
-    kind = rnd.choice(["INT", "VARCHAR"])
-    default = rnd.choice([None, None, "5" if kind == "INT" else "'five'"])
-    return Column(name, kind, 10 if kind == "VARCHAR" else None, nullable=not chance(rnd, 0.12), default=default)
+    kind = pick(draw, ["INT", "VARCHAR"])
+    default = pick(draw, [None, None, "5" if kind == "INT" else "'five'"])
+    return Column(name, kind, 10 if kind == "VARCHAR" else None, nullable=not chance(draw, 0.12), default=default)
 
 
-def second_view(rnd: Random, shape: Shape, ground: Ground) -> Shape:
+def second_view(draw: DrawFn, shape: Shape, ground: Ground) -> Shape:
     """Draw another way to map the same table: other value columns, features off."""
     table = shape.table
     # Cas numbers and times are excluded: as text they look like values that a client wrote.
     out = {shape.key, shape.cas, shape.expiry, "id", *(["f"] if exclusions.UNSIGNED_VALUES in ground.care else [])}
     free = [column.name for column in table.columns if column.name not in out]
-    values = tuple(some(rnd, free, 3))
+    values = tuple(some(draw, free, 3))
     if len(values) > 1:
         values = tuple(name for name in values if table.column(name).type != "VARBINARY")
     return Shape(
         table,
         shape.key,
         values,
-        shape.flags if shape.flags not in values and chance(rnd, 0.6) else "",
-        shape.cas if chance(rnd, 0.6) else "",
-        shape.expiry if chance(rnd, 0.6) else "",
+        shape.flags if shape.flags not in values and chance(draw, 0.6) else "",
+        shape.cas if chance(draw, 0.6) else "",
+        shape.expiry if chance(draw, 0.6) else "",
         shape.index,
     )

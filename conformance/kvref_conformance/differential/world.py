@@ -115,12 +115,12 @@ class Table:
             parts.append(f"{'UNIQUE ' if name in self.unique else ''}KEY {name} ({column})")
         return f"CREATE TABLE test.{self.name} ({', '.join(parts)}) ENGINE={self.engine}"
 
-    def fill(self, *, singly: bool) -> Iterator[str]:
-        """Yield the statements that give the table its rows and no other; `singly`: a statement for each row."""
+    def fill(self) -> Iterator[str]:
+        """Yield the statements that give the table its rows and no other."""
         yield f"DELETE FROM test.{self.name}"
         tuples = [f"({', '.join(map(literal, row))})" for row in self.rows]
-        for values in tuples if singly or not tuples else [", ".join(tuples)]:
-            yield f"INSERT INTO test.{self.name} VALUES {values}"
+        if tuples:
+            yield f"INSERT INTO test.{self.name} VALUES {', '.join(tuples)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ class World:
         """Return what is run after the plugin's own configuration script and before the plugin is installed."""
         statements = [table.create() for table in self.tables if table.name != DEMO]
         others = [table for table in self.tables if table not in self.mapped]
-        statements += [statement for table in others for statement in table.fill(singly=False)]
+        statements += [statement for table in others for statement in table.fill()]
         return (*statements, *self.configuration())
 
     def configuration(self) -> tuple[str, ...]:
@@ -235,9 +235,9 @@ class World:
         ]
         return tuple(statements)
 
-    def fill(self, *, singly: bool = False) -> tuple[str, ...]:
-        """Return what gives every mapped table its rows again; `singly`: a statement for each row."""
-        return tuple(statement for table in self.mapped for statement in table.fill(singly=singly))
+    def fill(self) -> tuple[str, ...]:
+        """Return what gives every mapped table its rows again."""
+        return tuple(statement for table in self.mapped for statement in table.fill())
 
 
 def literal(cell: Cell) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.differential.draw import chance, weighted
+from hypothesis import strategies as st
+
+from kvref_conformance.differential.draw import chance, pick, weighted
 from kvref_conformance.differential.pools import DELIMITERS, FAULTS, NAMES, SEPARATORS
 from kvref_conformance.differential.shapes import Ground, Shape, draw_shape, second_view
 from kvref_conformance.differential.world import DEMO, Column, Container, Table, World
 
 if TYPE_CHECKING:
-    from random import Random
+    from hypothesis.strategies import DrawFn
 
 # Spellings of "not in use".
 OFF: Final = ("0", "0", "0", "", "nope")
@@ -30,58 +32,54 @@ DEMO_TABLE: Final = Table(
 )
 
 
-def draw_world(rnd: Random, number: int, ground: Ground) -> World:
+def draw_world(draw: DrawFn, number: int, ground: Ground) -> World:
     """Draw a world in which at least one mapping works."""
-    closed, count = chance(rnd, 0.75), weighted(rnd, {1: 1.0, 2: 3, 3: 3, 4: 1})
-    shapes = [draw_shape(rnd, f"t{n}", ground, closed=closed) for n in range(1, count + 1)]
-    names = _names(rnd, weighted(rnd, {2: 1.0, 3: 2, 4: 3, 5: 3, 6: 2, 7: 1, 8: 1}))
-    containers = [_container(rnd, names.pop(), shape) for shape in shapes if names]
-    while names and chance(rnd, 0.85):
-        view = rnd.choice(shapes)
-        if chance(rnd, 0.35):
-            containers.append(_wrong(rnd, names.pop()))
+    closed, count = chance(draw, 0.75), weighted(draw, {1: 1.0, 2: 3, 3: 3, 4: 1})
+    shapes = [draw_shape(draw, f"t{n}", ground, closed=closed) for n in range(1, count + 1)]
+    names = _names(draw, weighted(draw, {2: 1.0, 3: 2, 4: 3, 5: 3, 6: 2, 7: 1, 8: 1}))
+    containers = [_container(draw, names.pop(), shape) for shape in shapes if names]
+    while names and chance(draw, 0.85):
+        view = pick(draw, shapes)
+        if chance(draw, 0.35):
+            containers.append(_wrong(draw, names.pop()))
         else:
             containers.append(
-                _container(rnd, names.pop(), second_view(rnd, view, ground) if chance(rnd, 0.6) else view)
+                _container(draw, names.pop(), second_view(draw, view, ground) if chance(draw, 0.6) else view)
             )
-    if chance(rnd, 0.5):
+    if chance(draw, 0.5):
         containers.append(Container(("aaa", "test", DEMO, "c1", "c2", "c3", "c4", "c5", "PRIMARY"), DEMO_TABLE))
-    rnd.shuffle(containers)
+    containers = draw(st.permutations(containers))
     tables = (DEMO_TABLE, *(shape.table for shape in shapes), *_plain_tables(containers))
-    return World(number, tables, tuple(containers), _options(rnd), ground.version)
+    return World(number, tables, tuple(containers), _options(draw), ground.version)
 
 
-def _options(rnd: Random) -> dict[str, str]:
-    options = {"table_map_delimiter": weighted(rnd, DELIMITERS), "separator": weighted(rnd, SEPARATORS)}
-    if chance(rnd, 0.03):
-        del options[rnd.choice(["table_map_delimiter", "separator"])]
+def _options(draw: DrawFn) -> dict[str, str]:
+    options = {"table_map_delimiter": weighted(draw, DELIMITERS), "separator": weighted(draw, SEPARATORS)}
+    if chance(draw, 0.03):
+        del options[pick(draw, ["table_map_delimiter", "separator"])]
     return options
 
 
-def _names(rnd: Random, count: int) -> list[str]:
-    names: dict[str, str] = {}
-    while len(names) < count:
-        name = rnd.choice(NAMES)
-        names.setdefault(name.lower(), name)
-    return list(names.values())
+def _names(draw: DrawFn, count: int) -> list[str]:
+    return draw(st.lists(st.sampled_from(NAMES), min_size=count, max_size=count, unique_by=str.lower))
 
 
-def _container(rnd: Random, name: str, shape: Shape) -> Container:
-    separator = rnd.choice([",", ",", ",", ";", "|", " ", ", "])
+def _container(draw: DrawFn, name: str, shape: Shape) -> Container:
+    separator = pick(draw, [",", ",", ",", ";", "|", " ", ", "])
     cells = (
         name,
         "test",
         shape.table.name,
         shape.key,
         separator.join(shape.values),
-        *(word or rnd.choice(OFF) for word in (shape.flags, shape.cas, shape.expiry)),
-        rnd.choice(["PRIMARY", "PRIMARY", "primary"]) if shape.index == "PRIMARY" else shape.index,
+        *(word or pick(draw, OFF) for word in (shape.flags, shape.cas, shape.expiry)),
+        pick(draw, ["PRIMARY", "PRIMARY", "primary"]) if shape.index == "PRIMARY" else shape.index,
     )
     return Container(cells, shape.table)
 
 
-def _wrong(rnd: Random, name: str) -> Container:
-    fault, position, cell = rnd.choice(FAULTS)
+def _wrong(draw: DrawFn, name: str) -> Container:
+    fault, position, cell = pick(draw, FAULTS)
     cells = [name, "test", "tp", "k", "v0", "0", "0", "0", "PRIMARY"]
     cells[position] = cell
     return Container(tuple(cells), fault=fault)

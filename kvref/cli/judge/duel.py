@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from hypothesis.database import DirectoryBasedExampleDatabase
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -89,6 +90,12 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
     help="Directory for scripts that replay the differences.",
 )
 @click.option(
+    "--database",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory that keeps conversations with differences between runs; later runs try them first.",
+)
+@click.option(
     "--json",
     "json_file",
     metavar="FILE",
@@ -111,7 +118,9 @@ def command(context: click.Context, /, names: tuple[str, str], only: str | None,
         sides, ground, taking_part = _sides(names, options["given"], own, stack, console)
         ground = replace(ground, protocol=options["protocol"], batches=options["batches"])
         watch = stack.enter_context(_Watch(console, count, sides, own, options["save"]))
-        run = Run(sides, seed, options["steps"], ground, known_differences.load(taking_part), watch)
+        known = known_differences.load(taking_part)
+        kept = DirectoryBasedExampleDatabase(options["database"]) if options["database"] is not None else None
+        run = Run(sides, seed, options["steps"], ground, known, watch, database=kept)
         tally = run.hold(range(first, first + count))
     _tell(tally, seed, (sides[0].name, sides[1].name), options["json_file"])
     context.exit(1 if tally.differences else 0)
