@@ -1,4 +1,4 @@
-"""Hold the conversation of a case with the endpoint, keep every byte, and say what failed."""
+"""Judge the conversation of a case: each reply and result against what the step allows, every byte kept."""
 
 from __future__ import annotations
 
@@ -7,25 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import beyond
+from kvref_conformance.connection import Reply, beyond
+from kvref_conformance.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.frames import decode, encode
-from kvref_conformance.observers import DONE, REFUSED, Observers
-from kvref_conformance.steps import (
-    Answers,
-    Asks,
-    By,
-    Ends,
-    Eventually,
-    Hangup,
-    Logged,
-    Mark,
-    Pause,
-    Reload,
-    Say,
-    Sql,
-    Starts,
-)
+from kvref_conformance.frames import decode
+from kvref_conformance.player import Player
+from kvref_conformance.steps import Answers, Asks, By, Ends, Logged, Mark, Reload, Say, Sql, innermost
 from kvref_conformance.triage.repeat import slowed
 
 if TYPE_CHECKING:
@@ -33,13 +20,15 @@ if TYPE_CHECKING:
 
     from kvref_conformance.budget import Budget
     from kvref_conformance.case import Case
-    from kvref_conformance.connection import Connection, Reply
+    from kvref_conformance.connection import Connection
     from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.player import Shown
     from kvref_conformance.sql.world import World
     from kvref_conformance.steps import Step
     from kvref_conformance.template import Names
 
-POLL_SECONDS: Final = 0.05
+REFUSED: Final = "refused: "
+DONE: Final = "done"
 # Kept of an answer that is not allowed; an endpoint that is wrong in each case must not fill the judge's memory.
 MAX_WRONG_CHARACTERS: Final = 1 << 16
 ESCAPES: Final = {"\r": r"\r", "\n": r"\n", "\t": r"\t", "\\": r"\\"}
@@ -75,7 +64,7 @@ class Conversation:
     """One case on fresh connections.
 
     Args:
-        endpoint: whom to talk to.
+        endpoint: the endpoint.
         names: what the names in the templates stand for.
         world: the tables behind, where the run has them.
         slower: waits are so many times as long.
@@ -84,12 +73,11 @@ class Conversation:
     def __init__(self, endpoint: Endpoint, names: Names, world: World | None, slower: float = 1.0) -> None:
         self.exchanges: list[Exchange] = []
         self.failed: Exchange | None = None
-        self._endpoint = endpoint
         self.names = names
-        self._world = world
+        self._endpoint = endpoint
         self._slower = slower
-        self._observers = Observers(world.database) if world is not None else None
-        self._connections: dict[str, Connection] = {}
+        self._target = EndpointTarget(endpoint, world)
+        self._player = Player(self._target, names, self)
         self._asked: dict[str, tuple[str, str]] = {}
 
     def hold(self, case: Case, budget: Budget) -> None:
@@ -111,9 +99,8 @@ class Conversation:
                     self._stop(budget)
                 self._take(case, slowed(step, self._slower))
         finally:
-            self._hang_up()
-            if self._observers is not None:
-                self._observers.close()
+            self._player.close()
+            self._target.close()
 
     def _stop(self, budget: Budget) -> None:
         """End the conversation for the time that it takes."""
@@ -123,82 +110,40 @@ class Conversation:
         self._judge(Exchange("", "", (), "", note, kept=False))
 
     def _take(self, case: Case, step: Step) -> None:
-        if isinstance(step, Say | Asks):
-            self._open(case, step)
-        exchange = self._exchange(step)
-        if exchange is not None:
-            self._judge(exchange)
-        elif isinstance(step, Eventually):
-            self._repeat(case, step)
-        elif isinstance(step, Starts):
-            self._sql.start(self.names.render(step.statement), step.on)
-        elif isinstance(step, Mark):
-            self._sql.mark()
-        elif isinstance(step, Hangup):
-            connection = self._connections.pop(step.on)
-            connection.hang_up() if step.how == "half" else connection.close(reset=step.how == "reset")
-        elif isinstance(step, Reload):
-            self._reload()
-        elif isinstance(step, Pause):
-            time.sleep(step.seconds)
-        else:
-            time.sleep(1 - time.time() % 1)
-
-    def _exchange(self, step: Step) -> Exchange | None:
-        """Take a step that gets an answer; return None for another."""
-        if isinstance(step, Say):
-            return self._say(step)
-        if isinstance(step, Sql):
-            return self._look_behind(step)
-        if isinstance(step, Asks):
-            return self._ask(step)
-        if isinstance(step, Answers):
-            return self._answer(step)
-        if isinstance(step, Ends):
-            return self._end(step)
+        if isinstance(step, Mark):
+            self._target.mark()
+            return
         if isinstance(step, Logged):
-            got = self._sql.logged(step.allow)
-            return Exchange("log", "(binary log)", step.allow, got, "", got in step.allow)
-        return None
+            got = self._target.logged(step.allow)
+            self._judge(Exchange("log", "(binary log)", step.allow, got, "", got in step.allow))
+            return
+        inner = innermost(step)
+        if isinstance(inner, Say | Asks):
+            self._open(case, inner)
+        seen: list[Exchange] = []
 
-    @property
-    def _sql(self) -> Observers:
-        assert self._observers is not None, "a case with SQL is not-run without --sql"
-        return self._observers
+        def is_allowed(shown: Shown) -> bool:
+            seen[:] = [self._exchange(inner, shown)]
+            return seen[0].kept
+
+        shown = self._player.take(step, is_allowed)
+        if isinstance(step, Reload):
+            self.exchanges.append(Exchange("sql", "(configuration read again)", (), ""))
+        elif shown is not None:
+            self._judge(seen[0] if seen else self._exchange(inner, shown))
 
     def _open(self, case: Case, step: Say | Asks) -> None:
-        if step.on in self._connections:
+        if step.on in self._player.connections:
             return
-        self._connections[step.on] = self._endpoint.connect(binary=step.binary)
+        self._player.connections[step.on] = self._endpoint.connect(binary=step.binary)
         if case.bind not in self.names.texts:
             return
         bind = Say((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), step.on)
         if step.binary:
             bind = Say((f"get key=@@{{{case.bind}}}",), ("get ok flags=0 value=<value>",), step.on, binary=True)
-        self._judge(replace(self._say(bind), opening=True))
-
-    def _hang_up(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
-
-    def _reload(self) -> None:
-        assert self._world is not None, "a case with a reload is not-run without --sql"
-        self._hang_up()
-        self._world.reload()
-        self.exchanges.append(Exchange("sql", "(configuration read again)", (), ""))
-
-    def _repeat(self, case: Case, step: Eventually) -> None:
-        deadline = time.monotonic() + step.within
-        inner = step.step
-        if isinstance(inner, Say):
-            self._open(case, inner)
-        while True:
-            exchange = self._say(inner) if isinstance(inner, Say) else self._look_behind(inner)
-            if exchange.kept or time.monotonic() > deadline:
-                self._judge(exchange)
-                return
-            time.sleep(POLL_SECONDS)
+        shown = self._player.take(bind)
+        assert shown is not None, "a request shows something"
+        self._judge(replace(self._exchange(bind, shown), opening=True))
 
     def _judge(self, exchange: Exchange) -> None:
         self.exchanges.append(exchange)
@@ -206,19 +151,46 @@ class Conversation:
             self.failed = exchange
             raise CaseFailed(render(self.exchanges))
 
-    def _say(self, step: Say) -> Exchange:
-        sent = [self.names.render(piece) for piece in step.packets]
-        pieces = _cut(encode("".join(sent)), step.cuts) if step.binary else tuple(p.encode("latin-1") for p in sent)
-        reply = self._send(self._connections[step.on], pieces, step)
-        return self._compared(step.on, ("".join(step.packets), "".join(sent)), step.allow, reply, _note(step, reply))
-
-    def _send(self, connection: Connection, pieces: tuple[bytes, ...], step: Say) -> Reply:
+    def say(self, connection: Connection, step: Say, packets: tuple[bytes, ...]) -> Reply:
+        """Send packets and return the reply, see `player.Replies`."""
         connection.allow(self._longest(step.allow))
         if step.quiet:
-            return connection.overhear(pieces)
+            return connection.overhear(packets)
         if step.closes:
-            return connection.tell(pieces, step.patience)
-        return connection.ask(pieces, _versions(self._texts(step.allow)), step.patience)
+            return connection.tell(packets, step.patience)
+        return connection.ask(packets, _versions(self._texts(step.allow)), step.patience)
+
+    def ask(self, connection: Connection, step: Asks, packets: tuple[bytes, ...]) -> Reply:
+        """Send a packet and return what comes although the endpoint should wait."""
+        return Reply(connection.begin(b"".join(packets), step.silent))
+
+    def answer(self, connection: Connection, step: Answers) -> Reply:
+        """Return the reply to what `ask` sent."""
+        return connection.end(step.patience)
+
+    def hang_up(self, connection: Connection, how: str) -> None:
+        """Close a connection, half: and wait until the endpoint has."""
+        if how == "half":
+            connection.hang_up()
+        else:
+            connection.close(reset=how == "reset")
+
+    def _exchange(self, step: Step, shown: Shown) -> Exchange:
+        if isinstance(step, Sql | Ends):
+            return self._of_sql(step, shown)
+        assert isinstance(step, Say | Asks | Answers), f"{step} shows nothing"
+        assert shown.reply is not None, "a request has a reply"
+        if isinstance(step, Answers):
+            asked = self._asked.pop(step.on)
+            note = f"hang: no answer within {step.patience:g} s" if shown.reply.hang else ""
+            note = beyond(shown.reply.limit) if shown.reply.limit else note
+            return self._compared(step.on, asked, step.allow, shown.reply, note)
+        asked = "".join(step.packets), shown.sent
+        if isinstance(step, Say):
+            return self._compared(step.on, asked, step.allow, shown.reply, _note(step, shown.reply))
+        self._asked[step.on] = asked
+        early = self._text(step.on, shown.reply.data)
+        return Exchange(step.on, shown.sent, ("",), early, "it should wait" if early else "", not early, (asked[0], ""))
 
     def _compared(
         self, on: str, asked: tuple[str, str], allow: tuple[str, ...] | By, reply: Reply, note: str
@@ -241,55 +213,28 @@ class Conversation:
     def _texts(self, allow: tuple[str, ...] | By) -> tuple[str, ...]:
         return allow.of(self._endpoint.profile) if isinstance(allow, By) else allow
 
-    def _ask(self, step: Asks) -> Exchange:
-        request = self.names.render("".join(step.packets))
-        self._asked[step.on] = ("".join(step.packets), request)
-        packet = encode(request) if step.binary else request.encode("latin-1")
-        early = self._text(step.on, self._connections[step.on].begin(packet, step.silent))
-        note = "it should wait" if early else ""
-        return Exchange(step.on, request, ("",), early, note, not early, ("".join(step.packets), ""))
-
     def _text(self, on: str, data: bytes) -> str:
-        return decode(data) if self._connections[on].binary else data.decode("latin-1")
+        return decode(data) if self._player.connections[on].binary else data.decode("latin-1")
 
-    def _answer(self, step: Answers) -> Exchange:
-        reply = self._connections[step.on].end(step.patience)
-        note = f"hang: no answer within {step.patience:g} s" if reply.hang else ""
-        if reply.limit:
-            note = beyond(reply.limit)
-        return self._compared(step.on, self._asked.pop(step.on), step.allow, reply, note)
-
-    def _look_behind(self, step: Sql) -> Exchange:
-        on, statement = step.on or "sql", self.names.render(step.statement)
-        if step.rows is not None:
-            cells = [tuple(self.names.render(c) if isinstance(c, str) else c for c in row) for row in step.rows]
-            got = self._believed(step, self._sql.query(statement, step.on))
-            kept = got == str(cells)
-            written = str(list(step.rows)) if kept else self.names.put_back(got)
-            return Exchange(on, statement, (str(cells),), got, "", kept, (step.statement, written))
-        got = self._believed(step, self._sql.execute(statement, step.on))
-        return self._done(on, (step.statement, statement), got, fails=step.refused)
-
-    def _believed(self, step: Sql, got: str) -> str:
+    def _of_sql(self, step: Sql | Ends, shown: Shown) -> Exchange:
+        on = step.on or "sql"
+        rows = step.rows if isinstance(step, Sql) else None
+        got = f"still runs after {step.patience:g} s" if isinstance(step, Ends) else ""
+        if shown.result is not None:
+            error = shown.result.get("error")
+            got = f"{REFUSED}{error[1]}" if error else DONE if rows is None else str(shown.result["rows"])
         # What the suite's own connection is refused unasked is a fault of the case.
         if got.startswith(REFUSED) and not step.on and not step.refused:
-            raise SuiteError(f"{got}: {self.names.render(step.statement)}")
-        return got
-
-    def _end(self, step: Ends) -> Exchange:
-        statement, got = self._sql.end(step.on, step.patience)
-        return self._done(step.on, ("(its end)", statement), got, fails=step.refused)
-
-    def _done(self, on: str, asked: tuple[str, str], got: str, *, fails: bool) -> Exchange:
-        template, statement = asked
-        wanted = "refused" if fails else DONE
-        kept = got.startswith(REFUSED) if fails else got == DONE
-        written = wanted if kept else self.names.put_back(got)
-        return Exchange(on, statement, (wanted,), got, "", kept, (template, written))
-
-
-def _cut(data: bytes, cuts: tuple[int, ...]) -> tuple[bytes, ...]:
-    return tuple(data[start:end] for start, end in zip((0, *cuts), (*cuts, len(data)), strict=True))
+            raise SuiteError(f"{got}: {shown.sent}")
+        template = step.statement if isinstance(step, Sql) else "(its end)"
+        if rows is not None:
+            cells = [tuple(self.names.render(c) if isinstance(c, str) else c for c in row) for row in rows]
+            wanted, kept, written = str(cells), got == str(cells), str(list(rows))
+        else:
+            wanted = written = "refused" if step.refused else DONE
+            kept = got.startswith(REFUSED) if step.refused else got == DONE
+        written = written if kept else self.names.put_back(got)
+        return Exchange(on, shown.sent, (wanted,), got, "", kept, (template, written))
 
 
 def _versions(texts: tuple[str, ...]) -> int:

@@ -20,11 +20,11 @@ from kvref_conformance.connection import (
     Reply,
     version_line,
 )
-from kvref_conformance.corpus import connection as talk
-from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.corpus.silences import NORMAL, Silences
 from kvref_conformance.differential import exchange
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode
+from kvref_conformance.steps import Say
 
 VERSION = b"VERSION 9.9.9\r\n"
 Make = Callable[..., Any]
@@ -132,8 +132,9 @@ def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
     connection = endpoint.find(server.where, "memcached").connect()
     connection.send(b"get a\r\n", ask=True)
     assert connection.answer(60) == Reply(FLOOD[:KEPT_BYTES], limit=MAX_ANSWER_BYTES)
-    lines = talk.Lines(lambda: Connection(server.address), talk.NORMAL)
-    assert lines.talk(Talk("a", "get a\r\n")) == f"{begin.decode()}<{said}>"
+    recording, silences = Connection(server.address), Silences(NORMAL)
+    assert silences.say(recording, Say(("get a",), ()), (b"get a\r\n",)) == Reply(begin)
+    assert silences.ending(recording) == f"<{said}>"
     duelling = Connection(server.address)
     duelling.send(b"get a\r\n")
     assert exchange._read(duelling, 60, binary=False) == begin + b"<%s>" % said.encode()

@@ -10,8 +10,8 @@ from desk import Desk
 
 from kvref.errors import ConfigError
 from kvref_conformance.connection import Reply
-from kvref_conformance.corpus.connection import Pace
 from kvref_conformance.corpus.conversation import Conversation
+from kvref_conformance.corpus.silences import Pace
 from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
 
 AT_ONCE = Pace(first=0, quiet=0, whole=0, broken=0)

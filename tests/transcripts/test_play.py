@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kvref_conformance.connection import Connection
-from kvref_conformance.corpus.connection import Pace
 from kvref_conformance.corpus.conversation import Conversation, Crowd, Query, Sleep, Talk
 from kvref_conformance.corpus.player import Played, play
+from kvref_conformance.corpus.silences import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,8 @@ from transcripts.desk_target import AT_ONCE, DeskTarget, Machine
 
 from kvref.translation import session
 from kvref_conformance import corpus
-from kvref_conformance.corpus import connection, listing, player
+from kvref_conformance import player as steps_player
+from kvref_conformance.corpus import listing, player, silences
 from kvref_conformance.corpus.compare import Asked, differences
 from kvref_conformance.corpus.conversation import Conversation, Crowd, Query, Talk
 from kvref_conformance.corpus.targets.kvref_process import SETTINGS
@@ -51,7 +52,7 @@ def test_recordings_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, profile: str, name: str, part: int
 ) -> None:
     machine, rows = Machine(tmp_path, profile), listing.load()
-    for module in (player, connection, session):
+    for module in (player, steps_player, silences, session):
         monkeypatch.setattr(module, "time", machine)
     target, replayed, different = DeskTarget(machine, version), 0, {}
     for key, conversation in list(corpus.load(name).items())[part :: len(PARTS)]:

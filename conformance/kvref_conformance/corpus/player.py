@@ -6,49 +6,40 @@ Recording and replaying both use this; they differ in the target and in the use 
 from __future__ import annotations
 
 import re
-import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.connection import NORMAL, Lines, Pace
-from kvref_conformance.corpus.conversation import Crowd, Query, Server, Sleep, Talk
+from kvref_conformance.corpus.conversation import Crowd, Query, Talk
+from kvref_conformance.corpus.holes import cas_number, cas_spans
+from kvref_conformance.corpus.loader import JOIN_SECONDS, CasNames, steps_of
+from kvref_conformance.corpus.silences import NORMAL, Pace, Silences
+from kvref_conformance.player import Player, Target
+from kvref_conformance.steps import Hangup
 
 if TYPE_CHECKING:
     from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Conversation, Step
     from kvref_conformance.corpus.holes import Json
+    from kvref_conformance.player import Result, Shown
 
 # A server that closed a connection is given so long to be seen dead, since a dying one closes first.
 DYING_SECONDS: Final = 0.3
-JOIN_SECONDS: Final = 120.0
 
 
-class ReplayTarget(Protocol):
-    """A world in which conversations run."""
+class ReplayTarget(Target, Protocol):
+    """A world in which conversations run.
+
+    Cells of results are JSON values: bytes as latin-1 characters, dates and decimals as the text that SQL shows.
+    """
 
     version: str
     """Key of `got`: `8.0.33`, `5.6.14`."""
 
     def prepare(self, conversation: Conversation) -> str:
         """Set up the world for a conversation; return "", "closed" or "server died", the state of the port."""
-
-    def connect(self) -> Connection:
-        """Open a memcached connection; raises OSError if no server listens."""
-
-    def execute(self, name: str, statement: str) -> dict[str, Json]:
-        """Run a statement on the SQL connection of that name, opened at its first use, which commits by itself.
-
-        Called from several threads, one at a time for each name.
-
-        Returns:
-            {"rows": …}, {"affected": n} or {"error": [number, text]}; cells are JSON values: bytes as latin-1
-            characters, dates and decimals as the text that SQL shows.
-        """
-
-    def server(self, action: str) -> str:
-        """Do `reload`, `restart` or `kill9`; returns "open", "closed" or "server died", the state of the port."""
 
     def exit_status(self) -> int | None:
         """Return the exit status of a server that died, negative for a signal; None while it runs."""
@@ -99,84 +90,94 @@ def play(conversation: Conversation, target: ReplayTarget, pace: Pace = NORMAL) 
         conversation: its `got` are ignored.
         target: the target.
         pace: how long to wait for replies.
+
+    Raises:
+        SuiteError: a statement that was started still runs at the end.
     """
     port = target.prepare(conversation)
-    player = _Player(target, pace, listening=not port)
+    recorder = _Recorder(target, pace, listening=not port)
     try:
-        steps = tuple(player.take(step) for step in conversation.steps)
-        late = player.lines.late()
+        steps = tuple(map(recorder.take, conversation.steps))
+        late = recorder.replies.late()
         crash = target.exit_status()
     finally:
-        player.lines.close()
-        player.join_all()
+        # What blocks a statement that no step waited for ended with the memcached connections.
+        running = recorder.player.close(JOIN_SECONDS)
         target.finish()
+    if running:
+        raise SuiteError(f"{running[0]!r} still runs after {JOIN_SECONDS:g} s")
     return Played(port, steps, crash, late)
 
 
-class _Player:
+class _Recorder:
     def __init__(self, target: ReplayTarget, pace: Pace, *, listening: bool) -> None:
         self._target = target
         self._listening = listening
-        self.lines = Lines(target.connect, pace)
-        self._running: dict[str, _Running] = {}
+        self._names = CasNames()
+        self.replies = Silences(pace)
+        self.player = Player(target, self._names, self.replies)
 
-    def take(self, step: Step) -> Observed:
+    def take(self, recorded: Step) -> Observed:
         began = time.time()
-        got = self._take(step)
+        got = self._got(recorded)
         return Observed(got, began, time.time())
 
-    def _take(self, step: Step) -> Json:
-        match step:
+    def _got(self, recorded: Step) -> Json:
+        match recorded:
             case Talk():
-                return self._talk(step)
+                return self._talk(recorded)
+            case Query(watch=dict() as watch):
+                return self._watch(recorded, watch["for"], watch["every"])
             case Query():
-                return self._query(step)
+                return self._query(recorded)
             case Crowd():
-                return self.lines.crowd(step)
-            case Server():
-                return self._target.server(step.server)
-            case Sleep():
-                time.sleep(step.sleep)
-                return None
+                return self._crowd(recorded)
+            case _:
+                (step,) = steps_of(recorded)
+                shown = self.player.take(step)
+                return None if shown is None else str(shown.result)
 
-    def _talk(self, step: Talk) -> Json:
-        answer = self.lines.talk(step)
-        if self._listening and answer is not None and answer.endswith(">"):
-            self._let_die()
+    def _talk(self, recorded: Talk) -> Json:
+        try:
+            shown = [self.player.take(step) for step in steps_of(recorded)][-1]
+        except OSError as error:
+            return self._ended(f"<{type(error).__name__}>")
+        if shown is None or shown.reply is None:
+            return None
+        data, hexadecimal = shown.reply.data, recorded.hex is not None
+        answer = data.hex() if hexadecimal else data.decode("latin-1")
+        for begin, end in cas_spans(answer, hexadecimal=hexadecimal):
+            self._names.learn(cas_number(answer[begin:end], hexadecimal=hexadecimal))
+        return self._ended(answer + self.replies.ending(self.player.connections[recorded.mc]))
+
+    def _ended(self, answer: str) -> str:
+        """Wait a moment for the end of a server that closed a connection."""
+        deadline = time.monotonic() + DYING_SECONDS
+        while self._listening and answer.endswith(">") and time.monotonic() < deadline:
+            if self._target.exit_status() is not None:
+                break
+            time.sleep(0.02)
         return answer
 
-    def _let_die(self) -> None:
-        deadline = time.monotonic() + DYING_SECONDS
-        while self._target.exit_status() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
+    def _query(self, recorded: Query) -> Json:
+        def came(shown: Shown) -> bool:
+            assert recorded.poll is not None, "only a poll is repeated"
+            return bool(_trimmed(recorded, shown.result).get("rows") == recorded.poll["until"])
 
-    def _query(self, step: Query) -> Json:
-        if step.join:
-            return _trimmed(step, self._running.pop(step.sql).result())
-        assert step.exec is not None, "a SQL step has `exec` or `join`"
-        if step.asynchronous:
-            self._running[step.sql] = _Running(self._target, step.sql, step.exec)
+        (step,) = steps_of(recorded)
+        shown = self.player.take(step, came)
+        if shown is None:
             return None
-        if step.poll is not None:
-            return self._poll(step, step.exec, step.poll["until"], step.poll["every"], step.poll["timeout"])
-        if step.watch is not None:
-            return self._watch(step, step.exec, step.watch["for"], step.watch["every"])
-        return _trimmed(step, self._target.execute(step.sql, step.exec))
+        if shown.result is None:
+            raise SuiteError(f"{shown.sent!r} still runs after {JOIN_SECONDS:g} s")
+        return _trimmed(recorded, shown.result)
 
-    def _poll(self, step: Query, statement: str, until: Json, every: float, timeout: float) -> Json:
-        deadline = time.monotonic() + timeout
-        while True:
-            result = _trimmed(step, self._target.execute(step.sql, statement))
-            if result.get("rows") == until or time.monotonic() > deadline:
-                return result
-            time.sleep(every)
-
-    def _watch(self, step: Query, statement: str, seconds: float, every: float) -> Json:
+    def _watch(self, recorded: Query, seconds: float, every: float) -> Json:
         deadline = time.monotonic() + seconds
         seen: list[Json] = []
         while True:
-            result = _trimmed(step, self._target.execute(step.sql, statement))
-            if "rows" not in result:
+            result = self._query(recorded)
+            if not isinstance(result, dict) or "rows" not in result:
                 return result
             if not seen or seen[-1] != result["rows"]:
                 seen.append(result["rows"])
@@ -184,32 +185,36 @@ class _Player:
                 return {"seen": seen}
             time.sleep(every)
 
-    def join_all(self) -> None:
-        """Wait for statements that no step waited for; what blocks them ended with the memcached connections."""
-        for running in self._running.values():
-            running.result()
+    def _crowd(self, recorded: Crowd) -> Json:
+        """Return how often each answer came, its own words of `send` spelt as there; None if the step closes them."""
+        names = [f"{recorded.name}{number}" for number in range(recorded.many)]
+        if recorded.close:
+            for name in names:
+                self.player.take(Hangup(name, "close"))
+            return None
+        answers: Counter[str] = Counter()
+        opened: dict[Connection, int] = {}
+        for number, name in enumerate(names):
+            try:
+                opened[self.player.open(name)] = number
+            except OSError as error:
+                answers[f"<{type(error).__name__}>"] += 1
+        send = recorded.send or ""
+        requests = {each: send.replace("{i}", str(number)).encode("latin-1") for each, number in opened.items()}
+        for each, reply in self.replies.say_to_all(requests, recorded.first).items():
+            answers[_as_sent(reply.decode("latin-1"), send, opened[each]) + self.replies.ending(each)] += 1
+        return dict(answers)
 
 
-class _Running:
-    """A statement that runs in a thread of its own."""
-
-    def __init__(self, target: ReplayTarget, name: str, statement: str) -> None:
-        self._statement = statement
-        self._result: dict[str, Json] = {}
-        self._thread = threading.Thread(target=self._run, args=(target, name, statement), daemon=True)
-        self._thread.start()
-
-    def _run(self, target: ReplayTarget, name: str, statement: str) -> None:
-        self._result = target.execute(name, statement)
-
-    def result(self) -> dict[str, Json]:
-        self._thread.join(JOIN_SECONDS)
-        if self._thread.is_alive():
-            raise SuiteError(f"{self._statement!r} still runs after {JOIN_SECONDS:g} s")
-        return self._result
+def _as_sent(answer: str, template: str, number: int) -> str:
+    """Put the words of a template that hold `{i}` in the place of what was sent for them."""
+    for word in {word for word in template.split() if "{i}" in word}:
+        sent = re.escape(word.replace("{i}", str(number)))
+        answer = re.sub(rf"(?<!\S){sent}(?!\S)", word, answer)
+    return answer
 
 
-def _trimmed(step: Query, result: dict[str, Json]) -> dict[str, Json]:
+def _trimmed(step: Query, result: Result) -> Result:
     rows = result.get("rows")
     if not isinstance(rows, list) or (step.cols is None and step.mask is None):
         return result

@@ -6,18 +6,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from kvref_conformance.corpus.connection import NORMAL, PATIENT
 from kvref_conformance.corpus.conversation import Sleep
 from kvref_conformance.corpus.detect import answers, unexplained
 from kvref_conformance.corpus.player import play
+from kvref_conformance.corpus.silences import NORMAL, PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref_conformance.corpus.connection import Pace
     from kvref_conformance.corpus.conversation import Conversation, Step
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.player import Played, ReplayTarget
+    from kvref_conformance.corpus.silences import Pace
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from kvref.errors import SuiteError
 from kvref_conformance.corpus import listing
 from kvref_conformance.corpus.compare import Asked, Difference, differences
-from kvref_conformance.corpus.connection import NORMAL, PATIENT, Pace
 from kvref_conformance.corpus.conversation import Sleep, Talk
 from kvref_conformance.corpus.player import play
+from kvref_conformance.corpus.silences import NORMAL, PATIENT, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -93,6 +93,17 @@ class Reload:
 
 
 @dataclass(frozen=True, slots=True)
+class Restart:
+    """Act on the server; connections stay as it leaves them.
+
+    Args:
+        how: reload: read the configuration tables again; restart: stop and start; kill9: kill and start.
+    """
+
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """Wait, where time itself is what the case is about."""
 
@@ -171,10 +182,12 @@ class Eventually:
     Args:
         step: a request or a SELECT that leaves everything as it is.
         within: seconds; what it gets then is judged.
+        every: seconds between two tries.
     """
 
     step: Say | Sql
     within: float
+    every: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +206,9 @@ class Logged:
     allow: tuple[str, ...]
 
 
-Step = Say | Hangup | Sql | Reload | Pause | Tick | Asks | Answers | Starts | Ends | Eventually | Mark | Logged
+Step = (
+    Say | Hangup | Sql | Reload | Restart | Pause | Tick | Asks | Answers | Starts | Ends | Eventually | Mark | Logged
+)
 
 
 def innermost(step: Step) -> Step:

@@ -24,6 +24,7 @@ from kvref_conformance.steps import (
     Mark,
     Pause,
     Reload,
+    Restart,
     Say,
     Sql,
     Starts,
@@ -51,6 +52,7 @@ FORMS: Final = {
     "binlog": Logged,
     "hang up": Hangup,
     "reload": Reload,
+    "restart": Restart,
     "pause": Pause,
     "await second": Tick,
 }

@@ -1,0 +1,204 @@
+"""Play steps on a target: literal cases, replay files and recordings have this one player.
+
+It opens connections at their first use, sends, runs statements, waits and acts on the server, and returns what each
+step showed. `Replies` decides where a reply ends: at the answer to a sentinel (`conversation.py`, which judges), or at
+a silence (`corpus/player.py`, which records and compares).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as Overdue
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from kvref_conformance.frames import encode
+from kvref_conformance.steps import (
+    Answers,
+    Asks,
+    Ends,
+    Eventually,
+    Hangup,
+    Pause,
+    Reload,
+    Restart,
+    Say,
+    Sql,
+    Starts,
+    Tick,
+)
+
+if TYPE_CHECKING:
+    from kvref_conformance.connection import Connection, Reply
+    from kvref_conformance.steps import Step
+    from kvref_conformance.template import Names
+
+# `{"rows": …}`, `{"affected": n}` or `{"error": [number, text]}`.
+Result: TypeAlias = dict[str, Any]
+
+
+class Target(Protocol):
+    """A server, and the database that it serves from."""
+
+    def connect(self) -> Connection:
+        """Open a memcached connection; raises OSError if no server listens."""
+
+    def execute(self, name: str, statement: str) -> Result:
+        """Run a statement on the SQL connection of that name, opened at its first use.
+
+        Called from several threads, one at a time for each name.
+        """
+
+    def server(self, action: str) -> str:
+        """Do `reload`, `restart` or `kill9`; return the state of the port."""
+
+
+class Replies(Protocol):
+    """How replies are read."""
+
+    def say(self, connection: Connection, step: Say, packets: tuple[bytes, ...]) -> Reply:
+        """Send packets and return the reply."""
+
+    def ask(self, connection: Connection, step: Asks, packets: tuple[bytes, ...]) -> Reply:
+        """Send packets and return what comes although the server should wait."""
+
+    def answer(self, connection: Connection, step: Answers) -> Reply:
+        """Return the reply to what `ask` sent, or what has come meanwhile."""
+
+    def hang_up(self, connection: Connection, how: str) -> Reply | None:
+        """Close a connection; None once it is closed, a reply if only this side is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a step showed.
+
+    Args:
+        sent: request or statement without names in braces.
+        reply: the reply, of a step on a memcached connection.
+        result: the result of a statement, or of an action on the server; None if it still runs.
+    """
+
+    sent: str
+    reply: Reply | None = None
+    result: Any = None
+
+
+class Player:
+    """The steps of one conversation, on fresh connections.
+
+    Args:
+        target: server and database.
+        names: values of the names in the templates.
+        replies: reads replies.
+    """
+
+    def __init__(self, target: Target, names: Names, replies: Replies) -> None:
+        self.connections: dict[str, Connection] = {}
+        self._target = target
+        self._names = names
+        self._replies = replies
+        self._running: dict[str, tuple[str, Future[Result]]] = {}
+        self._threads = ThreadPoolExecutor(thread_name_prefix="sql")
+
+    def take(self, step: Step, is_allowed: Callable[[Shown], bool] = lambda _: True) -> Shown | None:
+        """Take a step.
+
+        Args:
+            step: any but those of the binary log.
+            is_allowed: whether a step that is repeated has shown what it waits for.
+
+        Returns:
+            None for a step that shows nothing.
+        """
+        match step:
+            case Say() | Asks() | Answers():
+                return self._talk(step)
+            case Sql():
+                statement = self._names.render(step.statement)
+                return Shown(statement, result=self._target.execute(step.on, statement))
+            case Starts():
+                statement = self._names.render(step.statement)
+                self._running[step.on] = statement, self._threads.submit(self._target.execute, step.on, statement)
+            case Ends():
+                return self._end(step)
+            case Eventually():
+                return self._repeat(step, is_allowed)
+            case Hangup():
+                return self._hang_up(step)
+            case Reload():
+                self.hang_up_all()
+                return Shown("", result=self._target.server("reload"))
+            case Restart():
+                return Shown("", result=self._target.server(step.how))
+            case Pause():
+                time.sleep(step.seconds)
+            case Tick():
+                time.sleep(1 - time.time() % 1)
+            case _:
+                raise TypeError(f"{step} is no step of the player")
+        return None
+
+    def hang_up_all(self) -> None:
+        """Close all memcached connections at once."""
+        for connection in self.connections.values():
+            connection.close()
+        self.connections.clear()
+
+    def close(self, patience: float = 0.0) -> list[str]:
+        """Close all connections; return the statements that still run after so many seconds."""
+        self.hang_up_all()
+        late = [statement for statement, running in self._running.values() if not _ended(running, patience)]
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        return late
+
+    def open(self, name: str) -> Connection:
+        """Return a connection, opened at its first use; raises OSError."""
+        if name not in self.connections:
+            self.connections[name] = self._target.connect()
+        return self.connections[name]
+
+    def _talk(self, step: Say | Asks | Answers) -> Shown:
+        if isinstance(step, Answers):
+            return Shown("", self._replies.answer(self.open(step.on), step))
+        connection = self.open(step.on)
+        texts = [self._names.render(packet) for packet in step.packets]
+        packets = tuple(text.encode("latin-1") for text in texts)
+        if step.binary:
+            cuts = step.cuts if isinstance(step, Say) else ()
+            data = encode("".join(texts))
+            packets = tuple(data[start:end] for start, end in zip((0, *cuts), (*cuts, len(data)), strict=True))
+        if isinstance(step, Asks):
+            return Shown("".join(texts), self._replies.ask(connection, step, packets))
+        return Shown("".join(texts), self._replies.say(connection, step, packets))
+
+    def _hang_up(self, step: Hangup) -> Shown | None:
+        if step.on not in self.connections and step.how != "half":
+            return None
+        reply = self._replies.hang_up(self.open(step.on), step.how)
+        if reply is None:
+            del self.connections[step.on]
+        return None if reply is None else Shown("", reply)
+
+    def _end(self, step: Ends) -> Shown:
+        statement, running = self._running.pop(step.on)
+        return Shown(statement, result=running.result() if _ended(running, step.patience) else None)
+
+    def _repeat(self, step: Eventually, is_allowed: Callable[[Shown], bool]) -> Shown:
+        deadline = time.monotonic() + step.within
+        while True:
+            shown = self.take(step.step)
+            assert shown is not None, "a request or a SELECT shows something"
+            if is_allowed(shown) or time.monotonic() > deadline:
+                return shown
+            time.sleep(step.every)
+
+
+def _ended(running: Future[Result], patience: float) -> bool:
+    try:
+        running.exception(patience)
+    except Overdue:
+        return False
+    return True
