@@ -23,9 +23,10 @@ from kvref.specification.starter_kit import SCRIPTS, starter_files
     help="Profile that the implementation follows.",
 )
 def command(folder: str, profile: str) -> None:
-    """Write a starter kit for a server of your own: schema, sample scripts, collation vectors, CI file and README.
+    """Write a starter kit for a server of your own.
 
-    DIR is created; a file that is there is never replaced.
+    The kit has the schema for SQLite and MySQL, sample scripts, collation vectors, a CI file and a README. DIR is
+    created; a file that is there is never replaced.
     """
     made = starter_files(profile)
     there = [name for name in made if (Path(folder) / name).exists()]
