@@ -229,7 +229,7 @@ def _exporter(address: str | None, sockets: list[socket.socket], hosts: tuple[st
     if where is not None and where.path:
         raise KvrefError(f"--metrics {address}: HTTP is served over TCP: write HOST:PORT")
     exporter = Exporter(where, sockets, hosts)
-    exporter.tell()
+    exporter.log()
     return exporter
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from kvref.client.errors import CallError, UnsupportedError
 
 Key = str | bytes
-LONGEST_KEY: Final = 250
+MAX_KEY: Final = 250
 _BLANK: Final = re.compile(rb"[\0-\x20\x7f]")
 _RANGE_SIGNS: Final = (b"@>", b"@<")
 _OWN_VERSION: Final = "-kvref"
@@ -38,8 +38,8 @@ def split_word(word: Key, delimiter: str) -> tuple[str | None, str | bytes]:
         name = check_name(before.decode("utf-8", "surrogateescape"))
     if raw.startswith(_RANGE_SIGNS):
         raise CallError(f"{word!r} is a range: use get_range()")
-    if not raw or len(raw) > LONGEST_KEY:
-        raise CallError(f"key of {len(raw)} bytes: a key has 1 to {LONGEST_KEY}")
+    if not raw or len(raw) > MAX_KEY:
+        raise CallError(f"key of {len(raw)} bytes: a key has 1 to {MAX_KEY}")
     if _BLANK.search(raw):
         raise CallError(f"{word!r}: a key of the text protocol holds no blank and no control character")
     try:
@@ -56,8 +56,8 @@ def as_bytes(key: Key) -> bytes:
 def check_name(name: str) -> str:
     """Return the name of a mapping. Raises CallError for one that `bind` cannot carry."""
     raw = name.encode("utf-8", "surrogateescape")
-    if not raw or len(raw) > LONGEST_KEY or _BLANK.search(raw):
-        raise CallError(f"mapping {name!r}: a name has 1 to {LONGEST_KEY} bytes and no blank")
+    if not raw or len(raw) > MAX_KEY or _BLANK.search(raw):
+        raise CallError(f"mapping {name!r}: a name has 1 to {MAX_KEY} bytes and no blank")
     return name
 
 
@@ -87,8 +87,8 @@ def range_word(gt: Key | None, ge: Key | None, lt: Key | None, le: Key | None) -
         word += (b"@<" if le is None else b"@<=") + raw
     if not word:
         raise CallError("a range needs a bound: gt, ge, lt or le")
-    if len(word) > LONGEST_KEY or _BLANK.search(word):
-        raise CallError(f"{word!r}: a range has at most {LONGEST_KEY} bytes, no blank and no control character")
+    if len(word) > MAX_KEY or _BLANK.search(word):
+        raise CallError(f"{word!r}: a range has at most {MAX_KEY} bytes, no blank and no control character")
     return word
 
 

@@ -84,7 +84,7 @@ class Subject:
         return (each.name for each in self.values if each.word in words)
 
 
-LONGEST_KEY: Final = 250  # bytes
+MAX_KEY: Final = 250  # bytes
 UNICODE: Final = ("utf8mb4", "utf8mb3", "utf8")
 Predicate = Callable[[Subject], Iterable[str]]
 
@@ -163,7 +163,7 @@ def _twice(subject: Subject) -> list[str]:
 
 def _narrow(subject: Subject) -> bool:
     width = subject.mapping.key.width
-    return is_text(subject) and width is not None and width < LONGEST_KEY
+    return is_text(subject) and width is not None and width < MAX_KEY
 
 
 KEYS: Final[dict[str, Predicate]] = {

@@ -100,15 +100,15 @@ def _stopped(session: Session, command: c.Command, stop: Exception) -> Operation
         case RefusedError():
             return stop.reply
         case UnfitError():
-            return _error(session, command, str(stop), told=rules.unfit_table_is_error, of_delete=_TEMPORARY)
+            return _error(session, command, str(stop), reported=rules.unfit_table_is_error, of_delete=_TEMPORARY)
         case LockWaitError():
-            return _error(session, command, LOCK_WAIT, told=rules.lock_wait_is_error, fault=r.Fault.CONFLICT)
+            return _error(session, command, LOCK_WAIT, reported=rules.lock_wait_is_error, fault=r.Fault.CONFLICT)
         case TransactionLostError():
             batch.writing = False
             text = batch.lost(str(stop))
             fault = conflict(stop)
-            told = rules.lock_wait_is_error or fault is None
-            return _error(session, command, text, told=told, fault=fault)
+            reported = rules.lock_wait_is_error or fault is None
+            return _error(session, command, text, reported=reported, fault=fault)
         case _:
             return r.ServerError(str(stop))
 
@@ -118,11 +118,11 @@ def _error(
     command: c.Command,
     text: str,
     *,
-    told: bool,
+    reported: bool,
     of_delete: r.Reply = r.Status.NOT_FOUND,
     fault: r.Fault | None = None,
 ) -> r.Reply:
-    return r.ServerError(text, fault) if told else _failed(session, command, of_delete)
+    return r.ServerError(text, fault) if reported else _failed(session, command, of_delete)
 
 
 def _settled(session: Session, command: c.Command, reply: r.Reply) -> OperationGen:

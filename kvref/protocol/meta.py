@@ -232,7 +232,7 @@ def encode(command: c.Command, reply: r.Meta | r.MetaDebug) -> bytes:
     if command.has(b"q") and reply.code is (r.MetaCode.MISSED if isinstance(command, c.MetaGet) else r.MetaCode.DONE):
         return b""
     parts = [reply.code.value] if reply.data is None else [b"VA %d" % len(reply.data)]
-    told = reply.code is r.MetaCode.DONE or isinstance(command, c.MetaSet)
+    returned = reply.code is r.MetaCode.DONE or isinstance(command, c.MetaSet)
     for option in command.options:
         letter = option[:1]
         if letter not in _ANSWERED[type(command)]:
@@ -240,22 +240,22 @@ def encode(command: c.Command, reply: r.Meta | r.MetaDebug) -> bytes:
         if letter == b"O":
             parts.append(option)
         elif letter == b"k":
-            parts += _key_told(command)
-        elif told:
-            parts.append(b"%b%d" % (letter, _told(command, reply.item, letter)))
+            parts += _key_returned(command)
+        elif returned:
+            parts.append(b"%b%d" % (letter, _returned(command, reply.item, letter)))
     marks = ((b"Z", reply.taken), (b"X", reply.stale), (b"W", reply.won))
     parts += [mark for mark, there in marks if there]
     line = b" ".join(parts) + b"\r\n"
     return line if reply.data is None else line + reply.data + b"\r\n"
 
 
-def _key_told(command: c.MetaRequest) -> list[bytes]:
+def _key_returned(command: c.MetaRequest) -> list[bytes]:
     if not command.has(b"b"):
         return [b"k" + command.word]
     return [b"k" + binascii.b2a_base64(command.word, newline=False), b"b"]
 
 
-def _told(command: c.MetaRequest, item: r.MetaItem, letter: bytes) -> int:
+def _returned(command: c.MetaRequest, item: r.MetaItem, letter: bytes) -> int:
     match letter:
         case b"s":
             return item.size

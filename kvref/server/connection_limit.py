@@ -36,8 +36,8 @@ class Writer(Protocol):
         """End the connection once they are sent."""
 
 
-def held(maxconns: int, workers: int = 1) -> int:
-    """Return how many connections hold, and let the process have as many descriptors, as far as the system allows.
+def connection_limit(maxconns: int, workers: int = 1) -> int:
+    """Return the maximum number of connections; raise the limit of descriptors for them as far as the system allows.
 
     Args:
         maxconns: the setting.
@@ -54,9 +54,9 @@ def held(maxconns: int, workers: int = 1) -> int:
     return min(maxconns, max(soft - RESERVE, soft // 2) * workers)
 
 
-def say_held(maxconns: int, workers: int = 1) -> None:
-    """Log how many connections hold, see `held`."""
-    most = held(maxconns, workers)
+def log_connection_limit(maxconns: int, workers: int = 1) -> None:
+    """Log the maximum number of connections, see `connection_limit`."""
+    most = connection_limit(maxconns, workers)
     if most < maxconns:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         _log.warning("at most %d connections instead of maxconns=%d: `ulimit -n` is %d: raise it", most, maxconns, soft)

@@ -26,7 +26,7 @@ from kvref.protocol.rules import WireRules, wire_rules
 from kvref.server.background_commit import IdleCommit, Rule
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection import Connection, speaks
-from kvref.server.connection_limit import Descriptors, held, refused, say_held
+from kvref.server.connection_limit import Descriptors, connection_limit, log_connection_limit, refused
 from kvref.server.connection_rows import Shown, State, rows_of
 from kvref.server.executors import executor_for
 from kvref.server.executors.base import Executor
@@ -37,7 +37,7 @@ from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accep
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.command_times import CommandDurations
 from kvref.server.telemetry.event_counters import EventCounters, ProcessEventCounters
-from kvref.server.telemetry.lifecycle import Lifecycle, LoopMonitor, Served, tell_reload
+from kvref.server.telemetry.lifecycle import Lifecycle, LoopMonitor, Served, log_reload
 from kvref.server.timeouts import Timeouts
 from kvref.server.turns import Turns
 from kvref.storage.base import Store
@@ -124,7 +124,7 @@ def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
     return settings["innodb_lock_wait_timeout"] if profile["lock.wait"] == "setting" else IMPATIENT
 
 
-def tell_stop(number: int, *, again: bool) -> None:
+def log_stop(number: int, *, again: bool) -> None:
     """Log that a signal stops the server."""
     name = signal.Signals(number).name
     _log.info("stopping at once" if again else "stopping", extra={"signal": name})
@@ -202,15 +202,15 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop, stop, number)
         loop.add_signal_handler(signal.SIGHUP, self.reload)
-        places = [(listener, each) for listener in self.listeners for each in listener.listen()]
-        self.served.tell(self.shared.directory, self._problems(), self.settings)
+        sockets = [(listener, each) for listener in self.listeners for each in listener.listen()]
+        self.served.log(self.shared.directory, self._problems(), self.settings)
         servers: list[asyncio.Server | TLSAcceptor] = []
-        for listener, place in places:
+        for listener, listening in sockets:
             make = speaks(self, listener)
-            servers.append(await accept(place, listener, self, make))
-            self._listening.append(place)
-            listener.tell(place)
-        say_held(self.settings["maxconns"])
+            servers.append(await accept(listening, listener, self, make))
+            self._listening.append(listening)
+            listener.log(listening)
+        log_connection_limit(self.settings["maxconns"])
         self.lifecycle.ready()
         await self.until(stop)
         self.lifecycle.stopping()
@@ -223,7 +223,7 @@ class Server:
     def _stop(self, stop: asyncio.Event, number: int) -> None:
         """Stop, or, where that was said before, wait for no client any more."""
         self.hurried = stop.is_set()
-        tell_stop(number, again=self.hurried)
+        log_stop(number, again=self.hurried)
         stop.set()
 
     def open(self) -> None:
@@ -304,12 +304,12 @@ class Server:
             self.take(settings, directory, loaded)
         except (ConfigError, StoreError) as error:
             self.lifecycle.reloaded(taken=False)
-            tell_reload(error)
+            log_reload(error)
             return
         warn_of_waiting(self.settings, settings)
-        self.served.tell(self.shared.directory, self._problems(), self.settings)
+        self.served.log(self.shared.directory, self._problems(), self.settings)
         self.lifecycle.reloaded(taken=True)
-        tell_reload(None)
+        log_reload(None)
 
     def _problems(self) -> list[str]:
         return [*self.store.problems, *unknown_mappings(self.listeners, self.shared.directory)]
@@ -354,7 +354,7 @@ class Server:
     def _bound(self) -> None:
         self.shared.reply_size_max = self.settings["reply_size_max"]
         self.shared.oversized_set_removes = bool(self.settings["oversized_set_removes"])
-        self._most = held(self.settings["maxconns"])
+        self._most = connection_limit(self.settings["maxconns"])
         self.store.limit_row_cache(self.settings["row_cache_bytes"])
 
     async def drain(self) -> None:

@@ -28,7 +28,7 @@ class KeyOrder:
         self._fold: Callable[[str], str] = builtin if order is None else order.folded
         self._compare: Callable[[str, str], int] | None = None if order is None else order.compare
 
-    def place(self, key: Cell) -> Hashable:
+    def identity(self, key: Cell) -> Hashable:
         """Return what equal keys have in common."""
         return self._fold(key) if isinstance(key, str) else key
 

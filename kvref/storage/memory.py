@@ -105,10 +105,10 @@ class MemoryStore(DirectStore):
         return None
 
     def _insert(self, row: Row) -> str | None:
-        place = self._place(row.key)
-        if place in self._rows:
+        identity = self._place(row.key)
+        if identity in self._rows:
             return DUPLICATE
-        self._rows[place] = row
+        self._rows[identity] = row
         self._keys = None
         return None
 
@@ -131,10 +131,10 @@ class MemoryStore(DirectStore):
             first = (bisect_left if low[1] else bisect_right)(self._keys, self._by_order(self._in_sql(low[0])))
         if high[0] is not None:
             last = (bisect_right if high[1] else bisect_left)(self._keys, self._by_order(self._in_sql(high[0])))
-        return [self._rows[self._order.place(key.obj)] for key in self._keys[first:last]]
+        return [self._rows[self._order.identity(key.obj)] for key in self._keys[first:last]]
 
     def _place(self, key: Cell) -> Hashable:
-        return self._order.place(self._in_sql(key))
+        return self._order.identity(self._in_sql(key))
 
     def _in_sql(self, key: Cell) -> Cell:
         codec = self._catalog.columns["c1"].codec
@@ -166,7 +166,7 @@ class _DemoCatalog:
         ]
 
     def naming(self) -> Naming:
-        width, fold = _NAME_WIDTH, self.order.place
+        width, fold = _NAME_WIDTH, self.order.identity
         return Naming(self.columns["c1"].charset, width, lambda name: str(fold(name)), cmp_to_key(self.order.compare))
 
     def table(self, schema: str, name: str) -> Table | None:

@@ -132,7 +132,7 @@ def test_keys_that_it_would_take_for_others(
 ) -> None:
     store = open_store(many_kinds.dsn, profiles.load("kvref"), 5)
     assert isinstance(store, MySQLStore)
-    with closing(store.link()) as link, closing(HandlerReads(store)) as reads:
+    with closing(store.connect()) as link, closing(HandlerReads(store)) as reads:
         store.read_directory()
         mapping = link.execute(LoadMapping(name))
         found = reads.look_up(link, mapping, good, uncommitted=True)

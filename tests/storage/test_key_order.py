@@ -30,7 +30,7 @@ def test_texts(collation: str, sqlite: sqlite3.Connection) -> None:
     def compare(one: str, other: str) -> None:
         asked = f"SELECT ? = ? COLLATE {collation}, ? < ? COLLATE {collation}"
         equal, less = sqlite.execute(asked, (one, other, one, other)).fetchone()
-        assert (order.place(one) == order.place(other)) == bool(equal)
+        assert (order.identity(one) == order.identity(other)) == bool(equal)
         assert order.compare(one, other) == (0 if equal else -1 if less else 1)
 
     compare()

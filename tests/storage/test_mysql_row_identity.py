@@ -39,8 +39,8 @@ def test_bytes_count_in_a_binary_collation() -> None:
 
 def test_blanks_behind_count_as_the_collation_says() -> None:
     pads, no_pad = RowIdentities(mapping("utf8mb4_general_ci")), RowIdentities(mapping("utf8mb4_0900_ai_ci"))
-    assert pads.place(b"a ") == pads.place(b"A")
-    assert no_pad.place(b"a ") != no_pad.place(b"A")
+    assert pads.identity(b"a ") == pads.identity(b"A")
+    assert no_pad.identity(b"a ") != no_pad.identity(b"A")
 
 
 def test_a_row_that_was_not_expected_makes_misses_uncertain() -> None:
@@ -64,7 +64,7 @@ def test_keys_that_only_the_server_can_compare() -> None:
     assert identities.spelled("é") is None
     assert identities.spelled("e") == b"e"
     with pytest.raises(UnicodeDecodeError):
-        RowIdentities(mapping("utf8mb4_general_ci")).place(b"\xff")
+        RowIdentities(mapping("utf8mb4_general_ci")).identity(b"\xff")
 
 
 def test_keys_of_which_not_all_is_indexed() -> None:
@@ -77,7 +77,7 @@ def test_numbers() -> None:
     numbers.key = Column("k", Kind.INTEGER, low=0, high=255)
     identities = RowIdentities(numbers)
     assert identities.known
-    assert (identities.spelled(7), identities.place(7)) == (7, 7)
+    assert (identities.spelled(7), identities.identity(7)) == (7, 7)
     found, certain = identities.match([7, 8], rows(7))
     assert (list(found), certain) == ([7], True)
 

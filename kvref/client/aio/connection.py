@@ -178,7 +178,7 @@ class Line:
         self._connect_timeout = connect_timeout
         self._timeout = timeout
         self._max_answer = max_answer
-        self._link: Connection | None = None
+        self._connection: Connection | None = None
         self._opening: asyncio.Task[Connection] | None = None
         self._version: tuple[Connection, str] | None = None
 
@@ -190,34 +190,34 @@ class Line:
                 silent for that long the connection is given up.
             MappedError: as the answer says.
         """
-        link: Connection | None = None
+        connection: Connection | None = None
         try:
             async with asyncio.timeout(self._timeout):
-                link = await self._ready()
-                future = link.ask(data, shape)
+                connection = await self._ready()
+                future = connection.ask(data, shape)
                 assert future is not None
                 answer = await future
         except TimeoutError as error:
             late = LinkError(f"{verb}: {self._name}: no answer within {self._timeout} s")
-            if link is not None and asyncio.get_running_loop().time() - link.heard >= self._timeout:
-                link.end(late)
+            if connection is not None and asyncio.get_running_loop().time() - connection.heard >= self._timeout:
+                connection.end(late)
             raise late from error
         failure = refusal(answer.line, verb, self._name)
         if failure is None:
             return answer
         if isinstance(failure, UnsupportedError) and data.count(b"\n") > 1:
             # A storage verb that the server does not know: it read the data as a command.
-            link.end(LinkError(f"{self._name}: the connection was given up: {failure}"))
+            connection.end(LinkError(f"{self._name}: the connection was given up: {failure}"))
         raise failure
 
     async def tell(self, data: bytes) -> None:
         """Send a request and discard its reply. Raises LinkError without a connection in time."""
         try:
             async with asyncio.timeout(self._timeout):
-                link = await self._ready()
+                connection = await self._ready()
         except TimeoutError as error:
             raise LinkError(f"{self._name}: takes no bytes for {self._timeout} s") from error
-        link.ask(data, wanted=False)
+        connection.ask(data, wanted=False)
 
     async def version(self) -> str:
         """Return what the server says of its version."""
@@ -228,28 +228,28 @@ class Line:
 
     async def need_ranges(self) -> None:
         """Raise UnsupportedError if the server has no ranges; its version is read once per connection."""
-        link = await self._ready()
-        if self._version is None or self._version[0] is not link:
-            self._version = link, await self.version()
+        connection = await self._ready()
+        if self._version is None or self._version[0] is not connection:
+            self._version = connection, await self.version()
         check_ranges(self._version[1])
 
     async def close(self) -> None:
         """Close the connection after the answers that are outstanding; a later request opens it again."""
         if self._opening is not None:
             self._opening.cancel()
-        if self._link is not None:
-            await self._link.leave(self._timeout)
+        if self._connection is not None:
+            await self._connection.leave(self._timeout)
 
     async def _ready(self) -> Connection:
         while True:
-            link = await self._open_link()
-            await link.writable()
-            if link.error is None:
-                return link
+            connection = await self._open_connection()
+            await connection.writable()
+            if connection.error is None:
+                return connection
 
-    async def _open_link(self) -> Connection:
-        if self._link is not None and self._link.error is None:
-            return self._link
+    async def _open_connection(self) -> Connection:
+        if self._connection is not None and self._connection.error is None:
+            return self._connection
         if self._opening is None or self._opening.done():
             self._opening = asyncio.create_task(self._open())
             # All who wait for it may be cancelled, and its error then has no reader.
@@ -268,16 +268,16 @@ class Line:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._connect_timeout):
-                link = await self._connect(loop)
-                await self._greet(link)
+                connection = await self._connect(loop)
+                await self._greet(connection)
         except TimeoutError as error:
             raise LinkError(f"{self._name}: no connection within {self._connect_timeout} s") from error
         except LinkError:
             raise
         except OSError as error:
             raise LinkError(f"{self._name}: {error.strerror or error}: is a server running there?") from error
-        self._link = link
-        return link
+        self._connection = connection
+        return connection
 
     async def _connect(self, loop: asyncio.AbstractEventLoop) -> Connection:
         def make() -> Connection:
@@ -287,35 +287,35 @@ class Line:
         if where.path:
             # The certificate names a host, which a path has not.
             name = None if self._tls is None else "localhost"
-            _, link = await loop.create_unix_connection(make, where.path, ssl=self._tls, server_hostname=name)
+            _, connection = await loop.create_unix_connection(make, where.path, ssl=self._tls, server_hostname=name)
         else:
-            _, link = await loop.create_connection(make, where.host, where.port, ssl=self._tls)
-        return link
+            _, connection = await loop.create_connection(make, where.host, where.port, ssl=self._tls)
+        return connection
 
-    async def _greet(self, link: Connection) -> None:
+    async def _greet(self, connection: Connection) -> None:
         authentication, binding = self._greeting.authentication, self._greeting.binding
         if authentication is not None:
-            line = await self._say(link, authentication)
+            line = await self._say(connection, authentication)
             if line != b"STORED":
-                link.end(LinkError(f"{self._name}: not known there"))
+                connection.end(LinkError(f"{self._name}: not known there"))
                 raise refusal(line, AUTHENTICATE, self._name) or unreadable(line, AUTHENTICATE)
         if binding is None:
             return
-        line = await self._say(link, binding)
+        line = await self._say(connection, binding)
         if line == b"SUCCEED":
             return
-        link.end(LinkError(f"{self._name}: not bound"))
+        connection.end(LinkError(f"{self._name}: not bound"))
         if line == b"NOT_FOUND":
             raise UnknownMappingError(f"{self._name} has no usable mapping {self._greeting.mapping!r} in containers")
         if line == b"ERROR":
             raise UnsupportedError(f"{self._name} has no mappings")
         raise refusal(line, "bind", self._name) or unreadable(line, "bind")
 
-    async def _say(self, link: Connection, request: bytes) -> bytes:
-        future = link.ask(request)
+    async def _say(self, connection: Connection, request: bytes) -> bytes:
+        future = connection.ask(request)
         assert future is not None
         try:
             return (await future).line
         except BaseException:
-            link.end(LinkError(f"{self._name}: given up before it was bound"))
+            connection.end(LinkError(f"{self._name}: given up before it was bound"))
             raise

@@ -158,7 +158,7 @@ Verb = Callable[[Session, Any, int], OperationGen]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Target:
     """The item that a key names: its key in the cache, its mapping and its key in the table."""
 
     at: Key
@@ -196,10 +196,10 @@ def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any,
 
     A hit does not switch in the plugin's profiles (`more:policy-106`), and is no read of the batch (`more:policy-133`).
     """
-    place = yield from _place(session, word)
-    if place is None or session.pending.holds(place.at):
+    target = yield from _target(session, word)
+    if target is None or session.pending.holds(target.at):
         return None
-    return _item(word, session.shared.cache.find(place.at, now))
+    return _item(word, session.shared.cache.find(target.at, now))
 
 
 def _answer_of_nothing(command: c.Command) -> r.Reply:
@@ -228,16 +228,16 @@ def _in_cache(session: Session, command: c.Command, now: int) -> Generator[Opera
         return (yield from _got(session, command, now))
     if isinstance(command, c.FlushAll):
         return _flushed(session, command, now)
-    place = yield from _place(session, _word(command))
+    target = yield from _target(session, _word(command))
     if isinstance(command, c.Refused):
-        if place is not None:
-            session.shared.cache.remove(place.at)
+        if target is not None:
+            session.shared.cache.remove(target.at)
         return r.Line(command.line)
-    if place is None:
+    if target is None:
         return r.Status.NOT_FOUND
-    if place.mapping is not None and not place.key:
+    if target.mapping is not None and not target.key:
         return r.Status.NOT_STORED if isinstance(command, c.Store) else r.Status.NOT_FOUND
-    return _done(session, command, place.at, now)
+    return _done(session, command, target.at, now)
 
 
 def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
@@ -276,21 +276,21 @@ def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generato
     items: list[r.Item] = []
     size = 0
     for word in command.words:
-        place = yield from _place(session, word)
+        target = yield from _target(session, word)
         item = None
-        if place is not None and place.mapping is not None and not place.key:
-            item = r.Item(word, 0, place.mapping.label, 0)
-        elif place is not None:
+        if target is not None and target.mapping is not None and not target.key:
+            item = r.Item(word, 0, target.mapping.label, 0)
+        elif target is not None:
             cache = session.shared.cache
             entry = (
-                touch(cache, session.rules, place.at, command.exptime, now)
+                touch(cache, session.rules, target.at, command.exptime, now)
                 if isinstance(command, c.GetAndTouch)
-                else cache.find(place.at, now)
+                else cache.find(target.at, now)
             )
             item = _item(word, entry)
         if isinstance(command, c.Get):
             session.shared.counters.got(word, hits=item is not None, misses=item is None)
-        elif place is None or place.mapping is None or place.key:
+        elif target is None or target.mapping is None or target.key:
             session.shared.counters.touched(word, hit=item is not None)
         if item is not None:
             items.append(item)
@@ -337,10 +337,10 @@ def _rows_cached(
 
 
 def _removed(session: Session, command: c.Delete | c.Refused, now: int) -> OperationGen:
-    place = yield from _place(session, _word(command))
-    if place is None or session.pending.holds(place.at):
+    target = yield from _target(session, _word(command))
+    if target is None or session.pending.holds(target.at):
         return r.Status.NOT_FOUND
-    return _done(session, command, place.at, now)
+    return _done(session, command, target.at, now)
 
 
 def _noting(verb: Verb) -> Verb:
@@ -348,18 +348,18 @@ def _noting(verb: Verb) -> Verb:
 
     def noting(session: Session, command: c.Store | c.Arithmetic | c.Delete | c.Refused, now: int) -> OperationGen:
         removes = isinstance(command, c.Delete | c.Refused)
-        place = yield from _place(session, _word(command))
-        if place is None or place.mapping is None or not place.key:
+        target = yield from _target(session, _word(command))
+        if target is None or target.mapping is None or not target.key:
             return (yield from verb(session, command, now))
-        row = (yield from _row(session, place)) if removes else None
+        row = (yield from _row(session, target)) if removes else None
         reply = yield from verb(session, command, now)
         if removes:
             if row is not None and (reply is r.Status.DELETED or isinstance(command, c.Refused)):
-                session.pending.wrote((place.at[0], to_bytes(row.key)), None)
+                session.pending.wrote((target.at[0], to_bytes(row.key)), None)
         elif reply is r.Status.STORED or isinstance(reply, r.Number):
-            row = yield from _row(session, place)
+            row = yield from _row(session, target)
             if row is not None:
-                note(session, place.mapping, row, now)
+                note(session, target.mapping, row, now)
         return reply
 
     return noting
@@ -376,27 +376,27 @@ def entry_of(session: Session, row: Row, now: int) -> Entry:
     return Entry(item.flags, item.data, item.cas, max(row.expiry or 0, 0), now)
 
 
-def _row(session: Session, place: _Place) -> OperationGen:
-    assert place.mapping is not None
-    cell = session.looked_up(place.mapping, place.key)
-    return None if cell is None else (yield Lookup(place.mapping, cell))
+def _row(session: Session, target: _Target) -> OperationGen:
+    assert target.mapping is not None
+    cell = session.looked_up(target.mapping, target.key)
+    return None if cell is None else (yield Lookup(target.mapping, cell))
 
 
-def _place(session: Session, word: bytes) -> Generator[Operation, Any, _Place | None]:
+def _target(session: Session, word: bytes) -> Generator[Operation, Any, _Target | None]:
     """Return the cache key of a word; None if the word names an unknown mapping.
 
     Raises:
         RefusedError: see `Session.mapping`.
     """
     if not session.rules.cache_holds_rows:
-        return _Place(("", word))
+        return _Target(("", word))
     target = session.split(word)
     if target is None:
         mapping: Mapping | None = yield from session.mapping()
         key = word
     else:
         mapping, key = (yield from session.switch(target.name)), target.key
-    return None if mapping is None else _Place((mapping.source, key), mapping, key)
+    return None if mapping is None else _Target((mapping.source, key), mapping, key)
 
 
 def _word(command: c.Command) -> bytes:

@@ -108,9 +108,9 @@ class Listener:
             each.remove()
         self._files.clear()
 
-    def tell(self, place: socket.socket, workers: int = 1) -> None:
+    def log(self, listening: socket.socket, workers: int = 1) -> None:
         """Log an address that is listened on, and what is to be said of it."""
-        address, also = where(place), f" with {workers} workers" if workers > 1 else ""
+        address, also = where(listening), f" with {workers} workers" if workers > 1 else ""
         _log.info("listening on %s%s%s", address, also, self._limits, extra={"address": address})
 
     @property

@@ -248,13 +248,13 @@ def listen(address: Address, permissions: Permissions = DEFAULT) -> list[socket.
             raise cannot_listen(address, error) from error
     found: list[socket.socket] = []
     try:
-        for family, kind, protocol, _, place in dict.fromkeys(_found(address)):
+        for family, kind, protocol, _, endpoint in dict.fromkeys(_found(address)):
             listener = socket.socket(family, kind, protocol)
             found.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            listener.bind(place)
+            listener.bind(endpoint)
             listener.listen(BACKLOG)
             listener.settimeout(0)
     except (OSError, UnicodeError) as error:
@@ -269,18 +269,18 @@ def _found(address: Address) -> list[tuple[Any, ...]]:
     return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
 
 
-def arrivals(place: socket.socket) -> Iterator[socket.socket]:
+def arrivals(listening: socket.socket) -> Iterator[socket.socket]:
     """Accept connections that wait, not more than a turn's.
 
     Args:
-        place: listened on, not blocking.
+        listening: listened on, not blocking.
 
     Raises:
         OSError: the system has no descriptor for the next one.
     """
     for _ in range(_AT_ONCE):
         try:
-            connection, _ = place.accept()
+            connection, _ = listening.accept()
         except BlockingIOError:
             return
         except OSError as error:
@@ -295,7 +295,7 @@ def is_local(address: Address) -> bool:
     if address.path:
         return True
     try:
-        return all(_is_loopback(place[0]) for *_, place in _found(address))
+        return all(_is_loopback(endpoint[0]) for *_, endpoint in _found(address))
     except (OSError, UnicodeError):
         return False  # who listens says why it cannot
 

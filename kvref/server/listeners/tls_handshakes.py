@@ -100,35 +100,35 @@ class Host(Protocol):
 
 
 async def accept(
-    place: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
+    listening: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
 ) -> asyncio.Server | TLSAcceptor:
     """Accept connections from a socket until the returned object is closed.
 
     Args:
-        place: the listening socket, not blocking.
+        listening: the listening socket, not blocking.
         listener: has the TLS context, if TLS is used.
         host: the server.
         make: the protocol factory.
     """
     if listener.tls is None:
-        return await asyncio.get_running_loop().create_server(make, sock=place, backlog=BACKLOG)
-    return TLSAcceptor(place, listener, host, make)
+        return await asyncio.get_running_loop().create_server(make, sock=listening, backlog=BACKLOG)
+    return TLSAcceptor(listening, listener, host, make)
 
 
 class TLSAcceptor:
     """Accept TLS connections from a listening socket.
 
     Args:
-        place: the socket, not blocking.
+        listening: the socket, not blocking.
         listener: has the TLS context, which a reload replaces.
         host: the server.
         make: the protocol factory.
     """
 
     def __init__(
-        self, place: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
+        self, listening: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
     ) -> None:
-        self._place = place
+        self._listening = listening
         self._listener = listener
         self._host = host
         self._make = make
@@ -140,20 +140,20 @@ class TLSAcceptor:
         """Take no more, and listen no more."""
         if self._later is not None:
             self._later.cancel()
-        self._loop.remove_reader(self._place)
-        self._place.close()
+        self._loop.remove_reader(self._listening)
+        self._listening.close()
 
     def _open(self) -> None:
         self._later = None
-        self._loop.add_reader(self._place, self._accept)
+        self._loop.add_reader(self._listening, self._accept)
 
     def _accept(self) -> None:
         try:
-            for connection in arrivals(self._place):
+            for connection in arrivals(self._listening):
                 self._welcome(connection)
         except OSError:
             self._host.descriptors.none_left()
-            self._loop.remove_reader(self._place)
+            self._loop.remove_reader(self._listening)
             self._later = self._loop.call_later(PAUSE, self._open)
 
     def _welcome(self, connection: socket.socket) -> None:

@@ -52,7 +52,7 @@ class Exporter:
         self._pid = 0
         self.channel: Channel | None = None  # to the process of its own; at its end it is to be read
 
-    def tell(self) -> None:
+    def log(self) -> None:
         """Log where it listens."""
         for each in self._sockets:
             place = where(each)

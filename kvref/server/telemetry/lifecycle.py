@@ -89,7 +89,7 @@ class Served:
     workers: int = 1
     more: list[Line] = field(default_factory=list)
 
-    def tell(self, directory: Directory, problems: Iterable[str], settings: dict[str, int]) -> None:
+    def log(self, directory: Directory, problems: Iterable[str], settings: dict[str, int]) -> None:
         """Log what is served, and what of the configuration is not.
 
         Args:
@@ -121,7 +121,7 @@ class Served:
         yield from self.more
 
 
-def tell_reload(error: Exception | None) -> None:
+def log_reload(error: Exception | None) -> None:
     """Log that the configuration was reloaded, or why the previous one stays active."""
     if error is None:
         _served_log.info("configuration reloaded")
@@ -132,9 +132,9 @@ def tell_reload(error: Exception | None) -> None:
 
 
 def _mapping(mapping: Mapping) -> Line:
-    places: list[tuple[str, Column | None]] = [("key", mapping.key), *(("value", each) for each in mapping.values)]
-    places += [("flags", mapping.flags), ("cas", mapping.cas), ("expiry", mapping.expiry)]
-    columns = " ".join(f"{what}={column.name}" for what, column in places if column is not None)
+    mapped: list[tuple[str, Column | None]] = [("key", mapping.key), *(("value", each) for each in mapping.values)]
+    mapped += [("flags", mapping.flags), ("cas", mapping.cas), ("expiry", mapping.expiry)]
+    columns = " ".join(f"{what}={column.name}" for what, column in mapped if column is not None)
     table = f"{mapping.schema}.{mapping.table}"
     return f"mapping {mapping.name}: {table} {columns}", {"mapping": mapping.name, "table": table, "columns": columns}
 

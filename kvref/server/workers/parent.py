@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvref.errors import ConfigError, StoreError
-from kvref.server.connection_limit import held, say_held, turn_away
+from kvref.server.connection_limit import connection_limit, log_connection_limit, turn_away
 from kvref.server.listeners.sockets import PAUSE, arrivals
-from kvref.server.server import tell_stop
+from kvref.server.server import log_stop
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.exporter import Exporter
-from kvref.server.telemetry.lifecycle import Lifecycle, Served, tell_reload
+from kvref.server.telemetry.lifecycle import Lifecycle, Served, log_reload
 from kvref.server.telemetry.sources import Workers
 from kvref.server.workers.channel import Channel, Signals, ignore, pair
 from kvref.server.workers.plan import Plan, print_of
@@ -68,11 +68,11 @@ class Outside:
         self.lifecycle = Lifecycle(plan.tally)
         self.served = Served(plan.profile, without_password(plan.dsn), plan.workers)
 
-    def ready(self, places: Mapping[socket.socket, int]) -> None:
+    def ready(self, sockets: Mapping[socket.socket, int]) -> None:
         """Report that connections are accepted, on the sockets of each listener."""
         self._tell()
-        for place, number in places.items():
-            self._plan.listeners[number].tell(place, self._plan.workers)
+        for listening, number in sockets.items():
+            self._plan.listeners[number].log(listening, self._plan.workers)
         self.lifecycle.ready()
 
     def ended(self, number: int, pid: int, code: int) -> None:
@@ -93,10 +93,10 @@ class Outside:
         """Say that a configuration is in force, or why it is not."""
         self.lifecycle.reloaded(taken=error is None)
         if error is not None:
-            tell_reload(error)
+            log_reload(error)
             return
         self._tell()
-        tell_reload(None)
+        log_reload(None)
 
     def export(self, forking: Forking) -> None:
         """Let a process serve metrics and health, and another one where it ends."""
@@ -124,7 +124,7 @@ class Outside:
             self._exporter.stop()
 
     def _tell(self) -> None:
-        self.served.tell(self._plan.directory, self._plan.problems, self._plan.settings)
+        self.served.log(self._plan.directory, self._plan.problems, self._plan.settings)
 
 
 @dataclass(eq=False)
@@ -172,7 +172,8 @@ class Parent:
     def __init__(self, plan: Plan, outside: Outside) -> None:
         self._plan = plan
         self._outside = outside
-        self._listeners = {place: number for number, each in enumerate(plan.listeners) for place in each.listen()}
+        opened = [(each, number) for number, listener in enumerate(plan.listeners) for each in listener.listen()]
+        self._listeners = dict(opened)
         self._accepting = False
         self._children: dict[int, Child] = {}
         self._selector = selectors.DefaultSelector()
@@ -194,7 +195,7 @@ class Parent:
                 self._outside.export(Forking(self._selector, self._later, self._let_go_of_all, self._signals.held_back))
                 self._accept_from_now_on()
                 self._outside.ready(self._listeners)
-                say_held(self._plan.settings["maxconns"], self._plan.workers)
+                log_connection_limit(self._plan.settings["maxconns"], self._plan.workers)
                 while not self._stopping:
                     self._turn(self._next_due())
                     self._do_due()
@@ -210,7 +211,7 @@ class Parent:
             if number == signal.SIGHUP:
                 self._reloads = True
                 continue
-            tell_stop(number, again=self._stopping)
+            log_stop(number, again=self._stopping)
             if self._stopping:
                 self._tell("hurry")
             self._stopping = True
@@ -327,7 +328,7 @@ class Parent:
 
     def _hand_on(self, connection: socket.socket, listener: int) -> None:
         memory = self._plan.memory
-        if memory.connections() >= held(self._plan.settings["maxconns"], self._plan.workers):
+        if memory.connections() >= connection_limit(self._plan.settings["maxconns"], self._plan.workers):
             memory.count_refused()
             turn_away(connection)
             return

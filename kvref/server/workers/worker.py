@@ -37,7 +37,7 @@ _AT_ONCE: Final = 64  # connections taken before the others have their turn
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
-class OneOfSeveral:
+class WorkerScope:
     """What a worker has together with the others.
 
     Args:
@@ -98,7 +98,7 @@ class Worker:
         channel: to the parent.
     """
 
-    def __init__(self, server: Server, scope: OneOfSeveral, channel: Channel) -> None:
+    def __init__(self, server: Server, scope: WorkerScope, channel: Channel) -> None:
         self._server = server
         self._scope = scope
         self._channel = channel
@@ -190,7 +190,7 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         store = plan.open()
         store.kept = plan.kept
         store.adopt(plan.directory)
-        scope = OneOfSeveral(plan, number)
+        scope = WorkerScope(plan, number)
         server = Server(store, plan.profile, lambda: plan.settings, plan.listeners, scope, plan.directory)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(server, scope, channel))
@@ -204,7 +204,7 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         os._exit(status)
 
 
-async def _serve(server: Server, scope: OneOfSeveral, channel: Channel) -> None:
+async def _serve(server: Server, scope: WorkerScope, channel: Channel) -> None:
     await Worker(server, scope, channel).run()
 
 

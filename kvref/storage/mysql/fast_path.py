@@ -72,17 +72,17 @@ class PlainTable:
         self._expiry = 0 if mapping.expiry is None else names.index(mapping.expiry.name)
         self._begin_key = _opening(key)
 
-    def read(self, link: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, Cells], bool]:
+    def read(self, connection: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, Cells], bool]:
         """Return the rows of some words, and whether the others have none for certain.
 
         Args:
-            link: outside a transaction.
+            connection: outside a transaction.
             words: plain, each once.
 
         Raises:
             KvrefError, LockWaitError: as `MySQLConnection.execute`.
         """
-        rows = link.ask(self.mapping, self._sql.select + self._among(words))
+        rows = connection.ask(self.mapping, self._sql.select + self._among(words))
         found = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found, True  # type: ignore[return-value]  # no key is NULL where all are words
@@ -99,12 +99,12 @@ class PlainTable:
         )
 
     def write(
-        self, link: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]
+        self, connection: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]
     ) -> tuple[set[bytes | None], str | None]:
         """Write rows in a transaction of their own.
 
         Args:
-            link: outside a transaction.
+            connection: outside a transaction.
             rows: by their words.
             previous: words that are written only together with another one, and that one.
 
@@ -116,17 +116,19 @@ class PlainTable:
             KvrefError, LockWaitError: as `MySQLConnection.execute`; nothing is written.
         """
         try:
-            written = self._write(link, rows, previous)
+            written = self._write(connection, rows, previous)
         except BaseException:
-            link.roll_back()
+            connection.roll_back()
             raise
         if not written:
-            link.roll_back()
+            connection.roll_back()
             return written, None
-        return written, link.commit()
+        return written, connection.commit()
 
-    def _write(self, link: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]) -> set[bytes | None]:
-        found, certain = self._lock(link, self._among(rows))
+    def _write(
+        self, connection: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]
+    ) -> set[bytes | None]:
+        found, certain = self._lock(connection, self._among(rows))
         certain = certain and found <= rows.keys()
         old, new = rows, {}
         if len(found) < len(rows) or not certain:
@@ -137,19 +139,21 @@ class PlainTable:
                     old.pop(word, None)
                     new.pop(word, None)
         sql = self._sql
-        if old and link.change(sql.update_all([*old.values()], clear_unmapped=False, keeps_value=False)) != len(old):
+        if old and connection.change(sql.update_all([*old.values()], clear_unmapped=False, keeps_value=False)) != len(
+            old
+        ):
             raise AgainError("not all rows were there")
         if new:
-            link.change(sql.insert_all([*new.values()], clear_unmapped=False))
+            connection.change(sql.insert_all([*new.values()], clear_unmapped=False))
         return {*old, *new}
 
-    def _lock(self, link: MySQLConnection, among: str) -> tuple[set[bytes | None], bool]:
+    def _lock(self, connection: MySQLConnection, among: str) -> tuple[set[bytes | None], bool]:
         """Lock rows without waiting; return their keys, and whether every other key has no row."""
         keys = f"SELECT {self._sql.key_as_bytes} FROM {self._sql.indexed}{among}"  # noqa: S608 - identifiers are quoted
         try:
-            return {cells[0] for cells in link.ask(self.mapping, keys + NO_WAIT, "key", begins=True)}, True
+            return {cells[0] for cells in connection.ask(self.mapping, keys + NO_WAIT, "key", begins=True)}, True
         except LockWaitError:
-            return {cells[0] for cells in link.ask(self.mapping, keys + SKIP_LOCKED, "key", begins=True)}, False
+            return {cells[0] for cells in connection.ask(self.mapping, keys + SKIP_LOCKED, "key", begins=True)}, False
 
     def _among(self, words: Iterable[bytes]) -> str:
         begin = self._begin_key

@@ -54,7 +54,7 @@ class RowIdentities:
         data = cell.encode() if self._simple and type(cell) is str else written(self._key, cell)
         return None if self._ascii_only and not data.isascii() else data
 
-    def place(self, spelling: Spelling) -> Hashable:
+    def identity(self, spelling: Spelling) -> Hashable:
         """Return what all spellings of one row have in common.
 
         Raises:
@@ -82,9 +82,11 @@ class RowIdentities:
         if len(found) == len(wanted):
             return found, True
         try:
-            placed = {self.place(spelling): row for spelling, row in rows if spelling is not None}
-            asked = {spelling: self.place(spelling) for spelling in wanted}
+            placed = {self.identity(spelling): row for spelling, row in rows if spelling is not None}
+            asked = {spelling: self.identity(spelling) for spelling in wanted}
         except UnicodeDecodeError:
             return found, False
-        found.update({each: placed[place] for each, place in asked.items() if each not in found and place in placed})
+        found.update(
+            {each: placed[identity] for each, identity in asked.items() if each not in found and identity in placed}
+        )
         return found, len(placed) == len(rows) and set(asked.values()).issuperset(placed)

@@ -48,7 +48,7 @@ class MySQLStore(Database):
         self._alike: dict[tuple[object, ...], Mapping] = {}
         self._mappings: WeakSet[Mapping] = WeakSet()
 
-    def link(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> MySQLConnection:
+    def connect(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> MySQLConnection:
         """Open a connection, see `MySQLConnection`; raises StoreError where the server is not reached."""
         return MySQLConnection(self, isolation, brief=brief)
 
@@ -64,8 +64,8 @@ class MySQLStore(Database):
         Raises:
             StoreError: the server cannot be reached, or refuses.
         """
-        with closing(self.link()) as link:
-            return link.create_schema(demo=demo)
+        with closing(self.connect()) as opened:
+            return opened.create_schema(demo=demo)
 
     def add_cache(self, name: str) -> bool:
         """Create a cache table and its row of `containers`, unless there is a row with this name.
@@ -80,8 +80,8 @@ class MySQLStore(Database):
             ConfigError: no mapping can have this name.
             StoreError: the server cannot be reached, or refuses.
         """
-        with closing(self.link()) as link:
-            return link.create_cache(name)
+        with closing(self.connect()) as opened:
+            return opened.create_cache(name)
 
     def limit_row_cache(self, size: int) -> None:
         """Do nothing: no rows are kept in memory, the server has its own buffer pool."""
@@ -98,14 +98,14 @@ class MySQLStore(Database):
             StoreError: the server is not reached, or refuses.
         """
         if self.login.handlersocket:
-            connection.check(self.login, self.link)
+            connection.check(self.login, self.connect)
         directory, self.problems = self.look_up_directory()
         return self.adopt(directory)
 
     def look_up_directory(self) -> tuple[Directory, list[str]]:
         """Read the configuration and change nothing here, so that any thread may; raises as `read_directory`."""
-        with closing(self.link()) as link:
-            return link.read_directory()
+        with closing(self.connect()) as opened:
+            return opened.read_directory()
 
     def adopt(self, directory: Directory) -> Directory:
         """Take over a configuration that was read, in the thread of all commands."""
@@ -125,7 +125,7 @@ class MySQLStore(Database):
         self._mappings.add(mapping)
 
     def heed(self, operation: Operation, answer: Any) -> None:
-        """Remember what an answer of a link says about mappings, in the thread of all commands."""
+        """Remember what an answer of a connection says about mappings, in the thread of all commands."""
         if isinstance(operation, Recheck):
             self.take_over(answer)
         elif isinstance(operation, LoadMapping) and answer is not None:
@@ -136,7 +136,7 @@ class MySQLStore(Database):
         return list(self._mappings)
 
     def take_over(self, seen: list[tuple[Mapping, Mapping | ConfigError]]) -> None:
-        """Bring mappings up to date with what a link saw of their tables."""
+        """Bring mappings up to date with what a connection saw of their tables."""
         for mapping, found in seen:
             take_over(mapping, found)
         self.statements.clear()

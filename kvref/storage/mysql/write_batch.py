@@ -1,4 +1,4 @@
-"""What several commands do in one transaction of one link: rows locked and written by few statements; it blocks.
+"""What several commands do in one transaction of one connection: rows locked and written by few statements; it blocks.
 
 A statement of several rows does to each what a statement of its own would, in some order: triggers, references and
 indexes see one row after the other. Where it fails nothing of it is left, and its rows are written one by one, so that
@@ -22,16 +22,16 @@ RowOperation = ports.Lookup | ports.ReadAlong | Write | ports.Remove
 
 # An UPDATE of n rows compares up to n * n keys.
 MAX_ROWS: Final = 64
-MOST_BYTES: Final = 4 << 20  # of one statement
+MAX_BYTES: Final = 4 << 20  # of one statement
 # What a row adds besides its values: four times the longest key in hexadecimal digits, names and numbers.
 _BYTES_OF_ROW: Final = 4096
 
 
-def lock(link: MySQLConnection, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list[ports.Row], bool]:
+def lock(connection: MySQLConnection, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list[ports.Row], bool]:
     """Lock the rows of some keys without waiting; begin the transaction if there is none.
 
     Args:
-        link: connection of the transaction.
+        connection: connection of the transaction.
         mapping: mapping of the rows.
         keys: at least one key.
 
@@ -43,21 +43,21 @@ def lock(link: MySQLConnection, mapping: Mapping, keys: Sequence[ports.Cell]) ->
         CycleError: a transaction was open, and the locked row has ended it.
         KvrefError: as `MySQLConnection.execute`.
     """
-    continues = link.in_transaction
+    continues = connection.in_transaction
     try:
-        return link.look_up_all(mapping, keys, NO_WAIT), True
+        return connection.look_up_all(mapping, keys, NO_WAIT), True
     except ports.LockWaitError:
         if continues:
             # With innodb_rollback_on_timeout, or by another node of a Galera cluster: what was written is gone.
-            link.require_open()
-        return link.look_up_all(mapping, keys, SKIP_LOCKED), False
+            connection.require_open()
+        return connection.look_up_all(mapping, keys, SKIP_LOCKED), False
 
 
-def carry_out(link: MySQLConnection, operations: Sequence[RowOperation]) -> list[Any]:
+def carry_out(connection: MySQLConnection, operations: Sequence[RowOperation]) -> list[Any]:
     """Run operations on different rows of one mapping, in the transaction that has locked them.
 
     Args:
-        link: in that transaction.
+        connection: in that transaction.
         operations: of one command each.
 
     Returns:
@@ -66,47 +66,47 @@ def carry_out(link: MySQLConnection, operations: Sequence[RowOperation]) -> list
     Raises:
         KvrefError, LockWaitError: the transaction is over; CycleError also where it was before.
     """
-    link.require_open()
+    connection.require_open()
     answers: list[Any] = [None] * len(operations)
     alone = set(range(len(operations)))
     try:
-        for numbers in _alike(link, operations):
-            if _written(link, [operations[number] for number in numbers]):
+        for numbers in _alike(connection, operations):
+            if _written(connection, [operations[number] for number in numbers]):
                 alone.difference_update(numbers)
         for number in sorted(alone):
             try:
-                answers[number] = link.execute(operations[number])
+                answers[number] = connection.execute(operations[number])
             except (ports.LockWaitError, DuplicateError) as error:
-                if not link.in_transaction:
+                if not connection.in_transaction:
                     raise
                 answers[number] = error
     except AgainError:
         # What was seen of the table is out of date, for all.
-        link.roll_back()
+        connection.roll_back()
         raise
     return answers
 
 
-def _written(link: MySQLConnection, writes: Sequence[Any]) -> bool:
+def _written(connection: MySQLConnection, writes: Sequence[Any]) -> bool:
     """Write rows by one statement; tell whether that was possible, if not nothing is written."""
     try:
-        if link.write_all(writes):
+        if connection.write_all(writes):
             return True
     except (StoreError, ports.LockWaitError):
-        if not link.in_transaction:
+        if not connection.in_transaction:
             raise
         return False
     raise AgainError(f"of {len(writes)} rows not all were there")
 
 
-def _alike(link: MySQLConnection, operations: Sequence[RowOperation]) -> Iterator[list[int]]:
+def _alike(connection: MySQLConnection, operations: Sequence[RowOperation]) -> Iterator[list[int]]:
     """Yield the numbers of operations that go into one statement, two at least."""
     kinds: dict[tuple[type, bool, bool], list[int]] = {}
     for number, operation in enumerate(operations):
-        if isinstance(operation, ports.Insert | ports.Update) and link.goes_with_others(operation):
+        if isinstance(operation, ports.Insert | ports.Update) and connection.goes_with_others(operation):
             keeps_value = isinstance(operation, ports.Update) and operation.keeps_value
             kinds.setdefault((type(operation), operation.clear_unmapped, keeps_value), []).append(number)
-    room = min(MOST_BYTES, link.longest)
+    room = min(MAX_BYTES, connection.longest)
     for (kind, _, _), numbers in kinds.items():
         chunk: list[int] = []
         size = 0

@@ -23,7 +23,7 @@ from kvref.storage.sqlite.errors import StatementError
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.store import SQLiteStore
 
-Place = tuple[str, Hashable]  # table and key, whatever its spelling
+Identity = tuple[str, Hashable]  # table and key, whatever its spelling
 Write = ports.Insert | ports.Update | ports.Remove
 
 
@@ -65,10 +65,10 @@ class Transaction:
         waits_for: whose lock it waits for.
     """
 
-    versions: dict[Place, Version] = field(default_factory=dict)
+    versions: dict[Identity, Version] = field(default_factory=dict)
     operations: list[Write] = field(default_factory=list)
     size: int = 0
-    locks: dict[Place, None] = field(default_factory=dict)  # an empty set is three times as large
+    locks: dict[Identity, None] = field(default_factory=dict)  # an empty set is three times as large
     snapshot: Rows | None = None
     waits_for: Transaction | None = None
 
@@ -82,22 +82,22 @@ class Pending:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._holders: dict[Place, Transaction] = {}
+        self._holders: dict[Identity, Transaction] = {}
         self._writers: dict[Transaction, None] = {}  # with versions; in the order in which they got their first
 
     def __bool__(self) -> bool:
         return bool(self._writers)
 
-    def newest(self, place: Place) -> Version | None:
+    def newest(self, identity: Identity) -> Version | None:
         """Return the latest version of a row, by any transaction."""
-        return next((each.versions[place] for each in reversed(self._writers) if place in each.versions), None)
+        return next((each.versions[identity] for each in reversed(self._writers) if identity in each.versions), None)
 
-    def versions(self) -> Iterator[tuple[Place, Version]]:
+    def versions(self) -> Iterator[tuple[Identity, Version]]:
         """Yield all versions, later ones of a row behind earlier ones."""
         for each in self._writers:
             yield from each.versions.items()
 
-    def add(self, transaction: Transaction, place: Place, version: Version, operation: Write) -> None:
+    def add(self, transaction: Transaction, identity: Identity, version: Version, operation: Write) -> None:
         """Keep what a transaction wrote.
 
         Raises:
@@ -111,29 +111,29 @@ class Pending:
             )
         transaction.size = size
         self._writers.setdefault(transaction)
-        transaction.versions[place] = version
+        transaction.versions[identity] = version
         transaction.operations.append(operation)
 
-    def holder(self, place: Place) -> Transaction | None:
+    def holder(self, identity: Identity) -> Transaction | None:
         """Return who holds a row's lock."""
-        return self._holders.get(place)
+        return self._holders.get(identity)
 
     def holder_of_table(self, source: str, besides: Transaction) -> Transaction | None:
         """Return another transaction that holds any lock on a table."""
         held = self._holders.items()
-        return next((holder for place, holder in held if place[0] == source and holder is not besides), None)
+        return next((holder for identity, holder in held if identity[0] == source and holder is not besides), None)
 
-    def lock(self, transaction: Transaction, place: Place) -> None:
+    def lock(self, transaction: Transaction, identity: Identity) -> None:
         """Lock a row unless another transaction has locked it."""
-        if self._holders.setdefault(place, transaction) is transaction:
-            transaction.locks[place] = None
+        if self._holders.setdefault(identity, transaction) is transaction:
+            transaction.locks[identity] = None
 
     def end(self, transaction: Transaction) -> None:
         """Forget what a transaction wrote, and free its locks."""
         if not transaction.locks and transaction not in self._writers:
             return  # the rule where each write is a batch
-        for place in transaction.locks:
-            del self._holders[place]
+        for identity in transaction.locks:
+            del self._holders[identity]
         transaction.locks.clear()
         transaction.versions.clear()
         transaction.operations.clear()
@@ -180,10 +180,10 @@ class View:
         self._settle = settle
         self._idle: list[Rows] = []  # connections for snapshots
 
-    def place(self, mapping: Mapping, key: operations.Cell) -> Place:
+    def identity(self, mapping: Mapping, key: operations.Cell) -> Identity:
         """Return the identity of a row."""
         sql = self._store.statements(mapping)
-        return mapping.source, sql.order.place(sql.key(key))
+        return mapping.source, sql.order.identity(sql.key(key))
 
     def lookup(self, transaction: Transaction, mapping: Mapping, key: operations.Cell) -> Row | None:
         """Read one row.
@@ -194,15 +194,15 @@ class View:
         """
         if not self._pending and not self._isolation.keeps_snapshot:
             return self._store.lookup(mapping, key)
-        place = self.place(mapping, key)
+        identity = self.identity(mapping, key)
         snapshot = self._snapshot(transaction)  # also where the row is its own: whichever read comes first fixes it
-        version = transaction.versions.get(place)
+        version = transaction.versions.get(identity)
         if version is not None:
             return self.shown(mapping, version)
-        others = self._pending.newest(place)
+        others = self._pending.newest(identity)
         if others is not None and self._isolation.reads_uncommitted:
             return self.shown(mapping, others)
-        holder = self._pending.holder(place)
+        holder = self._pending.holder(identity)
         if holder not in {None, transaction} and self._isolation.reads_lock:
             raise LockedError(holder)
         row = self._store.lookup(mapping, key, snapshot)
@@ -225,14 +225,14 @@ class View:
         if not self._pending and snapshot is None:
             return self._store.scan(operation)
         mapping, sql = operation.mapping, self._store.statements(operation.mapping)
-        seen = {place: version for place, version in self._seen(transaction) if place[0] == mapping.source}
+        seen = {identity: version for identity, version in self._seen(transaction) if identity[0] == mapping.source}
         bounds = [(sign, sql.key(cell)) for sign, cell in operation.bounds()]
         pending = (self.shown(mapping, version) for version in seen.values())
         rows = [row for row in pending if row is not None and sql.order.within(sql.key(row.key), bounds)]
         taken = 0
         for row in self._of_file(operation, snapshot):
-            place = self.place(mapping, row.key)
-            if place in seen or self._is_gone(transaction, mapping, row.key, self._pending.newest(place)):
+            identity = self.identity(mapping, row.key)
+            if identity in seen or self._is_gone(transaction, mapping, row.key, self._pending.newest(identity)):
                 continue
             rows.append(row)
             taken += 1
@@ -405,20 +405,20 @@ class Transactions:
         self._view.close()
 
     def _locked(self, transaction: Transaction, mapping: Mapping, key: ports.Cell) -> Row | None:
-        place = self._view.place(mapping, key)
-        self._await(transaction, place)
+        identity = self._view.identity(mapping, key)
+        self._await(transaction, identity)
         # The latest row, whatever this transaction has seen of it (iso-004); its own version comes first.
-        version = transaction.versions.get(place)
+        version = transaction.versions.get(identity)
         if version is None and not self._isolation.row_locks:
-            version = self._pending.newest(place)
+            version = self._pending.newest(identity)
         latest = ports.Lookup(mapping, key, for_update=True)
         found: Row | None = self._store.execute(latest) if version is None else self._view.shown(mapping, version)
         if found is not None:
-            self._pending.lock(transaction, place)  # a key that is missing locks nothing
+            self._pending.lock(transaction, identity)  # a key that is missing locks nothing
         return found
 
-    def _await(self, transaction: Transaction, place: tuple[str, Any]) -> None:
-        holder = self._pending.holder(place)
+    def _await(self, transaction: Transaction, identity: tuple[str, Any]) -> None:
+        holder = self._pending.holder(identity)
         if holder is not None and holder is not transaction and self._isolation.row_locks:
             raise LockedError(holder)
 
@@ -433,13 +433,13 @@ class Transactions:
             return self._answer(operation)
         key = operation.key if isinstance(operation, ports.Remove) else operation.row.key
         row = None if isinstance(operation, ports.Remove) else operation.row
-        place = self._view.place(operation.mapping, key)
-        self._await(transaction, place)
+        identity = self._view.identity(operation.mapping, key)
+        self._await(transaction, identity)
         refusal = self._try_out(transaction, operation)
         if refusal is None:
-            self._pending.lock(transaction, place)
+            self._pending.lock(transaction, identity)
             clears = isinstance(operation, ports.Remove) or operation.clear_unmapped
-            self._pending.add(transaction, place, Version(operation.mapping, key, row, clears), operation)
+            self._pending.add(transaction, identity, Version(operation.mapping, key, row, clears), operation)
             self._touched.add(transaction)
         return refusal
 
@@ -485,7 +485,7 @@ class Transactions:
         return None
 
     def _along(self, transaction: Transaction, operation: ports.ReadAlong) -> tuple[ports.Cell, ...]:
-        version = transaction.versions.get(self._view.place(operation.mapping, operation.key))
+        version = transaction.versions.get(self._view.identity(operation.mapping, operation.key))
         if version is None or version.row is None:
             found: tuple[ports.Cell, ...] = self._store.execute(operation)
             return found

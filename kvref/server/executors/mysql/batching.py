@@ -130,7 +130,7 @@ class Batching:
         command.spelling = spelling
         if lookup.for_update:
             try:
-                command.place = self._store.identities(lookup.mapping).place(spelling)
+                command.identity = self._store.identities(lookup.mapping).identity(spelling)
             except UnicodeDecodeError:
                 return False  # the server says what is wrong with it
         return True

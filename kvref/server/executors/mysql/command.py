@@ -24,25 +24,25 @@ class Transaction:
     """One connection's transaction.
 
     Args:
-        link: where it is, also while a command of it runs; None: nowhere.
+        connection: where it is, also while a command of it runs; None: nowhere.
         written: something is written in it.
         acknowledged: by a command that was answered.
     """
 
-    link: MySQLConnection | None = None
+    connection: MySQLConnection | None = None
     written: bool = False
     acknowledged: bool = False
 
     @property
     def open(self) -> bool:
         """Return whether there is anything to commit."""
-        return self.link is not None and self.link.in_transaction
+        return self.connection is not None and self.connection.in_transaction
 
     async def finish(self, pool: Pool, how: Commit | RollBack) -> str | None:
         """End it; returns why it could not be committed.
 
         Args:
-            pool: of its link, which it keeps.
+            pool: of its connection, which it keeps.
             how: it ends.
 
         Raises:
@@ -50,11 +50,11 @@ class Transaction:
         """
         acknowledged = self.acknowledged
         self.written = self.acknowledged = False
-        if self.link is None or not self.link.in_transaction:
+        if self.connection is None or not self.connection.in_transaction:
             return None
         try:
             reason: str | None = await pool.in_thread(
-                self.link.commit if isinstance(how, Commit) else self.link.roll_back
+                self.connection.commit if isinstance(how, Commit) else self.connection.roll_back
             )
         except (CycleError, LostError) as error:
             if not acknowledged:
@@ -63,10 +63,10 @@ class Transaction:
         return reason
 
     async def release(self, pool: Pool) -> None:
-        """Give its link back, if it has one."""
-        link, self.link = self.link, None
-        if link is not None:
-            await pool.give_back(link)
+        """Give its connection back, if it has one."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            await pool.give_back(connection)
 
 
 class Command(Execution):
@@ -78,11 +78,11 @@ class Command(Execution):
 
     Attributes:
         spelling: of the key that it looks up, where it waits with others for that.
-        place: of that key.
+        identity: of that key.
         written: it has written something in the transaction that it shares.
     """
 
-    __slots__ = ("place", "spelling", "transaction", "written")
+    __slots__ = ("identity", "spelling", "transaction", "written")
 
     def __init__(
         self, begin: Callable[[], OperationGen], done: Callable[[Reply], None], transaction: Transaction
@@ -90,7 +90,7 @@ class Command(Execution):
         super().__init__(begin, done)
         self.transaction = transaction
         self.spelling: Spelling = 0
-        self.place: Hashable = None
+        self.identity: Hashable = None
         self.written = False
 
     @property

@@ -186,7 +186,7 @@ class MySQLExecutor:
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
         self._transactions.discard(transaction)
-        if transaction.link is not None:
+        if transaction.connection is not None:
             self.start(transaction.release(self._pool))
 
     def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - the protocol's
@@ -213,7 +213,7 @@ class MySQLExecutor:
             await self._batching.close()
         await self._checker.close()
         for transaction in list(self._transactions):
-            if transaction.link is not None:
+            if transaction.connection is not None:
                 reason = await transaction.finish(self._pool, Commit() if transaction.acknowledged else RollBack())
                 if reason is not None:
                     _log.error("commit of a batch failed: %s", reason)
@@ -316,12 +316,12 @@ class MySQLExecutor:
                 async with self._pool.outside() as outside:
                     answer = await self._pool.in_thread(outside.execute, operation)
             case _:
-                link = transaction.link = transaction.link or await self._pool.take()
-                answer = await self._pool.in_thread(link.execute, operation)
+                connection = transaction.connection = transaction.connection or await self._pool.take()
+                answer = await self._pool.in_thread(connection.execute, operation)
                 if ports.takes_lock(operation) and not isinstance(operation, ports.Lookup) and answer is None:
                     transaction.written = True
                 if self._isolation.shows_deletes and isinstance(operation, ports.Lookup | ports.Scan):
-                    answer = await without_deleted(self._pool, self._isolation, link, operation, answer)
+                    answer = await without_deleted(self._pool, self._isolation, connection, operation, answer)
         self.store.heed(operation, answer)
         return answer
 
@@ -361,5 +361,5 @@ class MySQLExecutor:
 
     async def _look(self) -> None:
         self._looked = self._loop.time()
-        async with self._pool.outside() as link:
-            self.store.take_over(await self._pool.in_thread(link.look, self.store.watched()))
+        async with self._pool.outside() as connection:
+            self.store.take_over(await self._pool.in_thread(connection.look, self.store.watched()))

@@ -43,9 +43,9 @@ class Pool:
         self.most = most - apart - (1 if isolation.batches else 0)
         if not self.most:
             raise ConfigError(f"store {store.login.text}: connections=1 is too few for batches: set at least 2")
-        self._places = asyncio.Semaphore(self.most)
+        self._permits = asyncio.Semaphore(self.most)
         self._idle: list[MySQLConnection] = []
-        self._beside: MySQLConnection | None = None
+        self._outside: MySQLConnection | None = None
         self._beside_in_use = asyncio.Lock()
 
     async def in_thread(self, call: Callable[..., Any], *arguments: object) -> Any:
@@ -53,14 +53,14 @@ class Pool:
         return await self._loop.run_in_executor(self._threads, call, *arguments)
 
     async def take(self) -> MySQLConnection:
-        """Wait for a link that is not in use; `give_back` must follow.
+        """Wait for a connection that is not in use; `give_back` must follow.
 
         Raises:
             StoreError: none became free in time, or the server is not reached.
         """
         try:
             async with asyncio.timeout(self._store.patience):
-                await self._places.acquire()
+                await self._permits.acquire()
         except TimeoutError as error:
             patience = self._store.patience
             raise StoreError(
@@ -68,64 +68,64 @@ class Pool:
             ) from error
         try:
             while self._idle:
-                link = self._idle.pop()
-                if not link.retired:
-                    return link
-                await self.in_thread(link.close)
+                connection = self._idle.pop()
+                if not connection.retired:
+                    return connection
+                await self.in_thread(connection.close)
             return await self._open()
         except BaseException:
-            self._places.release()
+            self._permits.release()
             raise
 
-    async def give_back(self, link: MySQLConnection) -> None:
-        """Take a link back that `take` gave; what is open in it is rolled back."""
+    async def give_back(self, connection: MySQLConnection) -> None:
+        """Take a connection back that `take` gave; what is open in it is rolled back."""
         try:
-            if link.in_transaction:
-                await self.in_thread(link.roll_back)
-            if link.lost:
+            if connection.in_transaction:
+                await self.in_thread(connection.roll_back)
+            if connection.lost:
                 # What ended it, such as a restart, has most likely ended those that wait for use too.
-                lost, self._idle = [link, *self._idle], []
+                lost, self._idle = [connection, *self._idle], []
                 for each in lost:
                     await self.in_thread(each.close)
-            elif link.retired:
-                await self.in_thread(link.close)
+            elif connection.retired:
+                await self.in_thread(connection.close)
             else:
-                self._idle.append(link)
+                self._idle.append(connection)
         finally:
-            self._places.release()
+            self._permits.release()
 
     @asynccontextmanager
     async def outside(self) -> AsyncIterator[MySQLConnection]:
-        """Give a link outside every transaction; raises StoreError as `take`."""
+        """Give a connection outside every transaction; raises StoreError as `take`."""
         if not self._isolation.batches:
-            link = await self.take()
+            connection = await self.take()
             try:
-                yield link
+                yield connection
             finally:
-                await self.give_back(link)
+                await self.give_back(connection)
             return
         async with self._beside_in_use:
-            link = self._beside = self._beside or await self._open()
+            connection = self._outside = self._outside or await self._open()
             try:
-                yield link
+                yield connection
             finally:
-                if link.lost or link.retired:
-                    self._beside = None
-                    await self.in_thread(link.close)
+                if connection.lost or connection.retired:
+                    self._outside = None
+                    await self.in_thread(connection.close)
 
     async def close(self) -> None:
-        """Close the links that are not in use; nothing else may run."""
-        for link in [*self._idle, *([self._beside] if self._beside else [])]:
-            await self.in_thread(link.close)
+        """Close the connections that are not in use; nothing else may run."""
+        for connection in [*self._idle, *([self._outside] if self._outside else [])]:
+            await self.in_thread(connection.close)
         self._threads.shutdown(wait=False)
 
     async def _open(self) -> MySQLConnection:
-        link: MySQLConnection = await self.in_thread(self._store.link, self._isolation)
-        return link
+        connection: MySQLConnection = await self.in_thread(self._store.connect, self._isolation)
+        return connection
 
 
 class DedicatedConnection:
-    """One link, used by one task at a time; it waits for no lock longer than a second.
+    """One connection, used by one task at a time; it waits for no lock longer than a second.
 
     Args:
         store: store of the connection.
@@ -134,22 +134,22 @@ class DedicatedConnection:
     """
 
     def __init__(self, store: MySQLStore, isolation: Isolation, pool: Pool) -> None:
-        self._open = partial(store.link, isolation, brief=True)
+        self._open = partial(store.connect, isolation, brief=True)
         self._pool = pool
-        self._link: MySQLConnection | None = None
+        self._connection: MySQLConnection | None = None
 
     @property
     def in_transaction(self) -> bool:
         """Return whether anything is open in it."""
-        return self._link is not None and self._link.in_transaction
+        return self._connection is not None and self._connection.in_transaction
 
     @property
     def longest(self) -> int | None:
         """Return how many bytes a statement may have; None: not known yet."""
-        return None if self._link is None else self._link.longest
+        return None if self._connection is None else self._connection.longest
 
     async def call(self, what: Callable[..., Any], *arguments: object) -> Any:
-        """Call what blocks with the link and further arguments.
+        """Call what blocks with the connection and further arguments.
 
         Raises:
             StoreError: the server is not reached.
@@ -166,20 +166,20 @@ class DedicatedConnection:
 
     async def close(self) -> None:
         """Close it; nothing else may run."""
-        if self._link is not None:
-            await self._pool.in_thread(self._link.close)
+        if self._connection is not None:
+            await self._pool.in_thread(self._connection.close)
 
     def _call(self, what: Callable[..., Any], *arguments: object) -> Any:
-        if self._link is not None and self._link.retired and not self._link.in_transaction:
-            self._link.close()
-            self._link = None
-        link = self._link = self._link or self._open()
+        if self._connection is not None and self._connection.retired and not self._connection.in_transaction:
+            self._connection.close()
+            self._connection = None
+        connection = self._connection = self._connection or self._open()
         try:
-            return what(link, *arguments)
+            return what(connection, *arguments)
         finally:
-            if link.lost:
-                self._link = None
-                link.close()
+            if connection.lost:
+                self._connection = None
+                connection.close()
 
 
 _log = logging.getLogger("kvref.server")
@@ -192,7 +192,7 @@ class RowCounts:
     """The numbers of rows by table.
 
     Args:
-        pool: has a link for each question.
+        pool: has a connection for each question.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -219,8 +219,8 @@ class RowCounts:
     async def _ask(self, operation: CountRows) -> None:
         source = operation.mapping.source
         try:
-            async with self._pool.outside() as link:
-                number = await self._pool.in_thread(link.execute, operation)
+            async with self._pool.outside() as connection:
+                number = await self._pool.in_thread(connection.execute, operation)
             if len(self._known) >= MAX_TABLES:
                 self._known.clear()
             self._known[source] = number

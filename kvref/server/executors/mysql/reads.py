@@ -134,8 +134,8 @@ class HandlerSocketReader:
             self._handler.close()
 
 
-def _read(link: MySQLConnection, table: PlainTable, words: list[bytes]) -> CellsOfWords:
-    return table.read(link, words)
+def _read(connection: MySQLConnection, table: PlainTable, words: list[bytes]) -> CellsOfWords:
+    return table.read(connection, words)
 
 
 class ReadBatcher:
@@ -196,14 +196,14 @@ class ReadBatcher:
 
 
 async def without_deleted(
-    pool: Pool, isolation: Isolation, link: MySQLConnection, operation: Lookup | Scan, answer: Any
+    pool: Pool, isolation: Isolation, connection: MySQLConnection, operation: Lookup | Scan, answer: Any
 ) -> Any:
     """Return the answer of a read less the rows that are gone since.
 
     Args:
-        pool: gives a link that sees what is not committed.
+        pool: gives a connection that sees what is not committed.
         isolation: in force.
-        link: what answered.
+        connection: what answered.
         operation: the read.
         answer: a row, None, or the rows of a scan, which are made up to their limit again.
 
@@ -215,24 +215,24 @@ async def without_deleted(
     if isinstance(operation, Lookup):
         if answer is None or operation.for_update:
             return answer
-        return answer if await _present(pool, link, operation.mapping, [answer]) else None
+        return answer if await _present(pool, connection, operation.mapping, [answer]) else None
     page: list[Row] = answer
-    rows = await _present(pool, link, operation.mapping, page)
+    rows = await _present(pool, connection, operation.mapping, page)
     # A range ends at the first NULL key (more:nullrange-003, more:nullrange-006).
     while len(rows) < operation.limit == len(page) and page[-1].key is not None:
         operation = replace(operation, low=page[-1].key, low_inclusive=False)
-        page = await pool.in_thread(link.execute, operation)
-        rows += await _present(pool, link, operation.mapping, page)
+        page = await pool.in_thread(connection.execute, operation)
+        rows += await _present(pool, connection, operation.mapping, page)
     return rows[: operation.limit]
 
 
-async def _present(pool: Pool, link: MySQLConnection, mapping: Mapping, rows: list[Row]) -> list[Row]:
+async def _present(pool: Pool, connection: MySQLConnection, mapping: Mapping, rows: list[Row]) -> list[Row]:
     keys = [row.key for row in rows if row.key is not None]
     if not keys:
         return rows
-    if link.in_transaction:
+    if connection.in_transaction:
         async with pool.outside() as outside:
             found = await pool.in_thread(outside.present, mapping, keys)
     else:
-        found = await pool.in_thread(link.present, mapping, keys)
+        found = await pool.in_thread(connection.present, mapping, keys)
     return [row for row in rows if row.key is None or row.key in found]  # NULL cannot be looked up

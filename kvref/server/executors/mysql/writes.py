@@ -27,7 +27,7 @@ from kvref.storage.mysql.store import MySQLStore
 _log = logging.getLogger("kvref.server")
 
 # So many commands of one row: those of the other rows wait for the same commit.
-MOST_IN_TURN: Final = 8
+MAX_IN_TURN: Final = 8
 _UNDONE: Final = "the common transaction is undone"
 
 
@@ -36,7 +36,7 @@ class WriteGroup:
 
     Args:
         identities: which keys are the same row.
-        link: for the transaction.
+        connection: for the transaction.
         fallback: carries out what leaves the group.
         mapping: whose rows.
         commands: each waits for the look-up that locks its row.
@@ -45,13 +45,13 @@ class WriteGroup:
     def __init__(
         self,
         identities: RowIdentities,
-        link: DedicatedConnection,
+        connection: DedicatedConnection,
         fallback: Fallback,
         mapping: Mapping,
         commands: list[Command],
     ) -> None:
         self._identities = identities
-        self._link = link
+        self._connection = connection
         self._fallback = fallback
         self._runner = fallback.runner
         self._mapping = mapping
@@ -64,7 +64,7 @@ class WriteGroup:
     async def carry_out(self) -> list[Command]:
         """Reply to each command, or hand it back to the executor; returns those for whom there was no room."""
         try:
-            for _ in range(MOST_IN_TURN):
+            for _ in range(MAX_IN_TURN):
                 if not self._waiting:
                     break
                 await self._take_turn()
@@ -90,11 +90,11 @@ class WriteGroup:
     async def _take_turn(self) -> None:
         """Run the first command of each row up to the commit."""
         first: dict[Hashable, Command] = {}
-        self._waiting = [each for each in self._waiting if first.setdefault(each.place, each) is not each]
+        self._waiting = [each for each in self._waiting if first.setdefault(each.identity, each) is not each]
         turn = list(first.values())
         try:
             keys = [each.key for each in turn]
-            rows, all_of_them = await self._link.call(write_batch.lock, self._mapping, keys)
+            rows, all_of_them = await self._connection.call(write_batch.lock, self._mapping, keys)
         except Exception as error:
             self._fallback.give_up(self._mapping, [*turn, *self._waiting], error)
             self._waiting = []
@@ -119,7 +119,7 @@ class WriteGroup:
 
     async def _answer(self, asking: list[Command]) -> None:
         operations = [each.operation for each in asking]
-        answers = await self._link.call(write_batch.carry_out, operations)
+        answers = await self._connection.call(write_batch.carry_out, operations)
         for each, operation, answer in zip(asking, operations, answers, strict=True):
             if isinstance(answer, Exception):
                 self._leave(each)
@@ -171,7 +171,7 @@ class WriteGroup:
         spelling = self._identities.spelled(key)
         if mapping is not before or spelling is None:
             return False
-        return spelling == command.spelling or self._identities.place(spelling) == command.place
+        return spelling == command.spelling or self._identities.identity(spelling) == command.identity
 
     def _leave(self, command: Command) -> None:
         """Restart a command outside the group; raises AgainError if undoing its writes would undo the whole group."""
@@ -185,12 +185,12 @@ class WriteGroup:
         if not self._dirty:
             await self._roll_back()  # there are only locks
             return None
-        reason: str | None = await self._link.call(MySQLConnection.commit)
+        reason: str | None = await self._connection.call(MySQLConnection.commit)
         return reason
 
     async def _roll_back(self) -> None:
-        if self._link.in_transaction:
-            await self._link.call(MySQLConnection.roll_back)
+        if self._connection.in_transaction:
+            await self._connection.call(MySQLConnection.roll_back)
 
     def _tell(self, error: HangError) -> None:
         for each in self._inside:
@@ -291,6 +291,6 @@ def _give_up(writes: Iterable[PlainWrite]) -> None:
 
 
 def _write(
-    link: MySQLConnection, table: PlainTable, rows: dict[bytes, Row], previous: dict[bytes, bytes]
+    connection: MySQLConnection, table: PlainTable, rows: dict[bytes, Row], previous: dict[bytes, bytes]
 ) -> tuple[set[bytes | None], str | None]:
-    return table.write(link, rows, previous)
+    return table.write(connection, rows, previous)

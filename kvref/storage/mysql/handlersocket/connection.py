@@ -149,7 +149,7 @@ LOOPBACK: Final = "127.0.0.1"
 _CHUNK: Final = 1 << 18
 
 
-class HandlerLink:
+class HandlerSocketConnection:
     """An authorised connection.
 
     Args:
@@ -264,13 +264,13 @@ class Threads:
     pads: bool
 
 
-def threads(link: MySQLConnection, login: Login) -> Threads:
+def threads(connection: MySQLConnection, login: Login) -> Threads:
     """Query the server; a server that does not meet the conditions of `check` counts as one without HandlerSocket.
 
     Raises:
-        KvrefError: of the link.
+        KvrefError: of the connection.
     """
-    variables = _variables(link)
+    variables = _variables(connection)
     if variables.get("HANDLERSOCKET_PORT", ("",))[0] != str(login.handlersocket):
         return Threads(uncommitted=None, pads=True)
     (level, origin), (mode, whence) = variables["TX_ISOLATION"], variables["SQL_MODE"]
@@ -293,28 +293,28 @@ def check(login: Login, connect: Callable[[], MySQLConnection]) -> None:
         StoreError: the server or the port is not reached.
     """
     what = f"store {login.text}: handlersocket={login.handlersocket}"
-    with closing(connect()) as link:
-        port = _variables(link).get("HANDLERSOCKET_PORT")
+    with closing(connect()) as connection:
+        port = _variables(connection).get("HANDLERSOCKET_PORT")
     if port is None:
         fix = "start MariaDB with --plugin-load-add=handlersocket, or leave the option out"
         raise ConfigError(f"{what}: this server has no HandlerSocket: {fix}")
     if port[0] != str(login.handlersocket):
         raise ConfigError(f"{what}: this server's handlersocket_port is {port[0] or 'not set'}: name that one")
     try:
-        HandlerLink(login, login.timeout).close()
+        HandlerSocketConnection(login, login.timeout).close()
     except RefusedError as error:
         raise ConfigError(f"{what}: {error}") from error
     except HandlerError as error:
         raise StoreError(f"{what}: {error}: does the server listen there, see its handlersocket_address?") from error
 
 
-def _variables(link: MySQLConnection) -> dict[str, tuple[str, str]]:
+def _variables(connection: MySQLConnection) -> dict[str, tuple[str, str]]:
     """Return values in force and where they come from; nothing of a server that is not MariaDB."""
-    ((version,),) = link.say("SELECT VERSION()")
+    ((version,),) = connection.say("SELECT VERSION()")
     if "MariaDB" not in str(version):
         return {}
     names = ", ".join(f"'{each}'" for each in _WHAT)
-    rows = link.say(
+    rows = connection.say(
         "SELECT variable_name, COALESCE(global_value, ''), global_value_origin"  # noqa: S608 - constants
         f" FROM information_schema.system_variables WHERE variable_name IN ({names})"
     )

@@ -24,7 +24,7 @@ from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.handlersocket.connection import (
     DIRTY,
     HandlerError,
-    HandlerLink,
+    HandlerSocketConnection,
     RefusedNameError,
     Threads,
     threads,
@@ -64,18 +64,18 @@ class HandlerReads:
         self._store = store
         self._asked: MySQLConnection | None = None
         self._threads = Threads(uncommitted=None, pads=True)
-        self._link: HandlerLink | None = None
+        self._connection: HandlerSocketConnection | None = None
         self._since = self._not_before = 0.0
         self._pause = PAUSES[0]
         self._opened: dict[Mapping, Opened | None] = {}
 
     def look_up(
-        self, link: MySQLConnection, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
+        self, connection: MySQLConnection, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
     ) -> dict[Spelling, operations.Row] | None:
         """Return the rows of those keys that have one, or None if the caller must use SQL.
 
         Args:
-            link: the SQL connection, outside a transaction.
+            connection: the SQL connection, outside a transaction.
             mapping: the mapping of the keys.
             keys: as `RowIdentities.spelled` returns them.
             uncommitted: whether uncommitted rows of other transactions must be visible.
@@ -83,22 +83,22 @@ class HandlerReads:
         Raises:
             KvrefError, LockWaitError: an error of the SQL connection, as from `MySQLConnection.look_up_all`.
         """
-        answer = self.ask(link, mapping, keys, uncommitted=uncommitted)
+        answer = self.ask(connection, mapping, keys, uncommitted=uncommitted)
         return None if answer is None else _rows(keys, *answer)
 
     def ask(
-        self, link: MySQLConnection, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
+        self, connection: MySQLConnection, mapping: Mapping, keys: Sequence[Spelling], *, uncommitted: bool
     ) -> tuple[Opened, list[list[bytes | None] | None]] | None:
         """Return the open index and each key's cells as the server sends them, or None if the caller must use SQL.
 
         Arguments and errors are those of `look_up`; a key without a row has None.
         """
         now = time.monotonic()
-        if link is not self._asked:
-            # Another link may be one to another server, started with other settings.
+        if connection is not self._asked:
+            # Another connection may be one to another server, started with other settings.
             self.close()
-            self._threads = threads(link, self._store.login)
-            self._asked = link
+            self._threads = threads(connection, self._store.login)
+            self._asked = connection
             self._warn(uncommitted=uncommitted)
         if now < self._not_before or self._threads.uncommitted is not uncommitted:
             return None
@@ -106,7 +106,7 @@ class HandlerReads:
             self.close()
             self._since = now
         try:
-            return self._cells(link, mapping, keys)
+            return self._cells(connection, mapping, keys)
         except HandlerError as error:
             _log.warning("%s: reads use SQL for %g s", error, self._pause)
             self.close()
@@ -116,9 +116,9 @@ class HandlerReads:
     def close(self) -> None:
         """Let go of every table."""
         self._opened.clear()
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _warn(self, *, uncommitted: bool) -> None:
         if self._threads.uncommitted is None:
@@ -137,38 +137,38 @@ class HandlerReads:
             )
 
     def _cells(
-        self, link: MySQLConnection, mapping: Mapping, keys: Sequence[Spelling]
+        self, connection: MySQLConnection, mapping: Mapping, keys: Sequence[Spelling]
     ) -> tuple[Opened, list[list[bytes | None] | None]] | None:
         if mapping not in self._opened:
-            self._opened[mapping] = self._open(link, mapping, keys[0])
+            self._opened[mapping] = self._open(connection, mapping, keys[0])
         opened = self._opened[mapping]
         said = None if opened is None else _said(opened.key, keys)
-        if opened is None or said is None or self._link is None:
+        if opened is None or said is None or self._connection is None:
             return None
-        found = self._link.look_up(opened.number, said, opened.width)
+        found = self._connection.look_up(opened.number, said, opened.width)
         self._pause = PAUSES[0]
         return opened, found
 
-    def _open(self, link: MySQLConnection, mapping: Mapping, key: Spelling) -> Opened | None:
+    def _open(self, connection: MySQLConnection, mapping: Mapping, key: Spelling) -> Opened | None:
         """Open a table that is as its mapping says; None for one that SQL reads."""
         sql = self._store.statements(mapping)
         where = _where(mapping, self._store)
         if where is None or not all(self._shows(column) for column in sql.columns):
             return None
-        link.begin()
+        connection.begin()
         try:
             # No session can alter the table until this transaction ends; after that, the open index prevents it.
-            link.look_up_all(mapping, [key])
-            ((_, found),) = link.look([mapping])
+            connection.look_up_all(mapping, [key])
+            ((_, found),) = connection.look([mapping])
             if not isinstance(found, Mapping) or not _same(found, sql):
                 return None
-            self._link = self._link or HandlerLink(self._store.login, PATIENCE)
-            number = self._link.open(where, [column.name for column in sql.columns])
+            self._connection = self._connection or HandlerSocketConnection(self._store.login, PATIENCE)
+            number = self._connection.open(where, [column.name for column in sql.columns])
         except RefusedNameError as error:
             _log.debug("%s by SQL: %s", mapping.source, error)
             return None
         finally:
-            link.roll_back()
+            connection.roll_back()
         integers = tuple(at for at, column in enumerate(sql.columns) if column.kind is Kind.INTEGER)
         return Opened(number, sql.columns[0], len(sql.columns), integers, sql.row)
 
