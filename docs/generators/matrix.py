@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from generators.markup import code, page, prose, table
 from kvref.specification import requirements
-from kvref_conformance.matrix import standing
+from kvref_conformance.matrix import grid, standing
 from kvref_conformance.spec.entry import cases_of
-from kvref_conformance.verdict import ABOUT, DISABLED, KEPT, NOT_RUN, UNSUPPORTED
+from kvref_conformance.verdict import ABOUT, NOT_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 MATRIX: Final = Path(__file__).parents[2] / "conformance" / "standing" / "matrix.html"
-NOTHING: Final = frozenset({UNSUPPORTED, DISABLED})
 ABOUT_PAGE: Final = (
     "The suite judged these endpoints of the target manager at level quirk. `bash .ci/standing` repeats the runs and "
     "writes the data of this page. The <a href='../../matrix.html'>whole matrix</a> has every conversation."
@@ -40,9 +40,9 @@ def pages() -> Mapping[str, str]:
         "The verdict on a requirement is the worst verdict on its cases.",
         table(("verdict", "meaning", *map(code, names)), _totals(verdicts, len(names))),
         "## Kept requirements by chapter",
-        "A requirement is kept if its verdict is *holds* or *quirk*. Each cell shows the kept requirements and those "
-        "that apply to the endpoint; a cell is empty if none applies.",
-        table(("chapter", *map(code, names)), _chapters(verdicts, len(names))),
+        "A requirement is kept if its verdict is *holds* or *quirk*. Each cell shows the share of kept requirements, "
+        "of those that were judged on the endpoint; a cell is empty if none was. The title of a cell has both numbers.",
+        _shares(names, verdicts),
         anchor="matrix",
     )
     return {"reference/generated/matrix.md": made}
@@ -79,14 +79,29 @@ def _totals(verdicts: Verdicts, columns: int) -> Iterator[tuple[str, ...]]:
             yield f"*{verdict}*", prose(meaning), *(str(count[verdict] or "") for count in counts)
 
 
-def _chapters(verdicts: Verdicts, columns: int) -> Iterator[tuple[str, ...]]:
-    for chapter in requirements.chapters():
-        rows = [verdicts[each.id] for each in chapter.requirements if each.id in verdicts]
+def _shares(names: Sequence[str], verdicts: Verdicts) -> str:
+    """Return the table of chapters by endpoints as HTML, each cell filled as far as requirements are kept."""
+    heads = "".join(f"<th scope='col'><span>{escape(name)}</span></th>" for name in names)
+    found = [
+        (chapter, [verdicts[each.id] for each in chapter.requirements if each.id in verdicts])
+        for chapter in requirements.chapters()
+    ]
+    lines = [_line("<b>all</b>", list(verdicts.values()), names)]
+    for chapter, rows in found:
         if rows:
-            link = f"[{prose(chapter.title)}](../specification/{chapter.name}.md)"
-            yield link, *(_cell([row[column] for row in rows]) for column in range(columns))
+            link = f"<a href='../specification/{chapter.name}.html'>{escape(chapter.title)}</a>"
+            lines.append(_line(link, rows, names))
+    return (
+        "<div class='shares-box'><table class='shares'><thead><tr><th scope='col'>chapter</th>"
+        f"{heads}</tr></thead><tbody>\n" + "\n".join(lines) + "\n</tbody></table></div>"
+    )
 
 
-def _cell(verdicts: Sequence[str]) -> str:
-    applying = [verdict for verdict in verdicts if verdict not in NOTHING]
-    return f"{sum(verdict in KEPT for verdict in applying)} of {len(applying)}" if applying else ""
+def _line(title: str, rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
+    shares = [grid.share(row[column] for row in rows) for column in range(len(names))]
+    cells = "".join(
+        f"<td style='--share: {each.part:.3f}' title='{each.kept} of {each.judged} on {escape(name)}'>"
+        f"{each.percent}</td>"
+        for each, name in zip(shares, names, strict=True)
+    )
+    return f"<tr><th scope='row'>{title}</th>{cells}</tr>"

@@ -25,9 +25,9 @@ from kvref.errors import SuiteError
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.matrix import column, forms, found, markdown, page, standing
-from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid
+from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid, share
 from kvref_conformance.report import jsonl
-from kvref_conformance.verdict import DEVIATES, FAILS, FLAKY, HOLDS, NOT_RUN, UNSUPPORTED, Tally, Verdict
+from kvref_conformance.verdict import DEVIATES, FAILS, FLAKY, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
 
 STANDING = Path(__file__).parents[2] / "conformance" / "standing"
 
@@ -395,6 +395,27 @@ def test_the_upgrade_report_has_both_answers(three: Grid) -> None:
         "new  a < VALUE z22fk 0 1\\r\\nx\\r\\nEND\\r\\n\n"
     )
     assert "### Only old\n\n* KV-MAP-004 " in text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "percent"),
+    [
+        ([HOLDS, QUIRK], "100 %"),
+        ([HOLDS] * 999 + [FAILS], "99 %"),
+        ([DEVIATES, UNSUPPORTED], "0 %"),
+        ([UNSUPPORTED, NOT_RUN], ""),
+    ],
+)
+def test_the_share_is_of_judged_requirements(verdicts: list[str], percent: str) -> None:
+    assert share(verdicts).percent == percent
+
+
+def test_the_page_has_the_share_of_each_endpoint(three: Grid) -> None:
+    text = page.html(three)
+    whole = [three.share(column.name) for column in three.columns]
+    for each in whole:
+        assert f'title="{each.kept} of {each.judged}">{each.percent}</td>' in text
+    assert text.count('class="share"') == len(three.columns) * (1 + len(list(three.chapters())))
 
 
 def shown_lines(text: str) -> list[str]:

@@ -16,6 +16,7 @@ from kvref_conformance.verdict import (
     FLAKY,
     HANG,
     HOLDS,
+    KEPT,
     NON_STRICT,
     NOT_RUN,
     QUIRK,
@@ -39,6 +40,34 @@ WORST: Final = (
 SAME: Final = "the same"
 ANSWERS: Final = "answers differ"
 VERDICTS_DIFFER: Final = "verdicts differ"
+
+
+# Nothing was judged: a feature that the endpoint lacks, a case of another profile, or one that needs --sql.
+NOT_JUDGED: Final = frozenset({UNSUPPORTED, DISABLED, NOT_RUN})
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many requirements are kept (`verdict.KEPT`), of those that were judged."""
+
+    kept: int
+    judged: int
+
+    @property
+    def part(self) -> float:
+        """Return the kept part, 0 to 1; 0 if none was judged."""
+        return self.kept / self.judged if self.judged else 0.0
+
+    @property
+    def percent(self) -> str:
+        """Return the kept part in percent, rounded down: only all of them are 100 %; empty if none was judged."""
+        return f"{100 * self.kept // self.judged} %" if self.judged else ""
+
+
+def share(verdicts: Iterable[str]) -> Share:
+    """Count the requirements that verdicts, one for each, keep."""
+    judged = [word for word in verdicts if word not in NOT_JUDGED]
+    return Share(sum(word in KEPT for word in judged), len(judged))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +102,10 @@ class Grid:
     def totals(self, column: str) -> Counter[str]:
         """Count the requirements of a column by verdict."""
         return Counter(row.verdicts[column] for row in self.rows)
+
+    def share(self, column: str, rows: Iterable[Row] | None = None) -> Share:
+        """Return the share of requirements that a column keeps, of some rows or of all."""
+        return share(row.verdicts[column] for row in (self.rows if rows is None else rows))
 
     def words(self) -> list[str]:
         """Return the verdicts that occur, the one that counts most first."""
