@@ -284,7 +284,7 @@ def test_the_rules_repeat_themselves() -> None:
 
 @pytest.mark.parametrize(("profile", "level"), [("kvref", 2), ("mysql-8.0", 0), ("mysql-8.0", 3), ("mysql-5.6", 1)])
 def test_the_rules_reach_every_kind_of_step(profile: str, level: int) -> None:
-    imagined = drawn(profile, level, 100)
+    imagined = drawn(profile, level, 200)
     verbs = {"set", "add", "replace", "append", "prepend", "cas", "insert", "update", "delete"}
     names = {"Open", "Close", "Bind", "Get", "Count", "Delete", "Flush", "Look", "End"}
     waits = {"SQL waits"} | ({"waits"} if profile != "mysql-5.6" else set())
