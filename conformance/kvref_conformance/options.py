@@ -104,3 +104,4 @@ def declare(parser: pytest.Parser) -> None:
         help="number of generated concurrent histories per group of settings (%(default)s)",
     )
     add("--seed", metavar="S", type=int, default=DEFAULT_SEED, help="seed of the generated conversations (%(default)s)")
+    add("--database", metavar="DIR", help="directory that keeps failed generated examples; later runs try them first")

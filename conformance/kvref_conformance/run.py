@@ -134,6 +134,7 @@ class Run:
         judge = Judge(target, rows, world, spared, tag)
         judge.pulse = pulse
         judge.budget = budget
+        judge.database = Path(options.database) if options.database else None
         pulse.revive = lambda: again({})
         if world is not None:
             judge.settings = Settings(target.address, again, world.clear, lambda: _reconnect(world, pulse))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -20,6 +19,7 @@ from kvref_conformance.differential.requests import Caller
 from kvref_conformance.differential.shapes import BINARY, MIXED
 from kvref_conformance.differential.world import CONFIGURATION, Container, World, literal
 from kvref_conformance.differential.worlds import draw_world
+from kvref_conformance.stateful.run import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def run_one(
     def run(example: Any) -> None:
         test(example)
 
-    run.__name__ = f"duel_{hashlib.sha256(kind + start.encode()).hexdigest()}"
+    named(run, f"{kind.decode()} {start}")
     phases = [Phase.reuse, Phase.generate, Phase.shrink] if database is not None else [Phase.generate, Phase.shrink]
     limits = settings(
         max_examples=SIMPLEST_AND_ONE,
@@ -98,7 +98,7 @@ def run_one(
         suppress_health_check=list(HealthCheck),
     )
     try:
-        seed(start)(limits(given(draws)(run)))()
+        limits(seed(start)(given(draws)(run)))()
     except Unsatisfiable as error:
         raise SuiteError("a conversation has too many draws: --steps with a smaller number makes fewer") from error
 

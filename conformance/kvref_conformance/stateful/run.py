@@ -53,9 +53,15 @@ def run_examples(
     def run(example: Any) -> None:
         test(example)
 
-    run.__name__ = name.replace("-", "_")
+    named(run, name)
     with _no_folder_left_behind():
-        seed(start)(examples(given(draws)(run)))()
+        examples(seed(start)(given(draws)(run)))()  # seed, applied last, would take the database away
+
+
+def named(test: Callable[[Any], None], name: str) -> None:
+    """Let a name distinguish a test in an example database, which knows tests by their source."""
+    # As hypothesis itself does for state machines, and its pytest plugin for parameters.
+    vars(test)["_hypothesis_internal_add_digest"] = name.encode()
 
 
 def example_settings(examples: int, database: Path | None = None, **more: Any) -> settings:

@@ -134,6 +134,9 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 )
 @click.option("--seed", type=int, metavar="S", help="Seed of the generated conversations.")
 @click.option(
+    "--database", metavar="DIR", help="Directory that keeps failed generated examples; later runs try them first."
+)
+@click.option(
     "--self-test",
     is_flag=True,
     help="Judge deliberately broken servers (mutants) and check that the right requirement fails for each.",
