@@ -50,6 +50,7 @@ CHAPTERS: Final = (
     "nulls",
     "optional_columns",
     "table",
+    "order",
     "containers",
     "plugin_text",
     "plugin_mapping",

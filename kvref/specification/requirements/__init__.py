@@ -59,6 +59,7 @@ CHAPTERS: Final = (
     "optional_columns",
     "nulls",
     "table",
+    "order",
     "containers",
     "configuration",
     "reload",
