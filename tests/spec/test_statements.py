@@ -12,8 +12,7 @@ KEYWORD = re.compile(r"\b(MUST NOT|MUST|SHOULD NOT|SHOULD|MAY)\b")
 CODE = re.compile(r"`[^`]*`")
 VAGUE = re.compile(r"as the profile|depends on the profile|the profile decides", re.IGNORECASE)
 # Chapters of properties of whole conversations, which are not obligations of one reply.
-OPEN_CHAPTERS = {"histories", "machine"}
-OBLIGATIONS = [each for each in requirements.load().values() if each.chapter not in OPEN_CHAPTERS]
+OBLIGATIONS = [each for each in requirements.load().values() if each.chapter not in requirements.PROPERTIES]
 # Requirements with two obligations in one statement; the list only becomes shorter.
 SEVERAL = Path(__file__).with_name("several_obligations.txt")
 

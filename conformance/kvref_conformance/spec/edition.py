@@ -167,7 +167,7 @@ def pages(profile: str) -> Mapping[str, str]:
     """
     made = {f"{each.name}.md": f"# {each.title}\n\n{each.about}\n\n{each.body}" for each in tables.chapters()}
     rows = []
-    for chapter in requirements.chapters():
+    for chapter in requirements.specification():
         found = obligations(chapter, profile)
         if found:
             made[f"{chapter.name}.md"] = _page(chapter, found)
@@ -212,7 +212,7 @@ def _block(lines: Iterable[str]) -> str:
 
 def _exchanges(profile: str) -> str:
     """Return the exchanges that are too long for the pages of the chapters."""
-    found = [each for chapter in requirements.chapters() for each in obligations(chapter, profile)]
+    found = [each for chapter in requirements.specification() for each in obligations(chapter, profile)]
     parts = [f"## {each.requirement.id}\n\n{_block(each.exchange)}" for each in found if not each.is_short()]
     return "\n\n".join(["# Longer exchanges", *parts]) + "\n"
 
@@ -222,7 +222,8 @@ def _recordings(profile: str) -> str:
     version = VERSIONS[profile]
     if not version:
         return "# Recordings\n\nThis profile has none of its own: it follows those of the endpoints that it extends.\n"
-    applying = [each for each in requirements.load().values() if each.applies_to(profile)]
+    listed = [each for chapter in requirements.specification() for each in chapter.requirements]
+    applying = [each for each in listed if each.applies_to(profile)]
     cited = dict.fromkeys(name for each in applying for name in each.evidence if not name.startswith("live:"))
     found = [example(name, corpus.find(name)) for name in cited]
     parts = [_recording(each, version) for each in found if version in each.versions]
@@ -253,7 +254,7 @@ def as_json(profile: str) -> str:
             {"name": each.name, "builds_on": list(each.builds_on), "chapters": list(each.chapters)}
             for each in conformance_levels.load().values()
         ],
-        "chapters": [_chapter(chapter, profile, literal["cases"]) for chapter in requirements.chapters()],
+        "chapters": [_chapter(chapter, profile, literal["cases"]) for chapter in requirements.specification()],
         "mappings": literal["mappings"],
         "columns": literal["columns"],
         "grammar": {"abnf": normative.grammar(), **normative.table("grammar")},
