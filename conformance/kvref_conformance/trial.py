@@ -74,15 +74,22 @@ def verdicts(judge: Judge, wanted: Collection[str]) -> list[Verdict]:
         judge: as `judging` gives it.
         wanted: ids of requirements.
     """
+    before = settings.get_current_profile_name()
     settings.load_profile("trial")
-    judged: list[Verdict] = []
+    try:
+        return list(_up_to_a_failure(judge, wanted))
+    finally:
+        settings.load_profile(before)
+
+
+def _up_to_a_failure(judge: Judge, wanted: Collection[str]) -> Iterator[Verdict]:
     for chapter, cases in by_chapter().items():
         for case in cases:
             if not set(wanted).isdisjoint(case.requirements):
-                judged += _verdicts(judge, case, chapter)
+                judged = _verdicts(judge, case, chapter)
+                yield from judged
                 if judged[-1].verdict == FAILS:
-                    return judged
-    return judged
+                    return
 
 
 def _verdicts(judge: Judge, case: Case, chapter: str) -> list[Verdict]:

@@ -68,7 +68,7 @@ UNDER: Final = "Each line is a requirement, with the worst verdict of its cases;
 AREAS: Final = {
     "memcached text": "ARITH CAS CONN CORE CRAWL EXP FLUSH LIMIT MGET PARSE POLICY SEQ STATS TOUCH",
     "mapping": "BIND CONF CONT DEF DELIM LIFE MAP RANGE SEP",
-    "columns": "COL FLAG KEY NULL TABLE TYPE",
+    "columns": "COL FLAG KEY NULL ORDER TABLE TYPE",
     "transactions": "BATCH BETWEEN BINLOG HIST IDLE ISO LOCK RBATCH SET SQL",
     "binary": "BINARITH BINCMD BINFRAME BINGET BINLEN BINMAP BINQUIET BINRANGE BINSTAT BINSTORE",
     "meta": "MA MD META MG MS",

@@ -111,7 +111,7 @@ def test_a_difference_in_the_database_is_tried_first_by_a_later_run(
     again, output = duel(KVREF, KVREF, *both, "--conversations", "1", "--seed", "4")
     assert again == 1
     assert next(line for line in output.splitlines() if line.startswith("== ")) == shown
-    assert "seed 4: 2 conversations" in output
+    assert "seed 4: " in output
 
 
 @pytest.mark.parametrize(
