@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+)
+
+const badFormat = "CLIENT_ERROR bad command line format"
+
+// commands are the first words of the lines that the server knows. A command gets the words behind it and returns the
+// last line of its reply.
+var commands = map[string]func(c *Client, verb string, words [][]byte) string{
+	"get": (*Client).get, "gets": (*Client).get, "bget": (*Client).get,
+	"set": (*Client).storage, "add": (*Client).storage, "replace": (*Client).storage, "append": (*Client).storage,
+	"prepend": (*Client).storage, "cas": (*Client).storage,
+	"incr": (*Client).arithmetic, "decr": (*Client).arithmetic,
+	"delete": (*Client).delete, "flush_all": (*Client).flushAll, "bind": (*Client).bindCommand,
+	"verbosity": (*Client).verbosity, "cache_memlimit": (*Client).memlimit,
+	"stats": (*Client).showStats, "lru_crawler": (*Client).crawler,
+	"version":       func(*Client, string, [][]byte) string { return "VERSION " + version },
+	"refresh_certs": func(*Client, string, [][]byte) string { return "Error TLS not enabled" },
+	"quit":          func(c *Client, _ string, _ [][]byte) string { c.silent, c.closing = true, true; return "" },
+}
+
+// execute executes a line and returns the last line of its reply.
+func (c *Client) execute(line []byte) string {
+	words := splitWords(line)
+	if bytes.IndexByte(line, 0) >= 0 {
+		return "CLIENT_ERROR the line has a NUL byte"
+	} else if len(words) == 0 {
+		return "ERROR"
+	} else if command := commands[string(words[0])]; command != nil {
+		return command(c, string(words[0]), words[1:])
+	} else if bytes.HasPrefix(words[len(words)-1], []byte("HTTP/")) {
+		c.server.stats.Add("foreign_protocol_conns", 1)
+		c.silent, c.closing = true, true
+	}
+	return "ERROR"
+}
+
+// saysNoreply makes the client silent if the last word is noreply.
+func (c *Client) saysNoreply(words [][]byte) bool {
+	c.silent = len(words) > 0 && string(words[len(words)-1]) == "noreply"
+	return c.silent
+}
+
+// target is where a key word leads.
+type target struct {
+	mapping *Mapping // nil if it is unknown
+	key     []byte
+	bare    bool   // the word has a mapping and no key
+	refused string // what a storage command replies to the word, if it has no key
+}
+
+// aim finds the mapping of a key word and binds the connection to it.
+func (c *Client) aim(word []byte) target {
+	delimiter, _, _ := c.server.store.Options()
+	k := readKeyWord(word, delimiter)
+	if !k.mapped {
+		return target{mapping: c.current(), key: k.key}
+	}
+	m := c.server.store.Find(k.name)
+	if m == nil || k.name == "" {
+		return target{key: word, refused: "NOT_FOUND"}
+	}
+	c.bind(m)
+	t := target{mapping: m, key: k.key, bare: len(k.key) == 0}
+	if t.bare && k.delimiter {
+		t.refused = "CLIENT_ERROR no key behind the delimiter in " + string(word)
+	} else if t.bare {
+		t.refused = "NOT_STORED"
+	}
+	return t
+}
+
+// item writes a row as part of the reply to a get.
+func (c *Client) item(key []byte, flags uint32, value []byte, cas uint64, withCas bool) {
+	fmt.Fprintf(&c.out, "VALUE %s %d %d", key, flags, len(value))
+	if withCas {
+		fmt.Fprintf(&c.out, " %d", cas)
+	}
+	c.out.WriteString("\r\n")
+	c.out.Write(value)
+	c.out.WriteString("\r\n")
+}
+
+// get executes get, gets and bget.
+func (c *Client) get(verb string, words [][]byte) string {
+	if len(words) == 0 {
+		return "ERROR"
+	}
+	for _, word := range words {
+		if len(word) > maxKey {
+			return badFormat
+		}
+	}
+	for _, word := range words {
+		c.getWord(word, verb == "gets")
+	}
+	return "END"
+}
+
+// getWord returns what one word of a get names.
+func (c *Client) getWord(word []byte, withCas bool) {
+	stats, separator := c.server.stats, c.separator()
+	t := c.aim(word)
+	if t.bare {
+		c.item(word, 0, []byte(t.mapping.schema+"/"+t.mapping.table), 0, withCas)
+		return
+	}
+	hits := int64(0)
+	if t.mapping != nil {
+		c.server.store.Read(t.mapping, func(h *handle, table *Table) {
+			if from, to, isRange := readRange(t.key); isRange {
+				for _, r := range table.scan(h, from, to, separator) {
+					if !table.expired(r) {
+						hits = 1
+						c.item(r.key, r.flags, r.value, r.cas, withCas)
+					}
+				}
+			} else if r := table.live(table.find(h, t.key, separator), stats); r != nil {
+				hits = 1
+				c.item(word, r.flags, r.value, r.cas, withCas)
+			}
+		})
+	}
+	stats.Add("cmd_get", 1)
+	stats.Add("get_hits", hits)
+	stats.Add("get_misses", 1-hits)
+	stats.Prefix(word, prefixCounts{gets: 1, hits: hits})
+}
+
+// storage executes a storage command. A refused line with a valid length has a data block, which is skipped.
+func (c *Client) storage(verb string, words [][]byte) string {
+	needed := 4
+	if verb == "cas" {
+		needed = 5
+	}
+	if len(words) < needed {
+		return "ERROR"
+	}
+	word := bytes.Clone(words[0])
+	command := &storage{verb: verb, key: word}
+	length, lengthOK := lengthNumber(words[3])
+	var flagsOK, exptimeOK bool
+	command.flags, flagsOK = flagNumber(words[1])
+	command.exptime, exptimeOK = expiryNumber(words[2])
+	casOK, surplus := true, len(words) > needed+1
+	if verb == "cas" {
+		command.cas, casOK = unsigned64(words[4])
+	}
+	if !surplus {
+		c.saysNoreply(words[needed:])
+	}
+	if surplus || len(word) > maxKey || !flagsOK || !exptimeOK || !lengthOK || !casOK {
+		if lengthOK {
+			c.skipping = length + 2
+		}
+		return badFormat
+	}
+	if length > itemMax {
+		command.large = true
+		c.skip(length + 2)
+	} else {
+		block := c.data(length + 2)
+		if block[length] != '\r' || block[length+1] != '\n' {
+			c.skipLine = block[length+1] != '\n'
+			return "CLIENT_ERROR bad data chunk"
+		}
+		command.value = block[:length]
+	}
+	t := c.aim(word)
+	if t.refused != "" && command.large {
+		c.server.stats.Add("store_too_large", 1)
+		return tooLarge.text
+	} else if t.refused != "" {
+		return t.refused
+	}
+	command.key = t.key
+	if verb != "cas" {
+		c.server.stats.Add("cmd_set", 1)
+	}
+	c.server.stats.Prefix(word, prefixCounts{sets: 1})
+	return c.server.store.Store(t.mapping, command, c.server.stats)
+}
+
+// arithmetic executes incr and decr.
+func (c *Client) arithmetic(verb string, words [][]byte) string {
+	if len(words) < 2 || len(words) > 3 {
+		return "ERROR"
+	}
+	c.saysNoreply(words[2:])
+	delta, ok := unsigned64(words[1])
+	if len(words[0]) > maxKey {
+		return badFormat
+	} else if !ok {
+		return "CLIENT_ERROR invalid numeric delta argument"
+	}
+	t := c.aim(words[0])
+	if t.refused != "" {
+		return "NOT_FOUND"
+	}
+	return c.server.store.Count(t.mapping, verb, t.key, delta, c.server.stats)
+}
+
+// delete executes delete.
+func (c *Client) delete(_ string, words [][]byte) string {
+	if len(words) == 0 {
+		return "ERROR"
+	}
+	rest := words[1:]
+	if c.saysNoreply(rest) {
+		rest = rest[:len(rest)-1]
+	}
+	if len(rest) > 1 || len(rest) == 1 && string(rest[0]) != "0" {
+		return badFormat + ".  Usage: delete <key> [noreply]"
+	} else if len(words[0]) > maxKey {
+		return badFormat
+	}
+	c.server.stats.Prefix(words[0], prefixCounts{deletes: 1})
+	t := c.aim(words[0])
+	if t.refused != "" {
+		return "NOT_FOUND"
+	}
+	return c.server.store.Delete(t.mapping, t.key, c.server.stats)
+}
+
+// flushAll executes flush_all.
+func (c *Client) flushAll(_ string, words [][]byte) string {
+	if c.saysNoreply(words) {
+		words = words[:len(words)-1]
+	}
+	if len(words) > 1 {
+		return "ERROR"
+	}
+	if len(words) == 1 {
+		if delay, ok := signed64(words[0]); !ok {
+			return badFormat
+		} else if delay > 0 {
+			return "CLIENT_ERROR delayed flush_all is not supported: send flush_all or flush_all 0"
+		}
+	}
+	c.server.stats.Add("cmd_flush", 1)
+	return c.server.store.Flush(c.current())
+}
+
+// bindCommand executes bind.
+func (c *Client) bindCommand(_ string, words [][]byte) string {
+	if len(words) != 1 {
+		return "ERROR"
+	} else if len(words[0]) > maxKey {
+		return badFormat
+	}
+	m := c.server.store.Find(string(words[0]))
+	if m == nil {
+		return "NOT_FOUND"
+	}
+	c.bind(m)
+	return "SUCCEED"
+}
+
+// verbosity executes verbosity, whose level only stats settings shows.
+func (c *Client) verbosity(_ string, words [][]byte) string {
+	if len(words) < 1 || len(words) > 2 {
+		return "ERROR"
+	}
+	c.saysNoreply(words)
+	level, ok := unsigned64(words[0])
+	if !ok {
+		return badFormat
+	}
+	c.server.stats.verbosity.Store(level)
+	return "OK"
+}
+
+// memlimit executes cache_memlimit, which has no effect.
+func (c *Client) memlimit(_ string, words [][]byte) string {
+	c.saysNoreply(words)
+	if len(words) < 1 || len(words) > 2 {
+		return "ERROR"
+	} else if megabytes, ok := unsigned64(words[0]); !ok {
+		return "ERROR"
+	} else if uint32(megabytes) < 8 {
+		return "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m"
+	}
+	return "OK"
+}

@@ -1,0 +1,66 @@
+"""The independent implementations keep what the suite demands of their levels of conformance."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from example_packages import EXAMPLES
+
+from kvref_testbed.targets.ports import free_port
+
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
+
+FOLDER = EXAMPLES / "implementations"
+MOST_FAILURES = 3
+
+
+def python(_: Path) -> list[str]:
+    return [sys.executable, str(FOLDER / "python" / "server.py")]
+
+
+def go(folder: Path) -> list[str]:
+    subprocess.run(["go", "build", "-o", str(folder / "server"), "."], cwd=FOLDER / "go", check=True, timeout=250)
+    return [str(folder / "server")]
+
+
+def wait_until_open(port: int) -> None:
+    until = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("built", [python, go])
+def test_an_independent_implementation_conforms(tmp_path: Path, built: object) -> None:
+    assert callable(built)
+    store, port = tmp_path / "store.sqlite", free_port()
+    with subprocess.Popen([*built(tmp_path), "--store", str(store), "--port", str(port)]) as server:
+        try:
+            wait_until_open(port)
+            words = ["--sql", f"sqlite:///{store}", "--profile", "kvref", "--allow-destructive"]
+            level = ["--conformance-level", "columns", "--report", str(tmp_path / "report")]
+            subprocess.run(
+                [sys.executable, "-m", "kvref", "conform", f"127.0.0.1:{port}", *words, *level],
+                check=False,
+                timeout=800,
+            )
+        finally:
+            server.terminate()
+    lines = (tmp_path / "report" / "report.jsonl").read_text(encoding="utf-8").splitlines()
+    counts = Counter(json.loads(line).get("verdict") for line in lines)
+    assert counts["holds"] > 780
+    assert counts["fails"] <= MOST_FAILURES
