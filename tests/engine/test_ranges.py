@@ -190,6 +190,20 @@ def test_8_0_compares_the_upper_end_of_integers_by_bytes(desk: Make, id_type: st
     assert reply[-2] == b"END"
 
 
+@pytest.mark.parametrize("collation", ["utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8_bin", "ucs2_general_ci"])
+def test_an_upper_end_that_is_no_text_is_compared_all_the_same(desk: Make, collation: str) -> None:
+    table = (
+        f"CREATE TABLE ts (id INT PRIMARY KEY, k VARCHAR(9) COLLATE {collation}, v VARCHAR(9))",
+        "CREATE UNIQUE INDEX u ON ts (k)",
+        "INSERT INTO ts VALUES (55296, 'a', 'va'), (1, 'b', 'vb')",
+        "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
+    )
+    endpoint = desk("mysql-8.0", *table)
+    assert endpoint.say(b"bind sec\r\n") == b"SUCCEED\r\n"
+    for end in (b"\xff", b"b\xe2\x82", b"\xed\xa0\x80", b"\xd8\x00"):
+        assert endpoint.say(b"get @>=a@<" + end + b"\r\n").endswith(b"END\r\n"), end
+
+
 def test_a_range_down_an_index_that_ends_in_null_keys(desk: Make) -> None:
     # [nullrange-006]
     for profile, reply in (("mysql-8.0", b"<EOF>"), ("kvref", b"END\r\n")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,7 +72,7 @@ def scan(
         RefusedError: the connection is closed: the plugin cannot send a key that is NULL (more:nullrange-003).
     """
     try:
-        low, high = _bounds(session, mapping, wanted)
+        low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
     except RefusedError:
         return []
     lossy = session.rules.lossy_ranges
@@ -81,7 +82,10 @@ def scan(
     first_only = lossy and (first_only or (mapping.key.kind is Kind.INTEGER and None in (wanted.low, wanted.high)))
     low_inclusive = wanted.low is not None and wanted.low.inclusive
     high_inclusive = wanted.high is not None and wanted.high.inclusive
-    end = _ClusteredEnd.of(session, mapping, wanted.high)
+    end: _ClusteredEnd | None = None
+    if lossy and mapping.secondary and wanted.high is not None:
+        end = _ClusteredEnd(mapping.key, mapping.clustered, _stored(mapping.key, high), high_inclusive)
+        high = None
     items: list[Item] = []
     size = 0
     while True:
@@ -130,15 +134,6 @@ class _ClusteredEnd:
     stored: bytes
     inclusive: bool
 
-    @classmethod
-    def of(cls, session: Session, mapping: Mapping, high: Bound | None) -> _ClusteredEnd | None:
-        """Return the upper end of a range, None if the profile or the index has no such comparison."""
-        if high is None or not (session.rules.lossy_ranges and mapping.secondary):
-            return None
-        cell = _cell(session, mapping, high)
-        stored = stored_integer(mapping.key, cell) if isinstance(cell, int) else high.text
-        return cls(mapping.key, mapping.clustered, stored, high.inclusive)
-
     def excludes(self, mapping: Mapping, row: Row) -> OperationGen:
         """Return whether the range ends in front of a row."""
         stored = ROW_ID
@@ -155,11 +150,14 @@ class _ClusteredEnd:
         """Return how bytes compare with the end: below 0, 0 or above 0."""
         collation = COLLATIONS.get(self.key.collation.lower())
         if self.key.kind is Kind.TEXT and collation is not None:
-            charset = self.key.charset
-            malformed_at = charset.malformed_at(stored)
-            if malformed_at is None or collation.family.startswith("uca"):  # there the text ends at a malformed byte
-                return order(collation).compare(charset.decode(stored[:malformed_at]), charset.decode(self.stored))
+            cut = collation.family.startswith("uca")  # there a text ends at the first malformed byte
+            with suppress(UnicodeDecodeError):
+                return order(collation).compare(self._text(stored, cut=cut), self._text(self.stored, cut=cut))
         return (stored > self.stored) - (stored < self.stored)
+
+    def _text(self, stored: bytes, *, cut: bool) -> str:
+        charset = self.key.charset
+        return charset.decode(stored[: charset.malformed_at(stored)] if cut else stored)
 
 
 def _stored(column: Column, cell: Cell) -> bytes:
@@ -178,18 +176,6 @@ def _check_null_keys(session: Session, mapping: Mapping, now: int) -> OperationG
     rows: list[Row] = yield Scan(mapping, None, low_inclusive=False, high=None, high_inclusive=False, limit=1)
     if rows and rows[0].key is None and not session.expired(rows[0], now):
         raise RefusedError(Closed())
-
-
-def _bounds(session: Session, mapping: Mapping, wanted: Range) -> tuple[Cell, Cell]:
-    """Return the ends of the scan, None for one that is not compared.
-
-    Raises:
-        RefusedError: no row is in the range.
-    """
-    low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
-    if not (session.rules.lossy_ranges and mapping.secondary):
-        return low, high
-    return low, None  # the cursor of a secondary index does not compare the upper end with keys: _ClusteredEnd
 
 
 def _cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
