@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 # Chapters whose cases without steps are generated, with what judges them and how many examples it draws.
 GENERATED: Final = {
-    "machine": (judge_commands, DEFAULT_EXAMPLES),
-    "shapes": (judge_schemas, DEFAULT_EXAMPLES),
-    "histories": (judge_concurrency, DEFAULT_HISTORIES),
+    "commands": (judge_commands, DEFAULT_EXAMPLES),
+    "schemas": (judge_schemas, DEFAULT_EXAMPLES),
+    "concurrency": (judge_concurrency, DEFAULT_HISTORIES),
 }
 # A failure need not become small here.
 settings.register_profile("trial", phases=[Phase.generate])

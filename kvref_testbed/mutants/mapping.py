@@ -125,7 +125,7 @@ def takes_default_for_an_alias() -> None:
 
 @breaks("KV-SEQ-001")
 def forgets_the_switch_of_a_silent_store() -> None:
-    """A storage verb on `@@mapping.key` with noreply does not switch: only the machine finds it."""
+    """A storage verb on `@@mapping.key` with noreply does not switch: only generated commands find it."""
     kind = commands.Store
     dispatch.HANDLERS[kind] = _unbinding(dispatch.HANDLERS[kind], lambda command: command.noreply)
 

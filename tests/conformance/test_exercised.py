@@ -256,8 +256,8 @@ def test_a_run_tells_what_it_exercised_and_what_not(served: targets.Target, tmp_
 @pytest.mark.parametrize(
     ("chapters", "verb", "pair"),
     [
-        ("test_machine.py", "cas", None),
-        ("test_shapes.py", "replace", ["value columns: 4 or more", "cas: not mapped"]),
+        ("test_commands.py", "cas", None),
+        ("test_schemas.py", "replace", ["value columns: 4 or more", "cas: not mapped"]),
     ],
 )
 def test_what_is_generated_counts(

@@ -55,11 +55,11 @@ class Run:
 
 def test_looking_ends_where_nothing_is_found_or_enough() -> None:
     judge = cast("Judge", Run())
-    assert [each.verdict for each in collect(judge, CASE, "machine", lambda: None)] == [HOLDS]
+    assert [each.verdict for each in collect(judge, CASE, "commands", lambda: None)] == [HOLDS]
     left = [Finding("b", (), CASE, crash=True), Finding("a", (), CASE)]
-    found = collect(judge, CASE, "machine", lambda: left.pop() if left else None)
+    found = collect(judge, CASE, "commands", lambda: left.pop() if left else None)
     assert [(each.case, each.verdict, each.text) for each in found] == [("any", FAILS, "a"), ("any~2", CRASH, "b")]
-    assert len(collect(judge, CASE, "machine", lambda: Finding("x", (), CASE))) == findings.MOST
+    assert len(collect(judge, CASE, "commands", lambda: Finding("x", (), CASE))) == findings.MOST
 
 
 def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,5 +82,5 @@ def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.Monkey
 def test_looking_ends_at_the_time_limit_of_the_run() -> None:
     judge = cast("Judge", Run())
     patience = Patience(judge.budget)
-    found = collect(judge, CASE, "machine", patience.check)
+    found = collect(judge, CASE, "commands", patience.check)
     assert [(each.verdict, each.reason.startswith(TIME_LIMIT)) for each in found] == [(NOT_RUN, True)]

@@ -548,10 +548,10 @@ def test_two_runs_on_one_server_are_the_same(tmp_path: Path) -> None:
 
 def test_what_generated_conversations_found_is_told(tmp_path: Path) -> None:
     text = "KV-SEQ-005 [MUST] a sentence\ncase any-arguments\nseed 7\n  1    a > get k\\r\\n\nrepeated: deterministic (5/5)\nagain: no"
-    drawn = Verdict("any-arguments~2", "wild", ("KV-SEQ-005",), FAILS, text=text)
-    flaky = Verdict("any-order-of-commands", "machine", ("KV-SEQ-001",), FLAKY, text="seed 7; flaky\n  1  get\n")
+    drawn = Verdict("any-arguments~2", "arguments", ("KV-SEQ-005",), FAILS, text=text)
+    flaky = Verdict("any-order-of-commands", "commands", ("KV-SEQ-001",), FLAKY, text="seed 7; flaky\n  1  get\n")
     written = Verdict("set-new", "storage", ("KV-CORE-001",), FAILS, text="seed 7\nno set")
-    holds = Verdict("any-arguments", "wild", ("KV-SEQ-005",), HOLDS)
+    holds = Verdict("any-arguments", "arguments", ("KV-SEQ-005",), HOLDS)
     for name, verdicts in (("bad", [drawn, written, flaky]), ("good", [holds])):
         (tmp_path / name).mkdir()
         jsonl.write(tmp_path / name / "report.jsonl", HEADER, Tally(verdicts))

@@ -7,7 +7,7 @@ from faulty import serving
 
 from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint
-from kvref_conformance.cases.test_histories import GENERATED
+from kvref_conformance.cases.test_concurrency import GENERATED
 from kvref_conformance.judge import Judge
 from kvref_conformance.probe import Features
 from kvref_conformance.stateful.concurrency import judge_concurrency

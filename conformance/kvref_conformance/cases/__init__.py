@@ -65,9 +65,9 @@ CHAPTERS: Final = (
     "binary_mapping",
     "binary_ranges",
     "binary_stat",
-    "machine",
-    "wild",
-    "shapes",
+    "commands",
+    "arguments",
+    "schemas",
     "separator",
     "delimiter",
     "configuration",
@@ -87,7 +87,7 @@ CHAPTERS: Final = (
     "idle_commit",
     "binlog",
     "batch_settings",
-    "histories",
+    "concurrency",
 )
 
 

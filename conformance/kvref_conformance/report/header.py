@@ -36,8 +36,8 @@ class Header:
         level: what counted: one of `verdict.DEMANDS`.
         features: features of the endpoint by name, if they were detected or are in a profile file.
         catalogue: SHA-256 of the requirements.
-        seed: of the machine.
-        examples: random conversations of the machine.
+        seed: of the generated cases.
+        examples: number of generated conversations for each case.
         platform: where the suite ran.
         started: UTC.
     """

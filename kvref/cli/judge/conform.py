@@ -123,9 +123,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 @click.option("--deviations", metavar="FILE", help="TOML file of known deviations of your endpoint.")
 @click.option("--update-deviations", is_flag=True, help="Rewrite the --deviations file so that the same run conforms.")
 @click.option("--report", metavar="DIR", default="kvref-report", show_default=True, help="Directory for the report.")
-@click.option(
-    "--examples", type=click.IntRange(1), metavar="N", help="Number of generated conversations of the state machine."
-)
+@click.option("--examples", type=click.IntRange(1), metavar="N", help="Number of generated conversations per case.")
 @click.option(
     "--histories",
     type=click.IntRange(1),

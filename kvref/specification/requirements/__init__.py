@@ -81,12 +81,14 @@ CHAPTERS: Final = (
     "binary_mapping",
     "binary_ranges",
     "binary_stat",
-    "histories",
-    "machine",
+    "concurrency",
+    "commands",
+    "schemas",
+    "arguments",
 )
 # Properties of whole conversations, which the suite checks. They follow from the other requirements, and no edition of
 # the specification has them.
-PROPERTIES: Final = ("histories", "machine")
+PROPERTIES: Final = ("concurrency", "commands", "schemas", "arguments")
 TEXTS: Final = ("title", "statement", "level")
 LISTS: Final = ("profiles", "sources", "evidence")
 OPTIONAL_LISTS: Final = ("contradicts", "tests")

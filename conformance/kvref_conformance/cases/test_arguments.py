@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 CASES = (case("any-arguments", "KV-SEQ-005"),)
 
 
-def test_wild(case: Case, run: Run) -> None:
+def test_arguments(case: Case, run: Run) -> None:
     from kvref_conformance.stateful.arguments import judge_arguments  # noqa: PLC0415 - the catalogue of cases is read without it
 
-    run.end_test(*judge_arguments(run.judge, case, "wild", run.examples, run.seed))
+    run.end_test(*judge_arguments(run.judge, case, "arguments", run.examples, run.seed))

@@ -63,10 +63,10 @@ CASES = (
 )
 
 
-def test_history(case: Case, run: Run) -> None:
+def test_concurrency(case: Case, run: Run) -> None:
     from kvref_conformance.stateful.concurrency import judge_concurrency  # noqa: PLC0415 - the catalogue of cases is read without it
 
     if case in GENERATED:
-        run.end_test(*judge_concurrency(run.judge, case, "histories", run.histories, run.seed))
+        run.end_test(*judge_concurrency(run.judge, case, "concurrency", run.histories, run.seed))
     else:
-        run.end_test(run.judge.judge(case, "histories"))
+        run.end_test(run.judge.judge(case, "concurrency"))
