@@ -6,6 +6,7 @@ The table is `kvref/specification/normative/replies.toml`.
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -78,14 +79,15 @@ def statuses() -> dict[str, str]:
     return {f"0x{number:02x}": texts[number] for number in sorted(texts)}
 
 
-def replies() -> set[str]:
+@cache
+def replies() -> frozenset[str]:
     """Return the text of every error reply, with replaced parts as names in braces."""
     found = set(COMPOSED)
     for path in sorted(ROOT.rglob("*.py")):
         place = path.relative_to(ROOT).as_posix()
         if place.partition("/")[0] not in OTHERS:
             found |= {*_texts(ast.parse(path.read_text(encoding="utf-8")), fails=place.startswith(RAISING))}
-    return found
+    return frozenset(found)
 
 
 def _texts(tree: ast.AST, *, fails: bool) -> Iterator[str]:

@@ -33,13 +33,11 @@ def pages(profile: str) -> dict[str, str]:
     return dict(edition.pages(profile))
 
 
-@cache
-def written() -> str:
-    return edition.as_json("memcached")
+written = cache(edition.as_json)
 
 
 def made() -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(written())
+    read: dict[str, Any] = json.loads(written("memcached"))
     return read
 
 
@@ -89,7 +87,7 @@ def test_every_link_of_an_edition_leads_to_a_page_of_it() -> None:
 
 @pytest.mark.parametrize("profile", ["memcached", "mysql-8.0"])
 def test_the_json_has_its_schema(profile: str) -> None:
-    read = json.loads(edition.as_json(profile))
+    read = json.loads(written(profile))
     jsonschema.validate(read, json.loads(SCHEMA.read_text(encoding="utf-8")))
     listed = {each["id"] for chapter in read["chapters"] for each in chapter["requirements"]}
     obliged = [each for chapter in requirements.specification() for each in chapter.requirements]

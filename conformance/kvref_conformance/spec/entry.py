@@ -19,7 +19,7 @@ from kvref_conformance.steps import By, Say
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref.specification.deviations import Deviation, Deviations
+    from kvref.specification.deviations import Deviation
     from kvref.specification.deviations.defects import Defect
     from kvref.specification.requirements import Requirement
     from kvref_conformance.case import Case
@@ -123,13 +123,8 @@ def _view(requirement: Requirement, profile: str, cases: tuple[Case, ...], shown
     return View(profile, APPLIES, "", (answer,) if answer else (), "recorded")
 
 
-@cache
-def _known(profile: str) -> Deviations:
-    return deviations.load(profile)
-
-
 def _deviations(requirement: Requirement, profile: str, cases: tuple[Case, ...]) -> list[Deviation]:
-    rows = _known(profile).rows
+    rows = deviations.load(profile).rows
     return [rows[name] for name in (requirement.id, *(case.id for case in cases)) if name in rows]
 
 

@@ -67,6 +67,7 @@ class Deviations:
         return sorted(self.rows.keys() - known)
 
 
+@cache
 def load(profile: str, over_sql: str = "") -> Deviations:
     """Load the rows of a profile; a profile without a file has none.
 
@@ -116,11 +117,14 @@ def parse(profile: str, text_of: Callable[[str], str]) -> Deviations:
     return Deviations(rows.values())
 
 
-@cache
 def cases_of(requirement: str) -> tuple[str, ...]:
     """Return the ids of the cases that judge a requirement, as far as a row of some profile names them."""
-    text = files("kvref.specification").joinpath("deviation_cases.toml").read_text(encoding="utf-8")
-    return tuple(case for case, requirements in tomllib.loads(text).items() if requirement in requirements)
+    return tuple(case for case, requirements in _named_cases().items() if requirement in requirements)
+
+
+@cache
+def _named_cases() -> dict[str, Any]:
+    return tomllib.loads(files("kvref.specification").joinpath("deviation_cases.toml").read_text(encoding="utf-8"))
 
 
 def subjects() -> frozenset[str]:
