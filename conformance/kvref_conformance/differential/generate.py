@@ -224,9 +224,11 @@ class _Conversation:
             return [self._talk(name, parts), Talk(name, close=True)]
         if kind == "flush":
             return self._flush(name)
+        others = [Talk(each, "") for each in self._bound if each != name]
         said = self._said(kind, name, bound)
         world = self._world
-        if exclusions.are_safe(said, self._ground.care, secondary=world.secondary, delimiter=world.delimiter):
+        taken = [*others, *said]
+        if exclusions.are_safe(taken, self._ground.care, secondary=world.secondary, delimiter=world.delimiter):
             return said
         self._bound[name] = bound
         return []
