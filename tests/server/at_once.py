@@ -6,16 +6,36 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Sequence
-from contextlib import ExitStack
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import TracebackType
 
 from database import sql
-from serving import Served
+from serving import Served, running
+from waiting import until
 
 from kvref_testbed.targets import SQLServer
 
 _WHOLE = re.compile(rb"(?:VALUE [^\r]*\r\n.*)?END\r\n|(?!VALUE)[^\r]*\r\n", re.DOTALL)
+
+
+# Nothing is batched after a pause, before the mapped tables are read again: here no pause is long enough.
+_WITHOUT_PAUSES = """
+from kvref.server.executors.mysql import executor
+executor.LOOK_EVERY = executor.PAUSE = 3600.0
+from kvref.cli import main
+main()
+"""
+
+
+@contextmanager
+def serving_without_pauses(database: SQLServer) -> Iterator[Served]:
+    """Serve a database such that commands are batched however long a busy machine takes between two of them."""
+    words = [sys.executable, "-c", _WITHOUT_PAUSES, "serve", "--store", database.dsn, "--listen", "127.0.0.1:0"]
+    with running(words, database.dsn) as served:
+        yield served
 
 
 class Crowd:
@@ -39,10 +59,14 @@ class Crowd:
         """Send one request on each of the first connections; kvref sees all of them at once."""
         os.kill(self._served.process.pid, signal.SIGSTOP)
         try:
+            until(self._is_stopped)
             for client, request in zip(self.clients, requests, strict=False):
                 client.sendall(request)
         finally:
             os.kill(self._served.process.pid, signal.SIGCONT)
+
+    def _is_stopped(self) -> bool:
+        return Path(f"/proc/{self._served.process.pid}/stat").read_text().rpartition(") ")[2][0] == "T"
 
     def ask(self, requests: Sequence[bytes]) -> list[bytes]:
         """Send, and return the replies in order."""

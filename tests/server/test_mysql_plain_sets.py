@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from database import database_or_skip, map_table, sql, stopped
 from live import MYSQL_8
-from server.at_once import Crowd, got, put
+from server.at_once import Crowd, got, put, serving_without_pauses
 from serving import Served, serving
 
 from kvref_testbed.targets import SQLServer
@@ -24,6 +24,13 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         sql(server, "SET GLOBAL log_output = 'TABLE'")
         yield server
+
+
+@pytest.fixture
+def served(database: SQLServer) -> Iterator[Served]:
+    with serving_without_pauses(database) as running:
+        yield running
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
 
 
 @pytest.fixture
