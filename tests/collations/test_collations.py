@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
-from functools import cmp_to_key
+from functools import cache, cmp_to_key
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -81,8 +83,16 @@ def test_every_name_orders(name: str) -> None:
     assert charset_of(name.upper()) == collation.charset == name.partition("_")[0]
 
 
+@cache
+def compared_and_weighed(name: str) -> tuple[Callable[[str, str], int], Callable[[str], Any]]:
+    collation = COLLATIONS[name]
+    compare = order(collation).compare
+    compare("a", "bb")  # the table is read by now
+    return compare, str if collation.family == "code-point" else weights.table_of(collation).key
+
+
 @pytest.mark.parametrize("name", sorted(COLLATIONS))
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 6)
 @given(
     pair=st.lists(
         st.text(st.sampled_from("abCDé ßÆ\x01\x7f\x85\xad\u02dcž\u0131日"), min_size=3, max_size=3),
@@ -92,9 +102,7 @@ def test_every_name_orders(name: str) -> None:
 )
 def test_texts_of_one_length_compare_by_their_weights(name: str, pair: list[str]) -> None:
     collation = COLLATIONS[name]
-    compare = order(collation).compare
-    compare("a", "bb")  # the table is read by now
-    weigh = str if collation.family == "code-point" else weights.table_of(collation).key
+    compare, weigh = compared_and_weighed(name)
     one, other = map(weigh, pair)
     width, space = max(len(one), len(other)), weigh(" ")
     if collation.pads and one != other:

@@ -28,6 +28,7 @@ def test_a_failed_example_is_tried_first_by_a_later_run_of_the_same_case(tmp_pat
     assert first_tried("another-case", 2) == 0
 
 
+@pytest.mark.long
 def test_a_failed_machine_is_kept_under_its_name(tmp_path: Path) -> None:
     runs: list[list[int]] = []
 

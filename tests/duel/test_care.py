@@ -103,6 +103,7 @@ def test_flush_all_waits_for_the_other_connections() -> None:
     assert exclusions.are_safe([read, close, flush], rule)
 
 
+@pytest.mark.long
 def test_nothing_is_counted_where_a_table_is_open_ended() -> None:
     ground = Ground("8.0.33", frozenset({exclusions.OPEN_END}))
     counted = {True: 0, False: 0}

@@ -94,6 +94,7 @@ def test_worlds_of_5_6_keep_away_from_its_columns_that_end_it(seed: int, number:
         assert width * {"latin1": 1, "ascii": 1, "utf8": 3, "utf8mb4": 4}[container.key.charset("5.6.14")] <= 767
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plugin", GROUNDS)
 def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
     ground = GROUNDS[plugin]

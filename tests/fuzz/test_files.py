@@ -182,10 +182,16 @@ KINDS: Final = {
 }
 
 
+def marks_of(name: str, kind: Kind) -> list[pytest.MarkDecorator]:
+    if name == "run":
+        return [pytest.mark.programs]  # its description of the machine starts programs
+    # The parser of TOML documents takes longer than all others together.
+    return [pytest.mark.long] if kind.form == "toml" else []
+
+
 @pytest.mark.parametrize(
     "kind",
-    # Describing the machine in run.json starts programs.
-    [pytest.param(kind, id=name, marks=[pytest.mark.programs] * (name == "run")) for name, kind in KINDS.items()],
+    [pytest.param(kind, id=name, marks=marks_of(name, kind)) for name, kind in KINDS.items()],
 )
 def test_a_file_is_read_or_refused_in_one_line(kind: Kind, tmp_path: Path) -> None:
     if kind.name == "run.json":

@@ -113,7 +113,7 @@ def test_a_recorded_line_was_refused_if_and_only_if_it_does_not_match(profile: s
 def test_the_server_accepts_every_generated_line_that_matches(profile: str) -> None:
     start = normative.table("grammar")["starts"][profile]
 
-    @settings(max_examples=150, deadline=None, database=None)
+    @settings(max_examples=2 * settings().max_examples, database=None)
     @given(st.from_regex(grammar.grammar().pattern(start), fullmatch=True))
     def generated(line: str) -> None:
         assert grammar.accepts(line, profile) != is_refused(line, profile)
@@ -126,7 +126,7 @@ def test_the_server_refuses_every_line_with_a_change_that_does_not_match(profile
     octets = st.characters(min_codepoint=1, max_codepoint=255, exclude_characters="\n")
     lines = st.sampled_from(sorted(line for line in recorded_lines() if len(line) < 80))
 
-    @settings(max_examples=400, deadline=None, database=None)
+    @settings(max_examples=4 * settings().max_examples, database=None)
     @given(lines, st.integers(0, 80), st.integers(0, 2), st.text(octets, max_size=2))
     def changed(line: str, place: int, cut: int, new: str) -> None:
         line = (line[:place] + new + line[place + cut :]).removesuffix("\r")

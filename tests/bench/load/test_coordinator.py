@@ -49,6 +49,7 @@ def counted(result: WorkerResult, timing: Timing = "service") -> int:
     return sum(sum(counts.values()) for cell, counts in result.histograms.items() if cell.timing == timing)
 
 
+@pytest.mark.long
 def test_both_workers_measure_their_share_of_the_sessions(two: Local) -> None:
     looker = Looker()
     with null.responder(WORK) as address:
@@ -74,6 +75,7 @@ def test_depth_and_multiget_count_each_operation(two: Local) -> None:
     assert all(counted(each) % 20 == 0 and counted(each) for each in results)
 
 
+@pytest.mark.long
 def test_the_open_loop_sends_what_its_schedule_says(two: Local) -> None:
     with null.responder(WORK) as address:
         results = coordinator.measure(address, WORK, Clock(0, 1, rate=1000, arrivals="constant"), two, Looker())
@@ -82,6 +84,7 @@ def test_the_open_loop_sends_what_its_schedule_says(two: Local) -> None:
         assert counted(each, "intended") == counted(each, "lag") == counted(each)
 
 
+@pytest.mark.long
 def test_more_is_scheduled_than_sessions_can_do_and_nothing_is_dropped_in_silence(two: Local) -> None:
     work = replace(WORK, sessions=2)
     with null.responder(work) as address:
@@ -91,6 +94,7 @@ def test_more_is_scheduled_than_sessions_can_do_and_nothing_is_dropped_in_silenc
         assert counted(each) + each.skipped + each.open == 500_000
 
 
+@pytest.mark.long
 def test_a_user_who_stops_keeps_what_was_measured(two: Local) -> None:
     with null.responder(WORK) as address:
         results = coordinator.measure(address, WORK, Clock(0, 60), two, Looker(stop_after=1))
