@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# A conversion is accepted when it ends at the end of the word or at white space, which may also be all there is.
+# A conversion is accepted when it ends at the end of the word or at white space. A word that begins with
+# white space and has no digits behind it is 0.
 _NUMBER: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)(?=[ \t\n\v\f\r]|\Z)")
 _LEADING: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _BLANK: Final = b" \t\n\v\f\r"
@@ -43,7 +44,7 @@ def low_32_signed(value: int) -> int:
 def _decimal(word: bytes) -> int | None:
     match = _NUMBER.match(word)
     if match is None:
-        return 0 if word[:1] and word[:1] in _BLANK else None
+        return 0 if word[:1] and word[:1] in _BLANK and not _LEADING.match(word) else None
     # Python refuses to convert more than 4300 digits; more than 25 are out of range for every field.
     digits = match[1]
     return int(digits) if len(digits) <= 25 else _long(digits)

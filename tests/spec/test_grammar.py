@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -206,3 +207,26 @@ def test_the_forms_of_abnf(body: str, matching: list[str], others: list[str]) ->
 def test_a_captured_rule_is_returned_in_the_order_of_the_text() -> None:
     read = Abnf('line = a-word " " number\na-word = 1*%x61-7A\nnumber = 1*%x30-39')
     assert read.match("line", "abc 12", ["number", "a-word"]) == [("a-word", "abc"), ("number", "12")]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("line", ["incr k {}", "set k {} 0 1", "set k 0 {} 1", "set k 0 0 {}", "cas k 0 0 1 {}"])
+def test_a_word_is_a_number_in_the_grammar_where_the_server_reads_one(profile: str, line: str) -> None:
+    letters = "\t\r+-5x"
+    words = ["".join(each) for size in range(1, 5) for each in itertools.product(letters, repeat=size)]
+    lines = [line.format(word) for word in words]
+    assert len(lines) > 1500
+    assert [each for each in lines if grammar.accepts(each, profile) == is_refused(each, profile)] == []
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    ("rule", "line"), [("flags", "set k {} 0 1"), ("delta", "incr k {}"), ("length", "set k 0 0 {}")]
+)
+def test_the_ends_of_ranges_are_those_of_the_server(profile: str, rule: str, line: str) -> None:
+    name = f"plugin-{rule}" if profile != "kvref" and rule != "delta" else rule
+    ranges = normative.table("grammar")["ranges"][name]
+    for low, high, *_ in ranges.get(profile, ranges.get("*")):
+        for number in (low - 1, low, high, high + 1):
+            each = line.format(number)
+            assert grammar.accepts(each, profile) != is_refused(each, profile), each

@@ -34,8 +34,9 @@ CASES = (
     case("delete-zero", "KV-CORE-062", SET, say("delete {k} 0\r\n", "DELETED\r\n"), GONE),
     *(
         case(f"delete-word-{name}", "KV-CORE-063", SET, say(f"delete {{k}} {words}\r\n", USAGE), THERE)
-        for name, words in (("ten", "10"), ("text", "abc"), ("two", "a b"))
+        for name, words in (("ten", "10"), ("text", "abc"), ("two", "a b"), ("noreply-first", "noreply a"))
     ),
+    case("delete-word-ten-noreply", "KV-CORE-063", SET, say("delete {k} 10 noreply\r\n", ""), THERE),
     case("delete-without-key", "KV-CORE-064", say("delete\r\n", "ERROR\r\n")),
     case(
         "delete-then-add",

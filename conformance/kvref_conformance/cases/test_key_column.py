@@ -92,6 +92,48 @@ INTEGERS = (
         )
         for name, spelling in (("zeros", "005"), ("plus", "+5"), ("tail", "5abc"), ("fraction", "5.5"))
     ),
+    case(
+        "integer-key-spelled-otherwise",
+        "KV-KEY-003",
+        FIVE,
+        shows("005", "five"),
+        shows("+5", "five"),
+        told("005", "x", "NOT_STORED\r\n", "add"),
+        stored("+5", "other"),
+        shows("5", "other"),
+        shape=INT,
+    ),
+    *(
+        case(
+            f"no-integer-{name}",
+            "KV-KEY-059",
+            FIVE,
+            stored("0", "7"),
+            misses(spelling),
+            say(f"incr {spelling} 1\r\ndecr {spelling} 1\r\n", "NOT_FOUND\r\n" * 2),
+            say(f"delete {spelling}\r\n", "NOT_FOUND\r\n"),
+            shows("5", "five"),
+            shows("0", "7"),
+            shape=INT,
+        )
+        for name, spelling in (("tail", "5abc"), ("fraction", "5.5"), ("hexadecimal", "0x5"))
+    ),
+    *(
+        case(
+            f"no-integer-{name}-stored",
+            "KV-KEY-060",
+            FIVE,
+            told(spelling, "x", "CLIENT_ERROR <text>\r\n", verb),
+            sql("SELECT k, v FROM {t}", (5, "five")),
+            shape=INT,
+        )
+        for name, verb, spelling in (
+            ("tail", "set", "5abc"),
+            ("tail-added", "add", "6abc"),
+            ("tail-appended", "append", "5abc"),
+            ("fraction", "replace", "5.5"),
+        )
+    ),
     *(
         case(f"no-integer-{name}", "KV-KEY-006", FIVE, stored("0", "zero"), misses(spelling), shape=INT)
         for name, spelling in (("text", "abc"), ("sign", "-"), ("signs", "--5"), ("bar", "_5"))

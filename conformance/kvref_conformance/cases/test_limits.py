@@ -68,8 +68,11 @@ LINES = (
             ("set", f"set {{k}} 0 0 {length}"),
             ("append", f"append {{k}} 0 0 {length}"),
             ("cas", f"cas {{k}} 0 0 {length} 1"),
-            ("ms", f"ms {{k}} {length}"),
         )
+    ),
+    *(
+        case(f"ms-length-{length}", "KV-MS-033", SET, say(f"ms {{k}} {length}\r\nget {{k}}\r\n", BAD_FORMAT + FOUND))
+        for length in (2147483646, 2147483647)
     ),
     case(
         "noreply-length-2147483646",
@@ -219,7 +222,7 @@ DATA = (
     ),
     case(
         "ms-of-two-megabytes-over-a-row",
-        "KV-LIMIT-013",
+        "KV-MS-034",
         SET,
         say("ms {k} 2097152\r\n{v~2097152}\r\n", TOO_LARGE, patience=15.0),
         GONE,

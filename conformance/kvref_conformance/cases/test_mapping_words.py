@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import case, say, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, misses, shows, stored
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
+
+# What follows the key of these commands.
+AMOUNTS: Final = {"delete": "", "incr": " 1", "decr": " 1"}
 
 REFUSED = (
     case(
@@ -70,6 +73,27 @@ REFUSED = (
         say("set @@{m2}. 0 0 1\r\nx\r\n", "CLIENT_ERROR <text>\r\n"),
         shows("@@{m2}.{k}", "2"),
         sql("SELECT COUNT(*) FROM {t2} WHERE c1 = ''", (0,)),
+    ),
+    *(
+        case(
+            f"{verb}-switch-word",
+            "KV-MAP-048",
+            *EVERYWHERE,
+            say(f"{verb} @@{{m2}}{rest}\r\n", "NOT_FOUND\r\n"),
+            shows("{k}", "2"),
+        )
+        for verb, rest in AMOUNTS.items()
+    ),
+    *(
+        case(
+            f"{verb}-empty-key",
+            "KV-MAP-049",
+            *EVERYWHERE,
+            say(f"{verb} @@{{m2}}.{rest}\r\n", "CLIENT_ERROR <text>\r\n"),
+            shows("@@{m2}.{k}", "2"),
+            shows("@@{m1}.{k}", "1"),
+        )
+        for verb, rest in AMOUNTS.items()
     ),
 )
 

@@ -41,6 +41,13 @@ STORAGE = (
         "bget",
         "KV-CORE-050",
         stored("{k}", "1"),
+        say("bget {k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n"),
+        shape=ONE,
+    ),
+    case(
+        "bget-mapped",
+        "KV-CORE-050 KV-MAP-001",
+        stored("{k}", "1"),
         stored("@@{m2}.{k}", "2"),
         say("bget @@{m}.{k}\r\n", "VALUE @@{m}.{k} 0 1\r\n1\r\nEND\r\n"),
         say("bget {k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n"),

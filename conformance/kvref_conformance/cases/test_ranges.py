@@ -61,6 +61,12 @@ CASES = (
         ),
     ),
     case(
+        "range-bget",
+        "KV-RANGE-036",
+        *LETTERS,
+        say("bget @>={k}b@<{k}d\r\n", "VALUE {k}b 0 1\r\nB\r\nVALUE {k}c 0 1\r\nC\r\nEND\r\n"),
+    ),
+    case(
         "range-word-as-key",
         "KV-RANGE-007",
         say("set @>{k} 0 0 1\r\n5\r\n", "STORED\r\n"),
@@ -161,6 +167,16 @@ CASES = (
         rows("@>=2@<20", "2", "9", "10"),
         rows("@>9", "10", "20"),
         rows("@<=2", "-5", "2"),
+        rows("@>9@<99999999999", "10", "20"),
+        rows("@>=-99999999999@<=02", "-5", "2"),
+        rows("@>=99999999999"),
+        shape=NUMBERED,
+    ),
+    case(
+        "range-bound-no-integer",
+        "KV-RANGE-035",
+        *(stored(number, number) for number in ("0", "5")),
+        *(rows(words) for words in ("@>=abc", "@<abc", "@>=0x", "@<=5.5", "@>", "@<", "@>=0@<")),
         shape=NUMBERED,
     ),
     case(

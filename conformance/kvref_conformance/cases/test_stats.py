@@ -110,6 +110,8 @@ CASES = (
         say("stats detail off\r\n", "OK\r\n"),
         say("stats detail other\r\n", USAGE),
     ),
+    case("stats-items", "KV-STATS-028", say("stats items\r\n", "END\r\n")),
+    case("stats-slabs", "KV-STATS-029", say("stats slabs\r\n", ("END\r\n", "<stats>END\r\n"))),
     case("stats-sizes", "KV-STATS-011", say("stats sizes\r\n", "END\r\n")),
     case("stats-vbucket", "KV-STATS-012", say("stats vbucket\r\n", "STAT vb_0 active\r\nEND\r\n")),
     *(

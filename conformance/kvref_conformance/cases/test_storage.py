@@ -180,8 +180,11 @@ BYTES = (
     case(
         "flags-beyond-32-bits-refused",
         "KV-CORE-068",
-        say("set {k} 4294967299 0 1\r\nx\r\n", "CLIENT_ERROR bad command line format\r\n"),
-        MISSING,
+        *(
+            step
+            for flags in (4294967296, 4294967299, -18446744069414584320)
+            for step in (say(f"set {{k}} {flags} 0 1\r\nx\r\n", "CLIENT_ERROR bad command line format\r\n"), MISSING)
+        ),
     ),
     case(
         "value-utf8",
