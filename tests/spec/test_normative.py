@@ -21,6 +21,7 @@ from kvref_conformance.cases import all_cases
 from kvref_conformance.spec import replies
 from kvref_conformance.spec.normative import chapters, diagram
 
+ROOT = Path(__file__).parents[2]
 MODELS = Path(kvref_conformance.__file__).parent / "stateful"
 # A text in a statement that is an error reply; TEXT and <text> are free parts.
 IN_STATEMENT = re.compile(r"`((?:CLIENT_ERROR|SERVER_ERROR|ERROR)\b[^`]*)`")
@@ -127,6 +128,16 @@ def test_every_transition_is_in_its_diagram() -> None:
         states = {machine["start"]} | {row[2] for row in machine["transitions"]}
         assert {row[0] for row in machine["transitions"]} <= states, "a state that nothing leads to"
         assert diagram(machine).count(" --> ") == len(machine["transitions"]) + 1
+
+
+@pytest.mark.parametrize("machine", normative.table("states")["machine"], ids=lambda machine: str(machine["name"]))
+def test_every_transition_is_made_by_a_case_or_a_test(machine: dict[str, list[list[str]]]) -> None:
+    cases = {case.id for case in all_cases()}
+    for *_, proof in machine["transitions"]:
+        assert proof
+        for name in proof:
+            path, _, function = name.partition("::")
+            assert name in cases or f"def {function}(" in (ROOT / path).read_text(encoding="utf-8")
 
 
 def test_every_chapter_has_a_text() -> None:

@@ -243,8 +243,32 @@ COUNTED = (
         say("bind {m1}\r\n", "SUCCEED\r\n"),
         reads(1, "new"),
     ),
+    read(
+        "flush-ends-reads",
+        "KV-RBATCH-024",
+        row(1, "old"),
+        reads(1, "old"),
+        say("flush_all\r\n", "OK\r\n"),
+        row(1, "new"),
+        reads(1, "new"),
+    ),
 )
 WRITTEN = (
+    *(
+        read(
+            f"view-{name}",
+            requirement,
+            row(1, "old"),
+            reads(1, "old"),
+            becomes(1, "new"),
+            put(2),
+            reads(1, value),
+        )
+        for name, requirement, value in (
+            ("stays-after-a-write", "KV-RBATCH-022", "old"),
+            ("ends-at-a-write", "KV-RBATCH-023", "new"),
+        )
+    ),
     read(
         "append-on-the-newest",
         "KV-RBATCH-018",

@@ -121,6 +121,10 @@ def _data_model() -> Iterator[str]:
     yield table(("type", "width"), [(row["type"], row["width"]) for row in told["texts"]])
     yield "## Collations"
     yield text["collations"]
+    yield "## SQLite files"
+    yield text["files"]
+    yield "## Reload"
+    yield text["reload"]
 
 
 def _integer(row: dict[str, Any]) -> tuple[str, ...]:
@@ -146,7 +150,10 @@ def _states() -> Iterator[str]:
     for machine in told["machine"]:
         yield f"## {machine['title']}"
         yield f"{machine['about']} The first state is *{machine['start']}*."
-        yield table(("state", "event", "next state", "effect"), [tuple(row) for row in machine["transitions"]])
+        yield table(
+            ("state", "event", "next state", "effect", "case or test"),
+            [(*row, ", ".join(map(code, proof))) for *row, proof in machine["transitions"]],
+        )
         yield f"```mermaid\n{diagram(machine)}\n```"
 
 
@@ -157,7 +164,7 @@ def diagram(machine: dict[str, Any]) -> str:
         machine: a row of `states.toml`.
     """
     lines = [f"    [*] --> {machine['start']}"]
-    for state, event, following, _ in machine["transitions"]:
+    for state, event, following, *_ in machine["transitions"]:
         lines.append(f"    {state} --> {following}: {event.replace(':', ',').replace(';', ',').replace('`', '')}")
     return "\n".join(["stateDiagram-v2", *lines])
 
