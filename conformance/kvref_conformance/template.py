@@ -95,8 +95,8 @@ class Names:
 
 
 def with_numbers(text: str) -> str:
-    """Return the pattern of a reply in which each CAS matches digits, a group each."""
-    return re.escape(text).replace(re.escape(CAS), r"(\d+)")
+    """Return the pattern of a reply in which each CAS matches digits, a group each, and `<text>` the rest of a line."""
+    return re.escape(text).replace(re.escape(CAS), r"(\d+)").replace("<text>", r"[^\r\n]*")
 
 
 def caught(template: str, text: str) -> tuple[str, ...]:

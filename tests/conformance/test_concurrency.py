@@ -14,6 +14,7 @@ from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer, Closed, Seen, Served, Silence
 from kvref_conformance.model.model import Model
 from kvref_conformance.model.rules import Limits
+from kvref_conformance.model.words import Mappings
 from kvref_conformance.stateful.concurrency.exclusions import Means, refuses
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
 from kvref_conformance.stateful.concurrency.player import Course
@@ -35,7 +36,9 @@ Observed = str | Sight | None
 
 def begin(profile: str, rows: Rows = (), threads: int = 8, **settings: int) -> Model:
     limits = Limits.of(settings)
-    return Model(profiles.load(profile), TABLES, WORDS, limits=limits, threads=threads, fences=FENCES, rows=rows)
+    return Model(
+        profiles.load(profile), Mappings(TABLES, WORDS), limits=limits, threads=threads, fences=FENCES, rows=rows
+    )
 
 
 def connected(profile: str, *rows: tuple[str, str], **settings: int) -> Model:

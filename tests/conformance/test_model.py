@@ -8,7 +8,7 @@ from kvref import profiles
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer
 from kvref_conformance.model.model import WRONG_NUMBER, Model
-from kvref_conformance.model.words import Reach, reach, reaches
+from kvref_conformance.model.words import Mappings, Reach, reach, reaches
 
 KNOWN = {"m1", "m2", "q"}
 TABLES = {"m1": "t1", "m1b": "t1", "q": "t3"}
@@ -19,7 +19,7 @@ def model(profile: str = "kvref") -> Model:
     facts = profiles.load(profile)
     mapped = facts.flag("mapping.supported")
     words = {name: (f"test/{table}",) for name, table in TABLES.items()}
-    made = Model(facts, TABLES, words) if mapped else Model(facts)
+    made = Model(facts, Mappings(TABLES, words)) if mapped else Model(facts)
     for on in "ab":
         made.take(s.Open(on, "m1" if mapped else ""))
     return made

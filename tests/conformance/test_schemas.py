@@ -7,16 +7,44 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kvref import profiles
-from kvref_conformance.differential.world import Column
+from kvref_conformance.model import steps as s
+from kvref_conformance.model.expected import Answer
+from kvref_conformance.model.model import Model
+from kvref_conformance.model.schema import REFUSED, TOO_LARGE, Schema
+from kvref_conformance.model.words import Mappings
+from kvref_conformance.sql.columns import Column
 from kvref_conformance.stateful.schemas import strategies
-from kvref_conformance.stateful.schemas.model import REFUSED, TOO_LARGE, Table
 
 TEXT = Column("k", "VARCHAR", 4, "utf8_general_ci", nullable=False)
 VALUES = (Column("v0", "VARCHAR", 3, "utf8mb4_bin"), Column("v1", "TINYINT"), Column("v2", "VARCHAR", 3, "latin1_bin"))
 
 
-def table(profile: str, key: Column = TEXT, values: tuple[Column, ...] = VALUES) -> Table:
-    return Table(profiles.load(profile), key, values)
+class Table:
+    """The model of one mapped table."""
+
+    def __init__(self, profile: str) -> None:
+        facts = profiles.load(profile)
+        self._model = Model(facts, Mappings({"m": "t"}, schemas={"t": Schema(facts, TEXT, VALUES)}))
+        self._model.take(s.Open("a", "m"))
+
+    def reply(self, step: s.Step) -> str:
+        """Return the only reply that is allowed."""
+        (answer,) = self._model.take(step)
+        assert isinstance(answer, Answer)
+        (text,) = answer.texts
+        return text
+
+    def store(self, verb: str, word: str, value: str) -> str:
+        """Store with flags 1."""
+        return self.reply(s.Store("a", verb, word, value, 1))
+
+    def insert(self, key: str, cells: tuple[str | int | None, ...], flags: int | None) -> bool:
+        """Insert a row over SQL."""
+        return self._model.insert("t", key, cells, flags)
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """Return the rows."""
+        return self._model.rows_of("t")
 
 
 @pytest.mark.parametrize(
@@ -35,10 +63,18 @@ def table(profile: str, key: Column = TEXT, values: tuple[Column, ...] = VALUES)
 )
 def test_a_value_becomes_cells_or_is_refused(value: str, kvref: object, plugin: object) -> None:
     for profile, wanted in (("kvref", kvref), ("mysql-8.0", plugin)):
-        model = table(profile)
-        answer = model.store("set", "k", 3, value)
-        found = [row[1:-1] for row in model.content()]
+        table = Table(profile)
+        answer = table.store("set", "k", value)
+        found = [row[1:-1] for row in table.rows()]
         assert (found[0] if found else answer) == wanted
+
+
+def test_a_value_that_is_refused_takes_the_row_away_in_the_default_profile() -> None:
+    for profile, left in (("kvref", []), ("mysql-8.0", [("k", "abc", 5, "b", 1)])):
+        table = Table(profile)
+        assert table.store("set", "k", "a|5|b") == "STORED\r\n"
+        table.store("set", "k", "abcd|5|b")
+        assert table.rows() == left
 
 
 def test_equal_keys_are_one_row_and_long_ones_are_cut_or_missing() -> None:
@@ -46,32 +82,33 @@ def test_equal_keys_are_one_row_and_long_ones_are_cut_or_missing() -> None:
         ("kvref", "END\r\n", "abe"),
         ("mysql-8.0", "VALUE abeXyz 1 4\r\ny|0|\r\nEND\r\n", "ABE"),
     ):
-        model = table(profile)
-        assert model.store("set", "abe", 1, "x|1|") == "STORED\r\n"
-        assert model.store("add", "AB\xc3\x89", 1, "x|1|") == "NOT_STORED\r\n"
-        assert model.store("set", "ABE", 1, "y|0|") == "STORED\r\n"
-        assert [row[0] for row in model.content()] == [spelling]
-        model.insert("abex", ("y", 0, ""), 1)
-        assert model.get(["abeXyz"]) == long
+        table = Table(profile)
+        assert table.store("set", "abe", "x|1|") == "STORED\r\n"
+        assert table.store("add", "AB\xc3\x89", "x|1|") == "NOT_STORED\r\n"
+        assert table.store("set", "ABE", "y|0|") == "STORED\r\n"
+        assert [row[0] for row in table.rows()] == [spelling]
+        assert table.insert("abex", ("y", 0, ""), 1)
+        assert not table.insert("ABEX", ("y", 0, ""), 1)
+        assert table.reply(s.Get("a", ("abeXyz",))) == long
 
 
 def test_null_is_an_empty_part() -> None:
-    model = table("kvref")
-    model.insert("a", (None, 7, None), None)
-    assert model.get(["A", "b"]) == "VALUE A 0 3\r\n|7|\r\nEND\r\n"
-    assert model.delete("a") == "DELETED\r\n"
-    assert model.delete("a") == "NOT_FOUND\r\n"
+    table = Table("kvref")
+    table.insert("a", (None, 7, None), None)
+    assert table.reply(s.Get("a", ("A", "b"))) == "VALUE A 0 3\r\n|7|\r\nEND\r\n"
+    assert table.reply(s.Delete("a", "a")) == "DELETED\r\n"
+    assert table.reply(s.Delete("a", "a")) == "NOT_FOUND\r\n"
 
 
 @settings(max_examples=50, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(strategies.tables().flatmap(lambda drawn: st.tuples(st.just(drawn), strategies.commands(drawn))))
-def test_what_is_drawn_can_be_sent(example: tuple[strategies.Drawn, list[strategies.Command]]) -> None:
+def test_what_is_drawn_can_be_sent(example: tuple[strategies.Drawn, list[s.Request]]) -> None:
     drawn, commands = example
     assert sorted(drawn.order) == sorted(["k", "f", *(column.name for column in drawn.values)])
     for command in commands:
-        words = [word.encode("latin-1") for word in command.words]
+        assert isinstance(command, s.Get | s.Store | s.Delete)
+        words = [word.encode("latin-1") for word in (command.words if isinstance(command, s.Get) else [command.word])]
         assert all(0 < len(word) <= 250 and not set(word) & set(b" \r\n\0") for word in words)
-        assert command.line.endswith("\r\n")
 
 
 @settings(max_examples=50, database=None, deadline=None)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from kvref_conformance.case import case
 from kvref_conformance.conversation import Exchange
-from kvref_conformance.stateful.commands.as_case import as_case
+from kvref_conformance.stateful.as_case import as_case
 from kvref_conformance.steps import Say, Sql
 from kvref_conformance.template import Names
 

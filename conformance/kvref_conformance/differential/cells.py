@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.differential.draw import between, chance, pick
 from kvref_conformance.differential.pools import STORED_BYTES, STORED_KEYS, STORED_VALUES
-from kvref_conformance.differential.world import CODECS
+from kvref_conformance.sql.columns import CODECS
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-    from kvref_conformance.differential.world import Cell, Column, Table
+    from kvref_conformance.differential.world import Table
+    from kvref_conformance.sql.columns import Cell, Column
 
 # Beyond what a counter of cas numbers reaches in any run, so that no rule has to tell the two apart.
 CAS: Final = (0, 1_000_000_001, 2_000_000_000, -5, (1 << 63) - 1, (1 << 64) - 1)

@@ -16,7 +16,8 @@ from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.cells import row_pool
 from kvref_conformance.differential.draw import chance, pick, some, weighted
 from kvref_conformance.differential.pools import COLLATIONS
-from kvref_conformance.differential.world import Column, Table
+from kvref_conformance.differential.world import Table
+from kvref_conformance.sql.columns import Column
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn

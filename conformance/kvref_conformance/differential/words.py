@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.differential.draw import chance, pick, weighted
 from kvref_conformance.differential.pools import NEIGHBOURS, NUMBER_KEYS, ODD_KEYS, STORED_KEYS, VALUES
-from kvref_conformance.differential.world import CODECS
+from kvref_conformance.sql.columns import CODECS
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-    from kvref_conformance.differential.world import Column, Container, World
+    from kvref_conformance.differential.world import Container, World
+    from kvref_conformance.sql.columns import Column
 
 LONGEST_KEY: Final = 250
 RANGES: Final = (b"@>", b"@>=", b"@<", b"@<=")

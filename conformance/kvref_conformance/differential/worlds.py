@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from kvref_conformance.differential.draw import chance, pick, weighted
 from kvref_conformance.differential.pools import DELIMITERS, FAULTS, NAMES, SEPARATORS
 from kvref_conformance.differential.shapes import Ground, Shape, draw_shape, second_view
-from kvref_conformance.differential.world import DEMO, Column, Container, Table, World
+from kvref_conformance.differential.world import DEMO, Container, Table, World
+from kvref_conformance.sql.columns import Column
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn

@@ -27,10 +27,10 @@ EXISTS: Final = "EXISTS\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A value and its flags."""
+    """A value and its flags, None where these are NULL."""
 
     value: str
-    flags: int
+    flags: int | None
 
 
 @dataclass(frozen=True, slots=True)

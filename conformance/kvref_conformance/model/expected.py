@@ -95,7 +95,7 @@ class Refill:
         return f"{self.table} gets the rows between the keys again"
 
 
-def shown(cells: Iterable[tuple[str, str, str, int, int | None]]) -> str:
+def shown(cells: Iterable[tuple[str, str, str, int | None, int | None]]) -> str:
     """Write rows for a reader, without those between the keys."""
     texts = (
         f"{table} {key} = {value} {flags} {cas or CAS}" for table, key, value, flags, cas in cells if value != FENCE

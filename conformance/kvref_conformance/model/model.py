@@ -26,21 +26,21 @@ from kvref_conformance.model.expected import (
 )
 from kvref_conformance.model.rows import Number, Place, Row, Rows
 from kvref_conformance.model.rules import ONE_BY_ONE, Limits, Rules
-from kvref_conformance.model.words import Reach, reach, reaches
+from kvref_conformance.model.schema import RefusedError
+from kvref_conformance.model.words import Mappings, Reach, reach, reaches
 from kvref_conformance.template import CAS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable
 
     from kvref.profiles import Profile
     from kvref_conformance.model.effects import Effect
+    from kvref_conformance.sql.columns import Cell
 
 # Cas numbers that SQL writes: beyond what an endpoint counts to.
 SQL_NUMBERS: Final = 7 << 56
 WRONG_NUMBER: Final = (1 << 62) + 1
 TIMED_OUT: Final = "SERVER_ERROR lock wait timeout\r\n"
-# The mapping of an endpoint without mappings, and its table.
-NO_MAPPINGS: Final = {"": "items"}
 # More than a conversation opens connections: none shares a thread with another.
 MANY_THREADS: Final = 1000
 
@@ -50,8 +50,7 @@ class Model:
 
     Args:
         profile: facts in force.
-        tables: table of each mapping.
-        words: what the word of a mapping without a key may answer, by mapping.
+        mappings: of the endpoint.
         limits: settings in force.
         threads: worker threads of the endpoint, which it deals its connections to in turn.
         fences: keys that exist in every table, for the gaps between the keys that are used.
@@ -66,25 +65,24 @@ class Model:
     def __init__(
         self,
         profile: Profile,
-        tables: Mapping[str, str] = NO_MAPPINGS,
-        words: Mapping[str, Collection[str]] | None = None,
+        mappings: Mappings | None = None,
         *,
         limits: Limits = ONE_BY_ONE,
         threads: int = MANY_THREADS,
         fences: tuple[str, ...] = (),
         rows: Iterable[tuple[str, str, str]] = (),
     ) -> None:
-        self.profile, self.tables, self.limits, self.threads = profile, dict(tables), limits, threads
+        mappings = mappings or Mappings()
+        self.profile, self.tables, self.limits, self.threads = profile, mappings.tables, limits, threads
         self.rules = Rules.of(profile)
         self.skipped = self.timeouts = 0
         self.rows = Rows()
         self.numbers = Numbers()
-        self._words = words or {}
         self._batches = Batches(self.rules, limits, self.rows)
         self.open = self._batches.open
         self.sql_open = False
         self.sql_waits: tuple[Place, Row | None] | None = None
-        self._fences = fences
+        self._fences, self._mappings, self._schemas = fences, mappings, mappings.schemas
         self._connected = 0
         self._sql_numbers = itertools.count(SQL_NUMBERS)
         begun: dict[Place, Row | None] = {
@@ -121,13 +119,15 @@ class Model:
         """Return where each word of a command leads."""
         bound = self.open[step.on].mapping
         if isinstance(step, s.Get):
-            return reaches(self.profile, self.tables, bound, list(step.words))
+            return reaches(self.profile, self.tables, bound, list(step.words), self._mappings.delimiter)
         switching = isinstance(step, s.Store) or self.rules.all_switch
-        return [reach(self.profile, self.tables, bound, step.word, switching=switching)]
+        return [reach(self.profile, self.tables, bound, step.word, self._mappings.delimiter, switching=switching)]
 
     def places(self, step: s.Locking) -> list[Place]:
-        """Return where a command looks for its keys."""
-        return [self._place(to) for to in self.reached(step) if to.kind == "key"]
+        """Return where a command looks for its keys, but those that their column does not take."""
+        return [
+            place for to in self.reached(step) if to.kind == "key" and not isinstance(place := self._place(to), str)
+        ]
 
     def locks(self, step: s.Step) -> list[Place]:
         """Return the rows that a step has to lock."""
@@ -148,8 +148,22 @@ class Model:
         return sorted(set(self.tables.values()))
 
     def rows_of(self, table: str) -> list[tuple[object, ...]]:
-        """Return key, value and flags of the committed rows of a table, sorted."""
-        return sorted((place[1], row.item.value, row.item.flags) for place, row in self._all() if place[0] == table)
+        """Return the cells of the committed rows of a table, sorted: key, values, flags."""
+        rows = [
+            (*(row.cells or (place[1], row.item.value)), row.item.flags)
+            for place, row in self._all()
+            if place[0] == table
+        ]
+        return sorted(rows, key=str)
+
+    def insert(self, table: str, key: Cell, cells: tuple[Cell, ...], flags: int | None) -> bool:
+        """Add a row that SQL inserts into a table whose columns are known; return whether the key is new."""
+        schema = self._schemas[table]
+        place = table, schema.row_of(key)
+        if self.rows.newest(place) is not None:
+            return False
+        self.rows.put({place: Row(Item(schema.shown(cells), flags), Number(), (key, *cells))})
+        return True
 
     def _next_slot(self) -> int:
         """Take the next thread in turn that serves no other connection, or at least none that waits."""
@@ -171,6 +185,8 @@ class Model:
         self._batches.moves(step.on, first.mapping)
         self.open[step.on].touched.update(table for table, _ in self.places(step))
         if not isinstance(step, s.Get):
+            if first.kind == "key" and isinstance(refused := self._place(first), str):
+                return self._answer(step, refused if isinstance(step, s.Store) else effects.NOT_FOUND)
             if first.kind != "key":
                 unknown = first.kind == "unknown" or not isinstance(step, s.Store)
                 return self._answer(step, effects.NOT_FOUND if unknown else effects.NOT_STORED)
@@ -199,6 +215,8 @@ class Model:
         if isinstance(step, s.Count) and row is None:
             return self._count_missing(step, place)
         effect = self._effect(step, row)
+        if isinstance(step, s.Store) and place[0] in self._schemas and effect.item is not None:
+            return self._store_cells(step, place, row, effect.item)
         if effect.writes:
             kept = isinstance(step, s.Touch) and row is not None
             number = row.number if kept and row is not None else Number()
@@ -206,6 +224,20 @@ class Model:
         elif not isinstance(step, s.Count):
             self._batches.fail(step.on, place)
         return self._answer(step, effect.reply)
+
+    def _store_cells(self, step: s.Store, place: Place, old: Row | None, item: Item) -> Answer:
+        schema = self._schemas[place[0]]
+        key = schema.cell_of(self.reached(step)[0].key)
+        try:
+            cells = schema.cells_of(item.value)
+        except RefusedError as refused:
+            if step.verb == "set" and schema.refusal_removes:
+                self._batches.writes(step.on, place, None)
+            return self._answer(step, refused.reply)
+        spelling = key if old is None or self.profile.flag("store.renames_key") else old.cells[0]
+        stored = Item(schema.shown(cells), item.flags)
+        self._batches.writes(step.on, place, Row(stored, Number(), (spelling, *cells)))
+        return self._answer(step, effects.STORED)
 
     def _effect(self, step: s.Store | s.Count | s.Delete | s.Touch, row: Row | None) -> Effect:
         item = row.item if row is not None else None
@@ -238,9 +270,12 @@ class Model:
                 continue
             if to.kind == "switch":
                 zero = " 0" if step.cas else ""
-                blocks = [f"VALUE {word} 0 {len(text)}{zero}\r\n{text}\r\n" for text in self._words[to.mapping]]
+                blocks = [
+                    f"VALUE {word} 0 {len(text)}{zero}\r\n{text}\r\n" for text in self._mappings.words[to.mapping]
+                ]
             else:
-                row = self._read(step, self._place(to))
+                place = self._place(to)
+                row = self._read(step, place) if not isinstance(place, str) else None
                 blocks = [_block(word, row.item, cas=step.cas) if row is not None else ""]
                 numbers += [row.number] if row is not None and step.cas else []
                 read += 1
@@ -317,8 +352,16 @@ class Model:
         places = (place for table in self.all_tables() for place in self.rows.places(table))
         return tuple((place, row) for place in places if (row := read(place)) is not None)
 
-    def _place(self, to: Reach) -> Place:
-        return self.tables[to.mapping], to.key
+    def _place(self, to: Reach) -> Place | str:
+        """Return where a key is, or the reply to a store where its column does not take it."""
+        table = self.tables[to.mapping]
+        schema = self._schemas.get(table)
+        if schema is None:
+            return table, to.key
+        try:
+            return table, schema.row_of(schema.cell_of(to.key))
+        except RefusedError as refused:
+            return refused.reply
 
     def _fenced(self, table: str) -> dict[Place, Row]:
         return {(table, key): self._of_sql(FENCE) for key in self._fences}
@@ -328,4 +371,4 @@ class Model:
 
 
 def _block(word: str, item: Item, *, cas: bool) -> str:
-    return f"VALUE {word} {item.flags} {len(item.value)}{f' {CAS}' if cas else ''}\r\n{item.value}\r\n"
+    return f"VALUE {word} {item.flags or 0} {len(item.value)}{f' {CAS}' if cas else ''}\r\n{item.value}\r\n"

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from kvref_conformance.model.effects import Item
+    from kvref_conformance.sql.columns import Cell
 
 Place: TypeAlias = tuple[str, str]
-"""A table and a key."""
+"""A table and a key, as `Schema.row_of` has it where the columns are known."""
 GONE: Final = None
 
 
@@ -22,10 +23,11 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A version of a row: the item in it and its cas number."""
+    """A version of a row: the item in it, its cas number, the cells of its columns where these are known."""
 
     item: Item
     number: Number
+    cells: tuple[Cell, ...] = ()
 
 
 @dataclass

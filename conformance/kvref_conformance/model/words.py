@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from kvref.profiles import Profile
+    from kvref_conformance.model.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +27,54 @@ class Reach:
     key: str
 
 
-def reach(profile: Profile, known: Collection[str], bound: str, word: str, *, switching: bool) -> Reach:
+@dataclass(frozen=True, slots=True)
+class Mappings:
+    """The mappings of an endpoint; without any, all keys are in one table.
+
+    Args:
+        tables: table of each mapping.
+        words: what the word of a mapping without a key may answer, by mapping.
+        schemas: columns of tables; a table without takes keys and values as they are.
+        delimiter: in force.
+    """
+
+    tables: Mapping[str, str] = field(default_factory=lambda: {"": "items"})
+    words: Mapping[str, Collection[str]] = field(default_factory=dict)
+    schemas: Mapping[str, Schema] = field(default_factory=dict)
+    delimiter: str = "."
+
+    @classmethod
+    def of(cls, profile: Profile, tables: Mapping[str, str], default: Collection[str], **more: Any) -> Mappings:
+        """Return mappings whose words answer as the profile has it.
+
+        Args:
+            profile: facts.
+            tables: table of each mapping.
+            default: words of the mappings that may be the default one; none if all are in `tables`.
+            more: other fields.
+        """
+        bound = {mapping: (f"test/{table}",) for mapping, table in tables.items()}
+        if profile["mapping.switch_word_names"] == "bound":
+            return cls(tables, bound, **more)
+        return cls(tables, dict.fromkeys(tables, default or {word for (word,) in bound.values()}), **more)
+
+
+def reach(
+    profile: Profile, known: Collection[str], bound: str, word: str, delimiter: str = ".", *, switching: bool
+) -> Reach:
     """Resolve one word.
 
     Args:
         profile: facts.
         known: names of the mappings.
         bound: mapping of the connection.
-        word: as sent; `.` is the delimiter.
+        word: as sent.
+        delimiter: in force.
         switching: the verb reads `@@`.
     """
     if not switching or not is_word(profile, word):
         return Reach("key", bound, word)
-    name, _, key = word[2:].partition(".")
+    name, _, key = word[2:].partition(delimiter)
     if name not in known:
         return Reach("unknown", bound, "")
     return Reach("key" if key else "switch", name, key)
@@ -53,17 +89,19 @@ def is_word(profile: Profile, word: str) -> bool:
     )
 
 
-def reaches(profile: Profile, known: Collection[str], bound: str, words: list[str]) -> list[Reach]:
+def reaches(
+    profile: Profile, known: Collection[str], bound: str, words: list[str], delimiter: str = "."
+) -> list[Reach]:
     """Resolve the words of one get, in order; the last one's mapping stays bound."""
     found: list[Reach] = []
     looked_up = False
     for word in words:
         if looked_up and is_word(profile, word) and profile["mapping.words_in_one_get"] == "until-looked-up":
             # Once a key was looked up the prefix is only cut off, whatever it names (core:mget-002, mget-011).
-            key = word[2:].partition(".")[2]
+            key = word[2:].partition(delimiter)[2]
             step = Reach("key" if key else "switch", bound, key)
         else:
-            step = reach(profile, known, bound, word, switching=True)
+            step = reach(profile, known, bound, word, delimiter, switching=True)
         looked_up = looked_up or step.kind == "key"
         bound = step.mapping
         found.append(step)

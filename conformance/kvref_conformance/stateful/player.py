@@ -35,18 +35,26 @@ class Player:
         case: id of the generated case.
         model: gives the allowed replies.
         keys: of the conversation.
+        connections: names of those that are opened.
 
     failed: something was not allowed; nothing is sent any more.
     """
 
-    def __init__(self, judge: Judge, search: Search, case: str, model: Model, keys: Sequence[str]) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        search: Search,
+        case: str,
+        model: Model,
+        keys: Sequence[str] = (),
+        connections: str = CONNECTIONS,
+    ) -> None:
         self.model = model
         self.failed = False
         self._judge, self._search, self._case, self._keys = judge, search, case, keys
         self._exchanges: list[Exchange] = []
-        judge.exercised.begin(judge.world.names if judge.world else {})
-        self._connections = {on: judge.endpoint.connect() for on in CONNECTIONS}
-        for on in CONNECTIONS:
+        self._connections = {on: judge.endpoint.connect() for on in connections}
+        for on in connections:
             model.take(s.Open(on))
 
     def close(self) -> None:
@@ -79,21 +87,38 @@ class Player:
         self._exchanges.append(Exchange(on, sent, texts, got, note, kept))
         if not kept:
             request, allowed, rest = _first_wrong(requests, answers, got)
-            self._fail(signature(request, allowed, f"{note} {rest}" if note else rest, self._keys))
+            self._fail(request, allowed, f"{note} {rest}" if note else rest)
 
-    def compare_rows(self, table: str) -> None:
-        """Compare the rows of a table with the model's; raises as `say`."""
+    def change(self, statement: str) -> None:
+        """Run a statement over SQL."""
+        assert self._judge.world is not None, "a table is changed over SQL"
+        self._judge.world.database.execute(statement)
+        self._exchanges.append(Exchange("sql", statement, (), ""))
+
+    def compare_rows(self, table: str, columns: str = "c1, c2, c3") -> None:
+        """Compare the rows of a table with the model's, of a table of the suite those of the keys.
+
+        Args:
+            table: name.
+            columns: key, values, flags.
+
+        Raises:
+            CaseFailed, Enough: as `say`.
+        """
         assert self._judge.world is not None, "a table is read over SQL"
-        wanted = self.model.rows_of(table)
+        key, wanted = columns.partition(",")[0], self.model.rows_of(table)
         listed = ", ".join(f"'{key}'" for key in dict.fromkeys([*self._keys, *(str(row[0]) for row in wanted)]))
-        statement = f"SELECT c1, c2, c3 FROM {table} WHERE c1 IN ({listed}) ORDER BY c1"  # noqa: S608 - own names
-        got = sorted(tuple(row) for row in self._judge.world.database.query(statement))
+        where = f" WHERE {key} IN ({listed})" if self._keys else ""
+        statement = f"SELECT {columns} FROM {table}{where} ORDER BY {key}"  # noqa: S608 - own names
+        got = sorted((tuple(row) for row in self._judge.world.database.query(statement)), key=str)
         self._exchanges.append(Exchange("sql", statement, (str(wanted),), str(got), "", got == wanted))
         if got != wanted:
-            self._fail(signature(statement, (str(wanted),), str(got), self._keys))
+            self._fail(statement, (str(wanted),), str(got))
 
-    def _fail(self, found: tuple[str, ...]) -> None:
+    def _fail(self, request: str, allowed: Iterable[str], got: str) -> None:
         self.failed = True
+        # Where keys are drawn too, what is wrong looks different in each conversation.
+        found = signature(request, allowed, got, self._keys) if self._keys else (request.split(maxsplit=1)[0],)
         self._search.fail(self._case, tuple(self._exchanges), found)
 
 

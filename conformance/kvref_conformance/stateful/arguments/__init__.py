@@ -9,18 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hypothesis.errors import Flaky
-
-from kvref_conformance.conversation import render
-from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Enough, Finding, Search, collect
+from kvref_conformance.findings import Search
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.model import Model
 from kvref_conformance.stateful.arguments.strategies import KEYS, LONGEST, conversations, packets
-from kvref_conformance.stateful.commands.as_case import as_case
+from kvref_conformance.stateful.as_case import as_case
+from kvref_conformance.stateful.examples import judge_examples, refused
 from kvref_conformance.stateful.player import Player
 from kvref_conformance.stateful.run import example_settings, run_examples
-from kvref_conformance.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +24,7 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
     from kvref_conformance.stateful.arguments.strategies import Conversation
+    from kvref_conformance.verdict import Verdict
 
 
 def judge_arguments(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
@@ -40,18 +37,18 @@ def judge_arguments(judge: Judge, case: Case, chapter: str, examples: int, start
         examples: how many conversations for each thing found.
         start: seed; the same seed, endpoint and suite give the same conversations.
     """
-    refused = judge.refuse(case)
-    if refused is not None:
-        return [Verdict(case.id, chapter, case.requirements, *refused)]
+    if verdicts := refused(judge, case, chapter, ""):
+        return verdicts
     search = Search(judge)
     missing = frozenset(name for name, there in judge.endpoint.features.there.items() if not there)
 
-    def run(conversation: Conversation) -> None:
+    def converse(conversation: Conversation) -> None:
         search.patience.check()
         keys = [judge.fresh_key(f"k{number}") for number in range(KEYS)]
         for number in conversation.long:
             keys[number] = keys[number].ljust(LONGEST, "x")
             judge.keys.append(keys[number])
+        judge.exercised.begin(judge.world.names if judge.world else {})
         player = Player(judge, search, case.id, Model(judge.endpoint.profile), keys)
         try:
             for packet in packets(conversation):
@@ -59,15 +56,13 @@ def judge_arguments(judge: Judge, case: Case, chapter: str, examples: int, start
         finally:
             player.close()
 
-    def look() -> Finding | None:
-        search.patience.begin()
-        try:
-            run_examples(case.id, conversations(missing), run, example_settings(examples, judge.database), start)
-        except (CaseFailed, Enough, Flaky):
-            return search.finding(f"seed {start}\n{render(search.last)}", as_case(case, search.last, judge))
-        return None
+    def run() -> None:
+        run_examples(case.id, conversations(missing), converse, example_settings(examples, judge.database), start)
 
-    return collect(judge, case, chapter, look)
+    def script() -> Case:
+        return as_case(case, search.last, judge)
+
+    return judge_examples(search, judge, case, chapter, start, run, script)
 
 
 def _named(step: s.Request, keys: Sequence[str]) -> s.Request:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hypothesis.errors import Flaky
-
-from kvref_conformance.conversation import render
-from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Enough, Finding, Search, collect
-from kvref_conformance.stateful.commands.as_case import as_case
+from kvref_conformance.findings import Search
+from kvref_conformance.stateful.as_case import as_case
 from kvref_conformance.stateful.commands.rules import CommandMachine
+from kvref_conformance.stateful.examples import judge_examples, refused
 from kvref_conformance.stateful.run import example_settings, run_machine
-from kvref_conformance.verdict import NOT_RUN, Verdict
 
 if TYPE_CHECKING:
-    from hypothesis import settings
-
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
+    from kvref_conformance.verdict import Verdict
 
 STEPS: Final = 30
+NEEDS: Final = "generated commands use three mappings of the suite"
 
 
 def judge_commands(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
@@ -33,36 +29,16 @@ def judge_commands(judge: Judge, case: Case, chapter: str, examples: int, start:
         examples: how many conversations, of at most STEPS commands each, for each thing found.
         start: seed; the same seed, endpoint and suite give the same conversations.
     """
-    refused = judge.refuse(case)
-    if refused is None and judge.world is None and judge.endpoint.profile.flag("mapping.supported"):
-        refused = NOT_RUN, "needs --sql DSN: generated commands use three mappings of the suite"
-    if refused is not None:
-        return [Verdict(case.id, chapter, case.requirements, *refused)]
+    needs = NEEDS if judge.endpoint.profile.flag("mapping.supported") else ""
+    if verdicts := refused(judge, case, chapter, needs):
+        return verdicts
     if judge.world is not None:
         judge.world.configure(None)
     search = Search(judge)
-    own = {"judge": judge, "search": search}
-    machine: type[CommandMachine] = type(case.id, (CommandMachine,), own)
+    machine: type[CommandMachine] = type(case.id, (CommandMachine,), {"judge": judge, "search": search})
+    settings = example_settings(examples, judge.database, stateful_step_count=STEPS)
 
-    def look() -> Finding | None:
-        search.patience.begin()
-        failure = _run(machine, example_settings(examples, judge.database, stateful_step_count=STEPS), start)
-        if not failure:
-            return None
-        return search.finding(failure, as_case(case, search.last, judge))
+    def script() -> Case:
+        return as_case(case, search.last, judge)
 
-    return collect(judge, case, chapter, look)
-
-
-def _run(machine: type[CommandMachine], examples: settings, start: int) -> str:
-    """Return the failure text of a run, empty if it succeeded."""
-    try:
-        run_machine(machine, examples, start)
-    except CaseFailed as failure:
-        return f"seed {start}\n{failure}"
-    except Enough:
-        return f"seed {start}; perhaps not the shortest\n{render(machine.search.last)}"
-    except Flaky:
-        text = f"seed {start}; the same bytes, sent again, were answered otherwise"
-        return f"{text}\n{render(machine.search.last)}"
-    return ""
+    return judge_examples(search, judge, case, chapter, start, lambda: run_machine(machine, settings, start), script)

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.model import Model
+from kvref_conformance.model.words import Mappings
 from kvref_conformance.stateful.player import CONNECTIONS, Player
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class CommandMachine(RuleBasedStateMachine):
         self.names = self.judge.world.names if self.judge.world else {}
         self.stored = 0
         self._clean_words()
+        self.judge.exercised.begin(self.names)
         self.player = Player(self.judge, self.search, CASE, self._new_model(), self.keys)
         for on in CONNECTIONS if self.names else "":
             self.player.say(s.Bind(on, self.names["m1"]))
@@ -207,10 +209,7 @@ class CommandMachine(RuleBasedStateMachine):
         if world is None:
             return Model(profile)
         tables = {self.names[mapping]: self.names[table] for mapping, table in TABLES.items()}
-        words = {mapping: {f"test/{table}"} for mapping, table in tables.items()}
-        if profile["mapping.switch_word_names"] == "default":
-            words = dict.fromkeys(words, set(world.default_words()).union(*words.values()))
-        return Model(profile, tables, words)
+        return Model(profile, Mappings.of(profile, tables, world.default_words()))
 
     def _clean_words(self) -> None:
         # A word too short to switch is an ordinary key (core:map-010), the same in each conversation.

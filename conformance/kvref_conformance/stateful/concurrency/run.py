@@ -14,6 +14,7 @@ from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import Enough, Patience
 from kvref_conformance.model.model import MANY_THREADS, Model
 from kvref_conformance.model.rules import Limits
+from kvref_conformance.model.words import Mappings
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
 from kvref_conformance.stateful.concurrency.player import PATIENCE, Player, Stage
 from kvref_conformance.stateful.run import example_settings, run_machine
@@ -57,10 +58,8 @@ class Histories:
         self.limits = Limits.of(settings)
         self._stack = ExitStack()
         self._endpoint, self._names = endpoint, world.names
-        self._tables = {world.names[mapping]: world.names[table] for mapping, table in TABLES.items()}
-        self._words = dict.fromkeys(self._tables, world.default_words())
-        if endpoint.profile["mapping.switch_word_names"] == "bound":
-            self._words = {mapping: (f"test/{table}",) for mapping, table in self._tables.items()}
+        tables = {world.names[mapping]: world.names[table] for mapping, table in TABLES.items()}
+        self._mappings = Mappings.of(endpoint.profile, tables, world.default_words())
         self._threads = _threads(endpoint) if world.database.has_plugin() else MANY_THREADS
         if exercised is not None:
             exercised.begin(world.names, settings=settings)
@@ -108,8 +107,7 @@ class Histories:
     def _model(self, rows: Rows) -> Model:
         return Model(
             self._endpoint.profile,
-            self._tables,
-            self._words,
+            self._mappings,
             limits=self.limits,
             threads=self._threads,
             fences=FENCES,

@@ -1,4 +1,4 @@
-"""Generated tables: hypothesis draws a table, its rows and commands (`strategies.py`), a model returns the replies.
+"""Generated tables: hypothesis draws a table, its rows and commands (`strategies.py`), the model returns the replies.
 
 Three cases, each a loop of examples: any table; any row of `containers`, invalid or unusual, next to a valid one; any
 delimiter and separator. A failure shrinks to the smallest table and the fewest commands that reproduce it.
@@ -6,31 +6,46 @@ delimiter and separator. A failure shrinks to the smallest table and the fewest 
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hypothesis import strategies as st
-from hypothesis.errors import Flaky
 
-from kvref_conformance.errors import CaseFailed, NotRun
+from kvref_conformance.case import Setup, Shape
+from kvref_conformance.conversation import Exchange
+from kvref_conformance.errors import CaseFailed
+from kvref_conformance.findings import Search
+from kvref_conformance.model import steps as s
+from kvref_conformance.model.model import Model
+from kvref_conformance.model.schema import Schema
+from kvref_conformance.model.words import Mappings
+from kvref_conformance.sql.base import CONTAINER_COLUMNS, literal
+from kvref_conformance.stateful.as_case import RELOADED, as_case
 from kvref_conformance.stateful.case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
+from kvref_conformance.stateful.examples import judge_examples, refused
+from kvref_conformance.stateful.player import Player
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.stateful.schemas import strategies
-from kvref_conformance.stateful.schemas.player import Talk
-from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-    from hypothesis import settings
     from hypothesis.strategies import SearchStrategy
 
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
+    from kvref_conformance.sql.world import World
+    from kvref_conformance.stateful.schemas.strategies import Cells, Drawn
+    from kvref_conformance.verdict import Verdict
 
 Example = Any
+ON: Final = "a"
 # Divisors of the number of examples of each case; a configuration costs a reload, so few are tried.
 SHARE: Final = {ANY_TABLE: 1, ANY_ROW: 2, ANY_CONFIGURATION: 12}
+# What a row of `containers` maps, where the row itself is what is drawn.
+PLAIN: Final = Shape("k VARCHAR(32) PRIMARY KEY, v0 VARCHAR(40), w VARCHAR(40), f INT", "v0", cas="0", expiry="0")
+# The cells of a row behind its name, in their order, as a Shape calls them.
+PARTS: Final = ("schema", "table", "key", "values", "flags", "cas", "expiry", "index")
 
 
 def judge_schemas(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
@@ -43,50 +58,128 @@ def judge_schemas(judge: Judge, case: Case, chapter: str, examples: int, start: 
         examples: of the run; each kind takes its share of them.
         start: seed; the same seed, endpoint and suite give the same conversations.
     """
-    began = time.monotonic()
+    if verdicts := refused(judge, case, chapter, "the suite creates its own tables and reads them"):
+        return verdicts
+    assert judge.world is not None, "without --sql it is not run"
+    search = Search(judge)
+    tables = _Tables(judge, judge.world, search, case)
+    draws, run_one = tables.kinds()[case.id]
+    settings = example_settings(max(2, examples // SHARE[case.id]), judge.database)
 
-    def verdict(word: str, reason: str, talk: Talk | None = None, text: str = "") -> list[Verdict]:
-        exchanges = tuple(talk.last) if talk is not None else ()
-        duration = round(time.monotonic() - began, 4)
-        script = talk.script(case) if talk is not None else None
-        return [Verdict(case.id, chapter, case.requirements, word, reason, duration, exchanges, text, script=script)]
+    def converse(drawn: Example) -> None:
+        try:
+            run_one(drawn)
+        except CaseFailed:
+            tables.failed()
+            raise
 
-    refused = judge.refuse(case)
-    if refused is not None:
-        return verdict(*refused)
-    if judge.world is None:
-        return verdict(NOT_RUN, "needs --sql DSN: the suite creates its own tables and reads them")
-    talk = Talk(judge, judge.world)
-    draws, hold = _kinds(talk)[case.id]
-    try:
-        failure = _run(
-            case.id, draws, hold, example_settings(max(2, examples // SHARE[case.id]), judge.database), start
-        )
-    except NotRun as reason:
-        return verdict(NOT_RUN, str(reason))
-    if failure:
-        return verdict(FAILS, judge.statement_of(case), talk, judge.explain(case, failure))
-    return verdict(HOLDS, "")
+    def run() -> None:
+        run_examples(case.id, draws, converse, settings, start)
+
+    return judge_examples(search, judge, case, chapter, start, run, tables.script)
 
 
-def _kinds(talk: Talk) -> dict[str, tuple[SearchStrategy[Example], Callable[[Example], None]]]:
-    tables = strategies.tables()
-    any_table = tables.flatmap(lambda table: st.tuples(st.just(table), strategies.commands(table)))
-    return {
-        ANY_TABLE: (any_table, lambda example: talk.hold_table(*example)),
-        ANY_ROW: (strategies.container_rows(), talk.hold_row),
-        ANY_CONFIGURATION: (strategies.configurations(), lambda example: talk.hold_configuration(*example)),
-    }
+class _Tables:
+    """Conversations with tables of their own, one after the other."""
 
+    def __init__(self, judge: Judge, world: World, search: Search, case: Case) -> None:
+        self._judge, self._world, self._search, self._case = judge, world, search, case
+        self._setup: Setup | None = None
+        self._shape = PLAIN
+        self._own: dict[str, str] = {}
+        self.failed()
 
-def _run(
-    name: str, draws: SearchStrategy[Example], hold: Callable[[Example], None], examples: settings, start: int
-) -> str:
-    """Return the failure text of a run, empty if it succeeded."""
-    try:
-        run_examples(name, draws, hold, examples, start)
-    except CaseFailed as failure:
-        return f"seed {start}\n{failure}"
-    except Flaky as failure:
-        return f"seed {start}; the same bytes, sent again, were answered otherwise\n{failure}"
-    return ""
+    def kinds(self) -> dict[str, tuple[SearchStrategy[Example], Callable[[Example], None]]]:
+        """Return for each case what is drawn, and what runs it and raises CaseFailed and Enough as the player does."""
+        tables = strategies.tables()
+        any_table = tables.flatmap(lambda table: st.tuples(st.just(table), strategies.commands(table)))
+        return {
+            ANY_TABLE: (any_table, lambda drawn: self._run_table(*drawn)),
+            ANY_ROW: (strategies.container_rows(), lambda drawn: self._run_row(*drawn)),
+            ANY_CONFIGURATION: (strategies.configurations(), lambda drawn: self._run_configuration(*drawn)),
+        }
+
+    def script(self) -> Case:
+        """Return the last conversation that failed as a case, on a table of its own."""
+        setup, shape, own = self._failed
+        return replace(as_case(self._case, self._search.last, self._judge, own), setup=setup, shape=shape)
+
+    def failed(self) -> None:
+        """Take note of the table of a conversation that has failed."""
+        self._failed = self._setup, self._shape, self._own
+
+    def _run_table(self, table: Drawn, commands: Sequence[s.Request]) -> None:
+        """Create the table, insert its rows, send the commands, compare the rows."""
+        names = self._begin(None, table.shape)
+        self._converse(table, [s.Bind(ON, names["m"]), *commands], names)
+
+    def _run_configuration(self, delimiter: str, separator: str, table: Drawn, commands: Sequence[s.Request]) -> None:
+        """Apply the options, name the table by `@@`, send the commands."""
+        names = self._begin(Setup(delimiter, separator=separator), table.shape)
+        self._converse(table, [s.Get(ON, (f"@@{names['m']}{delimiter}",)), *commands], names, delimiter, separator)
+
+    def _run_row(self, cells: Cells, usable: bool) -> None:
+        """Insert a row of `containers` next to a valid one, and require that it is known or unknown."""
+        names = self._begin(None, PLAIN)
+        mapping, name = names["m"], self._judge.fresh_key("r")
+        if usable:
+            odd = {part: text for part, text in cells.items() if text}
+            self._judge.exercised.configured(None, replace(PLAIN, **odd))
+        given = {"schema": "test", "table": names["t"], **cells}
+        row = (name, *(given.get(part, getattr(PLAIN, part, None)) for part in PARTS))
+        known = {mapping: names["t"]} | ({name: names["t"]} if usable else {})
+        containers = self._world.database.containers
+        player = self._player(Model(self._judge.endpoint.profile, Mappings(known)))
+        try:
+            player.change(
+                f"INSERT INTO {containers} ({CONTAINER_COLUMNS}) VALUES ({', '.join(map(literal, row))})"  # noqa: S608
+            )
+            player.say(s.Bind(ON, mapping))
+            player.say(s.Store(ON, "set", "a", "x"))
+            player.say(s.Get(ON, (f"@@{name}.a",)))
+            player.say(s.Bind(ON, name))
+            player.say(s.Get(ON, ("a",)))
+        finally:
+            player.close()
+            self._world.database.execute(f"DELETE FROM {containers} WHERE name = '{name}'")  # noqa: S608 - own names
+
+    def _begin(self, setup: Setup | None, shape: Shape) -> Mapping[str, str]:
+        """Put a configuration in force and return the names of mapping and table of a shape."""
+        self._search.patience.check()
+        self._setup, self._shape, self._own = setup, shape, {}
+        try:
+            self._world.configure(setup)
+        except CaseFailed as failure:
+            gone = Exchange("sql", RELOADED, (), str(failure), "", kept=False)
+            self._search.fail(self._case.id, (gone,), ("configuration", str(failure)))
+        names = self._own = self._world.shaped(shape)
+        self._judge.exercised.begin(names, setup, shape)
+        return names
+
+    def _player(self, model: Model) -> Player:
+        return Player(self._judge, self._search, self._case.id, model, connections=ON)
+
+    def _converse(
+        self,
+        table: Drawn,
+        commands: Sequence[s.Request],
+        names: Mapping[str, str],
+        delimiter: str = ".",
+        separator: str = "|",
+    ) -> None:
+        mapping, name = names["m"], names["t"]
+        profile, columns = self._judge.endpoint.profile, ", ".join(("k", *(each.name for each in table.values), "f"))
+        schemas = {name: Schema(profile, table.key, table.values, separator)}
+        default = self._world.default_words()
+        model = Model(profile, Mappings.of(profile, {mapping: name}, default, schemas=schemas, delimiter=delimiter))
+        player = self._player(model)
+        try:
+            for key, cells, flags in table.rows:
+                if model.insert(name, key, cells, flags):
+                    literals = ", ".join(map(literal, (key, *cells, flags)))
+                    player.change(f"INSERT INTO {name} ({columns}) VALUES ({literals})")  # noqa: S608 - own names
+            for command in commands:
+                player.say(command)
+            player.compare_rows(name, columns)
+        finally:
+            player.close()

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final
 from hypothesis import strategies as st
 
 from kvref_conformance.case import Shape
-from kvref_conformance.differential.world import Column
+from kvref_conformance.model import steps as s
+from kvref_conformance.sql.columns import Column
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-    from kvref_conformance.stateful.schemas.model import Cell
+    from kvref_conformance.sql.columns import Cell
 
 # Collations of key columns that 5.6 and 8.0 both have; "e", "é" and "É" are one letter to those that end in _ci.
 COLLATIONS: Final = (
@@ -62,23 +63,6 @@ class Drawn:
         return Shape(f"{listed}, PRIMARY KEY (k)", names, cas="0", expiry="0")
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command; words and value are bytes, one character each."""
-
-    verb: str
-    words: tuple[str, ...]
-    flags: int = 0
-    value: str = ""
-
-    @property
-    def line(self) -> str:
-        """Return what is sent."""
-        if self.verb in {"set", "add", "replace"}:
-            return f"{self.verb} {self.words[0]} {self.flags} 0 {len(self.value)}\r\n{self.value}\r\n"
-        return f"{self.verb} {' '.join(self.words)}\r\n"
-
-
 def _text_columns(name: str, widths: tuple[int, ...], *, nullable: bool) -> SearchStrategy[Column]:
     return st.builds(
         Column,
@@ -110,7 +94,7 @@ def _value_columns(count: int) -> SearchStrategy[tuple[Column, ...]]:
 def tables(draw: st.DrawFn) -> Drawn:
     """Draw a table: key column, one to four value columns in any order, up to three rows with NULL among them."""
     key = draw(KEY_COLUMNS)
-    values = draw(st.sampled_from((1, 2, 3, 4)).flatmap(_value_columns))
+    values = draw(st.sampled_from((1, 4, 2, 3, 4)).flatmap(_value_columns))
     order = draw(st.permutations(["k", *(column.name for column in values), "f"]))
     listed = draw(st.permutations(values))
     row = st.tuples(
@@ -180,20 +164,16 @@ def _fitting_parts(column: Column) -> SearchStrategy[str]:
 
 
 @st.composite
-def commands(draw: st.DrawFn, table: Drawn, separator: str = "|") -> list[Command]:
+def commands(draw: st.DrawFn, table: Drawn, separator: str = "|") -> list[s.Request]:
     """Draw up to ten commands on a few keys of a table, so that they meet."""
     pool = draw(st.lists(keys(table.key), min_size=1, max_size=3))
     word = st.sampled_from([*pool, *(_spelled(table.key, row[0]) for row in table.rows)])
-    store = st.builds(
-        Command,
-        st.sampled_from(("set", "set", "set", "add", "replace")),
-        st.tuples(word),
-        st.integers(0, 9),
-        values(table.values, separator),
-    )
-    get = st.builds(Command, st.just("get"), st.lists(word, min_size=1, max_size=3).map(tuple))
-    delete = st.builds(Command, st.just("delete"), st.tuples(word))
-    return draw(st.lists(st.one_of(store, store, store, get, get, delete), min_size=3, max_size=10))
+    on = st.just("a")
+    verb = st.sampled_from(("set", "set", "set", "add", "replace"))
+    store = st.builds(s.Store, on, verb, word, values(table.values, separator), st.integers(0, 9))
+    get = st.builds(s.Get, on, st.lists(word, min_size=1, max_size=3).map(tuple))
+    delete = st.builds(s.Delete, on, word)
+    return draw(st.lists(st.one_of(store, store, store, get, get, delete), min_size=1, max_size=10))
 
 
 def _spelled(column: Column, key: Cell) -> str:
@@ -237,7 +217,7 @@ SEPARATORS: Final = st.text(",;|/ #", min_size=1, max_size=3)
 
 
 @st.composite
-def configurations(draw: st.DrawFn) -> tuple[str, str, Drawn, list[Command]]:
+def configurations(draw: st.DrawFn) -> tuple[str, str, Drawn, list[s.Request]]:
     """Draw delimiter, separator, a table and commands whose values are joined by that separator."""
     separator = draw(SEPARATORS)
     table = draw(tables().filter(lambda table: len(table.values) > 1))

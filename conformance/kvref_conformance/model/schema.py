@@ -1,20 +1,14 @@
-"""The model of a mapped table: which cells a value becomes, which value cells show, which keys are one.
-
-It knows a table of one key column and one value column or more, and what the facts of a profile say of them; SQL,
-sockets and hypothesis are elsewhere. Every answer is one text: what is generated leaves nothing open.
-"""
+"""The columns of a mapped table: which cells a value becomes, which value cells show, which keys are one row."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kvref.profiles import Profile
-    from kvref_conformance.differential.world import Column
-
-Cell = str | int | None
+    from kvref_conformance.sql.columns import Cell, Column
 
 TOO_LARGE: Final = "SERVER_ERROR object too large for cache<text>\r\n"
 REFUSED: Final = "CLIENT_ERROR <text>\r\n"
@@ -26,26 +20,17 @@ DECIMAL: Final = re.compile(r"[+-]?\d+")
 FOLDED: Final = str.maketrans({"é": "e", "É": "e"})
 
 
-class AnsweredError(Exception):
-    """A command ends with this answer before it touches a row."""
+class RefusedError(Exception):
+    """A key or a value does not fit; `reply` is what the command is answered."""
 
-    def __init__(self, answer: str) -> None:
-        super().__init__(answer)
-        self.answer = answer
-
-
-@dataclass
-class Row:
-    """A row: the key as the table holds it, the value columns, the flags."""
-
-    key: Cell
-    cells: tuple[Cell, ...]
-    flags: int | None
+    def __init__(self, reply: str) -> None:
+        super().__init__(reply)
+        self.reply = reply
 
 
-@dataclass
-class Table:
-    """A mapped table.
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a mapped table: one key column and one value column or more.
 
     Args:
         profile: facts.
@@ -58,95 +43,49 @@ class Table:
     key: Column
     values: tuple[Column, ...]
     separator: str = "|"
-    rows: dict[Cell, Row] = field(default_factory=dict)
 
-    def get(self, words: list[str]) -> str:
-        """Answer `get`."""
-        blocks = []
-        for word in words:
-            row = self._find(word)
-            if row is not None:
-                value = self.separator.join(map(shown, self.values, row.cells))
-                blocks.append(f"VALUE {word} {(row.flags or 0) % (1 << 32)} {len(value)}\r\n{value}\r\n")
-        return "".join(blocks) + "END\r\n"
-
-    def store(self, verb: str, word: str, flags: int, value: str) -> str:
-        """Answer `set`, `add` or `replace`; the value is bytes, one character each."""
-        try:
-            key = self._key(word)
-            row = self.rows.get(self._folded(key))
-        except AnsweredError as answered:
-            return answered.answer
-        if (verb == "add") == (row is not None) and verb != "set":
-            return NOT_STORED
-        try:
-            cells = self._cells(value)
-        except AnsweredError as answered:
-            if verb == "set" and self._refusal_removes():
-                self.rows.pop(self._folded(key), None)
-            return answered.answer
-        spelling = key if row is None or self.profile.flag("store.renames_key") else row.key
-        self.rows[self._folded(key)] = Row(spelling, cells, flags)
-        return "STORED\r\n"
-
-    def delete(self, word: str) -> str:
-        """Answer `delete`."""
-        row = self._find(word)
-        if row is None:
-            return "NOT_FOUND\r\n"
-        del self.rows[self._folded(row.key)]
-        return "DELETED\r\n"
-
-    def insert(self, key: Cell, cells: tuple[Cell, ...], flags: int | None) -> bool:
-        """Add a row that SQL inserts; return whether the key is new."""
-        if self._folded(key) in self.rows:
-            return False
-        self.rows[self._folded(key)] = Row(key, cells, flags)
-        return True
-
-    def content(self) -> list[tuple[Cell, ...]]:
-        """Return the rows as SQL shows them, in no order."""
-        return [(row.key, *row.cells, row.flags) for row in self.rows.values()]
-
-    def _refusal_removes(self) -> bool:
+    @property
+    def refusal_removes(self) -> bool:
+        """Return whether a `set` whose value is refused deletes the row."""
         facts = self.profile
         return facts["text.too_large_set"] == "removes-row" and facts["store.long_value"] == "error"
 
-    def _find(self, word: str) -> Row | None:
-        try:
-            return self.rows.get(self._folded(self._key(word)))
-        except AnsweredError:
-            return None
+    def shown(self, cells: tuple[Cell, ...]) -> str:
+        """Return the value of a row as the protocol shows it: bytes, one character each; NULL is empty."""
+        return self.separator.join(map(_shown, self.values, cells))
 
-    def _key(self, word: str) -> Cell:
+    def cell_of(self, word: str) -> Cell:
+        """Return what the key column holds for a key as sent; raises RefusedError."""
         if self.key.kind == "integer":
             return self._number(self.key, word)
         text = self._text(self.key, word)
         if len(text) <= (self.key.width or len(text)):
             return text
         if self.profile["store.long_key"] == "error":
-            raise AnsweredError(REFUSED)
+            raise RefusedError(REFUSED)
         return text[: self.key.width]
 
-    def _folded(self, key: Cell) -> Cell:
+    def row_of(self, key: Cell) -> str:
+        """Return the same text for all keys that are one row."""
         if isinstance(key, str) and (self.key.collation or "").endswith("_ci"):
             return key.translate(FOLDED).lower()
-        return key
+        return str(key)
 
-    def _cells(self, value: str) -> tuple[Cell, ...]:
+    def cells_of(self, value: str) -> tuple[Cell, ...]:
+        """Return the cells that a value becomes; raises RefusedError."""
         if len(self.values) == 1:
             return (self._cell(self.values[0], value),)
         strict = self.profile["columns.separator"] == "string"
         parts = value.split(self.separator) if strict else self._cut(value)
         if len(parts) > len(self.values) and self.profile["columns.surplus"] == "error":
-            raise AnsweredError(REFUSED)
+            raise RefusedError(REFUSED)
         cells: list[Cell] = []
         for column, part in zip(self.values, parts, strict=False):
             try:
                 absent = part is None or (not part and column.kind == "integer" and strict)
                 cells.append(None if absent else self._cell(column, part or ""))
-            except AnsweredError as answered:
-                if answered.answer != NOT_STORED:
+            except RefusedError as refused:
+                if refused.reply != NOT_STORED:
                     raise
                 break  # the plugin stops at a part that is no number (col-050)
         return (*cells, *[None] * (len(self.values) - len(cells)))
@@ -163,7 +102,7 @@ class Table:
         if len(text) <= (column.width or len(text)):
             return text
         if self.profile["store.long_value"] == "error":
-            raise AnsweredError(TOO_LARGE)
+            raise RefusedError(TOO_LARGE)
         return text[: column.width]
 
     def _text(self, column: Column, data: str) -> str:
@@ -175,7 +114,7 @@ class Table:
             return sent.decode()
         except UnicodeDecodeError as error:
             if self.profile["store.malformed_text"] == "error":
-                raise AnsweredError(MALFORMED) from error
+                raise RefusedError(MALFORMED) from error
             return sent[: error.start].decode()
 
     def _number(self, column: Column, data: str) -> int:
@@ -183,19 +122,18 @@ class Table:
         if self.profile["store.integer_text"] == "error":
             if DECIMAL.fullmatch(data) and low <= int(data) <= high:
                 return int(data)
-            raise AnsweredError(REFUSED)
+            raise RefusedError(REFUSED)
         leading = LEADING.match(data)
         if leading is None:
-            raise AnsweredError(NOT_STORED)
+            raise RefusedError(NOT_STORED)
         # strtoll, whose result goes in by its low bits
         number = max(-(1 << 63), min(int(leading[1]), (1 << 63) - 1))
         return (number - low) % (high - low + 1) + low
 
 
-def shown(column: Column, cell: Cell) -> str:
-    """Return a cell as the protocol shows it: bytes, one character each; NULL is empty."""
+def _shown(column: Column, cell: Cell) -> str:
     if cell is None:
         return ""
     if isinstance(cell, int) or (column.collation or "").startswith("latin1"):
         return str(cell)
-    return cell.encode().decode("latin-1")
+    return str(cell).encode().decode("latin-1")

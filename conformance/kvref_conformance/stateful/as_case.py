@@ -6,9 +6,9 @@ import ast
 import re
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.steps import Say, Sql
+from kvref_conformance.steps import Reload, Say, Sql
 from kvref_conformance.template import CAS, Names, with_numbers
 
 if TYPE_CHECKING:
@@ -21,19 +21,22 @@ if TYPE_CHECKING:
 
 CAS_WORD = re.compile(r"(?<= )(\d+)(?=(?: noreply)?\r\n)")
 SHOWN = re.compile(r"^VALUE \S+ \d+ \d+ (\d+)\r$", re.MULTILINE)
+# What is shown for a reload of the configuration.
+RELOADED: Final = "(configuration read again)"
 # In the place of a name: the number must be none that was shown before.
 NEW = "new"
 
 
-def as_case(case: Case, exchanges: Sequence[Exchange], judge: Judge) -> Case:
+def as_case(case: Case, exchanges: Sequence[Exchange], judge: Judge, own: dict[str, str] | None = None) -> Case:
     """Return a case with the steps of a conversation.
 
     Args:
         case: whose id, requirements and settings it gets.
         exchanges: what was said; those of a connection are text.
         judge: of the run; knows its keys and mappings.
+        own: further names.
     """
-    names = Names(judge.names().texts, judge.fresh_key)
+    names = Names(judge.names().texts | (own or {}), judge.fresh_key)
     number = count()
     for key in judge.keys:
         if any(key in exchange.sent for exchange in exchanges):
@@ -71,9 +74,11 @@ def _shown_again(exchanges: Sequence[Exchange]) -> set[str]:
 
 
 def _step(exchange: Exchange, names: Names, caught: dict[str, str]) -> Step:
+    if exchange.sent == RELOADED:
+        return Reload()
     if exchange.on == "sql":
         # The rows as the text that was compared.
-        return Sql(names.put_back(exchange.sent), _rows(exchange.allowed[0], names))
+        return Sql(names.put_back(exchange.sent), _rows(exchange.allowed[0], names) if exchange.allowed else None)
     line, _, data = names.put_back(exchange.sent).partition("\r\n")
     for value, name in caught.items():
         line = re.sub(rf"(?<= ){value}(?=( noreply)?$)", f"{{{name}}}", line) if line.startswith("cas ") else line
