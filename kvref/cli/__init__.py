@@ -51,6 +51,10 @@ COMMANDS = {
         "Judge the endpoint HOST:PORT or unix:PATH. Without an address, judge the embedded server over SQLite.",
         "conformance",
     ),
+    "conform-client": Entry(
+        "kvref.cli.judge.conform_client",
+        "Judge memcached clients: a scripted server sends them split, late, wrong and missing replies.", "conformance",
+    ),
     "probe": Entry("kvref.cli.probe", "Send lines to an endpoint and show the exact bytes of its replies."),
     "doctor": Entry(
         "kvref.cli.doctor", "Check every row of containers as the plugin does at startup.", "doctor",

@@ -34,7 +34,7 @@ def test_every_command_and_option_is_on_it() -> None:
     page = man.page()
     context = click.Context(main, info_name="kvref")
     for name in COMMANDS:
-        assert f"\n.SS kvref {name} " in page
+        assert f"\n.SS kvref {name} ".replace("-", "\\-") in page
         command = main.get_command(context, name)
         assert command is not None
         for option in options(command, context):

@@ -142,6 +142,21 @@ def _boot(name: str, stack: ExitStack, progress: Progress) -> targets.Target:
     return instance.target
 
 
+def install(kit: kits.Kit, progress: Progress) -> tuple[Path | None, str]:
+    """Install what the scripts of a language need into the cache.
+
+    Returns:
+        The folder, None if it cannot be installed; and what is missing, empty if nothing is.
+    """
+    folder = cache_root() / "interop" / kit.key
+    try:
+        if not folder.is_dir():
+            progress.step(f"installing what the scripts of {kit.name} need")
+        return build_once(folder, kit.build, progress), kit.missing()
+    except kits.KitError as error:
+        return None, str(error)
+
+
 class _Runs:
     """Runs scripts, each kit installed once.
 
@@ -156,14 +171,10 @@ class _Runs:
         self.lacks["twemproxy"] = self._kits["twemproxy"].missing()
 
     def _install(self, name: str) -> str:
-        kit = self._kits[name]
-        try:
-            if not (cache_root() / "interop" / kit.key).is_dir():
-                self._progress.step(f"installing what the scripts of {name} need")
-            self._folders[name] = build_once(cache_root() / "interop" / kit.key, kit.build, self._progress)
-        except kits.KitError as error:
-            return str(error)
-        return kit.missing()
+        folder, lack = install(self._kits[name], self._progress)
+        if folder is not None:
+            self._folders[name] = folder
+        return lack
 
     def run(self, client: Client, target: targets.Target, prefix: str = "") -> Played:
         """Run a client's script against a target, through the client's proxy; its keys begin with the prefix."""

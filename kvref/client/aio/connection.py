@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import ssl
 from collections import deque
 from typing import NamedTuple, cast
@@ -59,6 +60,21 @@ class Connection(asyncio.Protocol):
         self._gone = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
+
+    def refuse_stray(self) -> None:
+        """End an idle connection on which something arrived: the next request would get it as its reply.
+
+        While the event loop runs, `data_received` sees it first. A loop that runs for each call reads it with the next
+        reply. TLS has records of its own.
+        """
+        if self.error is not None or self._asked or self._transport is None:
+            return
+        if self._transport.get_extra_info("ssl_object") is not None:
+            return
+        poll = select.poll()
+        poll.register(self._transport.get_extra_info("socket"), select.POLLIN)
+        if poll.poll(0):
+            self.end(LinkError(f"{self._name}: bytes or the end of the connection without a request"))
 
     async def writable(self) -> None:
         """Wait while the server reads more slowly than this client sends."""
@@ -248,8 +264,10 @@ class Line:
                 return connection
 
     async def _open_connection(self) -> Connection:
-        if self._connection is not None and self._connection.error is None:
-            return self._connection
+        if self._connection is not None:
+            self._connection.refuse_stray()
+            if self._connection.error is None:
+                return self._connection
         if self._opening is None or self._opening.done():
             self._opening = asyncio.create_task(self._open())
             # All who wait for it may be cancelled, and its error then has no reader.

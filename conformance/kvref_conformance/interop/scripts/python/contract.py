@@ -33,8 +33,8 @@ class Calls:
 
 
 def text(value):
-    """Give bytes as text."""
-    return value.decode() if isinstance(value, bytes) else value
+    """Give bytes as text; bytes that are not UTF-8 as their numbers."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
 
 
 def get(c, key):
@@ -162,18 +162,49 @@ def advance(steps, came, line):
         came.append(f"error: {type(error).__name__}: {error}"[:200])
 
 
+def result(c, name, arguments):
+    """Make one call for `kvref conform-client` and return what is printed of it."""
+    try:
+        returned = getattr(c, name)(*arguments)
+    except CannotError as call:
+        return {"cannot": str(call)}
+    except Exception as error:  # whatever the client raises
+        return {"raised": f"{type(error).__name__}: {error}"[:200]}
+    if isinstance(returned, dict):
+        returned = {text(key): text(value) for key, value in returned.items()}
+    return {"returned": list(map(text, returned)) if isinstance(returned, tuple) else text(returned)}
+
+
+def serve(connect, protocol, timeout):
+    """Make the calls that standard input lists, a JSON array a line, each with a line of its result."""
+    c = Calls()
+    for line in sys.stdin:
+        name, *arguments = json.loads(line)
+        if name == "connect":
+            try:
+                c, done = connect(*arguments, protocol, timeout), {"returned": True}
+            except Exception as error:  # whatever the client raises
+                c, done = Calls(), {"raised": f"{type(error).__name__}: {error}"[:200]}
+        else:
+            done = result(c, name, arguments)
+        print(json.dumps(done, default=repr), flush=True)
+
+
 def main(package, connect):
-    """Run the contract: arguments HOST PORT PROTOCOL PREFIX."""
-    host, port, protocol, prefix = sys.argv[1:5]
+    """Run the contract: arguments HOST PORT PROTOCOL PREFIX, or --calls PROTOCOL TIMEOUT."""
     runtime = f"Python {platform.python_version()}"
     print(json.dumps({"client": package, "version": version(package), "runtime": runtime}), flush=True)
+    if sys.argv[1] == "--calls":
+        serve(connect, sys.argv[2], float(sys.argv[3]))
+        return
+    host, port, protocol, prefix = sys.argv[1:5]
 
     def begin(features):
         begun = []
         for feature in features:
             line = {"feature": feature.__name__, "came": []}
             # A client of its own: one that met an error may take the server for dead for a while.
-            client = connect(host, int(port), protocol)
+            client = connect(host, int(port), protocol, 5)
             begun.append((feature(client, f"{prefix}-{feature.__name__}"), line["came"], line))
             advance(*begun[-1])
         return begun

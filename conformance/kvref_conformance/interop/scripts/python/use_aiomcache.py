@@ -6,13 +6,13 @@ import aiomcache
 from contract import Calls, main, text
 
 
-def connect(host, port, _protocol):
+def connect(host, port, _protocol, timeout):
     loop = asyncio.new_event_loop()
     # One connection: a mapping belongs to the connection that it was chosen on.
     client = aiomcache.Client(host, port, pool_size=1)
 
     def wait(call, *arguments):
-        return loop.run_until_complete(asyncio.wait_for(call(*arguments), 5))
+        return loop.run_until_complete(asyncio.wait_for(call(*arguments), timeout))
 
     def code(value):
         return value.encode() if isinstance(value, str) else value

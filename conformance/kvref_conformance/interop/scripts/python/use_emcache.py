@@ -6,11 +6,11 @@ import emcache
 from contract import Calls, main
 
 
-def connect(host, port, _protocol):
+def connect(host, port, _protocol, timeout):
     loop = asyncio.new_event_loop()
     # One connection: a mapping belongs to the connection that it was chosen on.
     client = loop.run_until_complete(
-        emcache.create_client([emcache.MemcachedHostAddress(host, port)], max_connections=1, timeout=3)
+        emcache.create_client([emcache.MemcachedHostAddress(host, port)], max_connections=1, timeout=timeout)
     )
 
     def wait(call):

@@ -4,8 +4,8 @@ from contract import Calls, main
 from meta_memcache import CacheClient, ServerAddress, SetMode, connection_pool_factory_builder
 
 
-def connect(host, port, _protocol):
-    pool = connection_pool_factory_builder(max_pool_size=1, recv_timeout=3)
+def connect(host, port, _protocol, timeout):
+    pool = connection_pool_factory_builder(max_pool_size=1, recv_timeout=timeout)
     client = CacheClient.cache_client_from_servers([ServerAddress(host, port)], pool)
 
     def mode(which):

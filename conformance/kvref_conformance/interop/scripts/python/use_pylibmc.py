@@ -4,8 +4,16 @@ import pylibmc
 from contract import Calls, main
 
 
-def connect(host, port, protocol):
-    behaviors = {"cas": True, "tcp_nodelay": True}
+def connect(host, port, protocol, timeout):
+    behaviors = {
+        "cas": True,
+        "tcp_nodelay": True,
+        "connect_timeout": int(timeout * 1000),
+        "_poll_timeout": int(timeout * 1000),
+        "receive_timeout": int(timeout * 1_000_000),
+        "send_timeout": int(timeout * 1_000_000),
+        "retry_timeout": 1,
+    }
     client = pylibmc.Client([f"{host}:{port}"], binary=protocol == "binary", behaviors=behaviors)
 
     def replace(key, value):

@@ -5,8 +5,8 @@ from pymemcache.client.base import Client
 from pymemcache.serde import CompressedSerde
 
 
-def connect(host, port, _protocol):
-    client = Client((host, port), serde=CompressedSerde(), default_noreply=False, timeout=5)
+def connect(host, port, _protocol, timeout):
+    client = Client((host, port), serde=CompressedSerde(), default_noreply=False, timeout=timeout)
     return Calls(
         set=lambda key, value, ttl=0: client.set(key, value, expire=ttl),
         set_number=client.set,

@@ -4,8 +4,8 @@ import bmemcached
 from contract import Calls, main
 
 
-def connect(host, port, _protocol):
-    client = bmemcached.Client([f"{host}:{port}"], socket_timeout=5)
+def connect(host, port, _protocol, timeout):
+    client = bmemcached.Client([f"{host}:{port}"], socket_timeout=timeout)
     return Calls(
         set=lambda key, value, ttl=0: client.set(key, value, time=ttl, compress_level=6),
         set_number=lambda key, number: client.set(key, str(number)),

@@ -4,8 +4,8 @@ import memcache
 from contract import Calls, main
 
 
-def connect(host, port, _protocol):
-    client = memcache.Client([f"{host}:{port}"], cache_cas=True, socket_timeout=5)
+def connect(host, port, _protocol, timeout):
+    client = memcache.Client([f"{host}:{port}"], cache_cas=True, socket_timeout=timeout, dead_retry=1)
 
     def gets(key):
         value = client.gets(key)

@@ -1,0 +1,176 @@
+"""The binary protocol: requests cut out of bytes, and replies in frames that a fault can change.
+
+Source: BinaryProtocolRevamped of memcached's wiki.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED
+from kvref_conformance.clients.text import Command
+
+if TYPE_CHECKING:
+    from kvref_conformance.clients.store import Item, Store
+
+HEADER: Final = struct.Struct(">BBHBBHI4sQ")
+REQUEST: Final = 0x80
+_REPLY: Final = 0x81
+# Opcode to its verb and whether it is quiet.
+_GETS: Final = {0x00: False, 0x09: True, 0x0C: False, 0x0D: True}
+_WITH_KEY: Final = frozenset({0x0C, 0x0D, 0x23, 0x24})
+_GATS: Final = {0x1D: False, 0x1E: True, 0x23: False, 0x24: True}
+_VERBS: Final[dict[int, tuple[str, bool]]] = {
+    **{opcode: ("get", quiet) for opcode, quiet in _GETS.items()},
+    **{opcode: ("gat", quiet) for opcode, quiet in _GATS.items()},
+    **{0x01 + n: (verb, False) for n, verb in enumerate(("set", "add", "replace", "delete", "incr", "decr", "quit"))},
+    **{0x11 + n: (verb, True) for n, verb in enumerate(("set", "add", "replace", "delete", "incr", "decr", "quit"))},
+    0x08: ("flush_all", False),
+    0x18: ("flush_all", True),
+    0x0A: ("noop", False),
+    0x0B: ("version", False),
+    0x0E: ("append", False),
+    0x0F: ("prepend", False),
+    0x19: ("append", True),
+    0x1A: ("prepend", True),
+    0x10: ("stats", False),
+    0x1B: ("verbosity", False),
+    0x1C: ("touch", False),
+    0x20: ("sasl_list", False),
+    0x21: ("sasl_auth", False),
+    0x22: ("sasl_step", False),
+}
+_STATUS: Final = {STORED: 0, NOT_FOUND: 1, EXISTS: 2, NOT_STORED: 5, NOT_A_NUMBER: 6}
+_WORDS: Final = {
+    0: b"", 1: b"Not found", 2: b"Data exists for key.", 4: b"Invalid arguments", 5: b"Not stored.",
+    6: b"Non-numeric server-side value for incr or decr", 0x20: b"Auth failure", 0x81: b"Unknown command",
+}  # fmt: skip
+_NEVER: Final = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A reply; `total`, `key_length` and `extras_length` are added to the actual lengths in the header."""
+
+    opcode: int
+    opaque: bytes
+    status: int = 0
+    cas: int = 0
+    extras: bytes = b""
+    key: bytes = b""
+    value: bytes = b""
+    magic: int = _REPLY
+    datatype: int = 0
+    total: int = 0
+    key_length: int = 0
+    extras_length: int = 0
+
+    def render(self) -> bytes:
+        """Return the bytes to send."""
+        body = self.extras + self.key + self.value
+        return (
+            HEADER.pack(
+                self.magic,
+                self.opcode,
+                len(self.key) + self.key_length,
+                len(self.extras) + self.extras_length,
+                self.datatype,
+                self.status,
+                len(body) + self.total,
+                self.opaque,
+                self.cas,
+            )
+            + body
+        )
+
+
+def take(buffer: bytearray) -> Command | None:
+    """Cut the next request off the front of a buffer; None while it is not complete."""
+    if len(buffer) < HEADER.size:
+        return None
+    _, opcode, key_length, extras_length, _, _, total, _, _ = HEADER.unpack_from(buffer)
+    size = HEADER.size + total
+    if len(buffer) < size:
+        return None
+    whole = bytes(buffer[:size])
+    del buffer[:size]
+    start = HEADER.size + extras_length
+    key = whole[start : start + key_length]
+    verb, quiet = _VERBS.get(opcode, ("unknown", False))
+    return Command(verb, (b"0x%02x" % opcode,), whole, quiet, (key,) if key_length else ())
+
+
+def answer(command: Command, store: Store) -> list[Frame]:
+    """Execute a request and return its frames; none where a quiet opcode has none."""
+    _, opcode, key_length, extras_length, _, _, _, opaque, cas = HEADER.unpack_from(command.data)
+    body = command.data[HEADER.size :]
+    extras, key, value = body[:extras_length], body[extras_length:][:key_length], body[extras_length + key_length :]
+    verb, quiet = command.verb, command.quiet
+    frame = Frame(opcode, opaque)
+    if len(key) > MAX_KEY:
+        return [_failed(frame, 4)]
+    if verb in {"get", "gat"}:
+        return _got(frame, store.get(key), key, quiet=quiet)
+    if verb in {"set", "add", "replace", "append", "prepend"}:
+        flags = int.from_bytes(extras[:4], "big")
+        status = store.store(verb, key, value, flags, cas)
+        # A request of the binary protocol distinguishes why add and replace fail.
+        missed = {"add": EXISTS, "replace": NOT_FOUND}.get(verb, status) if status == NOT_STORED else status
+        return _done(frame, missed, store.get(key), quiet=quiet)
+    if verb in {"incr", "decr"}:
+        return _counted(frame, store, command, extras)
+    if verb == "delete":
+        return _done(frame, store.delete(key, cas), None, quiet=quiet)
+    if verb == "touch":
+        item = store.get(key)
+        return _done(frame, NOT_FOUND if item is None else STORED, item, quiet=quiet)
+    return _others(frame, verb, store, quiet=quiet)
+
+
+def _others(frame: Frame, verb: str, store: Store, *, quiet: bool) -> list[Frame]:
+    if verb == "flush_all":
+        store.clear()
+    if verb in {"sasl_list", "version"}:
+        return [_with(frame, b"PLAIN" if verb == "sasl_list" else b"1.6.99")]
+    if verb == "sasl_auth":
+        return [_with(frame, b"Authenticated")]
+    if verb == "stats":
+        return [Frame(frame.opcode, frame.opaque, key=b"pid", value=b"1"), frame]
+    if verb in {"unknown", "sasl_step"}:
+        return [_failed(frame, 0x81)]
+    return [] if quiet else [frame]
+
+
+def _with(frame: Frame, value: bytes) -> Frame:
+    return Frame(frame.opcode, frame.opaque, value=value)
+
+
+def _failed(frame: Frame, status: int) -> Frame:
+    return Frame(frame.opcode, frame.opaque, status, value=_WORDS[status])
+
+
+def _got(frame: Frame, item: Item | None, key: bytes, *, quiet: bool) -> list[Frame]:
+    if item is None:
+        return [] if quiet else [_failed(frame, 1)]
+    shown = key if frame.opcode in _WITH_KEY else b""
+    return [Frame(frame.opcode, frame.opaque, 0, item.cas, struct.pack(">I", item.flags), shown, item.value)]
+
+
+def _done(frame: Frame, status: str, item: Item | None, *, quiet: bool) -> list[Frame]:
+    if status != STORED:
+        return [_failed(frame, _STATUS[status])]
+    return [] if quiet else [Frame(frame.opcode, frame.opaque, cas=0 if item is None else item.cas)]
+
+
+def _counted(frame: Frame, store: Store, command: Command, extras: bytes) -> list[Frame]:
+    delta, initial, expiry = struct.unpack(">QQI", extras[:20].ljust(20, b"\0"))
+    sign = 1 if command.verb == "incr" else -1
+    result = store.count(command.keys[0], sign * delta, None if expiry == _NEVER else initial)
+    if isinstance(result, str):
+        return [_failed(frame, _STATUS[result])]
+    if command.quiet:
+        return []
+    item = store.get(command.keys[0])
+    return [Frame(frame.opcode, frame.opaque, cas=item.cas if item else 0, value=struct.pack(">Q", result))]

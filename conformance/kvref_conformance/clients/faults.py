@@ -1,0 +1,119 @@
+"""Faults of a reply: changes of its units, and how its bytes reach the client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from kvref_conformance.clients.text import Meta, Raw, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvref_conformance.clients.binary import Frame
+
+    Unit = Raw | Row | Meta | Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What the server does to a reply; numbers of units begin at 0, negative ones count from the end.
+
+    Args:
+        on: verb of the command whose reply is changed; `key`: the first command with a key;
+            `connect`: the connection itself.
+        times: number of replies or connections that are changed.
+        change: for each unit its number as `unit` and new values of fields; in the flags of a meta reply
+            `{flags}` means the honest ones, and `reversed` turns their order.
+        copy: a unit to add: `unit`, the number `at` which it is inserted, and new values of fields.
+        remove: units to leave out.
+        order: new order of the first units, by their numbers.
+        put: bytes to insert: `at` and `text`.
+        text: bytes that replace the whole reply.
+        after: bytes sent behind the reply in the same segment.
+        twice: the reply is sent twice.
+        apart: `after` or the second reply is sent in a segment of its own, when the client has its result.
+        split: the reply is sent in segments of so many bytes.
+        wait: delay before the reply, in multiples of the client's timeout.
+        wait_at: bytes that are sent before this delay.
+        keep: bytes to send (negative: less than all); then the connection is closed.
+        close: close the connection `before` or `after` the reply.
+        reset: close it by a reset.
+        silent: no reply; the connection remains open.
+    """
+
+    on: str = "key"
+    times: int = 1
+    change: tuple[dict[str, Any], ...] = ()
+    copy: dict[str, Any] = field(default_factory=dict)
+    remove: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+    put: dict[str, Any] = field(default_factory=dict)
+    text: str | None = None
+    after: str = ""
+    twice: bool = False
+    apart: bool = False
+    split: int = 0
+    wait: float = 0
+    wait_at: int = 0
+    keep: int | None = None
+    close: str = ""
+    reset: bool = False
+    silent: bool = False
+
+    def segments(self, units: Sequence[Unit]) -> list[bytes]:
+        """Return the changed reply of these units in the segments that are sent."""
+        data = self._bytes(units)
+        if self.keep is not None:
+            data = data[: self.keep]
+        if self.silent or self.close == "before":
+            data = b""
+        if self.apart:
+            first = len(data) // 2 if self.twice else len(data) - len(self.after)
+            return [data[:first], data[first:]]
+        size = self.split or len(data) or 1
+        if self.wait:
+            return [each for each in (data[: self.wait_at], data[self.wait_at :]) if each]
+        return [data[start : start + size] for start in range(0, len(data), size)]
+
+    @property
+    def ends(self) -> bool:
+        """Return whether the connection is closed afterwards."""
+        return self.keep is not None or bool(self.close) or self.reset
+
+    def _bytes(self, units: Sequence[Unit]) -> bytes:
+        if self.text is not None:
+            data = self.text.encode("latin-1")
+        else:
+            data = b"".join(unit.render() for unit in self._edited(list(units)))
+        data += self.after.encode("latin-1")
+        return data * 2 if self.twice else data
+
+    def _edited(self, units: list[Unit]) -> list[Unit]:
+        for row in self.change:
+            place = row["unit"]
+            if -len(units) <= place < len(units):
+                units[place] = _changed(units[place], row)
+        if self.copy and units:
+            units.insert(self.copy["at"], _changed(units[self.copy["unit"]], self.copy))
+        if self.order and len(units) >= len(self.order):
+            units[: len(self.order)] = [units[place] for place in self.order]
+        units = [unit for place, unit in enumerate(units) if place not in self.remove]
+        if self.put:
+            place = self.put["at"] if self.put["at"] >= 0 else len(units) + 1 + self.put["at"]
+            units.insert(place, Raw(self.put["text"].encode("latin-1")))
+        return units
+
+
+def _changed(unit: Unit, row: dict[str, Any]) -> Unit:
+    if isinstance(unit, Meta):
+        flags = unit.flags.split()
+        row = row | {"flags": row.get("flags", "{flags}").replace("{flags}", unit.flags.decode("latin-1"))}
+        row = row | ({"flags": b" ".join(reversed(flags))} if row.get("reversed") else {})
+    known = {each.name for each in fields(unit)}
+    values = {name: value for name, value in row.items() if name in known}
+    unit_of_any_kind: Any = unit
+    changed: Unit = replace(
+        unit_of_any_kind, **{name: v.encode("latin-1") if isinstance(v, str) else v for name, v in values.items()}
+    )
+    return changed

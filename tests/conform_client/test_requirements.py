@@ -1,0 +1,124 @@
+"""The requirements of a client are well formed, and their faults change what the server sends."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from kvref_conformance.clients import binary, text
+from kvref_conformance.clients.faults import Fault
+from kvref_conformance.clients.requirements import ALLOWED, LEVELS, PROTOCOLS, RIGHT, Requirement, load
+from kvref_conformance.clients.store import Item, Store
+
+REQUIREMENTS = load()
+
+
+@pytest.mark.parametrize("one", REQUIREMENTS, ids=[each.id for each in REQUIREMENTS])
+def test_a_requirement_is_well_formed(one: Requirement) -> None:
+    assert re.fullmatch(r"KC-[A-Z]+-\d{3}", one.id)
+    assert one.level in LEVELS
+    assert re.search(rf"\b{one.level}\b", one.statement)
+    assert one.statement.endswith(".")
+    assert one.source
+    assert one.protocols
+    assert set(one.protocols) <= set(PROTOCOLS)
+    assert len(one.calls) == len(one.right) <= 3
+    assert one.allowed
+    assert set(one.allowed) <= set(ALLOWED)
+    # An honest server without a fault must permit the right result, else no client could hold.
+    if one.fault is None and not one.whole_keys:
+        assert RIGHT in one.allowed or one.right[-1] == "miss"
+
+
+def test_there_are_many_and_each_id_is_one() -> None:
+    counts = Counter(each.id for each in REQUIREMENTS)
+    assert len(counts) >= 100
+    assert max(counts.values()) == 1
+    for protocol in PROTOCOLS:
+        assert sum(protocol in each.protocols for each in REQUIREMENTS) >= 100
+
+
+def served(part: object, data: bytes, items: dict[bytes, Item], fault: Fault | None = None) -> bytes:
+    store, buffer, units = Store(items), bytearray(data), []
+    while (command := part.take(buffer)) is not None:  # type: ignore[attr-defined]
+        units += part.answer(command, store)  # type: ignore[attr-defined]
+    assert not buffer
+    return b"".join((fault or Fault()).segments(units))
+
+
+@pytest.mark.parametrize(
+    ("sent", "reply"),
+    [
+        (b"get a b none\r\n", b"VALUE a 0 3\r\none\r\nVALUE b 7 1\r\n5\r\nEND\r\n"),
+        (b"gets a\r\n", b"VALUE a 0 3 9\r\none\r\nEND\r\n"),
+        (b"set a 0 0 1\r\nx\r\nget a\r\n", b"STORED\r\nVALUE a 0 1\r\nx\r\nEND\r\n"),
+        (b"cas a 0 0 1 8\r\nx\r\ncas a 0 0 1 9\r\nx\r\n", b"EXISTS\r\nSTORED\r\n"),
+        (b"add a 0 0 1\r\nx\r\nreplace n 0 0 1\r\nx\r\n", b"NOT_STORED\r\nNOT_STORED\r\n"),
+        (
+            b"append a 0 0 1\r\nx\r\nprepend a 0 0 1\r\ny\r\nget a\r\n",
+            b"STORED\r\nSTORED\r\nVALUE a 0 5\r\nyonex\r\nEND\r\n",
+        ),
+        (b"incr b 3\r\ndecr b 10\r\nincr n 1\r\n", b"8\r\n0\r\nNOT_FOUND\r\n"),
+        (b"incr a 3\r\n", b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+        (b"delete a\r\ndelete a\r\n", b"DELETED\r\nNOT_FOUND\r\n"),
+        (b"touch a 1\r\ntouch n 1\r\ngat 1 a\r\n", b"TOUCHED\r\nNOT_FOUND\r\nVALUE a 0 3\r\none\r\nEND\r\n"),
+        (b"mg a f v c k O1\r\n", b"VA 3 f0 c9 ka O1\r\none\r\n"),
+        (b"mg n v q\r\nmg YQ== b k v q\r\nmn\r\n", b"VA 3 b kYQ==\r\none\r\nMN\r\n"),
+        (b"ms a 1 T0 F5\r\nx\r\nmg a f v\r\n", b"HD\r\nVA 1 f5\r\nx\r\n"),
+        (b"ms a 1 C1\r\nx\r\nms a 1 ME\r\nx\r\nms n 1 MR\r\nx\r\n", b"EX\r\nNS\r\nNS\r\n"),
+        (
+            b"ma b v D3\r\nma n v\r\nma n N0 J4 v\r\nma b MD D9 v\r\n",
+            b"VA 1\r\n8\r\nNF\r\nVA 1\r\n4\r\nVA 1\r\n0\r\n",
+        ),
+        (b"md a\r\nmd a\r\n", b"HD\r\nNF\r\n"),
+        (b"hello\r\n", b"ERROR\r\n"),
+    ],
+)
+def test_the_server_is_honest(sent: bytes, reply: bytes) -> None:
+    items = {b"a": Item(b"one", 0, 9), b"b": Item(b"5", 7)}
+    assert served(text, sent, items) == reply
+
+
+def request(opcode: int, key: bytes, extras: bytes = b"", value: bytes = b"", cas: int = 0) -> bytes:
+    total = len(extras) + len(key) + len(value)
+    return binary.HEADER.pack(0x80, opcode, len(key), len(extras), 0, 0, total, b"abcd", cas) + extras + key + value
+
+
+@pytest.mark.parametrize(
+    ("opcode", "more", "status", "value"),
+    [
+        (0x00, {}, 0, b"one"),
+        (0x01, {"extras": bytes(8), "value": b"x"}, 0, b""),
+        (0x01, {"extras": bytes(8), "value": b"x", "cas": 8}, 2, b"Data exists for key."),
+        (0x02, {"extras": bytes(8), "value": b"x"}, 2, b"Data exists for key."),
+        (0x04, {}, 0, b""),
+        (0x05, {"extras": bytes(20)}, 6, b"Non-numeric server-side value for incr or decr"),
+        (0x77, {}, 0x81, b"Unknown command"),
+    ],
+)
+def test_the_binary_server_is_honest(opcode: int, more: dict[str, bytes], status: int, value: bytes) -> None:
+    reply = served(binary, request(opcode, b"a", **more), {b"a": Item(b"one", 3, 9)})
+    magic, sent, _, extras, _, found, total, opaque, _ = binary.HEADER.unpack_from(reply)
+    assert (magic, sent, found, opaque) == (0x81, opcode, status, b"abcd")
+    assert len(reply) == binary.HEADER.size + total
+    assert reply[binary.HEADER.size + extras :] == value
+
+
+@pytest.mark.parametrize(
+    ("fault", "reply"),
+    [
+        (Fault(change=({"unit": 0, "length": "9"},)), b"VALUE a 0 9\r\none\r\nVALUE b 0 3\r\ntwo\r\nEND\r\n"),
+        (Fault(order=(1, 0)), b"VALUE b 0 3\r\ntwo\r\nVALUE a 0 3\r\none\r\nEND\r\n"),
+        (Fault(remove=(0,)), b"VALUE b 0 3\r\ntwo\r\nEND\r\n"),
+        (Fault(copy={"unit": 0, "at": 0, "key": "z"}, keep=13), b"VALUE z 0 3\r\n"),
+        (Fault(put={"at": 1, "text": "X\r\n"}), b"VALUE a 0 3\r\none\r\nX\r\nVALUE b 0 3\r\ntwo\r\nEND\r\n"),
+        (Fault(text="X\r\n", after="Y\r\n"), b"X\r\nY\r\n"),
+        (Fault(text="X\r\n", twice=True), b"X\r\nX\r\n"),
+        (Fault(silent=True), b""),
+    ],
+)
+def test_a_fault_changes_the_reply(fault: Fault, reply: bytes) -> None:
+    items = {b"a": Item(b"one"), b"b": Item(b"two")}
+    assert served(text, b"get a b\r\n", items, fault) == reply
