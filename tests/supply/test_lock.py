@@ -54,7 +54,7 @@ def test_the_locks_agree(python: str) -> None:
     assert in_force("conformance", python).items() <= in_force("dev", python).items()
 
 
-@pytest.mark.parametrize("lock", [*LOCKS, "audit"])
+@pytest.mark.parametrize("lock", [*LOCKS, "audit", "hadolint"])
 def test_a_lock_has_hashes_and_names_no_host(lock: str) -> None:
     text = (CI / f"requirements-{lock}.txt").read_text()
     assert licences.pins(lock)
