@@ -167,7 +167,7 @@ class PlainVerbs:
             found: what is answered to each, empty for a miss.
         """
         misses = found.count(b"")
-        self.counters.looked_up(hits=len(found) - misses, misses=misses)
+        self.counters.looked_up(len(found) - misses, misses)
 
     def count_sets(self, times: int, *, stored: bool) -> None:
         """Count sets, and the items where they are stored."""

@@ -156,9 +156,9 @@ class Counters:
     def got(self, word: bytes, *, hits: int, misses: int) -> None:
         """Count what a word of a get found."""
         self.prefixes.got(word, hit=hits > 0)
-        self.looked_up(hits=hits, misses=misses)
+        self.looked_up(hits, misses)
 
-    def looked_up(self, *, hits: int, misses: int) -> None:
+    def looked_up(self, hits: int, misses: int) -> None:
         """Count keys that gets looked up; no prefixes of them."""
         self.cmd_get += hits + misses
         self.get_hits += hits

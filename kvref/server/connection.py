@@ -55,6 +55,7 @@ class Host(Protocol):
     settings: dict[str, int]
     tally: ProcessEventCounters
     turns: Turns
+    alone: bool  # no other process serves the port
 
     @property
     def command_durations(self) -> CommandDurations | None:
@@ -204,11 +205,17 @@ class Connection:
     def data_received(self, data: bytes) -> None:
         """Take what arrived and answer every complete command."""
         self.heard_at = self._loop.time()
-        shared = self._host.shared
-        shared.counters.bytes_read += len(data)
+        self._host.shared.counters.bytes_read += len(data)
         fast = self._fast_path
         if fast is not None and self._command is None and fast.usable():
-            if not self._out.replies and self._hit(fast, data):
+            times = self._times
+            if times is not None:
+                times.start()
+            reply = None if self._out.replies else fast.hit(data)
+            if reply is not None:
+                if times is not None:
+                    times.replied(_HIT)
+                self._write(reply)
                 return
             if len(data) <= GREEDY or not self._host.turns.busy:
                 rest = self._take(fast, data)
@@ -223,9 +230,14 @@ class Connection:
                     self._await_turn()
                     return
                 data = rest
+        self._take_input(data)
+
+    def _take_input(self, data: bytes) -> None:
+        """Carry out what the fast path has left."""
         if self._last:
             self._dropped = True
             return
+        shared = self._host.shared
         if shared.rules.reload_silences and self._generation != shared.directory.generation:
             return
         if self._authenticator is not None:
@@ -251,19 +263,6 @@ class Connection:
                 self._note_foreign(gate.foreign)
             self.end()
         return rest
-
-    def _hit(self, fast: FastPath, data: bytes) -> bool:
-        """Reply to a single get of a cached row; return whether the input is one."""
-        times = self._times
-        if times is not None:
-            times.start()
-        reply = fast.hit(data)
-        if reply is None:
-            return False
-        if times is not None:
-            times.replied(_HIT)
-        self._write(reply)
-        return True
 
     def _take(self, fast: FastPath, data: bytes) -> bytes:
         """Run the simple commands at the beginning of the input; return the rest of it."""
@@ -326,8 +325,10 @@ class Connection:
         self._out.flush()
 
     def _write(self, reply: bytes) -> None:
-        self._host.shared.counters.bytes_written += len(reply)
-        self._host.publish()
+        host = self._host
+        host.shared.counters.bytes_written += len(reply)
+        if not host.alone:
+            host.publish()
         self._transport.write(reply)  # type: ignore[union-attr]  # it is there while data comes
 
     def eof_received(self) -> bool:
@@ -501,7 +502,8 @@ class Connection:
         return None if self._transport is None else self._transport.get_extra_info("peername")
 
     def _send(self, data: bytes) -> None:
-        self._host.publish()
+        if not self._host.alone:
+            self._host.publish()
         if self._transport is not None:
             if data:
                 self._transport.write(data)

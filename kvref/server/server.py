@@ -160,6 +160,7 @@ class Server:
         self.lifecycle = Lifecycle(scope.tally)
         self.served = Served(profile, store.dsn)
         self.profile = profile
+        self.alone = scope.alone
         self.listeners = listeners
         self._read_settings = read_settings
         self.settings = settings = read_settings()
@@ -258,9 +259,8 @@ class Server:
             each.stop()
 
     def publish(self) -> None:
-        """Show other processes of the port what was counted; called before replies leave."""
-        if not self.scope.alone:
-            self.scope.publish(self._taken, self.most_connections)
+        """Show other processes of the port what was counted; called before replies leave, if there are any."""
+        self.scope.publish(self._taken, self.most_connections)
 
     @property
     def _taken(self) -> int:

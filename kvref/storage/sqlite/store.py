@@ -58,7 +58,7 @@ class SQLiteStore:
         self._rolls_back: bool | None = None  # see `can_roll_back`; None: not looked yet
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._naming = Naming()
-        self._writing = False
+        self.dirty = False  # there are writes that no commit has made durable yet
         self._failures = 0  # commits that failed
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
         self._holds_writes = False  # the open transaction
@@ -116,7 +116,7 @@ class SQLiteStore:
 
     def close(self) -> None:
         """Commit what is open and close the file."""
-        if self._writing:
+        if self.dirty:
             self.commit()
             self.sync()
         self._log.close()
@@ -242,7 +242,7 @@ class SQLiteStore:
             if self._connection.in_transaction or not alone:
                 raise
             # RAISE(ROLLBACK) or ON CONFLICT ROLLBACK ended the transaction, which had no writes of other commands.
-            self._writing = False
+            self.dirty = False
             self._failures += 1  # a block of cas numbers may have been reserved in it
             self.cache.committed(lost=True)
             return str(error)
@@ -302,7 +302,7 @@ class SQLiteStore:
     @property
     def holds_writes(self) -> bool:
         """Return whether the open transaction may have a write whose command waits for the commit."""
-        return self._writing and self._holds_writes
+        return self.dirty and self._holds_writes
 
     @translating
     def begin_batch(self) -> None:
@@ -356,20 +356,15 @@ class SQLiteStore:
         rows.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # the first read fixes the moment
         return rows
 
-    @property
-    def dirty(self) -> bool:
-        """Return whether there are writes that no commit has made durable yet."""
-        return self._writing
-
     def commit(self) -> None:
         """Commit the writes since the last commit: other connections see them; they are durable after `sync`.
 
         Raises:
             StoreError: the writes are lost; commands that wait for them must reply with the error.
         """
-        if not self._writing:
+        if not self.dirty:
             return
-        self._writing = False
+        self.dirty = False
         cause, self._lost = self._lost, ""
         if not cause:
             try:
@@ -392,9 +387,9 @@ class SQLiteStore:
     def _begin(self) -> None:
         if self._lost:
             raise StoreError(self._lost)
-        if not self._writing:
+        if not self.dirty:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._writing = True
+            self.dirty = True
             self._holds_writes = False
             if self.watch.data_version() != self.watch.known_data:
                 self.cache.clear()  # others have written since this tick looked
@@ -416,7 +411,7 @@ class SQLiteStore:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return BusyError(str(error))
         text = self._disk_errors.explained(error)
-        if self._writing and not self._connection.in_transaction:
+        if self.dirty and not self._connection.in_transaction:
             self._lost = text
         code = getattr(error, "sqlite_errorcode", 0)
         return StatementError(text) if code == sqlite3.SQLITE_ERROR else StoreError(text)

@@ -55,10 +55,11 @@ class Watch:
             raise StoreError(f"cannot read the wal-index {name}-shm: {error.strerror}") from error
         self._index = mmap.mmap(self._file, HEADER, access=mmap.ACCESS_READ)
         self._seen: Seen | None = None
+        self._header = b""  # that of `_seen`
 
     def unchanged(self) -> bool:
         """Return whether no connection has committed since the state that `accept` recorded."""
-        return self._seen is not None and self._index[:HEADER] == self._seen.header
+        return self._index[:HEADER] == self._header
 
     def look(self) -> Seen:
         """Return the current state of the file; raises sqlite3.Error, and StoreError if it was deleted or replaced."""
@@ -87,6 +88,7 @@ class Watch:
     def accept(self, now: Seen) -> None:
         """Take what `look` returned for known."""
         self._seen = now
+        self._header = now.header
 
     @property
     def known_data(self) -> int | None:

@@ -86,12 +86,14 @@ class SQLiteFastPath:
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to `get WORD` of a row that is kept, alone in the input; None for anything else."""
-        kept = self._items.get(data[4:-2]) if len(data) > 6 else None  # mypyc: no slice that ends before it begins
-        if kept is None or kept.expiry or not data.startswith(b"get ") or not data.endswith(b"\r\n"):
+        if len(data) <= 6 or not data.startswith(b"get ") or not data.endswith(b"\r\n"):
+            return None  # mypyc: no slice that ends before it begins
+        kept = self._items.get(data[4:-2])
+        if kept is None or kept.expiry:
             return None
         if self._counters.prefixes.counting or not self._table.live:
             return None
-        self._counters.looked_up(hits=1, misses=0)
+        self._counters.looked_up(1, 0)
         return kept.hit + END
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
@@ -115,7 +117,7 @@ class SQLiteFastPath:
     def _count(self) -> None:
         """Count what was carried out."""
         if self._hits or self._misses:
-            self._counters.looked_up(hits=self._hits, misses=self._misses)
+            self._counters.looked_up(self._hits, self._misses)
             self._hits = self._misses = 0
         if self._sets:
             self._verbs.count_sets(self._sets, stored=True)
