@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.progress import Progress
 
 # Clients wait for timeouts more than they work.
-AT_ONCE: Final = 3
+AT_ONCE: Final = 6
 COMMAND: Final = "command"
 
 

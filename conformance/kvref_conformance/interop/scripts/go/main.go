@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -237,6 +238,98 @@ func advance(part part, key string, told *line) {
 	}
 }
 
+// A call of `kvref conform-client` by its name; the items that gets returned are kept for cas.
+func made(name string, given []any, found map[string]*memcache.Item) (any, error) {
+	if name == "get_multi" {
+		var keys []string
+		for _, each := range given[0].([]any) {
+			keys = append(keys, each.(string))
+		}
+		items, err := client.GetMulti(keys)
+		values := map[string]string{}
+		for key, item := range items {
+			values[key] = string(item.Value)
+		}
+		return values, err
+	}
+	key := given[0].(string)
+	var text string
+	var number float64
+	if len(given) > 1 {
+		text, _ = given[1].(string)
+		number, _ = given[1].(float64)
+	}
+	item := &memcache.Item{Key: key, Value: []byte(text)}
+	switch name {
+	case "get":
+		return value(client.Get(key))
+	case "gat":
+		return value(client.GetAndTouch(key, int32(number)))
+	case "gets":
+		item, err := client.Get(key)
+		found[key] = item
+		shown, err := value(item, err)
+		return []any{shown, key}, err
+	case "cas":
+		item := found[key]
+		item.Value = []byte(text)
+		return done(client.CompareAndSwap(item))
+	case "set":
+		return done(client.Set(item))
+	case "add":
+		return done(client.Add(item))
+	case "replace":
+		return done(client.Replace(item))
+	case "append":
+		return done(client.Append(item))
+	case "prepend":
+		return done(client.Prepend(item))
+	case "delete":
+		return done(client.Delete(key))
+	case "touch":
+		return done(client.Touch(key, int32(number)))
+	case "incr", "decr":
+		count := client.Increment
+		if name == "decr" {
+			count = client.Decrement
+		}
+		sum, err := count(key, uint64(number))
+		if errors.Is(err, memcache.ErrCacheMiss) {
+			return nil, nil
+		}
+		return sum, err
+	}
+	return nil, errCannot
+}
+
+// Make the calls that standard input lists, a JSON array a line, each with a line of its result.
+func serve(out *json.Encoder, timeout time.Duration) {
+	found := map[string]*memcache.Item{}
+	in := json.NewDecoder(os.Stdin)
+	for {
+		var given []any
+		if in.Decode(&given) != nil {
+			return
+		}
+		name := given[0].(string)
+		if name == "connect" {
+			client = memcache.New(fmt.Sprintf("%s:%.0f", given[1], given[2]))
+			client.Timeout = timeout
+			_ = out.Encode(map[string]any{"returned": true})
+			continue
+		}
+		returned, err := made(name, given[1:], found)
+		switch {
+		case errors.Is(err, errCannot):
+			_ = out.Encode(map[string]any{"cannot": "no call " + name})
+		case err != nil:
+			_ = out.Encode(map[string]any{"raised": err.Error()})
+		default:
+			_ = out.Encode(map[string]any{"returned": returned})
+		}
+	}
+}
+
 func version() string {
 	info, _ := debug.ReadBuildInfo()
 	for _, dependency := range info.Deps {
@@ -248,10 +341,15 @@ func version() string {
 }
 
 func main() {
-	host, port, prefix := os.Args[1], os.Args[2], os.Args[4]
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	_ = out.Encode(map[string]string{"client": "gomemcache", "version": version(), "runtime": runtime.Version()})
+	if os.Args[1] == "--calls" {
+		seconds, _ := strconv.ParseFloat(os.Args[3], 64)
+		serve(out, time.Duration(seconds*float64(time.Second)))
+		return
+	}
+	host, port, prefix := os.Args[1], os.Args[2], os.Args[4]
 	client = memcache.New(host + ":" + port)
 	client.Timeout = 5 * time.Second
 	begin := func(features []feature) []*line {

@@ -1,4 +1,6 @@
 // spymemcached, with its serializing and compression: text or binary. What should come is in ../../features.toml.
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -11,6 +13,8 @@ import java.util.concurrent.TimeUnit;
 import net.spy.memcached.BinaryConnectionFactory;
 import net.spy.memcached.CASResponse;
 import net.spy.memcached.CASValue;
+import net.spy.memcached.ConnectionFactoryBuilder;
+import net.spy.memcached.ConnectionFactoryBuilder.Protocol;
 import net.spy.memcached.DefaultConnectionFactory;
 import net.spy.memcached.MemcachedClient;
 import net.spy.memcached.internal.OperationFuture;
@@ -64,13 +68,14 @@ public final class UseSpymemcached {
     static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     static MemcachedClient client;
     static boolean binary;
+    static long patience = 5000;
 
     static String quoted(String text) {
         return '"' + text.replace("\\", "\\\\").replace("\"", "\\\"").replaceAll("[\\x00-\\x1f]", " ") + '"';
     }
 
     static <T> T wait(OperationFuture<T> future) throws Exception {
-        return future.get(5, TimeUnit.SECONDS);
+        return future.get(patience, TimeUnit.MILLISECONDS);
     }
 
     static boolean set(String key, Object value, int ttl) throws Exception {
@@ -183,6 +188,166 @@ public final class UseSpymemcached {
         throw new Cannot("no call raw");
     }
 
+    /** Reads one JSON value: an array, a text or a number. */
+    static final class Json {
+        private final String text;
+        private int at;
+
+        Json(String text) {
+            this.text = text;
+        }
+
+        Object value() {
+            while (" ,".indexOf(text.charAt(at)) >= 0) {
+                at++;
+            }
+            if (text.charAt(at) == '[') {
+                return array();
+            }
+            if (text.charAt(at) == '"') {
+                return string();
+            }
+            int start = at;
+            while ("+-.0123456789".indexOf(text.charAt(at)) >= 0) {
+                at++;
+            }
+            return Long.parseUnsignedLong(text.substring(start, at));
+        }
+
+        private List<Object> array() {
+            List<Object> found = new ArrayList<>();
+            at++;
+            while (text.charAt(at) != ']') {
+                found.add(value());
+            }
+            at++;
+            return found;
+        }
+
+        private String string() {
+            StringBuilder found = new StringBuilder();
+            for (at++; text.charAt(at) != '"'; at++) {
+                char sign = text.charAt(at);
+                if (sign == '\\') {
+                    sign = text.charAt(++at);
+                    int place = "nrtbf".indexOf(sign);
+                    if (sign == 'u') {
+                        sign = (char) Integer.parseInt(text.substring(at + 1, at + 5), 16);
+                        at += 4;
+                    } else if (place >= 0) {
+                        sign = "\n\r\t\b\f".charAt(place);
+                    }
+                }
+                found.append(sign);
+            }
+            at++;
+            return found.toString();
+        }
+    }
+
+    static String json(Object value) {
+        if (value instanceof Map) {
+            List<String> parts = new ArrayList<>();
+            ((Map<?, ?>) value).forEach((key, each) -> parts.add(json(key) + ": " + json(each)));
+            return "{" + String.join(", ", parts) + "}";
+        }
+        if (value instanceof List) {
+            List<String> parts = new ArrayList<>();
+            ((List<?>) value).forEach(each -> parts.add(json(each)));
+            return "[" + String.join(", ", parts) + "]";
+        }
+        if (value == null || value instanceof Boolean || value instanceof Number) {
+            return String.valueOf(value);
+        }
+        StringBuilder found = new StringBuilder("\"");
+        for (char sign : value.toString().toCharArray()) {
+            found.append(sign < ' ' || sign == '"' || sign == '\\' ? String.format("\\u%04x", (int) sign) : sign);
+        }
+        return found.append('"').toString();
+    }
+
+    /** A call of `kvref conform-client`. */
+    static Object made(String name, List<Object> given) throws Exception {
+        if (name.equals("get_multi")) {
+            List<String> keys = new ArrayList<>();
+            ((List<?>) given.get(0)).forEach(each -> keys.add((String) each));
+            return client.getBulk(keys);
+        }
+        String key = (String) given.get(0);
+        Object more = given.size() > 1 ? given.get(1) : null;
+        switch (name) {
+            case "get":
+                return client.get(key);
+            case "gets":
+                CASValue<Object> found = client.gets(key);
+                return found == null ? null : List.of(found.getValue(), found.getCas());
+            case "gat":
+                if (!binary) {
+                    throw new Cannot("getAndTouch is binary only");
+                }
+                CASValue<Object> touched = client.getAndTouch(key, ((Long) more).intValue());
+                return touched == null ? null : touched.getValue();
+            case "cas":
+                return client.cas(key, (Long) given.get(2), more) == CASResponse.OK;
+            case "set":
+                return wait(client.set(key, 0, more));
+            case "add":
+                return wait(client.add(key, 0, more));
+            case "replace":
+                return wait(client.replace(key, 0, more));
+            case "append":
+                return wait(client.append(key, more));
+            case "prepend":
+                return wait(client.prepend(key, more));
+            case "delete":
+                return wait(client.delete(key));
+            case "touch":
+                return wait(client.touch(key, ((Long) more).intValue()));
+            case "incr":
+            case "decr":
+                long sum = name.equals("incr") ? client.incr(key, (Long) more) : client.decr(key, (Long) more);
+                return sum == -1 ? null : sum;
+            default:
+                throw new Cannot("no call " + name);
+        }
+    }
+
+    /** Make the calls that standard input lists, a JSON array a line, each with a line of its result. */
+    static void serve(long timeout) throws Exception {
+        patience = timeout;
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            @SuppressWarnings("unchecked")
+            List<Object> given = (List<Object>) new Json(line).value();
+            String name = (String) given.remove(0);
+            try {
+                Object returned = true;
+                if (name.equals("connect")) {
+                    if (client != null) {
+                        client.shutdown();
+                    }
+                    int port = ((Long) given.get(1)).intValue();
+                    client = new MemcachedClient(
+                        new ConnectionFactoryBuilder()
+                            .setProtocol(binary ? Protocol.BINARY : Protocol.TEXT)
+                            .setOpTimeout(timeout)
+                            .setMaxReconnectDelay(1)
+                            .build(),
+                        List.of(new InetSocketAddress((String) given.get(0), port)));
+                } else {
+                    returned = made(name, given);
+                }
+                OUT.println("{\"returned\": " + json(returned) + "}");
+            } catch (Cannot call) {
+                OUT.println("{\"cannot\": " + json(call.getMessage()) + "}");
+            } catch (Exception error) {
+                Throwable cause = error instanceof ExecutionException ? error.getCause() : error;
+                OUT.println("{\"raised\": " + json(String.valueOf(cause)) + "}");
+            }
+        }
+        System.exit(0);
+    }
+
     static Line begin(String feature, Part part, String prefix) {
         Line line = new Line(feature);
         line.advance(part, prefix + "-" + feature);
@@ -191,14 +356,18 @@ public final class UseSpymemcached {
 
     /** Run the contract: arguments HOST PORT PROTOCOL PREFIX. */
     public static void main(String[] arguments) throws Exception {
-        String prefix = arguments[3];
         String jar = MemcachedClient.class.getProtectionDomain().getCodeSource().getLocation().getPath();
         String version = jar.replaceAll(".*spymemcached-(.*)\\.jar", "$1");
         OUT.println("{\"client\": \"spymemcached\", \"version\": " + quoted(version) + ", \"runtime\": \"Java "
             + System.getProperty("java.version") + "\"}");
-        binary = arguments[2].equals("binary");
+        boolean calls = arguments[0].equals("--calls");
+        binary = arguments[calls ? 1 : 2].equals("binary");
         System.setProperty("net.spy.log.LoggerImpl", "net.spy.memcached.compat.log.SunLogger");
         java.util.logging.Logger.getLogger("net.spy.memcached").setLevel(java.util.logging.Level.OFF);
+        if (calls) {
+            serve((long) (Double.parseDouble(arguments[2]) * 1000));
+        }
+        String prefix = arguments[3];
         InetSocketAddress address = new InetSocketAddress(arguments[0], Integer.parseInt(arguments[1]));
         client = new MemcachedClient(
             binary ? new BinaryConnectionFactory() : new DefaultConnectionFactory(), List.of(address));

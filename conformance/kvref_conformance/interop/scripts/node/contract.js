@@ -3,6 +3,7 @@
 // What should come is in ../../features.toml.
 'use strict';
 
+const { createInterface } = require('node:readline');
 const { isDeepStrictEqual } = require('node:util');
 
 class Cannot extends Error {}
@@ -126,11 +127,40 @@ async function advance(line, steps) {
   }
 }
 
+const NAMES = { get_multi: 'getMulti' };
+const TTL = { set: [0] };
+
+// Make the calls that standard input lists, a JSON array a line, each with a line of its result.
+async function serve(connect, protocol, timeout, tell) {
+  let calls = {};
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [name, ...given] = JSON.parse(line);
+    if (name === 'connect') {
+      calls = connect(given[0], String(given[1]), protocol, timeout);
+      tell({ returned: true });
+      continue;
+    }
+    const call = calls[NAMES[name] ?? name];
+    if (!call) {
+      tell({ cannot: `no call ${name}` });
+      continue;
+    }
+    try {
+      const returned = await call(...given, ...(TTL[name] ?? []));
+      tell({ returned: returned === undefined ? null : returned });
+    } catch (error) {
+      tell({ raised: String(error?.message ?? error).slice(0, 200) });
+    }
+  }
+  process.exit(0);
+}
+
 async function main(name, version, connect) {
-  const [host, port, protocol, prefix] = process.argv.slice(2);
   const tell = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
   tell({ client: name, version, runtime: `Node ${process.versions.node}` });
-  const calls = connect(host, port, protocol);
+  if (process.argv[2] === '--calls') return serve(connect, process.argv[3], Number(process.argv[4]), tell);
+  const [host, port, protocol, prefix] = process.argv.slice(2);
+  const calls = connect(host, port, protocol, PATIENCE_MS / 1000);
   const c = new Proxy(calls, {
     get(_, call) {
       if (!(call in calls)) throw new Cannot(`no call ${call}`);

@@ -8,8 +8,8 @@ const { version } = require('memcached/package.json');
 // Its word for what was refused for want of a row or because there is one.
 const REFUSED = 'Item is not stored';
 
-main('memcached', version, (host, port) => {
-  const m = new Memcached(`${host}:${port}`, { poolSize: 1, retries: 0, timeout: 5000 });
+main('memcached', version, (host, port, _, timeout) => {
+  const m = new Memcached(`${host}:${port}`, { poolSize: 1, retries: 0, timeout: timeout * 1000, reconnect: 100, retry: 100 });
   const ask = (call, ...given) =>
     new Promise((go, fail) => m[call](...given, (error, came) => (error ? fail(error) : go(came))));
   const told = (call, ...given) =>

@@ -5,8 +5,8 @@ const memjs = require('memjs');
 const { main } = require('./contract');
 const { version } = require('memjs/package.json');
 
-main('memjs', version, (host, port) => {
-  const m = memjs.Client.create(`${host}:${port}`, { retries: 0, timeout: 5 });
+main('memjs', version, (host, port, _, timeout) => {
+  const m = memjs.Client.create(`${host}:${port}`, { retries: 0, timeout });
   const read = async (key) => (await m.get(key)).value;
   const get = async (key) => (await read(key))?.toString() ?? null;
   // The promise has no word for a miss; the callback has null.

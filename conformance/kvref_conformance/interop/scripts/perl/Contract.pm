@@ -128,13 +128,60 @@ sub advance {
     else                             { push @{ $line->{came} }, "error: $error" }
 }
 
-# Run the contract: arguments HOST PORT PROTOCOL PREFIX.
+my %STORES = map { $_ => 1 } qw(set add replace append prepend cas delete touch);
+
+# Make the calls that standard input lists, a JSON array a line, each with a line of its result.
+sub serve {
+    my ( $connect, $timeout ) = @_;
+    my $calls = {};
+    while ( my $line = <STDIN> ) {
+        my ( $name, @arguments ) = @{ $json->decode($line) };
+        # The libraries take bytes.
+        for ( @arguments ) { utf8::encode($_) if defined && !ref }
+        my $result = eval {
+            if ( $name eq 'connect' ) {
+                $calls = $connect->( @arguments, $timeout );
+                return { returned => yes(1) };
+            }
+            if ( $name eq 'get_multi' ) {
+                my @keys = @{ $arguments[0] };
+                utf8::encode($_) for @keys;
+                my $found = call( $calls, $name, @keys ) || {};
+                return { returned => { map { texts($_) => texts( $found->{$_} ) } keys %$found } };
+            }
+            # The contract of features has the number in front of the value.
+            @arguments = @arguments[ 0, 2, 1 ] if $name eq 'cas';
+            my $returned = call( $calls, $name, @arguments );
+            # The cas number is first.
+            $returned = [ map { texts($_) } reverse @$returned ] if $name eq 'gets' && $returned;
+            $returned = yes($returned) if $STORES{$name};
+            # Perl's true zero.
+            $returned = '0' if $name eq 'decr' && defined $returned && $returned eq '0E0';
+            return { returned => ref $returned ? $returned : texts($returned) };
+        };
+        if ( !$result ) {
+            chomp( my $error = "$@" );
+            $result = $error =~ s/^cannot: // ? { cannot => $error } : { raised => $error };
+        }
+        print $json->encode($result), "\n";
+    }
+    exit;
+}
+
+sub texts {
+    my ($value) = @_;
+    utf8::decode($value) if defined $value;
+    return $value;
+}
+
+# Run the contract: arguments HOST PORT PROTOCOL PREFIX, or --calls PROTOCOL TIMEOUT.
 sub main {
     my ( $package, $version, $connect ) = @_;
-    my ( $host, $port, $protocol, $prefix ) = @ARGV;
     $| = 1;
     print $json->encode( { client => $package, version => "$version", runtime => sprintf( 'Perl %vd', $^V ) } ), "\n";
-    my $calls = $connect->( $host, $port, $protocol );
+    serve( $connect, $ARGV[2] ) if $ARGV[0] eq '--calls';
+    my ( $host, $port, undef, $prefix ) = @ARGV;
+    my $calls = $connect->( $host, $port, 5 );
     my $c     = sub { call( $calls, @_ ) };
     my $begin = sub {
         map {

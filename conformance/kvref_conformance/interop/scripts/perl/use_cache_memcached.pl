@@ -10,8 +10,9 @@ Contract::main(
     'Cache::Memcached',
     Cache::Memcached->VERSION,
     sub {
-        my ( $host, $port ) = @_;
-        my $m = Cache::Memcached->new( { servers => ["$host:$port"], compress_threshold => 1000 } );
+        my ( $host, $port, $timeout ) = @_;
+        my $m = Cache::Memcached->new(
+            { servers => ["$host:$port"], compress_threshold => 1000, select_timeout => $timeout } );
         return {
             set       => sub { $m->set(@_) },
             get       => sub { $m->get(@_) },

@@ -10,8 +10,15 @@ Contract::main(
     'Cache::Memcached::Fast',
     Cache::Memcached::Fast->VERSION,
     sub {
-        my ( $host, $port ) = @_;
-        my $m = Cache::Memcached::Fast->new( { servers => ["$host:$port"], compress_threshold => 1000 } );
+        my ( $host, $port, $timeout ) = @_;
+        my $m = Cache::Memcached::Fast->new(
+            {
+                servers            => ["$host:$port"],
+                compress_threshold => 1000,
+                connect_timeout    => $timeout,
+                io_timeout         => $timeout
+            }
+        );
         return {
             set       => sub { $m->set(@_) },
             get       => sub { $m->get(@_) },

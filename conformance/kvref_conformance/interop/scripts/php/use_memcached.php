@@ -2,7 +2,9 @@
 // PHP's extension memcached, that is libmemcached, with its serializer and compression: text or binary.
 // What should come is in ../../features.toml.
 
-[, $host, $port, $protocol, $prefix] = $argv;
+$calls = $argv[1] === '--calls';
+[$host, $port, $protocol, $prefix] = $calls ? ['', 0, $argv[2], ''] : array_slice($argv, 1);
+$timeout = $calls ? (float) $argv[3] : 5.0;
 
 class Cannot extends Exception {}
 
@@ -14,11 +16,17 @@ function tell(array $line): void
 $extension = phpversion('memcached');
 tell(['client' => 'PHP memcached', 'version' => $extension, 'runtime' => 'PHP ' . PHP_VERSION]);
 
-$m = new Memcached();
-$m->setOption(Memcached::OPT_BINARY_PROTOCOL, $protocol === 'binary');
-$m->setOption(Memcached::OPT_TCP_NODELAY, true);
-$m->setOption(Memcached::OPT_RECV_TIMEOUT, 5000000);
-$m->addServer($host, (int) $port);
+function connected(string $host, int $port, string $protocol, float $timeout): Memcached
+{
+    $m = new Memcached();
+    $m->setOption(Memcached::OPT_BINARY_PROTOCOL, $protocol === 'binary');
+    $m->setOption(Memcached::OPT_TCP_NODELAY, true);
+    $m->setOption(Memcached::OPT_RECV_TIMEOUT, (int) ($timeout * 1000000));
+    $m->setOption(Memcached::OPT_POLL_TIMEOUT, (int) ($timeout * 1000));
+    $m->setOption(Memcached::OPT_RETRY_TIMEOUT, 1);
+    $m->addServer($host, $port);
+    return $m;
+}
 
 // A miss is false and has a result code of its own; anything else that failed is an error.
 function got(Memcached $m, mixed $value): mixed
@@ -42,6 +50,61 @@ function done(Memcached $m, bool $answer): bool
     return $answer;
 }
 
+// The calls of `kvref conform-client`.
+function made(Memcached $m, string $name, array $given): mixed
+{
+    [$key, $one, $two] = $given + [null, null, null];
+    switch ($name) {
+        case 'get':
+            return got($m, $m->get($key));
+        case 'get_multi':
+            return (object) array_filter(got($m, $m->getMulti($key)) ?? [], fn ($each) => $each !== null);
+        case 'gets':
+            $found = got($m, $m->get($key, null, Memcached::GET_EXTENDED));
+            return $found === null ? null : [$found['value'], $found['cas']];
+        case 'cas':
+            return done($m, $m->cas($two, $key, $one));
+        case 'incr':
+            return got($m, $m->increment($key, $one));
+        case 'decr':
+            return got($m, $m->decrement($key, $one));
+        case 'append':
+        case 'prepend':
+            $m->setOption(Memcached::OPT_COMPRESSION, false);
+            return done($m, $m->$name($key, $one));
+        case 'set':
+        case 'add':
+        case 'replace':
+        case 'touch':
+            return done($m, $m->$name($key, $one));
+        case 'delete':
+            return done($m, $m->delete($key));
+    }
+    throw new Cannot("no call $name");
+}
+
+// Make the calls that standard input lists, a JSON array a line, each with a line of its result.
+while ($calls && ($line = fgets(STDIN)) !== false) {
+    $given = json_decode($line, true);
+    $name = array_shift($given);
+    try {
+        if ($name === 'connect') {
+            $m = connected($given[0], $given[1], $protocol, $timeout);
+            tell(['returned' => true]);
+        } else {
+            tell(['returned' => made($m, $name, $given)]);
+        }
+    } catch (Cannot $call) {
+        tell(['cannot' => $call->getMessage()]);
+    } catch (Throwable $error) {
+        tell(['raised' => $error->getMessage()]);
+    }
+}
+if ($calls) {
+    exit;
+}
+
+$m = connected($host, (int) $port, $protocol, $timeout);
 $get = fn (string $key): mixed => got($m, $m->get($key));
 $set = fn (string $key, mixed $value, int $ttl = 0): bool => done($m, $m->set($key, $value, $ttl));
 

@@ -3,7 +3,9 @@
 require 'dalli'
 require 'json'
 
-HOST, PORT, PROTOCOL, PREFIX = ARGV
+CALLS = ARGV.first == '--calls'
+HOST, PORT, PROTOCOL, PREFIX = CALLS ? ['', 0, ARGV[1], ''] : ARGV
+TIMEOUT = CALLS ? ARGV[2].to_f : 5
 Cannot = Class.new(StandardError)
 $stdout.sync = true
 Dalli.logger.level = Logger::FATAL
@@ -13,13 +15,61 @@ def tell(line)
 end
 
 tell(client: 'dalli', version: Dalli::VERSION, runtime: "Ruby #{RUBY_VERSION}")
-OPTIONS = { protocol: PROTOCOL.to_sym, compress: true, socket_timeout: 5, socket_max_failures: 0, threadsafe: false }
+OPTIONS = { protocol: PROTOCOL.to_sym, compress: true, socket_timeout: TIMEOUT, socket_max_failures: 0,
+            down_retry_delay: 0.1, threadsafe: false }
 M = Dalli::Client.new("#{HOST}:#{PORT}", OPTIONS)
 RAW = { raw: true }.freeze
 
 # A number (of cas) or true is success, false or nil a refusal.
 def done(answer)
   answer ? true : false
+end
+
+# The calls of `kvref conform-client`.
+def made(client, name, key, *rest)
+  case name
+  when 'get' then client.get(key)
+  when 'get_multi' then client.get_multi(*key)
+  when 'gets' then client.get_cas(key)
+  when 'set' then done(client.set(key, rest[0], 0, RAW))
+  when 'add', 'replace' then done(client.public_send(name, key, rest[0], 0, RAW))
+  when 'append', 'prepend', 'touch' then done(client.public_send(name, key, rest[0]))
+  when 'cas' then done(client.set_cas(key, rest[0], rest[1], 0, RAW))
+  when 'incr', 'decr' then client.public_send(name, key, rest[0])
+  when 'delete' then done(client.delete(key))
+  when 'gat' then client.gat(key, rest[0])
+  else raise Cannot, "no call #{name}"
+  end
+end
+
+def text(value)
+  value.is_a?(String) ? value.dup.force_encoding('UTF-8').scrub : value
+end
+
+def result(client, name, arguments)
+  returned = made(client, name, *arguments)
+  returned = returned[0].nil? ? nil : [text(returned[0]), returned[1]] if name == 'gets' && returned
+  returned = returned.to_h { |key, value| [text(key), text(value)] } if returned.is_a?(Hash)
+  { returned: text(returned) }
+rescue Cannot => e
+  { cannot: e.message }
+rescue StandardError => e
+  { raised: "#{e.class}: #{text(e.message)}"[0, 200] }
+end
+
+# Make the calls that standard input lists, a JSON array a line, each with a line of its result.
+if CALLS
+  client = M
+  while (line = $stdin.gets)
+    name, *arguments = JSON.parse(line)
+    if name == 'connect'
+      client = Dalli::Client.new(arguments.join(':'), OPTIONS)
+      tell(returned: true)
+    else
+      tell(result(client, name, arguments))
+    end
+  end
+  exit
 end
 
 FEATURES = {
