@@ -276,7 +276,9 @@ def read_file(file: Path | None) -> tuple[dict[str, Typed], list[dict[str, Any]]
     if found or not isinstance(settings, dict) or not tables:
         form = "write a table [settings] with NAME = VALUE, and a table [[listener]] for each listener"
         more = f"; keys in front of them are {', '.join(SERVER_KEYS)}"
-        raise ConfigError(f"configuration file {file}: {form}{more}")
+        known = (*SERVER_KEYS, "settings", "listener")
+        unknown = "".join(f"unknown key {name!r}{suggestion(name, known)}: " for name in list(found)[:1])
+        raise ConfigError(f"configuration file {file}: {unknown}{form}{more}")
     for name, value in settings.items():
         if not isinstance(value, int):
             raise ConfigError(f"configuration file {file}: setting {name} = {value!r}: write an integer, true or false")

@@ -76,7 +76,7 @@ def test_a_valid_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("stor = 'x'", "write a table [settings] with NAME = VALUE"),
+        ("stor = 'x'", "unknown key 'stor', did you mean 'store': write a table [settings] with NAME = VALUE"),
         ("store = 'x'", "store 'x': write sqlite:///PATH"),
         ("workers = 'two'", "workers = 'two': write an integer"),
         ("workers = true", "workers = True: write an integer"),

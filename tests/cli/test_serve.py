@@ -43,7 +43,10 @@ def test_the_place_of_a_temporary_store_is_logged_at_the_end(workers: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--profile", "mysql-9"], "no profile 'mysql-9': choose one of kvref, memcached, mysql-5.6, mysql-8.0"),
+        (
+            ["--profile", "mysql-9"],
+            "no profile 'mysql-9', did you mean 'mysql-8.0': choose one of kvref, memcached, mysql-5.6, mysql-8.0",
+        ),
         (["--profile", "memcached"], "profile 'memcached' has no mappings to serve"),
         (["--listen", "localhost"], "address 'localhost': write HOST:PORT"),
         (["--listen", "127.0.0.1:70000"], "address '127.0.0.1:70000': write HOST:PORT"),

@@ -33,7 +33,8 @@ def test_facts_of_the_plugin_are_observed(name: str) -> None:
 
 def test_no_such_profile() -> None:
     with pytest.raises(
-        ConfigError, match=r"no profile 'mysql-9': choose one of kvref, memcached, mysql-5.6, mysql-8.0"
+        ConfigError,
+        match=r"no profile 'mysql-9', did you mean 'mysql-8.0': choose one of kvref, memcached, mysql-5.6, mysql-8.0",
     ):
         profiles.load("mysql-9")
 
