@@ -266,6 +266,13 @@ NEWER: Final = {
 IDLE: Final = {"connection_structures": ["idle_kicks"]}
 # Shown if expired_rows_purge_interval is not 0.
 PURGE: Final = {"conn_yields": ["crawler_reclaimed"]}
+# Shown with row_cache_binlog=1.
+ROW_CACHE: Final = {
+    "conn_yields": [
+        "row_cache_hits", "row_cache_misses", "row_cache_behind", "row_cache_evictions", "row_cache_lag_us",
+        "row_cache_age_us",
+    ]
+}  # fmt: skip
 BAD_LINE: Final = b"CLIENT_ERROR bad command line"
 SLABS: Final = 200
 CLASSES: Final = 64  # MAX_NUMBER_OF_SLAB_CLASSES of memcached 1.6
@@ -316,6 +323,8 @@ def _general(own: dict[str, str], *, newer: bool) -> list[str]:
         behind = behind | IDLE
     if int(own.get("expired_rows_purge_interval", 0)):
         behind = behind | PURGE
+    if newer and "row_cache_hits" in own:
+        behind = behind | {"conn_yields": behind.get("conn_yields", []) + ROW_CACHE["conn_yields"]}
     return [each for name in GENERAL for each in (name, *behind.get(name, ()))]
 
 

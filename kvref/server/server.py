@@ -233,9 +233,22 @@ class Server:
         Raises:
             ConfigError: the store cannot serve with these settings.
         """
+        if self.settings["row_cache_binlog"]:
+            self._follow_binary_log()
         self.executor = executor_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
         self.store.when_committed = self.tally.committed
         self.tally.begin()
+
+    def _follow_binary_log(self) -> None:
+        isolation = self.isolation
+        if isolation.batches or not isolation.reads_committed:
+            raise ConfigError(
+                f"row_cache_binlog=1 caches committed rows, and with innodb_api_trx_level={isolation.level},"
+                f" daemon_memcached_r_batch_size={self.settings['daemon_memcached_r_batch_size']} and"
+                f" daemon_memcached_w_batch_size={self.settings['daemon_memcached_w_batch_size']} gets show others: set"
+                " innodb_api_trx_level to 1 or 2, and both batch sizes to 1"
+            )
+        self.store.follow_binary_log(self.settings["row_cache_staleness"] / 1000)
 
     @property
     def command_durations(self) -> CommandDurations | None:
@@ -399,6 +412,7 @@ class Server:
             **self._limit_rows(),
             **(self._newer_rows() if self.shared.rules.beyond_plugin else {}),
             **self._cache_rows(),
+            **self.store.row_cache_rows(),
             **self.scope.rows(),
         }
 

@@ -109,7 +109,17 @@ SETTINGS: Final = {
         ),
         Setting(
             "row_cache_bytes", 64 << 20, 0, 1 << 40, "bytes",
-            "size of the row cache over SQLite, used when batches are disabled; 0 disables", dynamic=True,
+            "size of the row cache, used when batches are disabled, over SQLite and with row_cache_binlog=1; 0"
+            " disables", dynamic=True,
+        ),
+        Setting(
+            "row_cache_binlog", 0, 0, 1, "switch",
+            "1: cache rows of a mysql:// store and follow its binary log as a replica, at innodb_api_trx_level 1 and 2",
+        ),
+        Setting(
+            "row_cache_staleness", 0, 0, 60_000, "ms",
+            "time by which a row cached with row_cache_binlog=1 may be out of date; 0: no get misses a commit that was"
+            " answered before it",
         ),
         Setting(
             "expired_rows_purge_interval", 0, 0, MAX_TIMEOUT, "s",

@@ -88,6 +88,20 @@ class Store(Protocol):
     def limit_row_cache(self, size: int) -> None:
         """Empty the row cache and set its maximum size in bytes; a store without a cache does nothing."""
 
+    def follow_binary_log(self, staleness: float) -> None:
+        """Cache rows that are read, and drop those that the binary log of the database names.
+
+        Args:
+            staleness: seconds by which a row may be out of date; 0: no get misses a commit that was answered before it.
+
+        Raises:
+            ConfigError: the store has no binary log, or this one does not have what is needed.
+            StoreError: the store is not reached.
+        """
+
+    def row_cache_rows(self) -> dict[str, str]:
+        """Return the rows of `stats` about the cache of `follow_binary_log`; none without it."""
+
     def close(self) -> None:
         """Commit what is open and release files and connections."""
 
@@ -131,6 +145,14 @@ class DirectStore(ABC):
 
     def limit_row_cache(self, size: int) -> None:  # noqa: B027 - a default that a store may override
         """Do nothing: there is no row cache."""
+
+    def follow_binary_log(self, staleness: float) -> None:  # noqa: ARG002 - the protocol's
+        """Raise ConfigError: there is no binary log."""
+        raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 needs a store mysql://, which has a binary log")
+
+    def row_cache_rows(self) -> dict[str, str]:
+        """Return none."""
+        return {}
 
     def close(self) -> None:  # noqa: B027 - a default that a store may override
         """Do nothing: there is nothing to release."""

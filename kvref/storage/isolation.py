@@ -79,6 +79,11 @@ class Isolation:
         return self.level == SERIALIZABLE and not self.read_batch
 
     @property
+    def reads_committed(self) -> bool:
+        """Return whether a read shows committed rows only, and all of them, without waiting for a lock."""
+        return not (self.reads_uncommitted or self.reads_lock or self.shows_deletes)
+
+    @property
     def shows_deletes(self) -> bool:
         """Return whether a row that others have deleted is missing at once."""
         return self.deletes_seen and not self.reads_uncommitted

@@ -46,6 +46,7 @@ class PlainTable:
     Attributes:
         readable: its rows can be shown without a look at their types; `writable`: sets need none either.
         longest_key: of plain commands, in bytes; `text`: the value is.
+        select: what reads its rows, without the condition.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class PlainTable:
         )
         self.writable = self.readable and not rules.clears_unmapped and take_sets(mapping, _shows_ascii)
         self.text = value.kind is Kind.TEXT
+        self.select = sql.select
         names = [each.name for each in sql.columns]
         self._flags = 0 if mapping.flags is None else names.index(mapping.flags.name)
         self._expiry = 0 if mapping.expiry is None else names.index(mapping.expiry.name)

@@ -17,6 +17,8 @@ from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.config.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
+from kvref.storage.mysql.binlog.follower import check
+from kvref.storage.mysql.binlog.row_cache import RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.fast_path import PlainTable, Version
@@ -47,6 +49,8 @@ class MySQLStore(Database):
         self.alike = PerMapping(self._first_alike)
         self._alike: dict[tuple[object, ...], Mapping] = {}
         self._mappings: WeakSet[Mapping] = WeakSet()
+        self.row_cache: RowCache | None = None  # where rows are kept for gets
+        self._row_cache_bytes = 0
 
     def connect(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> MySQLConnection:
         """Open a connection, see `MySQLConnection`; raises StoreError where the server is not reached."""
@@ -84,7 +88,20 @@ class MySQLStore(Database):
             return opened.create_cache(name)
 
     def limit_row_cache(self, size: int) -> None:
-        """Do nothing: no rows are kept in memory, the server has its own buffer pool."""
+        """See `Store`."""
+        self._row_cache_bytes = size
+        if self.row_cache is not None:
+            self.row_cache.clear()
+            self.row_cache.limit = size
+
+    def follow_binary_log(self, staleness: float) -> None:
+        """See `Store`."""
+        check(self.login)
+        self.row_cache = RowCache(self._row_cache_bytes, staleness)
+
+    def row_cache_rows(self) -> dict[str, str]:
+        """See `Store`."""
+        return {} if self.row_cache is None else self.row_cache.stats()
 
     def close(self) -> None:
         """Stop monitoring the servers; the callers that opened connections close them."""

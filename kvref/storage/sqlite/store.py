@@ -18,7 +18,7 @@ from weakref import WeakSet
 
 from kvref.engine import operations
 from kvref.engine.mapping import Directory, Mapping, Naming
-from kvref.errors import KvrefError, StoreError
+from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config import catalog
 from kvref.storage.config.containers import check_again
@@ -155,6 +155,14 @@ class SQLiteStore:
         """Forget the rows kept in memory, and keep at most `size` bytes of them from now on."""
         self.cache.retire()
         self.cache.limit = size
+
+    def follow_binary_log(self, staleness: float) -> None:  # noqa: ARG002 - the protocol's
+        """Raise ConfigError: SQLite has no binary log, and its row cache needs none."""
+        raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 is for stores mysql://: leave it out")
+
+    def row_cache_rows(self) -> dict[str, str]:
+        """Return none."""
+        return {}
 
     def refresh(self) -> None:
         """Detect commits and DDL by other processes, or the loss of the file. Runs once before a tick's operations.

@@ -14,12 +14,14 @@ from typing import Any, Final
 
 from kvref.engine import operations as ports
 from kvref.engine.mapping import Mapping
+from kvref.server.executors.mysql.cached_reads import CachingReader
 from kvref.server.executors.mysql.command import BatchQueue, Command, Fallback, Runner
 from kvref.server.executors.mysql.fast_path import Plain, PlainGet, PlainRead, PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
 from kvref.server.executors.mysql.writes import WriteBatcher
 from kvref.storage.isolation import Isolation
+from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
@@ -62,6 +64,9 @@ class Batching:
         self._reader: RowReader = (
             HandlerSocketReader(store, reading, isolation) if handlersocket else SQLReader(store, reading)
         )
+        if store.row_cache is not None:
+            follower = Follower(store.login, store.row_cache)
+            self._reader = CachingReader(self._reader, reading, isolation, store.row_cache, follower)
         reads = ReadBatcher(store, self._reader, self._fallback)
         writes = WriteBatcher(store, self._writing, self._fallback)
         self._reads = _Work(reads.carry_out, partial(self._width, reading), runner)
@@ -99,7 +104,8 @@ class Batching:
 
     def takes_reads(self, mapping: Mapping) -> bool:
         """Return whether simple gets are batched; at other isolation levels than the lowest they may lock rows."""
-        return not self._isolation.level and not self._fallback.avoids(mapping)
+        keeps = self._store.row_cache is not None and self._isolation.reads_committed
+        return (keeps or not self._isolation.level) and not self._fallback.avoids(mapping)
 
     def takes_writes(self, mapping: Mapping) -> bool:
         """Return whether simple sets are batched."""

@@ -1,0 +1,182 @@
+"""Positions in a binary log: GTID sets of MySQL, file and offset of MariaDB.
+
+A *point* is the end of one transaction in the log. *Executed* is what the server has made visible to readers:
+`gtid_executed` of MySQL, `Binlog_snapshot_position` of MariaDB. Both change after the commit in InnoDB and before its
+client gets the answer. A replica may get the event of a transaction earlier than that.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final, NamedTuple, Protocol
+
+from kvref.errors import KvrefError
+
+
+class LogError(KvrefError):
+    """The log cannot be followed: its end, or a position that cannot be compared."""
+
+
+class Gtid(NamedTuple):
+    """A transaction of MySQL.
+
+    Args:
+        source: UUID of the server where it was committed, 32 hexadecimal digits.
+        number: from 1.
+    """
+
+    source: str
+    number: int
+
+
+class FilePoint(NamedTuple):
+    """An offset in the files of MariaDB's log.
+
+    Args:
+        file: the number at the end of its name.
+        offset: bytes; the end of an event.
+    """
+
+    file: int
+    offset: int
+
+
+Point = Gtid | FilePoint
+
+
+class Position(Protocol):
+    """Which transactions of a log are meant: all that are executed, or all that were read."""
+
+    def has(self, point: Point) -> bool:
+        """Return whether a transaction belongs to it."""
+
+    def covers(self, other: Position) -> bool:
+        """Return whether all transactions of another position of the same log belong to this one."""
+
+    def add(self, point: Point) -> None:
+        """Add a transaction."""
+
+    def copy(self) -> Position:
+        """Return a position with the same transactions, which `add` does not change."""
+
+
+class GtidSet:
+    """A GTID set of MySQL, such as `3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7`.
+
+    Args:
+        text: as the server writes it.
+
+    Raises:
+        LogError: it has tags (MySQL 8.3 and later), which this reader does not know.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        # First and last number of each interval, in ascending order and with gaps between them.
+        self.intervals: dict[str, list[list[int]]] = {}
+        for each in text.replace("\n", "").split(","):
+            source, *parts = each.strip().split(":")
+            if not source:
+                continue
+            found = self.intervals[source.replace("-", "").lower()] = []
+            for part in parts:
+                first, _, last = part.partition("-")
+                if not first.isdigit():
+                    raise LogError(f"gtid_executed has the tag {first!r}: the row cache needs GTIDs without tags")
+                found.append([int(first), int(last or first)])
+
+    def has(self, point: Point) -> bool:
+        """See `Position`."""
+        assert isinstance(point, Gtid)
+        return self._has(point.source, point.number, point.number)
+
+    def covers(self, other: Position) -> bool:
+        """See `Position`."""
+        assert isinstance(other, GtidSet)
+        return all(self._has(source, first, last) for source, found in other.intervals.items() for first, last in found)
+
+    def add(self, point: Point) -> None:
+        """See `Position`."""
+        assert isinstance(point, Gtid)
+        number, found = point.number, self.intervals.setdefault(point.source, [])
+        if found and found[-1][1] + 1 == number:  # nearly always
+            found[-1][1] = number
+            return
+        if self.has(point):
+            return
+        found.append([number, number])
+        found.sort()
+        merged = found[:1]
+        for interval in found[1:]:
+            if merged[-1][1] + 1 == interval[0]:
+                merged[-1][1] = interval[1]
+            else:
+                merged.append(interval)
+        self.intervals[point.source] = merged
+
+    def copy(self) -> GtidSet:
+        """See `Position`."""
+        twin = GtidSet()
+        twin.intervals = {source: [[*each] for each in found] for source, found in self.intervals.items()}
+        return twin
+
+    def _has(self, source: str, first: int, last: int) -> bool:
+        found = self.intervals.get(source)
+        if not found:
+            return False
+        at = bisect_right(found, first, key=lambda each: each[0]) - 1
+        return at >= 0 and found[at][1] >= last
+
+
+class FilePosition:
+    """Everything up to an offset.
+
+    Args:
+        point: the offset.
+    """
+
+    def __init__(self, point: FilePoint) -> None:
+        self.point = point
+
+    def has(self, point: Point) -> bool:
+        """See `Position`."""
+        assert isinstance(point, FilePoint)
+        return point <= self.point
+
+    def covers(self, other: Position) -> bool:
+        """See `Position`."""
+        assert isinstance(other, FilePosition)
+        return other.point <= self.point
+
+    def add(self, point: Point) -> None:
+        """See `Position`."""
+        assert isinstance(point, FilePoint)
+        self.point = max(self.point, point)
+
+    def copy(self) -> FilePosition:
+        """See `Position`."""
+        return FilePosition(self.point)
+
+
+def file_number(name: str) -> int:
+    """Return the number at the end of the name of a log file."""
+    return int(name.rpartition(".")[2])
+
+
+# What reads the executed position: one row with a GTID set, or rows of SHOW STATUS.
+EXECUTED_MYSQL: Final = "SELECT @@GLOBAL.gtid_executed"
+EXECUTED_MARIADB: Final = "SHOW STATUS WHERE Variable_name IN ('Binlog_snapshot_file', 'Binlog_snapshot_position')"
+
+
+def executed(rows: list[list[str]]) -> Position:
+    """Return the executed position from the rows of EXECUTED_MYSQL or EXECUTED_MARIADB.
+
+    Raises:
+        LogError: the position cannot be compared.
+    """
+    if len(rows) == 1:
+        return GtidSet(rows[0][0])
+    values = {name.lower(): value for name, value in rows}
+    name, offset = values["binlog_snapshot_file"], values["binlog_snapshot_position"]
+    if not name:
+        raise LogError("Binlog_snapshot_file is empty: the server writes no binary log")
+    return FilePosition(FilePoint(file_number(name), int(offset)))

@@ -1,0 +1,279 @@
+"""Rows of a database server kept for gets, as a SELECT returns them; events of the server's binary log drop them.
+
+A kept row reflects every transaction of `applied` that changed it. A follower adds transactions to `applied`; a reader
+may use a kept row if `applied` covers what the server had executed when the request arrived. All runs in the thread of
+the event loop.
+
+The event of a transaction can arrive before readers see the transaction. A row that was read is therefore kept only if
+everything that was applied to it so far was executed before the read (`RowCache.keep`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from kvref.storage.mysql.binlog.events import Change, Table
+from kvref.storage.mysql.binlog.positions import FilePosition, Point, Position
+from kvref.storage.mysql.result_set import Cells
+
+_log = logging.getLogger("kvref.storage")
+
+# Bytes in addition to key and cells: a list, a bytes object and a slot of it for each cell, and a slot in a dict.
+OVERHEAD: Final = 33 + 56 + 100
+OVERHEAD_OF_CELL: Final = 33 + 8
+MAX_TABLES: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
+MAX_RECENT: Final = 256  # transactions of which it is not known yet whether readers see them
+
+
+class CachedTable:
+    """The kept rows of one SELECT: of one table, with the columns of one mapping, or of several that have the same.
+
+    Args:
+        table: schema and name, in lower case.
+
+    Attributes:
+        rows: by the key as the table spells it.
+        refusal: why no row of it may be kept, empty if there is no reason; None: not examined since the last DDL.
+        live: it belongs to the cache.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.rows: dict[bytes, Cells] = {}
+        self.refusal: str | None = None
+        self.live = True
+
+
+class RowCache:
+    """The kept rows of one database server.
+
+    Args:
+        limit: bytes of rows, keys and what keeping them takes; 0 keeps nothing.
+        staleness: seconds by which the position of the server that kept rows are compared with may be out of date; 0:
+            it is queried for each batch of gets.
+
+    Attributes:
+        applied: the transactions whose changes are taken into account; None while no log is followed.
+        hits, misses: gets answered from it, and those for which the database was queried.
+        behind: the hits among these misses that the follower was too late for.
+        evictions: rows that others displaced.
+        lag: seconds for which the last batch of gets waited for the follower.
+        age: seconds between the query of the position that the last answers were compared with, and these answers:
+            they are out of date by no more.
+        version: grows with each table; a change that was read under an older one may lack the newer tables.
+    """
+
+    def __init__(self, limit: int, staleness: float = 0.0) -> None:
+        self.limit = limit
+        self.staleness = staleness
+        self.size = 0
+        self.applied: Position | None = None
+        self.hits = self.misses = self.behind = self.evictions = 0
+        self.lag = self.age = 0.0
+        self.version = 0
+        self._tables: dict[str, CachedTable] = {}
+        self._of_table: dict[Table, list[CachedTable]] = {}
+        self._recent: list[tuple[Point, Change]] = []
+        self._floor: Position | None = None  # nothing read before this was executed may be kept
+        self._waiting: list[tuple[Position, asyncio.Future[None]]] = []
+
+    def stats(self) -> dict[str, str]:
+        """Return the rows of `stats`."""
+        numbers = {
+            "hits": self.hits,
+            "misses": self.misses,
+            "behind": self.behind,
+            "evictions": self.evictions,
+            "lag_us": round(self.lag * 1e6),
+            "age_us": round(self.age * 1e6),
+        }
+        return {f"row_cache_{name}": str(number) for name, number in numbers.items()}
+
+    @property
+    def wanted(self) -> frozenset[Table]:
+        """Return the tables of which rows are kept."""
+        return frozenset(self._of_table)
+
+    def table(self, select: str, table: Table) -> CachedTable:
+        """Return the kept rows of a SELECT.
+
+        Args:
+            select: the statement without its condition.
+            table: schema and name.
+        """
+        found = self._tables.get(select)
+        if found is None:
+            if len(self._tables) >= MAX_TABLES:
+                self.clear()
+                for each in self._tables.values():
+                    each.live = False
+                self._tables.clear()
+                self._of_table.clear()
+            schema, name = table
+            found = self._tables[select] = CachedTable((schema.lower(), name.lower()))
+            self._of_table.setdefault(found.table, []).append(found)
+            self.version += 1
+            self._raise_floor()
+        return found
+
+    @property
+    def mariadb(self) -> bool:
+        """Return whether the log that is followed is MariaDB's."""
+        return isinstance(self.applied, FilePosition)
+
+    def begin(self, applied: Position) -> None:
+        """Keep rows from now on: a follower has begun behind this position."""
+        self.clear()
+        self.applied = applied
+        self._raise_floor()  # a read may have begun before
+
+    def end(self) -> None:
+        """Keep nothing: no log is followed any more."""
+        self.clear()
+        self.applied = None
+
+    def take(self, change: Change, version: int) -> None:
+        """Drop what a transaction has changed; changes come in the order of the log.
+
+        Args:
+            change: what its events name.
+            version: of the cache when these events were read.
+        """
+        if self.applied is None:
+            return
+        everything = change.everything or version != self.version
+        if everything:
+            self.clear(retire=change.everything)
+        else:
+            for table, keys in change.keys.items():
+                for cached in self._of_table.get(table, ()):
+                    self._drop(cached, keys)
+        if change.point is None:
+            if everything or change.keys:
+                self._raise_floor()  # a transaction without a number
+            return
+        self.applied.add(change.point)
+        if everything or change.keys:
+            self._recent.append((change.point, change._replace(everything=everything)))
+            if len(self._recent) > MAX_RECENT:
+                self._raise_floor()
+        self._notify()
+
+    def covers(self, executed: Position) -> bool:
+        """Return whether kept rows are as new as this position."""
+        return self.applied is not None and self.applied.covers(executed)
+
+    async def reached(self, executed: Position, seconds: float) -> bool:
+        """Return whether kept rows are as new as a position, at most so many seconds later."""
+        if self.covers(executed):
+            return True
+        if self.applied is None:
+            return False
+        future = asyncio.get_running_loop().create_future()
+        waiter = executed, future
+        self._waiting.append(waiter)
+        try:
+            async with asyncio.timeout(seconds):
+                await future
+        except TimeoutError:
+            return False
+        finally:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+        return self.covers(executed)
+
+    def examined(self, cached: CachedTable, refusal: str, executed: Position) -> None:
+        """Take the outcome of an examination of a table, unless its definition may have changed since.
+
+        Args:
+            cached: of the table.
+            refusal: see `CachedTable`.
+            executed: before the examination.
+        """
+        if self._is_current(cached.table, None, executed):
+            if refusal:
+                _log.warning("rows of %s.%s are not cached: %s", *cached.table, refusal)
+            cached.refusal = refusal
+
+    def keep(self, cached: CachedTable, rows: dict[bytes, Cells], executed: Position) -> None:
+        """Keep rows that were read, those that no change has overtaken.
+
+        Args:
+            cached: of their table.
+            rows: by the key as the table spells it.
+            executed: position of the server before they were read.
+        """
+        if cached.refusal != "" or self.applied is None or not cached.live:
+            return
+        self._recent = [each for each in self._recent if not executed.has(each[0])]
+        if self._floor is not None and executed.covers(self._floor):
+            self._floor = None
+        if self._floor is not None:
+            return
+        for word, cells in rows.items():
+            if word not in cached.rows and self._is_current(cached.table, word, executed):
+                self._put(cached, word, cells)
+
+    def clear(self, *, retire: bool = True) -> None:
+        """Drop all rows.
+
+        Args:
+            retire: definitions of tables may have changed too.
+        """
+        for cached in self._tables.values():
+            cached.rows.clear()
+            if retire:
+                cached.refusal = None
+        self.size = 0
+
+    def _is_current(self, table: Table, word: bytes | None, executed: Position) -> bool:
+        """Return whether nothing that was applied to a row, or to definitions, is missing in what was executed."""
+        if self._floor is not None and not executed.covers(self._floor):
+            return False
+        for point, change in self._recent:
+            if not change.everything:
+                if word is None or table not in change.keys:
+                    continue
+                keys = change.keys[table]
+                if keys is not None and word not in keys:
+                    continue
+            if not executed.has(point):
+                return False
+        return True
+
+    def _raise_floor(self) -> None:
+        """Require of later fills that they see all that is applied by now."""
+        self._recent.clear()
+        self._floor = None if self.applied is None else self.applied.copy()
+
+    def _put(self, cached: CachedTable, word: bytes, cells: Cells) -> None:
+        size = _size(word, cells)
+        if size > self.limit:
+            return
+        for other in (cached, *self._tables.values()):
+            while self.size + size > self.limit and other.rows:
+                oldest = next(iter(other.rows))
+                self._remove(other, oldest)
+                self.evictions += 1
+        cached.rows[word] = cells
+        self.size += size
+
+    def _drop(self, cached: CachedTable, keys: set[bytes] | None) -> None:
+        for word in list(cached.rows) if keys is None else keys:
+            if word in cached.rows:
+                self._remove(cached, word)
+
+    def _remove(self, cached: CachedTable, word: bytes) -> None:
+        self.size -= _size(word, cached.rows.pop(word))
+
+    def _notify(self) -> None:
+        for executed, future in self._waiting:
+            if not future.done() and self.covers(executed):
+                future.set_result(None)
+
+
+def _size(word: bytes, cells: Cells) -> int:
+    content = sum([OVERHEAD_OF_CELL + len(each) for each in cells if each is not None])
+    return len(word) + content + OVERHEAD

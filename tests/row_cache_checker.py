@@ -1,0 +1,340 @@
+"""Checks from outside that no get over a database server is older than a commit that was answered before it.
+
+A single thread takes random steps by SQL and by memcached and knows what each get must reply (`Stepper`); then several
+threads write and read at once, and each reply must be between the last answered and the last begun write (`race`).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import Any
+
+from database import map_table, sql
+from serving import Served, ask
+
+from kvref_testbed.targets import SQLServer
+
+OPTIONS = {
+    "mysql-8.0": ["--server-id=1", "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+    "mysql-9.7": ["--server-id=1", "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+    "mariadb": ["--server-id=1", "--log-bin=binlog", "--binlog-format=ROW", "--log-slave-updates=ON"],
+}
+SERVE = ("--set", "row_cache_binlog=1", "--set", "innodb_api_trx_level=1")
+KEYS = ["a", "b", "c", "d", "e", "f"]
+FILL = 0.015  # seconds after which a row that was read is kept, whatever was written before
+TEXT = "CHARACTER SET latin1 COLLATE latin1_swedish_ci"
+
+
+class StaleError(AssertionError):
+    """A get was answered with what is not, or no longer, there."""
+
+
+def create_tables(database: SQLServer) -> None:
+    """Create the mapped tables of the checker, empty."""
+    map_table(
+        database, "one", "v", f"k VARCHAR(20) {TEXT} PRIMARY KEY", f"u VARCHAR(20) {TEXT} UNIQUE", "v VARCHAR(200)"
+    )
+    sql(
+        database,
+        "INSERT INTO innodb_memcache.containers VALUES ('two', 'test', 'one', 'u', 'v', '0', '0', '0', 'u')",
+        f"CREATE TABLE test.parent (k VARCHAR(20) {TEXT} PRIMARY KEY) ENGINE = InnoDB",
+    )
+    map_table(
+        database, "child", "v", f"k VARCHAR(20) {TEXT} PRIMARY KEY", "v VARCHAR(200)",
+        "FOREIGN KEY (k) REFERENCES parent (k) ON DELETE CASCADE ON UPDATE CASCADE",
+    )  # fmt: skip
+    map_table(database, "raced", "v", f"k VARCHAR(20) {TEXT} PRIMARY KEY", "v VARCHAR(200)")
+
+
+def statistics(client: socket.socket) -> dict[str, int]:
+    """Return the rows of `stats` about the row cache."""
+    found = re.findall(rb"STAT row_cache_(\w+) (\d+)\r\n", ask(client, b"stats\r\n"))
+    return {name.decode(): int(number) for name, number in found}
+
+
+class Stepper:
+    """Takes random steps and compares every reply.
+
+    Args:
+        database: with the tables of `create_tables`.
+        served: serves them.
+        seed: of the steps.
+        stack: closes the connections.
+    """
+
+    def __init__(self, database: SQLServer, served: Served, seed: int, stack: ExitStack) -> None:
+        self._random = random.Random(seed)
+        self._clients = {name: stack.enter_context(served.connect()) for name in ("one", "two", "child")}
+        for name, client in self._clients.items():
+            ask(client, b"bind %s\r\n" % name.encode())
+        self._connection = stack.enter_context(closing(database.connect(60)))
+        self._other = stack.enter_context(closing(database.connect(60)))
+        self._open = False  # the other connection has written what is not committed
+        self._rows: dict[str, list[str]] = {}  # by k: k, u, v
+        self._children: dict[str, str] = {}
+        self._number = 0
+        self._steps: list[Callable[[], None]] = [
+            self._update, self._update, self._update, self._insert, self._insert, self._delete, self._rename_key,
+            self._rename_other_key, self._set, self._set, self._several, self._roll_back, self._begin, self._finish,
+            self._truncate, self._alter, self._rename_table, self._flush, self._kill, self._spell, self._cascade, self._cascade,
+        ]  # fmt: skip
+        self._sql("DELETE FROM test.one", "DELETE FROM test.parent")
+        ask(self._clients["one"], b"get a\r\n")
+
+    def run(self, steps: int) -> None:
+        """Take some steps; raises StaleError."""
+        for _ in range(steps):
+            step = self._random.choice(self._steps)
+            step()
+            self.compare(step.__name__)
+            if self._random.random() < 0.4:
+                time.sleep(FILL)
+                self.compare(step.__name__)
+                self.compare(step.__name__)
+        self._finish()
+        self.compare("end")
+
+    def compare(self, step: str) -> None:
+        """Read all rows, each by its own get; raises StaleError."""
+        keys = [*KEYS, *[each.upper() for each in KEYS]] if self._random.random() < 0.3 else KEYS
+        wanted = {
+            "one": {key: row[2] for row in self._rows.values() for key in (row[0].lower(), row[0].upper())},
+            "two": {key: row[2] for row in self._rows.values() for key in (row[1].lower(), row[1].upper())},
+            "child": {key: value for k, value in self._children.items() for key in (k, k.upper())},
+        }
+        for name, client in self._clients.items():
+            said = ask(client, b"".join(b"get %s\r\n" % key.encode() for key in keys))
+            value = wanted[name]
+            right = "".join(
+                f"VALUE {key} 0 {len(value[key])}\r\n{value[key]}\r\nEND\r\n" if key in value else "END\r\n"
+                for key in keys
+            )
+            if said != right.encode():
+                raise StaleError(f"after {step}, {name}: {said!r}, not {right!r}")
+
+    def _sql(self, *statements: str, other: bool = False) -> None:
+        with (self._other if other else self._connection).cursor() as cursor:
+            for each in statements:
+                cursor.execute(each)
+
+    def _value(self) -> str:
+        self._number += 1
+        return f"{self._number}"
+
+    def _some(self) -> list[str] | None:
+        return self._random.choice(list(self._rows.values())) if self._rows else None
+
+    def _free(self, column: int) -> str | None:
+        free = [key for key in KEYS if key not in {row[column].lower() for row in self._rows.values()}]
+        return self._random.choice(free) if free else None
+
+    def _update(self) -> None:
+        if row := self._some():
+            self._finish()
+            row[2] = self._value()
+            self._sql(f"UPDATE test.one SET v = '{row[2]}' WHERE k = '{row[0]}'")
+
+    def _insert(self) -> None:
+        self._finish()
+        key, other = self._free(0), self._free(1)
+        if key and other:
+            row = self._rows[key] = [key, other, self._value()]
+            self._sql("INSERT INTO test.one (k, u, v) VALUES ('{}', '{}', '{}')".format(*row))
+
+    def _delete(self) -> None:
+        if row := self._some():
+            self._finish()
+            del self._rows[row[0].lower()]
+            self._sql(f"DELETE FROM test.one WHERE k = '{row[0]}'")
+
+    def _rename_key(self) -> None:
+        self._finish()
+        row, key = self._some(), self._free(0)
+        if row and key:
+            del self._rows[row[0].lower()]
+            self._sql(f"UPDATE test.one SET k = '{key}' WHERE k = '{row[0]}'")
+            self._rows[key] = [key, *row[1:]]
+
+    def _rename_other_key(self) -> None:
+        self._finish()
+        row, key = self._some(), self._free(1)
+        if row and key:
+            self._sql(f"UPDATE test.one SET u = '{key}' WHERE k = '{row[0]}'")
+            row[1] = key
+
+    def _spell(self) -> None:
+        """Give a key another spelling, which the collation takes for the same."""
+        if row := self._some():
+            self._finish()
+            row[0] = row[0].swapcase()
+            self._sql(f"UPDATE test.one SET k = '{row[0]}', v = '{row[2]}' WHERE k = '{row[0]}'")
+
+    def _set(self) -> None:
+        if row := self._some():
+            self._finish()
+            row[2] = self._value()
+            said = ask(
+                self._clients["two"], b"set %s 0 0 %d\r\n%s\r\n" % (row[1].encode(), len(row[2]), row[2].encode())
+            )
+            assert said == b"STORED\r\n", said
+
+    def _several(self) -> None:
+        self._finish()
+        value = self._value()
+        self._sql(
+            "BEGIN",
+            f"UPDATE test.one SET v = '{value}'",
+            "SAVEPOINT x",
+            "DELETE FROM test.one",
+            "ROLLBACK TO x",
+            "COMMIT",
+        )
+        for row in self._rows.values():
+            row[2] = value
+
+    def _roll_back(self) -> None:
+        self._finish()
+        self._sql("BEGIN", "UPDATE test.one SET v = 'never'")
+        self.compare("roll_back")
+        self._sql("ROLLBACK")
+
+    def _begin(self) -> None:
+        """Leave a transaction open on the other connection."""
+        if not self._open and self._rows:
+            self._sql("BEGIN", "UPDATE test.one SET v = CONCAT(v, 'x')", other=True)
+            self._open = True
+
+    def _finish(self) -> None:
+        """Commit what is open, or roll it back."""
+        if self._open:
+            commits = self._random.random() < 0.7
+            self._sql("COMMIT" if commits else "ROLLBACK", other=True)
+            self._open = False
+            for row in self._rows.values() if commits else ():
+                row[2] += "x"
+            self.compare("finish")
+
+    def _truncate(self) -> None:
+        if self._random.random() < 0.3:
+            self._finish()
+            self._sql("TRUNCATE TABLE test.one")
+            self._rows.clear()
+
+    def _alter(self) -> None:
+        """Give all rows the default of a new column, in another place, by a statement that changes no row."""
+        self._finish()
+        value = self._value()
+        self._sql(f"ALTER TABLE test.one DROP COLUMN v, ADD COLUMN v VARCHAR(200) NOT NULL DEFAULT '{value}' FIRST")
+        for row in self._rows.values():
+            row[2] = value
+
+    def _rename_table(self) -> None:
+        self._finish()
+        self._sql(
+            "DROP TABLE IF EXISTS test.spare",
+            "CREATE TABLE test.spare LIKE test.one",
+            "INSERT INTO test.spare SELECT * FROM test.one",
+            "UPDATE test.spare SET v = CONCAT(v, 'r')",
+            "RENAME TABLE test.one TO test.gone, test.spare TO test.one",
+            "DROP TABLE test.gone",
+        )
+        for row in self._rows.values():
+            row[2] += "r"
+
+    def _flush(self) -> None:
+        if self._random.random() < 0.3:
+            self._finish()
+            assert ask(self._clients["one"], b"flush_all\r\n") == b"OK\r\n"
+            self._rows.clear()
+
+    def _kill(self) -> None:
+        """End the connection of the follower, and change rows before it is back."""
+        with self._connection.cursor() as cursor:
+            cursor.execute("SHOW PROCESSLIST")
+            for number, *_, command, _, _, _ in [row[:8] for row in cursor.fetchall()]:
+                if str(command).startswith("Binlog Dump"):
+                    cursor.execute(f"KILL {number}")
+        self._update()
+        self.compare("kill")
+        self._update()
+        time.sleep(0.2)
+
+    def _cascade(self) -> None:
+        """Change a row that others refer to, or add one."""
+        key = self._random.choice(KEYS)
+        if key in self._children:
+            self._sql(f"DELETE FROM test.parent WHERE k = '{key}'")
+            del self._children[key]
+        else:
+            self._children[key] = self._value()
+            self._sql(
+                f"INSERT INTO test.parent VALUES ('{key}')",
+                f"INSERT INTO test.child VALUES ('{key}', '{self._children[key]}')",
+            )
+
+
+def race(database: SQLServer, served: Served, seconds: float, readers: int = 2) -> int:
+    """Write and read at once for some seconds; return the number of gets that were compared.
+
+    Raises:
+        StaleError: a reply is older than a write that was answered before, or no value that was ever written.
+    """
+    keys = ["r1", "r2", "r3"]
+    begun, answered = dict.fromkeys(keys, 0), dict.fromkeys(keys, 0)
+    sql(database, "DELETE FROM test.raced", *[f"INSERT INTO test.raced VALUES ('{key}', '0')" for key in keys])
+    stop, failures, compared = threading.Event(), [], [0] * readers
+
+    def writing(key: str) -> None:
+        with closing(database.connect(60)) as connection, connection.cursor() as cursor, served.connect() as client:
+            ask(client, b"bind raced\r\n")
+            while not stop.is_set():
+                begun[key] += 1
+                value = str(begun[key])
+                if key == "r1":
+                    assert ask(client, b"set r1 0 0 %d\r\n%s\r\n" % (len(value), value.encode())) == b"STORED\r\n"
+                else:
+                    cursor.execute(f"UPDATE test.raced SET v = '{value}' WHERE k = '{key}'")
+                answered[key] = begun[key]
+                time.sleep(random.choice((0, 0.002, 0.02)))
+
+    def reading(number: int) -> None:
+        with served.connect() as client:
+            ask(client, b"bind raced\r\n")
+            while not stop.is_set():
+                for key in keys:
+                    least = answered[key]
+                    said = ask(client, b"get %s\r\n" % key.encode())
+                    most = begun[key]
+                    value = int(said.split(b"\r\n")[1])
+                    if not least <= value <= most:
+                        raise StaleError(f"race: {key} is {value}, not from {least} to {most}")
+                    compared[number] += 1
+
+    def guarded(work: Callable[[Any], None], argument: object) -> None:
+        try:
+            work(argument)
+        except Exception as error:  # noqa: BLE001 - raised in the thread of the test
+            failures.append(error)
+            stop.set()
+
+    threads = [threading.Thread(target=guarded, args=(writing, key)) for key in keys]
+    threads += [threading.Thread(target=guarded, args=(reading, number)) for number in range(readers)]
+    _let_run(threads, stop, seconds)
+    if failures:
+        raise failures[0]
+    return sum(compared)
+
+
+def _let_run(threads: list[threading.Thread], stop: threading.Event, seconds: float) -> None:
+    for each in threads:
+        each.start()
+    stop.wait(seconds)
+    stop.set()
+    for each in threads:
+        each.join()

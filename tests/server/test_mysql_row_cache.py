@@ -1,0 +1,231 @@
+"""The row cache that follows a binary log: no get is older than a commit that was answered before it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+import row_cache_defects
+from database import database_or_skip, kvref, map_table, sql
+from live import MYSQL_8, nightly
+from row_cache_checker import FILL, OPTIONS, SERVE, StaleError, Stepper, create_tables, race, statistics
+from serving import Served, ask, command, running, serving
+
+from kvref_testbed.targets import SQLServer
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module", params=[MYSQL_8, nightly("mysql-9.7"), "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param, OPTIONS[request.param]) as server:
+        create_tables(server)
+        yield server
+
+
+@pytest.fixture
+def cached(database: SQLServer) -> Iterator[Served]:
+    with serving(database.dsn, *SERVE) as served:
+        served.wait_for("following the binary log")
+        yield served
+
+
+def check(database: SQLServer, served: Served, seed: int, steps: int, seconds: float) -> dict[str, int]:
+    """Take steps and race, and return what `stats` says of the row cache then."""
+    with ExitStack() as stack:
+        Stepper(database, served, seed, stack).run(steps)
+        race(database, served, seconds)
+        return statistics(stack.enter_context(served.connect()))
+
+
+def test_no_get_is_older_than_a_commit_before_it(database: SQLServer, cached: Served) -> None:
+    found = check(database, cached, 28, 120, 1.5)
+    assert found["hits"] > 300
+
+
+COLUMNS = (
+    "i TINYINT UNSIGNED DEFAULT 200, j MEDIUMINT DEFAULT -5, l BIGINT UNSIGNED DEFAULT 9, f FLOAT DEFAULT 1.5,"
+    " d DOUBLE DEFAULT 2.5, n DECIMAL(23, 11) DEFAULT -123.5, z DECIMAL(5, 0) DEFAULT 7, b BIT(11) DEFAULT b'101',"
+    " e ENUM('x', 'yy') DEFAULT 'yy', s SET('x', 'yy') DEFAULT 'x,yy', c CHAR(3) DEFAULT 'c',"
+    " w CHAR(200) CHARACTER SET utf8mb4 DEFAULT 'wide', h BINARY(7) DEFAULT 'h', y YEAR DEFAULT 2024,"
+    " t DATE DEFAULT '2024-01-01', u TIME(3) DEFAULT '10:00:00.5', o DATETIME(6) DEFAULT '2024-01-01 10:00:00.25',"
+    " p TIMESTAMP(1) NULL DEFAULT NULL, q TIMESTAMP DEFAULT CURRENT_TIMESTAMP, m TEXT, x LONGBLOB, g JSON, a POINT,"
+    " r VARCHAR(300) DEFAULT 'r', vb VARBINARY(20) DEFAULT 'vb'"
+)
+
+
+def hits(client: socket.socket, *keys: str) -> int:
+    """Return how many of some gets were answered with cached rows."""
+    before = statistics(client)["hits"]
+    for key in keys:
+        ask(client, f"get {key}\r\n".encode())
+    return statistics(client)["hits"] - before
+
+
+def fill(client: socket.socket, *keys: str) -> None:
+    """Read rows until they are cached."""
+    deadline = time.monotonic() + 20
+    while hits(client, *keys) < len(keys):
+        assert time.monotonic() < deadline, f"not cached: {keys}"
+        time.sleep(FILL)
+
+
+def test_a_write_drops_its_own_row_only(database: SQLServer, cached: Served) -> None:
+    map_table(database, "wide", "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)", COLUMNS)
+    sql(
+        database,
+        "INSERT INTO test.wide (k, v) VALUES ('x', '1'), ('y', '2'), ('z', '3')",
+        "UPDATE test.wide SET m = REPEAT('m', 60000), x = REPEAT('x', 300), g = '{\"a\": [1, 2]}', a = POINT(1, 2)",
+    )
+    with cached.connect() as client:
+        ask(client, b"bind wide\r\n")
+        fill(client, "x", "y", "z")
+        sql(database, "UPDATE test.wide SET v = '4', n = NULL, i = i + 1 WHERE k = 'x'")
+        assert b"\r\n4\r\n" in ask(client, b"get x\r\n")
+        time.sleep(0.2)
+        sql(database, "UPDATE test.wide SET v = '5' WHERE k = 'x'", "DELETE FROM test.wide WHERE k = 'z'")
+        time.sleep(0.2)
+        assert hits(client, "y") == 1
+        assert hits(client, "x", "z") == 0
+
+
+@pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
+def test_a_session_with_another_row_image_drops_the_table(database: SQLServer, cached: Served, image: str) -> None:
+    with cached.connect() as client, closing(database.connect(60)) as connection, connection.cursor() as cursor:
+        ask(client, b"bind raced\r\n")
+        sql(database, "REPLACE INTO test.raced VALUES ('i', '1'), ('j', '1')")
+        fill(client, "i", "j")
+        cursor.execute(f"SET SESSION binlog_row_image = {image}")
+        cursor.execute("UPDATE test.raced SET v = '2' WHERE k = 'i'")
+        assert b"\r\n2\r\n" in ask(client, b"get i\r\n")
+
+
+def test_a_statement_in_the_log_drops_everything(database: SQLServer, cached: Served) -> None:
+    with cached.connect() as client, closing(database.connect(60)) as connection, connection.cursor() as cursor:
+        ask(client, b"bind raced\r\n")
+        sql(database, "REPLACE INTO test.raced VALUES ('s', '1')")
+        fill(client, "s")
+        cursor.execute("SET SESSION binlog_format = STATEMENT")
+        cursor.execute("UPDATE test.raced SET v = '2' WHERE k = 's'")
+        assert b"\r\n2\r\n" in ask(client, b"get s\r\n")
+
+
+def test_a_table_with_cascades_is_not_cached_and_named(database: SQLServer, cached: Served) -> None:
+    sql(database, "REPLACE INTO test.parent VALUES ('p')", "REPLACE INTO test.child VALUES ('p', '1')")
+    with cached.connect() as client:
+        ask(client, b"bind child\r\n")
+        for _ in range(5):
+            assert hits(client, "p") == 0
+            time.sleep(FILL)
+    assert "ON DELETE CASCADE" in cached.wait_for("rows of test.child are not cached")
+
+
+def test_memory_is_bounded(database: SQLServer) -> None:
+    with serving(database.dsn, *SERVE, "--set", "row_cache_bytes=3000") as served, served.connect() as client:
+        served.wait_for("following the binary log")
+        ask(client, b"bind raced\r\n")
+        sql(database, *[f"REPLACE INTO test.raced VALUES ('m{number}', 'x')" for number in range(40)])
+        for _ in range(3):
+            hits(client, *[f"m{number}" for number in range(40)])
+            time.sleep(FILL)
+        assert statistics(client)["evictions"] > 0
+        assert hits(client, "m39") == 1
+
+
+def test_a_row_is_out_of_date_no_longer_than_the_setting(database: SQLServer) -> None:
+    with serving(database.dsn, *SERVE, "--set", "row_cache_staleness=300") as served, served.connect() as client:
+        served.wait_for("following the binary log")
+        ask(client, b"bind raced\r\n")
+        sql(database, "REPLACE INTO test.raced VALUES ('f', '0')")
+        fill(client, "f")
+        late = []
+        for number in range(1, 6):
+            sql(database, f"UPDATE test.raced SET v = '{number}' WHERE k = 'f'")
+            written = time.monotonic()
+            while b"\r\n%d\r\n" % number not in ask(client, b"get f\r\n"):
+                late.append(time.monotonic() - written)
+                assert statistics(client)["age_us"] <= 310_000
+            fill(client, "f")
+        assert max(late, default=0) < 2
+
+
+@pytest.mark.parametrize(
+    ("statement", "undo", "said"),
+    [
+        ("binlog_row_image = 'MINIMAL'", "binlog_row_image = 'FULL'", "needs binlog_row_image=FULL, not MINIMAL"),
+        ("binlog_format = 'STATEMENT'", "binlog_format = 'ROW'", "needs binlog_format=ROW, not STATEMENT"),
+    ],
+)
+def test_a_log_that_does_not_serve_is_refused(database: SQLServer, statement: str, undo: str, said: str) -> None:
+    sql(database, f"SET GLOBAL {statement}")
+    try:
+        refused = kvref("serve", "--store", database.dsn, *SERVE)
+    finally:
+        sql(database, f"SET GLOBAL {undo}")
+    assert refused.returncode == 2
+    assert said in refused.stderr
+    assert f"SET GLOBAL {undo}" in refused.stderr
+
+
+def test_a_server_without_a_log_is_refused() -> None:
+    with database_or_skip("mariadb") as server:
+        refused = kvref("serve", "--store", server.dsn, *SERVE)
+        assert refused.returncode == 2
+        assert "needs log_bin=ON, not OFF: start the server with --log-bin" in refused.stderr
+
+
+def test_uncommitted_reads_are_refused(database: SQLServer) -> None:
+    refused = kvref("serve", "--store", database.dsn, "--set", "row_cache_binlog=1")
+    assert refused.returncode == 2
+    assert "innodb_api_trx_level=0" in refused.stderr
+    assert "set innodb_api_trx_level to 1 or 2" in refused.stderr
+
+
+def test_sqlite_refuses_the_setting(tmp_path: Path) -> None:
+    refused = kvref("serve", "--store", f"sqlite:///{tmp_path / 'f'}", "--create", *SERVE)
+    assert refused.returncode == 2
+    assert "row_cache_binlog=1" in refused.stderr
+
+
+def test_few_privileges_are_enough(database: SQLServer) -> None:
+    sql(
+        database,
+        "CREATE USER IF NOT EXISTS cacher@'%' IDENTIFIED BY 'p'",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON test.* TO cacher@'%'",
+        "GRANT SELECT ON innodb_memcache.* TO cacher@'%'",
+    )
+    dsn = database.dsn.replace("root@", "cacher@")
+    words = [*command(dsn), *SERVE, "--listen", "127.0.0.1:0"]
+    environment = {**os.environ, "KVREF_MYSQL_PASSWORD": "p"}
+    refused = kvref("serve", "--store", dsn, *SERVE, **environment)
+    assert refused.returncode == 2
+    assert "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.*" in refused.stderr
+    sql(database, "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO cacher@'%'")
+    sql(database, "REPLACE INTO test.raced VALUES ('p', '1')")
+    with running(words, dsn, environment) as served, served.connect() as client:
+        served.wait_for("following the binary log")
+        ask(client, b"bind raced\r\n")
+        fill(client, "p")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_get_is_older_in_many_steps(database: SQLServer, cached: Served, seed: int) -> None:
+    check(database, cached, seed, 3000, 60)
+
+
+@pytest.mark.parametrize("defect", row_cache_defects.DEFECTS)
+def test_each_defect_is_found(database: SQLServer, defect: str) -> None:
+    words = [sys.executable, row_cache_defects.__file__, defect, *command(database.dsn)[3:], *SERVE]
+    with running(words, database.dsn) as served:
+        served.wait_for("following the binary log")
+        with pytest.raises(StaleError):
+            for seed in range(20):
+                check(database, served, seed, 60, 2)
