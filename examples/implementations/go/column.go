@@ -4,10 +4,13 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"math"
+	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // kind is what a column holds.
@@ -64,10 +67,6 @@ func newColumn(name, declared, collation string) Column {
 		return c
 	}
 	c.base = parts[1]
-	if c.base == "UNSIGNED" {
-		c.base = strings.TrimSpace(parts[3])
-		parts[3] = "UNSIGNED"
-	}
 	if bits := integerBits[c.base]; bits > 0 {
 		c.kind, c.bits, c.unsigned = kindInteger, bits, strings.Contains(parts[3], "UNSIGNED")
 		return c
@@ -91,60 +90,33 @@ func newColumn(name, declared, collation string) Column {
 	return c
 }
 
-// encodeInteger reads a decimal text as a number of the column.
-func (c *Column) encodeInteger(text []byte) (driver.Value, bool) {
-	digits := strings.TrimLeft(string(text), "+-")
-	if digits == "" || len(text)-len(digits) > 1 || strings.Trim(digits, "0123456789") != "" {
-		return nil, false
-	}
-	n, ok := parseNumber(text)
-	if !ok || !c.holds(n) {
-		return nil, false
-	}
-	if n.negative {
-		return -int64(n.size), true
-	}
-	return storedNumber(n.size), true
-}
-
-// storedNumber is a number as SQLite stores it: from 2^63 as the bytes of its digits.
-func storedNumber(n uint64) driver.Value {
-	if n > math.MaxInt64 {
-		return strconv.AppendUint(nil, n, 10)
-	}
-	return int64(n)
-}
-
-// holds tells whether an integer column can hold a number.
-func (c *Column) holds(n number) bool {
-	if n.size == 0 {
-		return true
-	}
+// limits are the smallest and the largest number of an integer column.
+func (c *Column) limits() (low, high *big.Int) {
+	one, bits := big.NewInt(1), uint(c.bits)
 	if c.unsigned {
-		return !n.negative && n.size <= math.MaxUint64>>(64-c.bits)
+		return new(big.Int), new(big.Int).Sub(new(big.Int).Lsh(one, bits), one)
 	}
-	limit := uint64(1) << (c.bits - 1)
-	return n.size < limit || n.negative && n.size == limit
+	half := new(big.Int).Lsh(one, bits-1)
+	return new(big.Int).Neg(half), new(big.Int).Sub(half, one)
 }
 
-// noNumber refuses what is no number of an integer column.
-func (c *Column) noNumber(what string) *refusal {
-	low, high := "0", uint64(math.MaxUint64)>>(64-c.bits)
-	if !c.unsigned {
-		high /= 2
-		low = "-" + strconv.FormatUint(high+1, 10)
+// encodeInteger is a number as SQLite stores it, from 2^63 as the bytes of its digits. It is nil if the column cannot
+// hold the number.
+func (c *Column) encodeInteger(n *big.Int) driver.Value {
+	low, high := c.limits()
+	if n.Cmp(low) < 0 || n.Cmp(high) > 0 {
+		return nil
+	} else if n.IsInt64() {
+		return n.Int64()
 	}
-	return refuse("CLIENT_ERROR the %s is no number from %s to %d for column %s", what, low, high, c.Name)
+	return n.Append(nil, 10)
 }
 
 // encodeText turns bytes into the text that the column holds; it reports the place of the first wrong byte otherwise.
 func (c *Column) encodeText(data []byte) (text string, wrong int) {
 	if c.charset == "latin1" {
-		runes := make([]rune, len(data))
-		for i, b := range data {
-			runes[i] = rune(b)
-		}
-		return string(runes), -1
+		text, _ = charmap.ISO8859_1.NewDecoder().String(string(data))
+		return text, -1
 	}
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -168,10 +140,14 @@ func (c *Column) measure(data []byte) int {
 func (c *Column) encode(data []byte, what string) (driver.Value, *refusal) {
 	switch c.kind {
 	case kindInteger:
-		if v, ok := c.encodeInteger(data); ok {
-			return v, nil
+		n, ok := new(big.Int).SetString(string(data), 10)
+		if ok {
+			if v := c.encodeInteger(n); v != nil {
+				return v, nil
+			}
 		}
-		return nil, c.noNumber(what)
+		low, high := c.limits()
+		return nil, refuse("CLIENT_ERROR the %s is no number from %d to %d for column %s", what, low, high, c.Name)
 	case kindText:
 		text, wrong := c.encodeText(data)
 		if wrong >= 0 {
@@ -180,12 +156,6 @@ func (c *Column) encode(data []byte, what string) (driver.Value, *refusal) {
 		return text, nil
 	}
 	return append([]byte{}, data...), nil
-}
-
-// encodeBound turns the bound of a range into what the column stores.
-func (c *Column) encodeBound(data []byte) (v driver.Value, wrong bool) {
-	v, r := c.encode(data, "bound")
-	return v, r != nil
 }
 
 // encodeValue turns a part of a value into what the column stores.
@@ -219,11 +189,7 @@ func (c *Column) decode(v driver.Value) []byte {
 		return v
 	case string:
 		if c.charset == "latin1" && c.kind == kindText {
-			out := make([]byte, 0, len(v))
-			for _, r := range v {
-				out = append(out, byte(r))
-			}
-			return out
+			v, _ = charmap.ISO8859_1.NewEncoder().String(v)
 		}
 		return []byte(v)
 	case float64:
@@ -248,21 +214,19 @@ func bitsOf(v driver.Value) uint64 {
 		return uint64(int64(v))
 	case string, []byte:
 		n, _ := parseNumber([]byte(cell(v)))
-		if n.negative {
-			return -n.size
-		}
-		return n.size
+		return n.Uint64() * uint64(n.Sign())
 	}
 	return 0
 }
 
 // encodeNumber turns flags, a cas number or an expiry into what the column stores.
-func (c *Column) encodeNumber(v uint64, isFlags bool) (driver.Value, *refusal) {
+func (c *Column) encodeNumber(v uint64, isFlags bool) driver.Value {
 	if isFlags && !c.unsigned && c.bits == 32 {
-		return int64(int32(uint32(v))), nil
+		return int64(int32(uint32(v)))
 	}
-	if !c.holds(number{size: v}) {
-		return nil, refuse("CLIENT_ERROR %d is out of the range of column %s", v, c.Name)
+	stored := c.encodeInteger(new(big.Int).SetUint64(v))
+	if stored == nil {
+		fail("CLIENT_ERROR %d is out of the range of column %s", v, c.Name)
 	}
-	return storedNumber(v), nil
+	return stored
 }

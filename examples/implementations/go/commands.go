@@ -48,29 +48,27 @@ func (c *Client) saysNoreply(words [][]byte) bool {
 type target struct {
 	mapping *Mapping // nil if it is unknown
 	key     []byte
-	bare    bool   // the word has a mapping and no key
-	refused string // what a storage command replies to the word, if it has no key
+	refused string // what a command on rows replies to the word, if it has no key
 }
 
-// aim finds the mapping of a key word and binds the connection to it.
-func (c *Client) aim(word []byte) target {
-	delimiter, _, _ := c.server.store.Options()
-	k := readKeyWord(word, delimiter)
-	if !k.mapped {
-		return target{mapping: c.current(), key: k.key}
+// aim splits a word at the first delimiter behind the name of a mapping, and binds the connection to the mapping. A word
+// without delimiter and key is refused with the reply bare.
+func (c *Client) aim(word []byte, bare string) target {
+	if len(word) < 3 || word[0] != '@' || word[1] != '@' {
+		return target{mapping: c.current(), key: word}
 	}
-	m := c.server.store.Find(k.name)
-	if m == nil || k.name == "" {
+	name, key, delimited := bytes.Cut(word[2:], []byte(c.server.store.Options().delimiter))
+	m := c.server.store.Find(string(name))
+	if m == nil || len(name) == 0 {
 		return target{key: word, refused: "NOT_FOUND"}
 	}
 	c.bind(m)
-	t := target{mapping: m, key: k.key, bare: len(k.key) == 0}
-	if t.bare && k.delimiter {
-		t.refused = "CLIENT_ERROR no key behind the delimiter in " + string(word)
-	} else if t.bare {
-		t.refused = "NOT_STORED"
+	if len(key) > 0 {
+		return target{mapping: m, key: key}
+	} else if delimited {
+		bare = "CLIENT_ERROR no key behind the delimiter in " + string(word)
 	}
-	return t
+	return target{mapping: m, refused: bare}
 }
 
 // item writes a row as part of the reply to a get.
@@ -79,9 +77,7 @@ func (c *Client) item(key []byte, flags uint32, value []byte, cas uint64, withCa
 	if withCas {
 		fmt.Fprintf(&c.out, " %d", cas)
 	}
-	c.out.WriteString("\r\n")
-	c.out.Write(value)
-	c.out.WriteString("\r\n")
+	fmt.Fprintf(&c.out, "\r\n%s\r\n", value)
 }
 
 // get executes get, gets and bget.
@@ -102,17 +98,17 @@ func (c *Client) get(verb string, words [][]byte) string {
 
 // getWord returns what one word of a get names.
 func (c *Client) getWord(word []byte, withCas bool) {
-	stats, separator := c.server.stats, c.separator()
-	t := c.aim(word)
-	if t.bare {
+	stats, separator := c.server.stats, c.server.store.Options().separator
+	t := c.aim(word, "")
+	if t.mapping != nil && len(t.key) == 0 {
 		c.item(word, 0, []byte(t.mapping.schema+"/"+t.mapping.table), 0, withCas)
 		return
 	}
 	hits := int64(0)
 	if t.mapping != nil {
 		c.server.store.Read(t.mapping, func(h *handle, table *Table) {
-			if from, to, isRange := readRange(t.key); isRange {
-				for _, r := range table.scan(h, from, to, separator) {
+			if bounds := readRange(t.key); bounds != nil {
+				for _, r := range table.scan(h, bounds, separator) {
 					if !table.expired(r) {
 						hits = 1
 						c.item(r.key, r.flags, r.value, r.cas, withCas)
@@ -169,7 +165,7 @@ func (c *Client) storage(verb string, words [][]byte) string {
 		}
 		command.value = block[:length]
 	}
-	t := c.aim(word)
+	t := c.aim(word, "NOT_STORED")
 	if t.refused != "" && command.large {
 		c.server.stats.Add("store_too_large", 1)
 		return tooLarge.text
@@ -196,9 +192,9 @@ func (c *Client) arithmetic(verb string, words [][]byte) string {
 	} else if !ok {
 		return "CLIENT_ERROR invalid numeric delta argument"
 	}
-	t := c.aim(words[0])
+	t := c.aim(words[0], "NOT_FOUND")
 	if t.refused != "" {
-		return "NOT_FOUND"
+		return t.refused
 	}
 	return c.server.store.Count(t.mapping, verb, t.key, delta, c.server.stats)
 }
@@ -218,9 +214,9 @@ func (c *Client) delete(_ string, words [][]byte) string {
 		return badFormat
 	}
 	c.server.stats.Prefix(words[0], prefixCounts{deletes: 1})
-	t := c.aim(words[0])
+	t := c.aim(words[0], "NOT_FOUND")
 	if t.refused != "" {
-		return "NOT_FOUND"
+		return t.refused
 	}
 	return c.server.store.Delete(t.mapping, t.key, c.server.stats)
 }

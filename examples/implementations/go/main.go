@@ -4,10 +4,12 @@ package main
 import (
 	"flag"
 	"fmt"
+	"log"
 	"net"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // main opens the store, listens on the loopback address, and serves until a signal ends it.
@@ -17,30 +19,25 @@ func main() {
 	port := flag.Int("port", 11211, "port on 127.0.0.1")
 	flag.Parse()
 	if *path == "" {
-		fmt.Fprintln(os.Stderr, "server: --store is missing")
-		os.Exit(2)
+		log.Fatal("--store is missing")
 	}
 	store, err := OpenStore(*path)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "server:", err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "server:", err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
-	server := NewServer(store, listener.(*net.TCPListener))
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
+	stats := &Stats{started: time.Now(), mostConnections: 1}
+	stats.Reset()
+	server := &Server{store: store, stats: stats, listener: listener.(*net.TCPListener), clients: map[*Client]bool{}}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
 	go func() {
-		for s := range signals {
-			if s != syscall.SIGHUP {
-				store.Close()
-				os.Exit(0)
-			}
+		for range signals {
 			if err := store.Reload(); err != nil {
-				fmt.Fprintln(os.Stderr, "server: reload:", err)
+				log.Print("reload: ", err)
 			}
 		}
 	}()

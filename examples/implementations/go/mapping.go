@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql/driver"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ func (h *handle) containers(condition string, args ...driver.Value) (all []*Mapp
 // Table is the mapped table of a mapping, with the columns that the mapping names.
 type Table struct {
 	mapping            *Mapping
-	name               string // in SQLite, quoted
+	plain, name        string // in SQLite, without and with quotation marks
 	key                Column
 	values             []Column
 	flags, cas, expiry *Column
@@ -44,18 +45,17 @@ func (h *handle) describe(m *Mapping) *Table {
 		reject("there is no table %s.%s", m.schema, m.table)
 	}
 	name, create := cell(found[0][0]), cell(found[0][1])
-	collations := columnCollations(create)
 	columns := map[string]Column{}
 	primary := []string{}
 	for _, r := range h.query("SELECT name, type, pk, hidden FROM pragma_table_xinfo(?)", name) {
-		c := newColumn(cell(r[0]), cell(r[1]), collations[strings.ToLower(cell(r[0]))])
+		c := newColumn(cell(r[0]), cell(r[1]), columnCollation(create, cell(r[0])))
 		c.generated = r[3].(int64) != 0
 		columns[c.Name] = c
 		if r[2].(int64) > 0 {
 			primary = append(primary, c.Name)
 		}
 	}
-	t := &Table{mapping: m, name: quote(name)}
+	t := &Table{mapping: m, plain: name, name: quote(name)}
 	t.chooseColumns(columns)
 	if !strings.EqualFold(m.index, "PRIMARY") {
 		h.checkIndex(m, name)
@@ -117,84 +117,11 @@ func (t *Table) chooseColumns(columns map[string]Column) {
 	}
 }
 
-// sqlTokens cuts a statement into names, numbers, quoted texts and single characters.
-func sqlTokens(text string) []string {
-	var tokens []string
-	for i := 0; i < len(text); {
-		c := text[i]
-		end := i + 1
-		switch {
-		case c == '"' || c == '\'' || c == '`' || c == '[':
-			closing := c
-			if c == '[' {
-				closing = ']'
-			}
-			for end < len(text) && (text[end] != closing || end+1 < len(text) && text[end+1] == closing && c != '[') {
-				if text[end] == closing {
-					end++
-				}
-				end++
-			}
-			end = min(end+1, len(text))
-		case strings.HasPrefix(text[i:], "--"):
-			for end < len(text) && text[end] != '\n' {
-				end++
-			}
-			i = end
-			continue
-		case wordByte(c):
-			for end < len(text) && wordByte(text[end]) {
-				end++
-			}
-		case c <= ' ':
-			i++
-			continue
-		}
-		tokens = append(tokens, text[i:end])
-		i = end
+// columnCollation reads the collation of a column from a CREATE TABLE statement.
+func columnCollation(create, column string) string {
+	pattern := "(?is)[(,]\\s*[\"`\\[]?" + regexp.QuoteMeta(column) + "[\"`\\]]?\\s(?:[^,()]|\\([^()]*\\))*?\\bCOLLATE\\s+[\"'`\\[]?(\\w+)"
+	if match := regexp.MustCompile(pattern).FindStringSubmatch(create); match != nil {
+		return match[1]
 	}
-	return tokens
-}
-
-// wordByte tells whether a byte can be part of an unquoted name.
-func wordByte(c byte) bool {
-	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80
-}
-
-// unquote returns a name without its quotation marks.
-func unquote(token string) string {
-	if len(token) > 1 && strings.ContainsRune("\"'`[", rune(token[0])) {
-		inner := token[1 : len(token)-1]
-		return strings.ReplaceAll(inner, token[:1]+token[:1], token[:1])
-	}
-	return token
-}
-
-// columnCollations reads the collation of each column from a CREATE TABLE statement, by the name in small letters.
-func columnCollations(create string) map[string]string {
-	result := map[string]string{}
-	depth, column := 0, ""
-	start := false
-	tokens := sqlTokens(create)
-	for i, token := range tokens {
-		switch {
-		case token == "(":
-			depth++
-			start = depth == 1
-			continue
-		case token == ")":
-			depth--
-		case token == "," && depth == 1:
-			start = true
-			continue
-		case start:
-			column = strings.ToLower(unquote(token))
-		case depth == 1 && strings.EqualFold(token, "COLLATE") && i+1 < len(tokens):
-			if result[column] == "" {
-				result[column] = unquote(tokens[i+1])
-			}
-		}
-		start = false
-	}
-	return result
+	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql/driver"
 	"fmt"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -27,22 +28,21 @@ func (t *Table) expired(r *Row) bool {
 	return t.expiry != nil && r.expiry > 0 && r.expiry <= time.Now().Unix()
 }
 
+// sql is the column in a statement on its table, NULL if the mapping has none.
+func (c *Column) sql() string {
+	if c == nil {
+		return "NULL"
+	}
+	return "t." + quote(c.Name)
+}
+
 // selection is the beginning of a SELECT of all mapped columns.
 func (t *Table) selection() string {
-	var b strings.Builder
-	b.WriteString("SELECT t." + quote(t.key.Name))
-	for _, c := range []*Column{t.flags, t.cas, t.expiry} {
-		if c == nil {
-			b.WriteString(", NULL")
-		} else {
-			b.WriteString(", t." + quote(c.Name))
-		}
-	}
+	columns := []string{t.key.sql(), t.flags.sql(), t.cas.sql(), t.expiry.sql()}
 	for i := range t.values {
-		b.WriteString(", t." + quote(t.values[i].Name))
+		columns = append(columns, t.values[i].sql())
 	}
-	b.WriteString(" FROM " + t.name + " AS t ")
-	return b.String()
+	return "SELECT " + strings.Join(columns, ", ") + " FROM " + t.name + " AS t "
 }
 
 // readRow makes a Row of what a selection returned.
@@ -67,7 +67,7 @@ func (t *Table) find(h *handle, key []byte, separator string) *Row {
 	if wrong != nil {
 		return nil
 	}
-	column := "t." + quote(t.key.Name)
+	column := t.key.sql()
 	try := func(condition string, argument driver.Value) *Row {
 		rows := h.query(t.selection()+"WHERE "+condition, argument)
 		if len(rows) == 0 {
@@ -90,22 +90,20 @@ func (t *Table) find(h *handle, key []byte, separator string) *Row {
 	return r
 }
 
-// scan returns the rows whose keys are between two bounds, in ascending order.
-func (t *Table) scan(h *handle, from, to bound, separator string) (rows []*Row) {
-	order := "t." + quote(t.key.Name)
+// scan returns the rows whose keys are within bounds, in ascending order.
+func (t *Table) scan(h *handle, bounds []bound, separator string) (rows []*Row) {
+	order := t.key.sql()
 	if t.key.unsigned {
 		order = "length(CAST(" + order + " AS TEXT)), " + order // numbers from 2^63 are bytes, which compare as text
 	}
-	conditions := "t." + quote(t.key.Name) + " IS NOT NULL"
+	conditions := t.key.sql() + " IS NOT NULL"
 	var arguments []driver.Value
-	for _, b := range []bound{from, to} {
-		if b.operator == "" {
-			continue
-		}
-		argument, wrong := t.key.encodeBound(b.key)
-		if n, ok := parseNumber(b.key); wrong && ok && t.key.kind == kindInteger && n.negative == (b.operator[0] == '>') {
+	for _, b := range bounds {
+		argument, wrong := t.key.encode(b.key, "bound")
+		n, ok := new(big.Int).SetString(string(b.key), 10)
+		if wrong != nil && ok && t.key.kind == kindInteger && n.Sign() < 0 == (b.operator[0] == '>') {
 			continue // the bound is beyond the end of all numbers
-		} else if wrong {
+		} else if wrong != nil {
 			return nil
 		}
 		if t.key.unsigned {
@@ -159,11 +157,7 @@ func (c *change) put(column *Column, value driver.Value) {
 // number adds a number to the change, unless the mapping has no column for it.
 func (c *change) number(column *Column, v uint64, isFlags bool) {
 	if column != nil {
-		value, wrong := column.encodeNumber(v, isFlags)
-		if wrong != nil {
-			check(wrong)
-		}
-		c.put(column, value)
+		c.put(column, column.encodeNumber(v, isFlags))
 	}
 }
 
@@ -229,7 +223,7 @@ func (c *storage) verdict(r *Row) string {
 
 // Store executes a storage command and returns its reply; a refused set removes the row of its key.
 func (s *Store) Store(m *Mapping, c *storage, stats *Stats) (reply string) {
-	_, separator, _ := s.Options()
+	separator := s.Options().separator
 	s.Write(m, func(h *handle, t *Table) {
 		key, wrong := t.key.encodeKey(c.key)
 		if wrong != nil && !c.large {
@@ -306,7 +300,7 @@ func (s *Store) Delete(m *Mapping, key []byte, stats *Stats) string {
 // Count adds to the number of a key, or subtracts from it down to 0.
 func (s *Store) Count(m *Mapping, verb string, key []byte, delta uint64, stats *Stats) string {
 	reply, counter := "NOT_FOUND", verb+"_misses"
-	_, separator, _ := s.Options()
+	separator := s.Options().separator
 	s.Write(m, func(h *handle, t *Table) {
 		row := t.live(t.find(h, key, separator), stats)
 		if row == nil {
@@ -343,7 +337,7 @@ func (s *Store) Count(m *Mapping, verb string, key []byte, delta uint64, stats *
 func (s *Store) Flush(m *Mapping) string {
 	s.Write(m, func(h *handle, t *Table) {
 		for _, r := range h.query(`SELECT m.name, f."from" FROM sqlite_master AS m, pragma_foreign_key_list(m.name) AS f
-			WHERE m.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND m.name <> ?1 COLLATE NOCASE`, unquote(t.name)) {
+			WHERE m.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND m.name <> ?1 COLLATE NOCASE`, t.plain) {
 			if h.query("SELECT 1 FROM "+quote(cell(r[0]))+" AS t WHERE t."+quote(cell(r[1]))+" IS NOT NULL LIMIT 1") != nil {
 				fail("SERVER_ERROR table %s refers to rows", cell(r[0]))
 			}

@@ -25,15 +25,8 @@ type Server struct {
 	store    *Store
 	stats    *Stats
 	listener *net.TCPListener
-	started  time.Time
 	mu       sync.Mutex
 	clients  map[*Client]bool
-}
-
-// NewServer makes a server that serves a store at a listener.
-func NewServer(store *Store, listener *net.TCPListener) *Server {
-	stats := &Stats{started: time.Now(), counts: map[string]int64{}, prefixes: map[string]prefixCounts{}, mostConnections: 1}
-	return &Server{store: store, stats: stats, listener: listener, started: time.Now(), clients: map[*Client]bool{}}
 }
 
 // Serve accepts connections without end.
@@ -44,8 +37,8 @@ func (s *Server) Serve() {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		_, _, generation := s.store.Options()
-		c := &Client{server: s, conn: conn, mapping: s.store.Default(), generation: generation}
+		options := s.store.Options()
+		c := &Client{server: s, conn: conn, mapping: options.first, options: options}
 		c.state.Store("conn_read")
 		c.last.Store(time.Now().Unix())
 		s.mu.Lock()
@@ -73,7 +66,7 @@ func (s *Server) connectionRows() string {
 	listening := "tcp:" + s.listener.Addr().String()
 	fd := descriptor(s.listener)
 	rows[fd] = fmt.Sprintf("STAT %d:addr %s\r\nSTAT %[1]d:state conn_listening\r\nSTAT %[1]d:secs_since_last_cmd %[3]d\r\n",
-		fd, listening, now-s.started.Unix())
+		fd, listening, now-s.stats.started.Unix())
 	for c := range s.clients {
 		fd := descriptor(c.conn)
 		rows[fd] = fmt.Sprintf("STAT %d:addr tcp:%s\r\nSTAT %[1]d:listen_addr %[3]s\r\nSTAT %[1]d:state %[4]s\r\n"+
@@ -88,18 +81,18 @@ func (s *Server) connectionRows() string {
 
 // Client is one connection.
 type Client struct {
-	server     *Server
-	conn       *net.TCPConn
-	in         []byte // received and not processed
-	out        bytes.Buffer
-	mapping    *Mapping // that keys without @@ belong to
-	generation int      // of the configuration that the mapping is from
-	silent     bool     // the command says noreply
-	closing    bool
-	skipping   int  // bytes to drop before the next line
-	skipLine   bool // drop a line before the next one
-	state      atomic.Value
-	last       atomic.Int64 // time of the last command
+	server   *Server
+	conn     *net.TCPConn
+	in       []byte // received and not processed
+	out      bytes.Buffer
+	mapping  *Mapping // that keys without @@ belong to
+	options  *Options // that the mapping is from
+	silent   bool     // the command says noreply
+	closing  bool
+	skipping int  // bytes to drop before the next line
+	skipLine bool // drop a line before the next one
+	state    atomic.Value
+	last     atomic.Int64 // time of the last command
 }
 
 // gone is what ends the work on a connection that can be read or written no more.
@@ -107,7 +100,7 @@ type gone struct{}
 
 // current is the mapping that the connection is bound to.
 func (c *Client) current() *Mapping {
-	if _, _, generation := c.server.store.Options(); generation != c.generation {
+	if c.options != c.server.store.Options() {
 		m := c.server.store.Find(c.mapping.name)
 		if m == nil {
 			fail("SERVER_ERROR mapping %s is no longer in containers: bind another", c.mapping.name)
@@ -119,14 +112,7 @@ func (c *Client) current() *Mapping {
 
 // bind binds the connection to a mapping.
 func (c *Client) bind(m *Mapping) {
-	_, _, c.generation = c.server.store.Options()
-	c.mapping = m
-}
-
-// separator is the text between value columns.
-func (c *Client) separator() string {
-	_, separator, _ := c.server.store.Options()
-	return separator
+	c.mapping, c.options = m, c.server.store.Options()
 }
 
 // flush sends the replies.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"sort"
 	"strconv"
@@ -244,29 +245,16 @@ func (c *Client) metadump() string {
 	c.server.store.Read(c.current(), func(h *handle, t *Table) {
 		now := time.Now().Unix()
 		for _, cells := range h.query(t.selection()) {
-			r := t.readRow(cells, c.separator())
+			r := t.readRow(cells, c.server.store.Options().separator)
 			if len(r.key) > 0 && len(r.key) <= maxKey && !bytes.ContainsAny(r.key, "\x00\n ") && !t.expired(r) {
 				expiry := int64(-1)
 				if r.expiry > 0 {
 					expiry = r.expiry
 				}
-				fmt.Fprintf(&c.out, "key=%s exp=%d la=%d cas=%d fetch=no cls=0 size=%d\n", uriKey(r.key), expiry, now, r.cas,
+				fmt.Fprintf(&c.out, "key=%s exp=%d la=%d cas=%d fetch=no cls=0 size=%d\n", strings.ReplaceAll(url.QueryEscape(string(r.key)), "+", "%20"), expiry, now, r.cas,
 					len(r.key)+len(r.value))
 			}
 		}
 	})
 	return "END"
-}
-
-// uriKey encodes a key for a URI.
-func uriKey(key []byte) string {
-	var b strings.Builder
-	for _, c := range key {
-		if c < 0x80 && c != '$' && wordByte(c) || strings.IndexByte("-.~", c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"log"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"unicode"
 
 	"github.com/mattn/go-sqlite3"
 )
@@ -17,7 +19,6 @@ import (
 type handle struct {
 	mu         sync.Mutex
 	conn       *sqlite3.SQLiteConn
-	statements map[string]driver.Stmt
 	collations map[string]bool
 	version    int64               // of the schema
 	tables     map[*Mapping]*Table // as the schema of that version has them
@@ -30,9 +31,7 @@ func openHandle(path string) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &handle{conn: conn.(*sqlite3.SQLiteConn), statements: map[string]driver.Stmt{}, collations: map[string]bool{},
-		tables: map[*Mapping]*Table{}, version: -1}
-	return h, nil
+	return &handle{conn: conn.(*sqlite3.SQLiteConn), collations: map[string]bool{}, version: -1}, nil
 }
 
 // failure is an error of the database on its way to the function that called Read or Write.
@@ -63,21 +62,9 @@ func attempt(f func()) (err error) {
 	return nil
 }
 
-// prepare returns the statement of a text, which it keeps.
-func (h *handle) prepare(text string) driver.Stmt {
-	s := h.statements[text]
-	if s == nil {
-		var err error
-		s, err = h.conn.Prepare(text)
-		check(err)
-		h.statements[text] = s
-	}
-	return s
-}
-
 // query returns all rows of a statement.
 func (h *handle) query(text string, args ...driver.Value) (all [][]driver.Value) {
-	rows, err := h.prepare(text).Query(args)
+	rows, err := h.conn.Query(text, args)
 	check(err)
 	defer rows.Close()
 	for {
@@ -93,7 +80,7 @@ func (h *handle) query(text string, args ...driver.Value) (all [][]driver.Value)
 
 // exec runs a statement and returns the number of changed rows.
 func (h *handle) exec(text string, args ...driver.Value) int64 {
-	result, err := h.prepare(text).Exec(args)
+	result, err := h.conn.Exec(text, args)
 	check(err)
 	n, _ := result.RowsAffected()
 	return n
@@ -106,10 +93,6 @@ func (h *handle) refresh() {
 	version := h.query("PRAGMA schema_version")[0][0].(int64)
 	if version == h.version {
 		return
-	}
-	for text, s := range h.statements {
-		s.Close()
-		delete(h.statements, text)
 	}
 	for _, row := range h.query("SELECT sql FROM sqlite_master WHERE sql LIKE '%collate%'") {
 		for _, match := range collatePattern.FindAllStringSubmatch(cell(row[0]), -1) {
@@ -134,15 +117,16 @@ func (h *handle) table(m *Mapping) *Table {
 
 // Store is the SQLite file with its mappings. A handle reads, and another one writes.
 type Store struct {
-	reader, writer *handle
-	mu             sync.Mutex // of the fields below
-	mappings       map[string]*Mapping
-	first          *Mapping // the default mapping
-	delimiter      string
-	separator      string
-	generation     int // counts the reloads
-	casNext        uint64
-	casEnd         uint64
+	reader, writer  *handle
+	options         atomic.Pointer[Options]
+	casNext, casEnd uint64
+}
+
+// Options are what a reload has read from the configuration tables.
+type Options struct {
+	delimiter, separator string
+	first                *Mapping // the default mapping
+	mappings             sync.Map // those in use by name, which stay as they are until the next reload
 }
 
 // configuration creates the tables that an empty file lacks, each with its default rows.
@@ -196,14 +180,6 @@ func OpenStore(path string) (*Store, error) {
 	return s, s.Reload()
 }
 
-// Close waits for the commands that run and closes the file.
-func (s *Store) Close() {
-	s.writer.mu.Lock()
-	s.reader.mu.Lock()
-	s.reader.conn.Close()
-	s.writer.conn.Close()
-}
-
 // option reads an option of the configuration, of which the first 32 bytes count.
 func (h *handle) option(name, fallback string) string {
 	rows := h.query("SELECT substr(CAST(value AS BLOB), 1, 32) FROM config_options WHERE name = ? COLLATE BINARY", name)
@@ -219,23 +195,19 @@ func (s *Store) Reload() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return attempt(func() {
-		delimiter, separator := h.option("table_map_delimiter", "."), h.option("separator", "|")
-		var first *Mapping
+		o := &Options{delimiter: h.option("table_map_delimiter", "."), separator: h.option("separator", "|")}
 		for _, m := range h.containers("ORDER BY name = 'default' COLLATE BINARY DESC, name") {
 			if err := attempt(func() { h.table(m) }); err != nil {
-				fmt.Fprintf(os.Stderr, "server: mapping %q is rejected: %v\n", m.name, err)
-			} else if first == nil {
-				first = m
+				log.Printf("mapping %q is rejected: %v", m.name, err)
+			} else if o.first == nil {
+				o.first = m
 			}
 		}
-		if first == nil {
+		if o.first == nil {
 			check(errors.New("no row of containers is usable"))
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.delimiter, s.separator, s.first = delimiter, separator, first
-		s.mappings = map[string]*Mapping{foldName(first.name): first}
-		s.generation++
+		o.mappings.Store(foldName(o.first.name), o.first)
+		s.options.Store(o)
 	})
 }
 
@@ -249,39 +221,24 @@ func cell(v driver.Value) string {
 	return fmt.Sprint(v)
 }
 
-// foldName turns the name of a mapping into the form that ignores letter case.
+// foldName turns the name of a mapping into the form that ignores the case of ASCII letters.
 func foldName(name string) string {
-	folded := []byte(name)
-	for i, b := range folded {
-		if b >= 'A' && b <= 'Z' {
-			folded[i] += 'a' - 'A'
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 {
+			return unicode.ToLower(r)
 		}
-	}
-	return string(folded)
+		return r
+	}, name)
 }
 
-// Options returns delimiter, separator and the number of the reload.
-func (s *Store) Options() (delimiter, separator string, generation int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.delimiter, s.separator, s.generation
-}
+// Options returns what the last reload has read.
+func (s *Store) Options() *Options { return s.options.Load() }
 
-// Default is the mapping of new connections.
-func (s *Store) Default() *Mapping {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.first
-}
-
-// Find returns the mapping of a name, nil if containers has no usable row of that name. A mapping that was found once
-// stays as it is until the next reload.
+// Find returns the mapping of a name, nil if containers has no usable row of that name.
 func (s *Store) Find(name string) (m *Mapping) {
-	s.mu.Lock()
-	m = s.mappings[foldName(name)]
-	s.mu.Unlock()
-	if m != nil {
-		return m
+	options := s.Options()
+	if known, ok := options.mappings.Load(foldName(name)); ok {
+		return known.(*Mapping)
 	}
 	s.reader.mu.Lock()
 	defer s.reader.mu.Unlock()
@@ -289,9 +246,7 @@ func (s *Store) Find(name string) (m *Mapping) {
 		for _, row := range s.reader.containers("WHERE name = ?", name) {
 			s.reader.table(row)
 			m = row
-			s.mu.Lock()
-			s.mappings[foldName(name)] = m
-			s.mu.Unlock()
+			options.mappings.Store(foldName(name), m)
 		}
 	})
 	return m

@@ -229,7 +229,7 @@ class Commands:
                 output.append(self.shown(word, 0, where, 0 if with_cas else None))
                 self.tally_get(word, True)
                 continue
-            bounds = range_of(key) if words[0] != b"bget" else None
+            bounds = range_of(key)
             if bounds is not None:
                 items = self.store_of.range(mapping.table, bounds)
                 self.tally_get(word, bool(items))

@@ -268,10 +268,9 @@ class Store:
             text, is_included = bound
             sign = mark + ("=" if is_included else "")
             if column.kind == "int":
-                match = re.match(rb"[+-]?[0-9]{1,40}", text)
-                if match is None and mark == ">" and not text:
-                    continue
-                numbers.append((sign, int(match[0]) if match else 0))
+                if not re.fullmatch(rb"[+-]?[0-9]{1,250}", text):
+                    return []
+                numbers.append((sign, int(text)))
                 continue
             try:
                 cells.append(text if column.kind == "bytes" else column.text(text))
