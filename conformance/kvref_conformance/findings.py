@@ -13,7 +13,7 @@ from kvref_conformance.errors import CaseFailed
 from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from kvref_conformance.budget import Budget
     from kvref_conformance.case import Case
@@ -97,7 +97,7 @@ class Search:
 
     Attributes:
         patience: with the thing that is looked for.
-        last: the conversation that showed it last.
+        last: the shortest conversation that showed it.
         signature: of it.
     """
 
@@ -108,6 +108,11 @@ class Search:
         self._known: set[Signature] = set()
         self._crashes = 0
         self._judge = judge
+
+    def begin(self) -> None:
+        """Look for another thing."""
+        self.patience.begin()
+        self.last = ()
 
     def fail(self, case: str, exchanges: tuple[Exchange, ...], found: Signature) -> None:
         """Take a conversation whose last answer is not allowed; nothing happens where one of before ended so.
@@ -130,7 +135,9 @@ class Search:
             enough = bool(pulse.ended) or self._crashes > MOST_CRASHES
         if found in self._known and not enough:
             return
-        self.last, self.signature = exchanges, found
+        # The time may be over in the midst of longer ones.
+        if not self.last or _size(exchanges) <= _size(self.last):
+            self.last, self.signature = exchanges, found
         if enough:
             raise Enough
         self.patience.found()
@@ -191,6 +198,10 @@ def signature(request: str, allowed: Iterable[str], got: str, keys: Iterable[str
     # An error is one thing, whatever else should have come.
     instead = () if silent or ERROR.match(got) else allowed
     return tuple(_general(text, keys) for text in (kind, got, *instead))
+
+
+def _size(exchanges: Sequence[Exchange]) -> tuple[int, int]:
+    return len(exchanges), sum(len(exchange.sent) for exchange in exchanges)
 
 
 def _general(text: str, keys: Iterable[str]) -> str:

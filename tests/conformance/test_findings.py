@@ -10,7 +10,9 @@ import pytest
 from kvref_conformance import findings
 from kvref_conformance.budget import TIME_LIMIT, Budget
 from kvref_conformance.case import case
-from kvref_conformance.findings import Enough, Finding, Patience, collect, signature
+from kvref_conformance.conversation import Exchange
+from kvref_conformance.errors import CaseFailed
+from kvref_conformance.findings import Enough, Finding, Patience, Search, collect, signature
 from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN
 
 if TYPE_CHECKING:
@@ -51,6 +53,20 @@ class Run:
     def explain(self, _: object, text: str) -> str:
         """Return the text."""
         return text
+
+
+def test_the_shortest_conversation_is_kept_when_the_time_ends_in_a_longer_one() -> None:
+    judge = cast("Judge", SimpleNamespace(budget=Budget(), pulse=SimpleNamespace(is_lost=lambda: False)))
+    search = Search(judge)
+    long, short = (tuple(Exchange("a", "get k\r\n", (), "") for _ in range(count)) for count in (3, 2))
+    for shown in (long, short, long):
+        with pytest.raises(CaseFailed):
+            search.fail("any", shown, ("get",))
+    assert search.last is short
+    search.finding("text", CASE)
+    search.begin()
+    search.fail("any", short, ("get",))
+    assert search.last == ()
 
 
 def test_looking_ends_where_nothing_is_found_or_enough() -> None:

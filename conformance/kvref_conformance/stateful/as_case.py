@@ -43,11 +43,12 @@ def as_case(case: Case, exchanges: Sequence[Exchange], judge: Judge, own: dict[s
             names.texts[f"k{next(number)}"] = key
     caught, again = _numbers(exchanges), _shown_again(exchanges)
     caught |= {value: f"o{place % 10}" for place, value in enumerate(sorted(again - caught.keys()))}
-    steps = [_step(exchange, names, caught) for exchange in exchanges[:-1]]
+    steps = [_step(exchange, names, caught) for exchange in exchanges[:-1] if not exchange.opening]
     # The number of an item that has changed should be a new one.
     steps.append(_step(exchanges[-1], names, caught | dict.fromkeys(again, NEW)))
-    # What opens a connection binds the mapping itself.
-    return replace(case, steps=tuple(steps), bind="")
+    opened = [exchange.sent for exchange in exchanges if exchange.opening]
+    bind = names.put_back(opened[0]).removeprefix("bind {").partition("}")[0] if opened else ""
+    return replace(case, steps=tuple(steps), bind=bind)
 
 
 def _numbers(exchanges: Sequence[Exchange]) -> dict[str, str]:

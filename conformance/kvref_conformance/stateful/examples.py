@@ -56,7 +56,7 @@ def judge_examples(
     """
 
     def look() -> Finding | None:
-        search.patience.begin()
+        search.begin()
         try:
             run()
         except CaseFailed:

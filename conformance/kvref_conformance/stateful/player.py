@@ -62,8 +62,12 @@ class Player:
         for connection in self._connections.values():
             connection.close()
 
-    def say(self, *steps: s.Request) -> None:
+    def say(self, *steps: s.Request, opening: bool = False) -> None:
         """Send commands in one packet on one connection, and judge the replies.
+
+        Args:
+            steps: the commands.
+            opening: they bind the mapping on a new connection.
 
         Raises:
             CaseFailed: one is not allowed, in a way that is not known; the text is the conversation so far.
@@ -84,7 +88,7 @@ class Player:
         texts = tuple(map("".join, itertools.product(*(answer.texts for answer in answers))))
         numbers = tuple(number for answer in answers for number in answer.numbers)
         kept = not note and self.model.numbers.answers(Answer(on, texts, numbers), got)
-        self._exchanges.append(Exchange(on, sent, texts, got, note, kept))
+        self._exchanges.append(Exchange(on, sent, texts, got, note, kept, opening=opening))
         if not kept:
             request, allowed, rest = _first_wrong(requests, answers, got)
             self._fail(request, allowed, f"{note} {rest}" if note else rest)
@@ -96,7 +100,7 @@ class Player:
         self._exchanges.append(Exchange("sql", statement, (), ""))
 
     def compare_rows(self, table: str, columns: str = "c1, c2, c3") -> None:
-        """Compare the rows of a table with the model's, of a table of the suite those of the keys.
+        """Compare the rows of a table with the model's, of a table of the suite those of the keys; show what differs.
 
         Args:
             table: name.
@@ -106,13 +110,15 @@ class Player:
             CaseFailed, Enough: as `say`.
         """
         assert self._judge.world is not None, "a table is read over SQL"
+        if self.failed:
+            return
         key, wanted = columns.partition(",")[0], self.model.rows_of(table)
         listed = ", ".join(f"'{key}'" for key in dict.fromkeys([*self._keys, *(str(row[0]) for row in wanted)]))
         where = f" WHERE {key} IN ({listed})" if self._keys else ""
         statement = f"SELECT {columns} FROM {table}{where} ORDER BY {key}"  # noqa: S608 - own names
         got = sorted((tuple(row) for row in self._judge.world.database.query(statement)), key=str)
-        self._exchanges.append(Exchange("sql", statement, (str(wanted),), str(got), "", got == wanted))
         if got != wanted:
+            self._exchanges.append(Exchange("sql", statement, (str(wanted),), str(got), "", kept=False))
             self._fail(statement, (str(wanted),), str(got))
 
     def _fail(self, request: str, allowed: Iterable[str], got: str) -> None:

@@ -63,131 +63,142 @@ class CommandMachine(RuleBasedStateMachine):
         self.judge.exercised.begin(self.names)
         self.player = Player(self.judge, self.search, CASE, self._new_model(), self.keys)
         for on in CONNECTIONS if self.names else "":
-            self.player.say(s.Bind(on, self.names["m1"]))
+            self.player.say(s.Bind(on, self.names["m1"]), opening=True)
 
     @rule(on=ON, key=KEYS, flags=FLAGS, value=VALUES)
     def set_key(self, on: str, key: int, flags: int, value: str) -> None:
         """Store without conditions."""
-        self.player.say(s.Store(on, "set", self.keys[key], value, flags))
+        self.say(s.Store(on, "set", self.keys[key], value, flags))
 
     @rule(on=ON, verb=VERBS, key=KEYS, flags=FLAGS, value=VALUES)
     def store_key(self, on: str, verb: str, key: int, flags: int, value: str) -> None:
         """Store by any verb."""
-        self.player.say(s.Store(on, verb, self.keys[key], value, flags))
+        self.say(s.Store(on, verb, self.keys[key], value, flags))
 
     @rule(on=ON, verb=VERBS, key=KEYS, flags=FLAGS, value=VALUES)
     def store_silently(self, on: str, verb: str, key: int, flags: int, value: str) -> None:
         """Store by any verb with noreply."""
-        self.player.say(s.Store(on, verb, self.keys[key], value, flags, silent=True))
+        self.say(s.Store(on, verb, self.keys[key], value, flags, silent=True))
 
     @precondition(has_mappings)
     @rule(on=ON, verb=VERBS, mapping=MAPPINGS, key=KEYS, flags=FLAGS, value=VALUES)
     def store_mapped(self, on: str, verb: str, mapping: str, key: int, flags: int, value: str) -> None:
         """Store under `@@mapping.key`."""
-        self.player.say(s.Store(on, verb, self.word((mapping, key)), value, flags))
+        self.say(s.Store(on, verb, self.word((mapping, key)), value, flags))
 
     @precondition(has_mappings)
     @rule(on=ON, verb=VERBS, mapping=MAPPINGS, key=KEYS)
     def store_mapped_silently(self, on: str, verb: str, mapping: str, key: int) -> None:
         """Store under `@@mapping.key` with noreply: it switches all the same."""
-        self.player.say(s.Store(on, verb, self.word((mapping, key)), "s", silent=True))
+        self.say(s.Store(on, verb, self.word((mapping, key)), "s", silent=True))
 
     @precondition(has_mappings)
     @rule(on=ON, verb=VERBS, key=KEYS)
     def store_unknown(self, on: str, verb: str, key: int) -> None:
         """Store under an unknown mapping."""
-        self.player.say(s.Store(on, verb, self.word(("no-such", key)), "u"))
+        self.say(s.Store(on, verb, self.word(("no-such", key)), "u"))
 
     @precondition(has_mappings)
     @rule(on=ON, verb=VERBS, mapping=MAPPINGS)
     def store_switch_word(self, on: str, verb: str, mapping: str) -> None:
         """Store under a word without a key."""
-        self.player.say(s.Store(on, verb, self.word((mapping, None)), "w"))
+        self.say(s.Store(on, verb, self.word((mapping, None)), "w"))
 
     @precondition(has_cas)
     @rule(on=ON, key=KEYS, value=VALUES)
     def gets_and_cas(self, on: str, key: int, value: str) -> None:
         """Learn the number of a key and store with it."""
-        self.player.say(s.Get(on, (self.keys[key],), cas=True))
-        self.player.say(s.Store(on, "cas", self.keys[key], value))
+        self.say(s.Get(on, (self.keys[key],), cas=True))
+        self.say(s.Store(on, "cas", self.keys[key], value))
 
     @precondition(has_cas)
     @rule(on=ON, key=KEYS, value=VALUES)
     def cas_with_the_number_seen(self, on: str, key: int, value: str) -> None:
         """Store with the number that the connection saw last, which the key may have no more."""
-        self.player.say(s.Store(on, "cas", self.keys[key], value))
+        self.say(s.Store(on, "cas", self.keys[key], value))
 
     @rule(on=ON, key=KEYS)
     def delete_key(self, on: str, key: int) -> None:
         """Delete."""
-        self.player.say(s.Delete(on, self.keys[key]))
+        self.say(s.Delete(on, self.keys[key]))
 
     @rule(on=ON, key=KEYS)
     def delete_silently(self, on: str, key: int) -> None:
         """Delete with noreply."""
-        self.player.say(s.Delete(on, self.keys[key], silent=True))
+        self.say(s.Delete(on, self.keys[key], silent=True))
 
     @precondition(has_mappings)
     @rule(on=ON, mapping=MAPPINGS, key=KEYS)
     def delete_mapped(self, on: str, mapping: str, key: int) -> None:
         """Delete `@@mapping.key`."""
-        self.player.say(s.Delete(on, self.word((mapping, key))))
+        self.say(s.Delete(on, self.word((mapping, key))))
 
     @rule(on=ON, verb=NUMBER_VERBS, key=KEYS, amount=AMOUNTS)
     def count_key(self, on: str, verb: str, key: int, amount: str) -> None:
         """Count."""
-        self.player.say(s.Count(on, verb, self.keys[key], amount))
+        self.say(s.Count(on, verb, self.keys[key], amount))
 
     @rule(on=ON, verb=NUMBER_VERBS, key=KEYS, amount=AMOUNTS)
     def count_silently(self, on: str, verb: str, key: int, amount: str) -> None:
         """Count with noreply."""
-        self.player.say(s.Count(on, verb, self.keys[key], amount, silent=True))
+        self.say(s.Count(on, verb, self.keys[key], amount, silent=True))
 
     @precondition(has_mappings)
     @rule(on=ON, verb=NUMBER_VERBS, mapping=MAPPINGS, key=KEYS, amount=AMOUNTS)
     def count_mapped(self, on: str, verb: str, mapping: str, key: int, amount: str) -> None:
         """Count under `@@mapping.key`."""
-        self.player.say(s.Count(on, verb, self.word((mapping, key)), amount))
+        self.say(s.Count(on, verb, self.word((mapping, key)), amount))
 
     @rule(on=ON, key=KEYS)
     def get_key(self, on: str, key: int) -> None:
         """Get."""
-        self.player.say(s.Get(on, (self.keys[key],)))
+        self.say(s.Get(on, (self.keys[key],)))
 
     @rule(on=ON, keys=st.lists(KEYS, min_size=2, max_size=5))
     def get_keys(self, on: str, keys: list[int]) -> None:
         """Get several plain keys."""
-        self.player.say(s.Get(on, tuple(self.keys[key] for key in keys)))
+        self.say(s.Get(on, tuple(self.keys[key] for key in keys)))
 
     @precondition(has_cas)
     @rule(on=ON, keys=st.lists(KEYS, min_size=1, max_size=5))
     def gets_keys(self, on: str, keys: list[int]) -> None:
         """Get plain keys with their numbers."""
-        self.player.say(s.Get(on, tuple(self.keys[key] for key in keys), cas=True))
+        self.say(s.Get(on, tuple(self.keys[key] for key in keys), cas=True))
 
     @precondition(has_mappings)
     @rule(on=ON, word=WORDS)
     def get_word(self, on: str, word: Word) -> None:
         """Get one word of any kind."""
-        self.player.say(s.Get(on, (self.word(word),)))
+        self.say(s.Get(on, (self.word(word),)))
 
     @precondition(has_mappings)
     @rule(on=ON, words=st.lists(WORDS, min_size=2, max_size=5))
     def get_words(self, on: str, words: list[Word]) -> None:
         """Get several words of any kind in any order."""
-        self.player.say(s.Get(on, tuple(map(self.word, words))))
+        self.say(s.Get(on, tuple(map(self.word, words))))
 
     @precondition(has_mappings)
     @rule(on=ON, words=st.lists(WORDS, min_size=1, max_size=5))
     def gets_words(self, on: str, words: list[Word]) -> None:
         """Get words of any kind with their numbers."""
-        self.player.say(s.Get(on, tuple(map(self.word, words)), cas=True))
+        self.say(s.Get(on, tuple(map(self.word, words)), cas=True))
 
     @precondition(has_mappings)
     @rule(on=ON, mapping=KNOWN_OR_NOT)
     def bind(self, on: str, mapping: str) -> None:
         """Bind a known name or an unknown one."""
-        self.player.say(s.Bind(on, self.names.get(mapping, mapping)))
+        self.say(s.Bind(on, self.names.get(mapping, mapping)))
+
+    def say(self, step: s.Request) -> None:
+        """Send a command, and compare the rows behind a write."""
+        self.player.say(step)
+        if not isinstance(step, s.Get | s.Bind):
+            self.compare_rows()
+
+    def compare_rows(self) -> None:
+        """Compare the rows with the model's: behind each write, since what follows a failure cannot be shrunk away."""
+        for table in self.player.model.all_tables() if self.names else ():
+            self.player.compare_rows(table)
 
     def word(self, word: Word) -> str:
         """Return the text of a word."""
@@ -198,11 +209,9 @@ class CommandMachine(RuleBasedStateMachine):
         return f"@@{name}" if key is None else f"@@{name}.{self.keys[key]}"
 
     def teardown(self) -> None:
-        """Close the connections and compare the rows behind with the model's."""
+        """Close the connections and compare the rows."""
         self.player.close()
-        if not self.player.failed:
-            for table in self.player.model.all_tables() if self.names else ():
-                self.player.compare_rows(table)
+        self.compare_rows()
 
     def _new_model(self) -> Model:
         profile, world = self.judge.endpoint.profile, self.judge.world

@@ -87,7 +87,8 @@ class _Tables:
         self._setup: Setup | None = None
         self._shape = PLAIN
         self._own: dict[str, str] = {}
-        self.failed()
+        self._shown = search.last
+        self._failed: tuple[Setup | None, Shape, dict[str, str]] = None, PLAIN, {}
 
     def kinds(self) -> dict[str, tuple[SearchStrategy[Example], Callable[[Example], None]]]:
         """Return for each case what is drawn, and what runs it and raises CaseFailed and Enough as the player does."""
@@ -100,23 +101,26 @@ class _Tables:
         }
 
     def script(self) -> Case:
-        """Return the last conversation that failed as a case, on a table of its own."""
+        """Return the conversation that is shown as a case, on a table of its own."""
         setup, shape, own = self._failed
         return replace(as_case(self._case, self._search.last, self._judge, own), setup=setup, shape=shape)
 
     def failed(self) -> None:
-        """Take note of the table of a conversation that has failed."""
-        self._failed = self._setup, self._shape, self._own
+        """Take note of the table of a conversation that has failed, if it is the one to show."""
+        if self._shown is not self._search.last:
+            self._shown = self._search.last
+            self._failed = self._setup, self._shape, self._own
 
     def _run_table(self, table: Drawn, commands: Sequence[s.Request]) -> None:
         """Create the table, insert its rows, send the commands, compare the rows."""
         names = self._begin(None, table.shape)
-        self._converse(table, [s.Bind(ON, names["m"]), *commands], names)
+        self._converse(table, s.Bind(ON, names["m"]), commands, names)
 
     def _run_configuration(self, delimiter: str, separator: str, table: Drawn, commands: Sequence[s.Request]) -> None:
         """Apply the options, name the table by `@@`, send the commands."""
         names = self._begin(Setup(delimiter, separator=separator), table.shape)
-        self._converse(table, [s.Get(ON, (f"@@{names['m']}{delimiter}",)), *commands], names, delimiter, separator)
+        bind = s.Get(ON, (f"@@{names['m']}{delimiter}",))
+        self._converse(table, bind, commands, names, delimiter, separator)
 
     def _run_row(self, cells: Cells, usable: bool) -> None:
         """Insert a row of `containers` next to a valid one, and require that it is known or unknown."""
@@ -134,7 +138,7 @@ class _Tables:
             player.change(
                 f"INSERT INTO {containers} ({CONTAINER_COLUMNS}) VALUES ({', '.join(map(literal, row))})"  # noqa: S608
             )
-            player.say(s.Bind(ON, mapping))
+            player.say(s.Bind(ON, mapping), opening=True)
             player.say(s.Store(ON, "set", "a", "x"))
             player.say(s.Get(ON, (f"@@{name}.a",)))
             player.say(s.Bind(ON, name))
@@ -162,6 +166,7 @@ class _Tables:
     def _converse(
         self,
         table: Drawn,
+        bind: s.Bind | s.Get,
         commands: Sequence[s.Request],
         names: Mapping[str, str],
         delimiter: str = ".",
@@ -178,6 +183,7 @@ class _Tables:
                 if model.insert(name, key, cells, flags):
                     literals = ", ".join(map(literal, (key, *cells, flags)))
                     player.change(f"INSERT INTO {name} ({columns}) VALUES ({literals})")  # noqa: S608 - own names
+            player.say(bind, opening=isinstance(bind, s.Bind))
             for command in commands:
                 player.say(command)
             player.compare_rows(name, columns)
