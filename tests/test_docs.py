@@ -75,7 +75,7 @@ def test_a_command_within_a_sentence_has_its_options(page: str, span: str) -> No
     context = click.Context(main)
     command: click.Command = main
     words = click_words(span)
-    while isinstance(command, click.Group) and words and words[0].isalpha():
+    while isinstance(command, click.Group) and words and words[0].replace("-", "").isalpha():
         name = words.pop(0)
         found = command.get_command(context, name)
         assert found is not None, f"no command {name!r}"

@@ -92,7 +92,7 @@ class _Conversation:
     def __init__(self, requirement: Requirement, adapter: Adapter, server: ScriptedServer, timeout: float) -> None:
         self.steps: list[Step] = []
         self._requirement, self._adapter, self._server = requirement, adapter, server
-        self._patience = 8 * timeout + 3.0
+        self._patience = 4 * timeout + 2.0
         self._tokens: Any = None
         self._seen = 0
 
@@ -112,6 +112,8 @@ class _Conversation:
         self._record(sent, result)
         if "cannot" in result:
             raise _UnsupportedError(str(result["cannot"]))
+        if isinstance(result.get("returned"), dict):
+            result = {"returned": {key: each for key, each in result["returned"].items() if each is not None}}
         if call[0] == "gets" and isinstance(result.get("returned"), list):
             self._tokens = result["returned"][1]
             result = {"returned": result["returned"][0]}
@@ -236,8 +238,8 @@ def judge_client(
 ) -> Judged:
     """Judge a client. A failure counts if it occurs again in new processes.
 
-    A wrong value has to occur twice. Other failures may have their cause in a busy machine: they have to occur a third
-    time, and each time the timeout is doubled.
+    A wrong value and a call without a result have to occur twice. Other failures may have their cause in a busy
+    machine: they have to occur a third time, and each time the timeout is doubled.
 
     Args:
         words: command line of its adapter.
@@ -269,7 +271,7 @@ def judge_client(
                 for seconds in (2 * timeout, 4 * timeout):
                     with start(seconds) as other:
                         verdict, _ = judge(requirement, other, seconds)
-                    if verdict.outcome != FAILS or " returns " in verdict.why:
+                    if verdict.outcome != FAILS or not usable or " returns " in verdict.why:
                         break
                 progress(f"{requirement.id}: {verdict.outcome} {verdict.why}")
             verdicts[requirement.id] = verdict

@@ -211,7 +211,8 @@ public final class UseSpymemcached {
             while ("+-.0123456789".indexOf(text.charAt(at)) >= 0) {
                 at++;
             }
-            return Long.parseUnsignedLong(text.substring(start, at));
+            String digits = text.substring(start, at);
+            return digits.startsWith("-") ? Long.parseLong(digits) : Long.parseUnsignedLong(digits);
         }
 
         private List<Object> array() {

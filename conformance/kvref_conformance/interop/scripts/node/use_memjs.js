@@ -6,7 +6,7 @@ const { main } = require('./contract');
 const { version } = require('memjs/package.json');
 
 main('memjs', version, (host, port, _, timeout) => {
-  const m = memjs.Client.create(`${host}:${port}`, { retries: 0, timeout });
+  const m = memjs.Client.create(`${host}:${port}`, { retries: 0, timeout, logger: { log() {} } });
   const read = async (key) => (await m.get(key)).value;
   const get = async (key) => (await read(key))?.toString() ?? null;
   // The promise has no word for a miss; the callback has null.

@@ -21,7 +21,7 @@ def connect(host, port, _protocol, timeout):
         return server.readline().decode()
 
     return Calls(
-        set=lambda key, value, ttl=0: client.set(key, value, time=ttl, min_compress_len=1000),
+        set=lambda key, value, ttl=0: bool(client.set(key, value, time=ttl, min_compress_len=1000)),
         set_number=client.set,
         get=client.get,
         raw_get=client.get,
