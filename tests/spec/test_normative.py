@@ -22,7 +22,7 @@ from kvref_conformance.spec import replies
 from kvref_conformance.spec.normative import chapters, diagram
 
 ROOT = Path(__file__).parents[2]
-MODELS = Path(kvref_conformance.__file__).parent / "stateful"
+MODELS = Path(kvref_conformance.__file__).parent / "model"
 # A text in a statement that is an error reply; TEXT and <text> are free parts.
 IN_STATEMENT = re.compile(r"`((?:CLIENT_ERROR|SERVER_ERROR|ERROR)\b[^`]*)`")
 FREE = re.compile(r"\bTEXT\b|<text>")
