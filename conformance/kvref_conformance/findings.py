@@ -135,8 +135,8 @@ class Search:
             enough = bool(pulse.ended) or self._crashes > MOST_CRASHES
         if found in self._known and not enough:
             return
-        # The time may be over in the midst of longer ones.
-        if not self.last or _size(exchanges) <= _size(self.last):
+        # The time may be over in the midst of longer ones. Nothing can be found after what ended the endpoint for good.
+        if pulse.ended or not self.last or _size(exchanges) <= _size(self.last):
             self.last, self.signature = exchanges, found
         if enough:
             raise Enough

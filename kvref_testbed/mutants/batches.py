@@ -199,8 +199,8 @@ def hides_own_writes() -> None:
     lookup = View.lookup
 
     def blind(self: Any, transaction: Any, mapping: Any, key: Any) -> Any:
-        place = self.place(mapping, key)
-        own = transaction.versions.get(place)
+        identity = self.identity(mapping, key)
+        own = transaction.versions.get(identity)
         return lookup(self, transaction, mapping, key) if own is None else self._store.lookup(mapping, key)
 
     put(View, "lookup", blind)

@@ -112,7 +112,14 @@ def shows_null_as_a_word() -> None:
 def stores_nothing_as_null() -> None:
     """A value of no bytes is stored as NULL."""
     value_cell = values.value_cell
+    value_reader = values.value_reader
     put(values, "value_cell", lambda column, data, rules: value_cell(column, data, rules) if data else None)
+
+    def reader(column: Any, rules: Any) -> Any:
+        read = value_reader(column, rules)
+        return lambda data: read(data) if data else None
+
+    put(values, "value_reader", reader)
 
 
 @breaks("KV-TYPE-006")

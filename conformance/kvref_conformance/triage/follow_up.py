@@ -59,8 +59,8 @@ class Aftermath:
         if record.verdict not in TRIED:
             return record
         case = record.script or self._cases[base(record.case)]
-        # A generated case has brought it back itself, and gone on.
-        lost = record.verdict == CRASH or self._judge.pulse.is_lost()
+        # A generated case has noticed it itself, in the conversation that ended the endpoint, and perhaps gone on.
+        lost = record.verdict == CRASH or (record.script is None and self._judge.pulse.is_lost())
         broken = record.verdict == FAILS and any(not exchange.kept for exchange in record.conversation)
         if lost and record.verdict != CRASH:
             record = self._crashed(record, case)
