@@ -56,7 +56,7 @@ class Run:
 
 
 def test_the_shortest_conversation_is_kept_when_the_time_ends_in_a_longer_one() -> None:
-    judge = cast("Judge", SimpleNamespace(budget=Budget(), pulse=SimpleNamespace(is_lost=lambda: False)))
+    judge = cast("Judge", SimpleNamespace(budget=Budget(), pulse=SimpleNamespace(is_lost=lambda: False, ended="")))
     search = Search(judge)
     long, short = (tuple(Exchange("a", "get k\r\n", (), "") for _ in range(count)) for count in (3, 2))
     for shown in (long, short, long):
@@ -67,6 +67,18 @@ def test_the_shortest_conversation_is_kept_when_the_time_ends_in_a_longer_one() 
     search.begin()
     search.fail("any", short, ("get",))
     assert search.last == ()
+
+
+def test_the_conversation_that_ended_the_endpoint_for_good_is_kept_though_it_is_longer() -> None:
+    pulse = SimpleNamespace(is_lost=lambda: bool(pulse.ended), ended="", bring_back=lambda _case: "stays away")
+    search = Search(cast("Judge", SimpleNamespace(budget=Budget(), pulse=pulse)))
+    long, short = (tuple(Exchange("a", "get k\r\n", (), "") for _ in range(count)) for count in (3, 2))
+    with pytest.raises(CaseFailed):
+        search.fail("any", short, ("get",))
+    pulse.ended = "it stays away"
+    with pytest.raises(findings.Enough):
+        search.fail("any", long, ("get",))
+    assert (search.last, search.signature) == (long, (findings.ENDED, "get"))
 
 
 def test_looking_ends_where_nothing_is_found_or_enough() -> None:
