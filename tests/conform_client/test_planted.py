@@ -67,6 +67,9 @@ def test_clients_of_kvref_fail_nothing(script: str) -> None:
 
 def test_pymemcache_reads_bytes_that_no_request_belongs_to() -> None:
     found = not_holding(judged([str(SCRIPTS / "python" / "use_pymemcache.py")]))
+    # pymemcache drops what follows a reply in the same read, so that it depends on the time between two replies whether it
+    # is one reply behind after a surplus miss.
+    found.pop("KC-SURPLUS-020", None)
     assert found == {
         "KC-BASE-018": "no call gat",
         **dict.fromkeys(("KC-SURPLUS-014", "KC-SURPLUS-015", "KC-SURPLUS-016"), 'get second returns "wrong"'),
