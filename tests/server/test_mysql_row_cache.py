@@ -223,7 +223,15 @@ def test_no_get_is_older_in_many_steps(database: SQLServer, cached: Served, seed
 
 @pytest.mark.parametrize("defect", row_cache_defects.DEFECTS)
 def test_each_defect_is_found(database: SQLServer, defect: str) -> None:
-    words = [sys.executable, row_cache_defects.__file__, defect, *command(database.dsn)[3:], *SERVE]
+    words = [
+        sys.executable,
+        row_cache_defects.__file__,
+        defect,
+        *command(database.dsn)[3:],
+        "--listen",
+        "127.0.0.1:0",
+        *SERVE,
+    ]
     with running(words, database.dsn) as served:
         served.wait_for("following the binary log")
         with pytest.raises(StaleError):
