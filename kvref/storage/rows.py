@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from kvref.engine.mapping import Column, Kind, Mapping
@@ -17,7 +18,22 @@ EXACT: Final = 1000  # rows that are counted one by one: less than a millisecond
 REFERENCED: Final = "other tables refer to it"
 MAX_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
 
+# Tables of a row cache, for the same reason.
+MAX_CACHED_TABLES: Final = 500
+# Most rows that leave a full row cache at once. A dict passes the slots of all removed rows to find its oldest one,
+# which takes longer than a write if each new row does that.
+MAX_EVICTED: Final = 1024
+
 S = TypeVar("S")
+
+
+def evicted(rows: Collection[bytes]) -> list[bytes]:
+    """Return which rows of a full row cache leave next.
+
+    Args:
+        rows: their keys, the oldest first; not empty.
+    """
+    return list(islice(rows, min(MAX_EVICTED, 1 + len(rows) // 16)))
 
 
 class PerMapping(Generic[S]):

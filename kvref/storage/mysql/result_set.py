@@ -18,8 +18,8 @@ Cells = list[bytes | None]
 
 _CHUNK: Final = 1 << 16
 _LARGEST_PACKET: Final = (1 << 24) - 1  # more follows in another one
-_SHORT, _NULL = 0xFB, 0xFB  # lengths below stand for themselves
-_WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
+SHORT, _NULL = 0xFB, 0xFB  # lengths below stand for themselves
+WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
 _END, _MAX_END, _ERROR = 0xFE, 8, 0xFF
 
 
@@ -111,11 +111,11 @@ def _cells(data: bytes) -> Cells:
     while at < end:
         size = data[at]
         at += 1
-        if size >= _SHORT:
+        if size >= SHORT:
             if size == _NULL:
                 cells.append(None)
                 continue
-            width = _WIDTHS[size]
+            width = WIDTHS[size]
             size = int.from_bytes(data[at : at + width], "little")
             at += width
         cells.append(data[at : at + size])

@@ -7,12 +7,12 @@ committed (`PRAGMA data_version`), and takes out what is written through it unti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Insert, PurgeExpired, Remove, Update
 from kvref.engine.values import to_bytes
+from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
 
 @dataclass(slots=True)
@@ -34,10 +34,6 @@ class Kept:
 
 # Without key and item: headers of two bytes objects, an object, three numbers, and a slot in a dict.
 OVERHEAD: Final = 2 * 33 + 80 + 3 * 32 + 100
-# Most rows that leave at once. A dict passes the slots of all removed rows to find its oldest one, which takes longer
-# than a write if each new row does that.
-MAX_EVICTED: Final = 1024
-MAX_TABLES: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
 
 
 class CachedTable:
@@ -79,7 +75,7 @@ class RowCache:
         """
         found = self._tables.get(mapping)
         if found is None:
-            if len(self._tables) >= MAX_TABLES:
+            if len(self._tables) >= MAX_CACHED_TABLES:
                 self.retire()
             found = self._tables[mapping] = CachedTable(mapping)
             self._of_source.setdefault(mapping.source, []).append(found)
@@ -100,7 +96,7 @@ class RowCache:
 
     def _make_room(self, table: CachedTable, size: int) -> None:
         while self.size + size > self.limit and table.items:
-            for word in list(islice(table.items, min(MAX_EVICTED, 1 + len(table.items) // 16))):
+            for word in evicted(table.items):
                 self.drop(table, word)
         if self.size + size > self.limit:
             self.clear()

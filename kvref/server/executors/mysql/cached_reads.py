@@ -15,7 +15,7 @@ from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.eligibility import refusal
 from kvref.storage.mysql.binlog.follower import Follower
-from kvref.storage.mysql.binlog.positions import EXECUTED_MARIADB, EXECUTED_MYSQL, LogError, Position, executed
+from kvref.storage.mysql.binlog.positions import LogError, Position, executed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
@@ -102,15 +102,15 @@ class CachingReader:
         """Read rows, and what the server has executed where that is not known well enough."""
         now, cache = time.monotonic(), self._cache
         known = self._executed
-        asks = known is None or now - self._executed_at > (cache.staleness or MAX_AGE)
+        outdated = known is None or now - self._executed_at > (cache.staleness or MAX_AGE)
         if for_hits and known is not None:
-            asks = asks or not cache.staleness or not cache.covers(known)
-        if not (asks or missing):
+            outdated = outdated or not cache.staleness or not cache.covers(known)
+        if not (outdated or missing):
             return {}, True
         examines = cached.refusal is None
         mariadb = cache.mariadb
         answer: _Found = await self._connection.call(
-            _look, table, missing, mariadb if asks or examines else None, examines
+            _look, table, missing, mariadb if outdated or examines else None, examines
         )
         if answer.executed is not None:
             if known is not None and not answer.executed.covers(known):
@@ -154,9 +154,8 @@ def _look(
     """Return what the server has executed, whether a table may be cached, and then rows; in this order."""
     position, why = None, None
     if mariadb is not None:
-        rows = connection.say(EXECUTED_MARIADB if mariadb else EXECUTED_MYSQL)
         try:
-            position = executed([[str(cell) for cell in row] for row in rows])
+            position = executed(connection.say, mariadb=mariadb)
         except LogError:
             examines = False  # it cannot be compared: nothing is kept
     if examines:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kvref.storage.mysql.schema import quote
+
 # The log of MySQL up to 9.5 and of MariaDB does not have what foreign keys change in a child's rows.
 _CASCADES: Final = re.compile(r"\bON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)\b", re.IGNORECASE)
 _INNODB: Final = re.compile(r"\bENGINE=InnoDB\b", re.IGNORECASE)
@@ -21,13 +23,9 @@ def refusal(created: str, key: str) -> str:
         return f"a foreign key changes its rows without an event in the binary log ({found[0]})"
     if not _INNODB.search(created):
         return "it is no InnoDB table"
-    column = re.search(rf"^\s*{re.escape(_quoted(key))} (.*)$", created, re.MULTILINE | re.IGNORECASE)
+    column = re.search(rf"^\s*{re.escape(quote(key))} (.*)$", created, re.MULTILINE | re.IGNORECASE)
     if column is None or not re.match(r"var(char|binary)\(", column[1], re.IGNORECASE):
         return f"its key column {key} is neither VARCHAR nor VARBINARY"
     if re.search(r"\bGENERATED ALWAYS\b| AS \(", column[1], re.IGNORECASE):
         return f"its key column {key} is generated"
     return ""
-
-
-def _quoted(identifier: str) -> str:
-    return "`" + identifier.replace("`", "``") + "`"

@@ -12,6 +12,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from kvref.storage.mysql.binlog.positions import FilePoint, Gtid, Point, file_number
+from kvref.storage.mysql.result_set import SHORT, WIDTHS
 
 Table = tuple[str, str]  # schema and name, in lower case: a server may compare them so
 MAX_KEYS: Final = 1000  # of one table in one transaction; more count as the whole table
@@ -39,15 +40,8 @@ _METADATA: Final = {4: 1, 5: 1, 15: 2, 16: 2, 17: 1, 18: 1, 19: 1, 242: 1, 245: 
                     250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1}  # fmt: skip
 _KNOWN: Final = _FIXED.keys() | _METADATA.keys()
 _VARCHAR, _BIT, _DECIMAL, _ENUM, _SET, _STRING = (15, 253), 16, 246, 247, 248, 254
-_LONG_BYTES: Final = (
-    242,
-    245,
-    249,
-    250,
-    251,
-    252,
-    255,
-)  # VECTOR, JSON, BLOB, GEOMETRY: metadata has the bytes of the length
+# VECTOR, JSON, BLOB, GEOMETRY: metadata has the bytes of the length.
+_LONG_BYTES: Final = (242, 245, 249, 250, 251, 252, 255)
 _DIGITS: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)  # bytes of so many decimal digits
 
 _WIDTH, _SKIPPED, _TEXT = range(3)  # kinds of a column in a row
@@ -271,7 +265,7 @@ def _layout(kind: int, metadata: bytes) -> tuple[int, int]:
 def _number(body: bytes, at: int) -> tuple[int, int]:
     """Return a number of the protocol's variable length and where the next field begins."""
     first = body[at]
-    if first < 0xFB:
+    if first < SHORT:
         return first, at + 1
-    width = {0xFC: 2, 0xFD: 3, 0xFE: 8}[first]
+    width = WIDTHS[first]
     return int.from_bytes(body[at + 1 : at + 1 + width], "little"), at + 1 + width

@@ -23,8 +23,6 @@ from pymysql.cursors import Cursor
 from kvref.errors import ConfigError, KvrefError
 from kvref.storage.mysql.binlog.events import Change, LogReader
 from kvref.storage.mysql.binlog.positions import (
-    EXECUTED_MARIADB,
-    EXECUTED_MYSQL,
     FilePosition,
     GtidSet,
     LogError,
@@ -110,7 +108,7 @@ class _Source:
 
     def check(self) -> None:
         """See `check`."""
-        found = {str(name).lower(): str(value) for name, value in self._ask(_CHECKED)}
+        found = {str(name).lower(): str(value) for name, value in self._query(_CHECKED)}
         self.mariadb = "MariaDB" in found.pop("version", "")
         found.setdefault("log_replica_updates", found.pop("log_slave_updates", "ON"))
         for name, wanted, fix in _WANTED:
@@ -126,23 +124,18 @@ class _Source:
                     f"store {self._login.text}: {name}={value} keeps changes out of the log: start without it"
                 )
 
-    def executed(self) -> Position:
-        """Return what the server has executed."""
-        sql = EXECUTED_MARIADB if self.mariadb else EXECUTED_MYSQL
-        return executed([[str(cell) for cell in row] for row in self._ask(sql)])
-
     def dump(self, server_id: int) -> Position:
         """Let the server send its log from what it has executed by now, which is returned."""
         for each in _SETUP:
-            self._ask(each)
-        position, raw = self.executed(), self._raw
+            self._query(each)
+        position, raw = executed(self._query, mariadb=self.mariadb), self._raw
         if isinstance(position, GtidSet):
             known = _encoded(position)
             head = struct.pack("<HIIQI", _THROUGH_GTID, server_id, 0, _FIRST_OFFSET, len(known))
             raw._execute_command(COMMAND.COM_BINLOG_DUMP_GTID, head + known)
         else:
             assert isinstance(position, FilePosition)
-            self._ask("SET @mariadb_slave_capability = 4")
+            self._query("SET @mariadb_slave_capability = 4")
             base, _, digits = str(self._status()[0]).rpartition(".")
             name = f"{base}.{position.point.file:0{len(digits)}}"
             head = struct.pack("<IHI", position.point.offset, 0, server_id)
@@ -169,7 +162,7 @@ class _Source:
     def _status(self) -> tuple[Any, ...]:
         for last, sql in enumerate(_STATUS):
             try:
-                rows = self._ask(sql)
+                rows = self._query(sql)
             except pymysql.err.ProgrammingError:
                 if last:
                     raise
@@ -177,7 +170,7 @@ class _Source:
             return rows[0] if rows else ("", 0, "", "")
         raise AssertionError("the last statement returns or raises")
 
-    def _ask(self, sql: str) -> list[tuple[Any, ...]]:
+    def _query(self, sql: str) -> list[tuple[Any, ...]]:
         with self.connection.cursor() as cursor:
             cursor.execute(sql)
             return list(cursor.fetchall())

@@ -8,6 +8,7 @@ client gets the answer. A replica may get the event of a transaction earlier tha
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from kvref.errors import KvrefError
@@ -162,20 +163,27 @@ def file_number(name: str) -> int:
     return int(name.rpartition(".")[2])
 
 
-# What reads the executed position: one row with a GTID set, or rows of SHOW STATUS.
-EXECUTED_MYSQL: Final = "SELECT @@GLOBAL.gtid_executed"
-EXECUTED_MARIADB: Final = "SHOW STATUS WHERE Variable_name IN ('Binlog_snapshot_file', 'Binlog_snapshot_position')"
+# What returns the executed position: one row with a GTID set; rows of SHOW STATUS.
+_OF_MYSQL: Final = "SELECT @@GLOBAL.gtid_executed"
+_OF_MARIADB: Final = "SHOW STATUS WHERE Variable_name IN ('Binlog_snapshot_file', 'Binlog_snapshot_position')"
 
 
-def executed(rows: list[list[str]]) -> Position:
-    """Return the executed position from the rows of EXECUTED_MYSQL or EXECUTED_MARIADB.
+def executed(query: Callable[[str], Iterable[Sequence[object]]], *, mariadb: bool) -> Position:
+    """Query what a server has executed.
+
+    Args:
+        query: returns the rows of a statement.
+        mariadb: the server is MariaDB.
 
     Raises:
         LogError: the position cannot be compared.
+        whatever `query` raises.
     """
-    if len(rows) == 1:
-        return GtidSet(rows[0][0])
-    values = {name.lower(): value for name, value in rows}
+    rows = query(_OF_MARIADB if mariadb else _OF_MYSQL)
+    if not mariadb:
+        ((gtids,),) = rows
+        return GtidSet(str(gtids))
+    values = {str(name).lower(): str(value) for name, value in rows}
     name, offset = values["binlog_snapshot_file"], values["binlog_snapshot_position"]
     if not name:
         raise LogError("Binlog_snapshot_file is empty: the server writes no binary log")

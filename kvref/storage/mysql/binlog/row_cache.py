@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from typing import Final
 
 from kvref.storage.mysql.binlog.events import Change, Table
 from kvref.storage.mysql.binlog.positions import FilePosition, Point, Position
 from kvref.storage.mysql.result_set import Cells
+from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
 _log = logging.getLogger("kvref.storage")
 
 # Bytes in addition to key and cells: a list, a bytes object and a slot of it for each cell, and a slot in a dict.
 OVERHEAD: Final = 33 + 56 + 100
 OVERHEAD_OF_CELL: Final = 33 + 8
-MAX_TABLES: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
 MAX_RECENT: Final = 256  # transactions of which it is not known yet whether readers see them
 
 
@@ -105,7 +106,7 @@ class RowCache:
         """
         found = self._tables.get(select)
         if found is None:
-            if len(self._tables) >= MAX_TABLES:
+            if len(self._tables) >= MAX_CACHED_TABLES:
                 self.clear()
                 for each in self._tables.values():
                     each.live = False
@@ -252,15 +253,20 @@ class RowCache:
         size = _size(word, cells)
         if size > self.limit:
             return
-        for other in (cached, *self._tables.values()):
-            while self.size + size > self.limit and other.rows:
-                oldest = next(iter(other.rows))
-                self._remove(other, oldest)
-                self.evictions += 1
+        if self.size + size > self.limit:
+            self._make_room(cached, size)
         cached.rows[word] = cells
         self.size += size
 
-    def _drop(self, cached: CachedTable, keys: set[bytes] | None) -> None:
+    def _make_room(self, cached: CachedTable, size: int) -> None:
+        """Evict rows, those of one table first."""
+        for table in (cached, *self._tables.values()):
+            while self.size + size > self.limit and table.rows:
+                leaving = evicted(table.rows)
+                self._drop(table, leaving)
+                self.evictions += len(leaving)
+
+    def _drop(self, cached: CachedTable, keys: Iterable[bytes] | None) -> None:
         for word in list(cached.rows) if keys is None else keys:
             if word in cached.rows:
                 self._remove(cached, word)
