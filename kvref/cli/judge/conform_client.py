@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kvref.cli import output
-from kvref.cli.judge.interop import install
+from kvref.cli.judge.interop import install, matching, write_option
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.clients import report
 from kvref_conformance.clients.adapter import AdapterError
@@ -67,13 +67,7 @@ COMMAND: Final = "command"
 @click.option("--conversations", is_flag=True, help="Show the conversation of each failure.")
 @click.option("--list", "listed", is_flag=True, help="List clients and requirements, without judging.")
 @output.json_option
-@click.option(
-    "--write",
-    "page",
-    metavar="FILE.md",
-    type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="Save a full run as the record, and update the table in this page.",
-)
+@write_option
 @click.pass_context
 def command(  # noqa: PLR0913, PLR0917 - an argument for each option
     context: click.Context,
@@ -108,7 +102,7 @@ def command(  # noqa: PLR0913, PLR0917 - an argument for each option
         if words is not None:
             run.judge(COMMAND, shlex.split(words), protocol, {})
         else:
-            run.judge_all(_matching(globs))
+            run.judge_all(matching(judged_clients(), globs))
     results = report.record(run.judged, run.skipped, datetime.datetime.now(datetime.UTC).date().isoformat(), timeout)
     if file is not None:
         output.write(str(file), report.dumped(results))
@@ -122,14 +116,6 @@ def command(  # noqa: PLR0913, PLR0917 - an argument for each option
         each.verdicts[key].outcome == FAILS for each in run.judged.values() for key in required & set(each.verdicts)
     )
     context.exit(1 if failed else 0)
-
-
-def _matching(globs: Sequence[str]) -> list[Client]:
-    rows = judged_clients()
-    found = [each for each in rows.values() if not globs or any(fnmatchcase(each.id, glob) for glob in globs)]
-    if not found:
-        raise KvrefError(f"no client matches {' or '.join(globs)}: choose from {', '.join(rows)}")
-    return found
 
 
 def _list(chosen: Sequence[Requirement]) -> None:

@@ -27,13 +27,20 @@ from kvref_testbed import targets
 from kvref_testbed.targets.folders import build_once, cache_root
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kvref_testbed.targets.progress import Progress
 
 # Scripts wait more than they work.
 AT_ONCE: Final = 6
 LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
+write_option: Final = click.option(
+    "--write",
+    "page",
+    metavar="FILE.md",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="Save a full run as the record, and update the table in this page.",
+)
 
 
 @click.command("interop")
@@ -42,13 +49,7 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
     "--target", "names", multiple=True, type=click.Choice(list(ENDPOINTS)), help="Only this target. Repeatable."
 )
 @output.json_option
-@click.option(
-    "--write",
-    "page",
-    metavar="FILE.md",
-    type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="Save a full run as the record, and update the table in this page.",
-)
+@write_option
 @click.pass_context
 def command(
     context: click.Context, /, globs: tuple[str, ...], names: tuple[str, ...], file: Path | None, page: Path | None
@@ -57,9 +58,7 @@ def command(
 
     Exit code: 0 all cells match the record, 1 some differ, 2 none could be run.
     """
-    chosen = [each for each in clients().values() if not globs or any(fnmatchcase(each.id, glob) for glob in globs)]
-    if not chosen:
-        raise KvrefError(f"no client matches {' or '.join(globs)}: choose from {', '.join(clients())}")
+    chosen = matching(clients(), globs)
     if page is not None and (globs or names):
         raise KvrefError("--write requires a full run: remove --client and --target")
     with targets.Terminal() as progress:
@@ -77,6 +76,18 @@ def command(
     wrong = sum(cell.outcome == WRONG for cell in cells)
     click.echo(f"{len(cells)} cells of {len(chosen)} clients, {wrong} wrong; {len(different)} differ from the record")
     context.exit(1 if different else 0)
+
+
+def matching(rows: Mapping[str, Client], globs: Sequence[str]) -> list[Client]:
+    """Return the clients whose ID matches a glob; all without globs.
+
+    Raises:
+        KvrefError: there are none.
+    """
+    found = [each for each in rows.values() if not globs or any(fnmatchcase(each.id, glob) for glob in globs)]
+    if not found:
+        raise KvrefError(f"no client matches {' or '.join(globs)}: choose from {', '.join(rows)}")
+    return found
 
 
 def _write(page: Path, result: Matrix) -> list[str]:

@@ -32,6 +32,15 @@ class Calls:
         raise CannotError(f"no call {name}")
 
 
+# Calls that the clients made after pymemcache have under the contract's names.
+ALIKE = ("get", "delete", "add", "replace", "append", "prepend", "gets", "cas", "incr", "decr", "touch")
+
+
+def alike(client):
+    """Give the calls of a client that has those of ALIKE."""
+    return {name: getattr(client, name) for name in ALIKE}
+
+
 def text(value):
     """Give bytes as text; bytes that are not UTF-8 as their numbers."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
@@ -162,6 +171,11 @@ def advance(steps, came, line):
         came.append(f"error: {type(error).__name__}: {error}"[:200])
 
 
+def raised(error):
+    """Give what a client raises, at most 200 characters."""
+    return f"{type(error).__name__}: {error}"[:200]
+
+
 def result(c, name, arguments):
     """Make one call for `kvref conform-client` and return what is printed of it."""
     try:
@@ -169,7 +183,7 @@ def result(c, name, arguments):
     except CannotError as call:
         return {"cannot": str(call)}
     except Exception as error:  # whatever the client raises
-        return {"raised": f"{type(error).__name__}: {error}"[:200]}
+        return {"raised": raised(error)}
     if isinstance(returned, dict):
         returned = {text(key): text(value) for key, value in returned.items()}
     return {"returned": list(map(text, returned)) if isinstance(returned, tuple) else text(returned)}
@@ -184,7 +198,7 @@ def serve(connect, protocol, timeout):
             try:
                 c, done = connect(*arguments, protocol, timeout), {"returned": True}
             except Exception as error:  # whatever the client raises
-                c, done = Calls(), {"raised": f"{type(error).__name__}: {error}"[:200]}
+                c, done = Calls(), {"raised": raised(error)}
         else:
             done = result(c, name, arguments)
         print(json.dumps(done, default=repr), flush=True)

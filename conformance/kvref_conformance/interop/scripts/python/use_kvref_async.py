@@ -2,7 +2,7 @@
 
 import asyncio
 
-from contract import Calls, main
+from contract import Calls, alike, main
 
 from kvref.client import AsyncMappedClient
 
@@ -20,12 +20,8 @@ def connect(host, port, _protocol, timeout):
 
     return Calls(
         set=lambda key, value, ttl=0: wait(client.set)(key, value, ttl),
-        **{
-            name: wait(getattr(client, name))
-            for name in ("get", "delete", "add", "replace", "append", "prepend", "gets", "cas", "incr", "decr")
-        },
+        **{name: wait(call) for name, call in alike(client).items()},
         get_multi=wait(client.get_many),
-        touch=wait(client.touch),
         gat=wait(client.gat),
     )
 
