@@ -95,13 +95,13 @@ def table(one: Record) -> str:
     ]
     levels = {each.id: each.level for each in load()}
     for name, row in one["clients"].items():
-        held, of = Counter[str](), Counter[str]()
+        holding, tried = Counter[str](), Counter[str]()
         for key, verdict in row["verdicts"].items():
             if verdict["outcome"] != UNSUPPORTED:
                 for kind in (levels[key], key.split("-")[1]):
-                    of[kind] += 1
-                    held[kind] += verdict["outcome"] == HOLDS
-        cells = [f"{held[kind]}/{of[kind]}" if of[kind] else "-" for kind in ("MUST", "SHOULD", *groups)]
+                    tried[kind] += 1
+                    holding[kind] += verdict["outcome"] == HOLDS
+        cells = [f"{holding[kind]}/{tried[kind]}" if tried[kind] else "-" for kind in ("MUST", "SHOULD", *groups)]
         lines.append(f"| {rows[name].title} | {row['version']} | {' | '.join(cells)} |")
     lines += ["", "Failed requirements:", ""]
     for name, row in one["clients"].items():

@@ -29,7 +29,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Write:
-    """What a storage command asks for."""
+    """The arguments of a storage command."""
 
     verb: str
     key: bytes
