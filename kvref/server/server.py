@@ -77,8 +77,8 @@ class Scope(Protocol):
     def cas_numbers(self, store: Store) -> Iterator[int]:
         """Return the counter of cas numbers."""
 
-    def publish(self, connections: int, most: int) -> None:
-        """Show other processes what was counted, and how many connections there are and were at once."""
+    def publish(self, closed: int, most: int) -> None:
+        """Show other processes what was counted, how many connections were closed and how many there were at once."""
 
     def rows(self) -> dict[str, str]:
         """Return the rows of `stats` that are about more than this process."""
@@ -102,7 +102,7 @@ class SingleProcess:
         """Return the counter of cas numbers."""
         return store.cas_numbers()
 
-    def publish(self, connections: int, most: int) -> None:
+    def publish(self, closed: int, most: int) -> None:
         """Do nothing."""
 
     def rows(self) -> dict[str, str]:
@@ -168,6 +168,7 @@ class Server:
         self.started = time.time()
         self._since = time.monotonic()  # the clock may be set
         self.connections: set[Connection] = set()
+        self.closed_connections = 0  # accepted ones that are gone, rejected ones and failed handshakes included
         self._listening: list[socket.socket] = []
         self.most_connections = 0
         self.attempts = Attempts(scope.counters)
@@ -273,7 +274,7 @@ class Server:
 
     def publish(self) -> None:
         """Show other processes of the port what was counted; called before replies leave, if there are any."""
-        self.scope.publish(self._taken, self.most_connections)
+        self.scope.publish(self.closed_connections, self.most_connections)
 
     @property
     def _taken(self) -> int:
@@ -289,6 +290,7 @@ class Server:
         # A TLS connection still counts among those in the handshake.
         others = self._taken - (transport.get_extra_info("sslcontext") is not None)
         if refused(transport, others, self._most, self.shared):
+            self.closed_connections += 1
             return False
         self.connections.add(connection)
         self.most_connections = max(self.most_connections, len(self.connections))
@@ -298,7 +300,9 @@ class Server:
 
     def forget(self, connection: Connection) -> None:
         """Remove a connection that was closed."""
-        self.connections.discard(connection)
+        if connection in self.connections:
+            self.connections.remove(connection)
+            self.closed_connections += 1
         if connection.greedy:
             self.turns.ended()
         self.publish()

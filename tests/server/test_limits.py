@@ -125,6 +125,23 @@ def test_few_descriptors_are_no_end(tmp_path: Path, workers: str) -> None:
         assert rows(clients[0])["rejected_conns"] == "200"
 
 
+def test_each_worker_gets_its_share_of_connections_that_come_at_once(tmp_path: Path) -> None:
+    """What a worker is still accepting is part of its load: beyond 60 connections it would have to reject some."""
+    with limited(tmp_path / "x.sqlite", 120, "--workers", "2") as served:
+        for _ in range(12):
+            with ExitStack() as stack:
+                clients = [stack.enter_context(socket.socket()) for _ in range(120)]
+                for client in clients:
+                    client.settimeout(0)
+                    client.connect_ex(("127.0.0.1", served.port))
+                for client in clients:
+                    client.settimeout(60)
+                    assert ask(client, b"get AA\r\n").startswith(b"VALUE")
+            with served.connect() as client:
+                # This client, and one for the listening socket.
+                until(lambda client=client: rows(client)["curr_connections"] == "2")
+
+
 @contextmanager
 def limited(store: Path, most: int, *options: str) -> Iterator[Served]:
     """Serve with so many descriptors, beyond which the process cannot go by itself."""

@@ -44,12 +44,12 @@ class Handshakes:
     def __init__(self, foreign: ForeignProtocols) -> None:
         self._foreign = foreign
         self.waiting = 0  # connections
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[bool]] = set()
 
     def take(
         self, make: Callable[[], asyncio.Protocol], connection: socket.socket, tls: ssl.SSLContext | None
-    ) -> asyncio.Task[None]:
-        """Serve an accepted connection; the returned task ends with the handshake, successful or not.
+    ) -> asyncio.Task[bool]:
+        """Serve an accepted connection; the returned task ends with the handshake, and returns whether it succeeded.
 
         Args:
             make: the protocol factory.
@@ -64,7 +64,7 @@ class Handshakes:
 
     async def _take(
         self, make: Callable[[], asyncio.Protocol], connection: socket.socket, tls: ssl.SSLContext | None
-    ) -> None:
+    ) -> bool:
         seconds = None if tls is None else SECONDS
         # The address is gone once the handshake has failed.
         peer = None if tls is None else _peer(connection)
@@ -76,6 +76,9 @@ class Handshakes:
             if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
                 self._foreign.note("plaintext", peer, port="a TLS port")
             _log.debug("connection lost before it was accepted: %s", error)
+            return False
+        else:
+            return True
         finally:
             self.waiting -= tls is not None
 

@@ -60,15 +60,17 @@ class WorkerScope:
         self.crawler = WorkerCrawler(memory)
         self.tally = plan.tally
         self.own = plan.tally.processes[number]
-        self.taken = 0  # connections handed to this process
 
     def cas_numbers(self, store: Store) -> Iterator[int]:
         """Return the counter of cas numbers: the file's, or that of all workers."""
         return store.cas_numbers() if self._plan.numbers_in_store else self._memory.cas_numbers()
 
-    def publish(self, connections: int, most: int) -> None:
-        """Show the other workers what was counted, and how many connections there are and were at once."""
-        self._slot[WorkerSlot.CLOSED] = self.taken - connections
+    def publish(self, closed: int, most: int) -> None:
+        """Show the other workers what was counted, how many connections were closed and how many there were at once.
+
+        The parent counts those that it hands on, so that one which is being accepted belongs to its worker already.
+        """
+        self._slot[WorkerSlot.CLOSED] = closed
         self._slot[WorkerSlot.PEAK] = most
         self.counters.publish()
 
@@ -149,15 +151,15 @@ class Worker:
 
     def _refuse(self) -> None:
         self._server.descriptors.none_left()
-        self._scope.taken += 1
+        self._server.closed_connections += 1
         self._server.publish()
 
     async def _take(self, handed: Handed) -> None:
         connection, listener = handed.connection, self._server.listeners[handed.listener]
         connection.settimeout(0)
-        self._scope.taken += 1
         make = speaks(self._server, listener)
-        await self._server.handshakes.take(make, connection, listener.tls)
+        if not await self._server.handshakes.take(make, connection, listener.tls):
+            self._server.closed_connections += 1
         self._server.publish()
 
     async def _read_again(self, settings: dict[str, int]) -> None:
