@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from kvref_testbed.targets.ports import free_port
 
@@ -25,6 +27,11 @@ store=$1
 shift
 exec "$PYTHON" -m kvref serve --store "sqlite:///$PWD/$store" --listen "127.0.0.1:$PORT" "$@"
 """
+
+
+def accepts(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture
@@ -40,6 +47,7 @@ def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path,
     store.executescript((folder / "schema/sqlite.sql").read_text())
     store.close()
     subprocess.run([folder / "restart.sh"], check=True, timeout=60)
+    until(lambda: accepts(port))
     yield folder, port
     os.kill(int((folder / "server.pid").read_text()), signal.SIGTERM)
 

@@ -11,6 +11,10 @@ KEYWORD = re.compile(r"\b(MUST NOT|MUST|SHOULD NOT|SHOULD|MAY)\b")
 CODE = re.compile(r"`[^`]*`")
 VAGUE = re.compile(r"as the profile|depends on the profile|the profile decides", re.IGNORECASE)
 # Chapters of properties of whole conversations, which are not obligations of one reply.
+# A second condition, or another command with another reply, in the sentence of the first.
+SECOND = re.compile(
+    r"; (if|otherwise|a `?\w+`? also|then|it (replies|sends))\b|, and `CODE` otherwise|\bMUST\b.* and, if\b"
+)
 OBLIGATIONS = [each for each in requirements.load().values() if each.chapter not in requirements.PROPERTIES]
 
 
@@ -36,3 +40,7 @@ def test_no_statement_leaves_its_answer_to_the_profile() -> None:
 
 def test_a_statement_has_one_obligation() -> None:
     assert [each.id for each in OBLIGATIONS if len(keywords(each)) > 1] == [], "split the statement"
+
+
+def test_a_statement_has_one_condition() -> None:
+    assert [each.id for each in OBLIGATIONS if SECOND.search(each.statement)] == [], "split the statement"

@@ -113,6 +113,14 @@ INTEGERS = (
         for flags, number, row in ((0, 12, (0x3231, None)), (1, 7, (None, 0x37)))
     ),
     case(
+        "digits-that-do-not-fill-their-column",
+        "KV-ARITH-048",
+        inserted("{k}", "5, 6, 0, 0, 0"),
+        say("incr {k} 123\r\n", "<number>\r\n"),
+        sql("SELECT x, y FROM {t}", (5, 6)),
+        shape=SMALL,
+    ),
+    case(
         "incr-an-integer-beyond-its-range",
         "KV-ARITH-035",
         inserted("{k}", "2147483647, 0, 0, 0"),

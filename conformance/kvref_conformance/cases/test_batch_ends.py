@@ -86,7 +86,7 @@ READS = (
     single("get-unknown-mapping", "KV-BATCH-033", put(1), say("get @@{k}none.{k}\r\n", "END\r\n"), committed(0)),
     case(
         "counts-apart",
-        "KV-BATCH-034",
+        "KV-BATCH-034 KV-BATCH-051",
         *puts(1, 3),
         *(reads(n, "x") for n in (1, 2, 3)),
         committed(0),

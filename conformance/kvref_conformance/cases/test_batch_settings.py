@@ -31,7 +31,7 @@ CASES: tuple[Case, ...] = (
     *(
         case(
             f"at-run-time-{name}",
-            "KV-SET-003",
+            "KV-SET-003 KV-SET-007 KV-SET-008",
             sql(f"SET GLOBAL {name} = {given}"),
             sql(f"SELECT @@GLOBAL.{name}", (taken,)),
             sql(f"SET GLOBAL {name} = {TOO_LARGE}"),

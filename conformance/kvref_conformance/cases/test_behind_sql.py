@@ -181,7 +181,7 @@ READ = (
     ),
     case(
         "expiry-of-sql",
-        "KV-SQL-014",
+        "KV-SQL-014 KV-SQL-020",
         say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n"),
         sql("UPDATE {t1} SET c5 = 1000000000 WHERE c1 = '{k}'"),
         GONE,

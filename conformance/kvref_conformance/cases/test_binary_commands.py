@@ -63,9 +63,23 @@ DELETES = (
 
 FLUSHES = (
     case(
-        "bin-flush", "KV-BINCMD-006", SET, stored("{k2}", "y"), ask("flush", "flush ok"), misses("{k}"), misses("{k2}")
+        "bin-flush",
+        "KV-BINCMD-006 KV-BINCMD-024",
+        SET,
+        stored("{k2}", "y"),
+        ask("flush", "flush ok"),
+        misses("{k}"),
+        misses("{k2}"),
     ),
-    case("bin-flush-with-zero", "KV-BINCMD-006", SET, ask("flush exp=0", "flush ok"), misses("{k}"), SET, THERE),
+    case(
+        "bin-flush-with-zero",
+        "KV-BINCMD-006 KV-BINCMD-024",
+        SET,
+        ask("flush exp=0", "flush ok"),
+        misses("{k}"),
+        SET,
+        THERE,
+    ),
     case(
         "bin-flush-delayed-honoured",
         "KV-BINCMD-007",

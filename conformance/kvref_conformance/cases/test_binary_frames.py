@@ -190,7 +190,7 @@ OPCODES = (
     ),
     case(
         "bin-sasl",
-        "KV-BINFRAME-015",
+        "KV-BINFRAME-015 KV-BINFRAME-024",
         stored("{k}", "x"),
         ask("sasl_list", unknown("sasl_list")),
         ask("sasl_auth key=PLAIN value=%00user%00password", unknown("sasl_auth")),
@@ -215,7 +215,7 @@ OPCODES = (
     case("bin-scrub", "KV-BINFRAME-018", ask("0xf0", "0xf0 ok"), ask("0xf0 key={k}", ("0xf0 ok", "0xf0 0x85")), NOOP),
     case(
         "bin-opcodes-of-the-engine",
-        "KV-BINFRAME-019",
+        "KV-BINFRAME-019 KV-BINFRAME-025",
         ask("0x83", '0x83 0x04 "Invalid state."'),
         ask("0x84", '0x84 0x04 "Value out of range."'),
         ask("0x85", '0x85 0x04 "Value out of range."'),

@@ -127,7 +127,7 @@ BYTES = (
     ),
     case(
         "bin-key-that-is-no-text-refused",
-        "KV-BINGET-024",
+        "KV-BINGET-024 KV-BINGET-029",
         stored("{k}", "x"),
         ask("set key={k}%fe value=y", 'set 0x84 "<value>"'),
         misses("{k}%fe"),
@@ -166,14 +166,14 @@ ROWS = (
     ),
     case(
         "bin-cas-zero",
-        "KV-BINGET-018",
+        "KV-BINGET-018 KV-BINGET-026",
         sql("INSERT INTO {t1} VALUES ('{k}', 'x', 0, 0, 0)"),
         ask("get key={k}", "get ok flags=0 value=x"),
         ask("set key={k} cas=0 value=y", "set ok cas=<cas>"),
     ),
     case(
         "bin-row-of-sql",
-        "KV-BINGET-019",
+        "KV-BINGET-019 KV-BINGET-027",
         sql("INSERT INTO {t1} VALUES ('{k}', 'one', 4, 1234567890123, 0)"),
         ask("getk key={k}", "getk ok cas=1234567890123 flags=4 key={k} value=one"),
         ask("set key={k} cas=1234567890123 value=two", "set ok cas=<cas>"),
@@ -199,7 +199,7 @@ ROWS = (
 UNUSED = (
     case(
         "bin-no-option-columns",
-        "KV-BINGET-025",
+        "KV-BINGET-025 KV-BINGET-028",
         ask("set key={k} flags=7 exp=2592001 value=x", "set ok cas=<cas>"),
         ask("getk key={k}", "getk ok flags=0 key={k} value=x"),
         ask("append key={k} value=y", "append ok cas=<cas>"),

@@ -213,7 +213,7 @@ WORDS = (
     ),
     case(
         "bin-other-storage-without-a-key",
-        "KV-BINMAP-026",
+        "KV-BINMAP-026 KV-BINMAP-032 KV-BINMAP-033",
         *EVERYWHERE,
         told("add key=@@{m2} value=x", f"add {EXISTS}"),
         shows("{k}", "2"),
@@ -245,7 +245,7 @@ WORDS = (
             ),
             (
                 "bin-word-of-three-bytes",
-                "KV-BINMAP-030",
+                "KV-BINMAP-030 KV-BINMAP-031",
                 f"get {NOT_FOUND}; get ok cas=<cas> flags=0 value=1",
             ),
         )

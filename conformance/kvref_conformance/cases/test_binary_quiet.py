@@ -71,7 +71,7 @@ CASES = (
     case("bin-setq-cas-missing", "KV-BINQUIET-003", ask(f"setq key={{k}} cas={ANY_CAS} value=y", f"setq {NOT_FOUND}")),
     case(
         "bin-deleteq",
-        "KV-BINQUIET-004",
+        "KV-BINQUIET-004 KV-BINQUIET-014",
         stored("{k}", "x"),
         ask("deleteq key={k}", ""),
         misses("{k}"),
@@ -104,7 +104,7 @@ CASES = (
     ),
     case(
         "bin-quitq",
-        "KV-BINQUIET-008",
+        "KV-BINQUIET-008 KV-BINQUIET-013",
         ask("setq key={k} value=x; quitq", "", closes=True),
         shows("{k}", "x", on="b"),
     ),

@@ -66,7 +66,7 @@ CASES = (
     ),
     case(
         "bin-stat-of-the-engine",
-        "KV-BINSTAT-012",
+        "KV-BINSTAT-012 KV-BINSTAT-015",
         ask("stat key=vbucket", "stat ok key=vb_0 value=active; stat ok"),
         # Behind the first scrub its counters follow.
         ask(

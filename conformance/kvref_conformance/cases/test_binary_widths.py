@@ -20,7 +20,7 @@ WIDTHS = (
     case("bin-value-as-wide-as-its-column", "KV-BINSTORE-027", stored("{k}", "{v~1024}"), shows("{k}", "{v~1024}")),
     case(
         "bin-value-wider-than-its-column",
-        "KV-BINSTORE-028",
+        "KV-BINSTORE-028 KV-BINSTORE-046",
         stored("{k}", "old"),
         ask("set key={k} value={v~1025}", f"set {TOO_LARGE}"),
         misses("{k}"),
@@ -31,7 +31,7 @@ WIDTHS = (
     case("bin-value-wider-than-its-column-cut", "KV-BINSTORE-029", stored("{k}", "{v~1025}"), shows("{k}", "{v~1024}")),
     case(
         "bin-key-wider-than-its-column",
-        "KV-BINSTORE-030",
+        "KV-BINSTORE-030 KV-BINSTORE-047",
         stored("{k:32}", "x"),
         ask("set key={k:33} value=y", 'set 0x04 "key too long for column c1 (32)"'),
         misses("{k:33}"),

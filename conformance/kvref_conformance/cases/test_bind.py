@@ -97,7 +97,7 @@ CASES = (
     ),
     case(
         "bind-blanks-and-pipeline",
-        "KV-BIND-016",
+        "KV-BIND-016 KV-BIND-019",
         *EVERYWHERE,
         say(
             "  bind   {m2}  \r\nget {k}\r\nbind {q}\nget {k}\r\n",

@@ -125,8 +125,25 @@ IN_CACHE = (
         "KV-POLICY-019",
         stored("{k}", "12 ", flags=4294967295),
         shows("{k}", "12 ", flags=4294967295),
+        setup=CACHE,
+    ),
+    case(
+        "cache-only-flags-of-append",
+        "KV-POLICY-050",
+        stored("{k}", "12 ", flags=4294967295),
         told("{k}", "x", "STORED\r\n", "append", flags=7),
         say("get {k}\r\n", tuple(f"VALUE {{k}} 4294967295 {len(v)}\r\n{v}\r\nEND\r\n" for v in ("12 x", "1x"))),
+        setup=CACHE,
+    ),
+    case(
+        "cache-only-flags-of-incr",
+        "KV-POLICY-050",
+        stored("{k}", "10 ", flags=4294967295),
+        say("incr {k} 5\r\n", "15\r\n"),
+        say(
+            "get {k}\r\n",
+            tuple(f"VALUE {{k}} 4294967295 {len(v)}\r\n{v}\r\nEND\r\n" for v in ("15", "15 ", "15\r\n")),
+        ),
         setup=CACHE,
     ),
     *(
@@ -141,7 +158,7 @@ IN_CACHE = (
         )
     ),
     case(
-        "cache-only-text", "KV-POLICY-020", stored("{k}", "abc "),
+        "cache-only-text", "KV-POLICY-051", stored("{k}", "abc "),
         say("incr {k} 1\r\n", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
         shows("{k}", "abc "),
         setup=CACHE,
@@ -169,7 +186,7 @@ IN_CACHE = (
     ),
     case(
         "cache-only-switch",
-        "KV-POLICY-024",
+        "KV-POLICY-024 KV-POLICY-053",
         stored("@@{m2}.{k}", "2"), shows("{k}", "2"), stored("@@{m1}.{k}", "1"), shows("{k}", "1"),
         shows("@@{m2}.{k}", "2"), in_table(None, "t2"),
         setup=CACHE,

@@ -83,7 +83,7 @@ CASES = (
     ),
     case(
         "no-cas-column-stores-with-0",
-        "KV-CAS-009",
+        "KV-CAS-009 KV-CAS-015",
         stored("{k}", "x"),
         say("cas {k} 0 0 1 0\r\ny\r\n", "STORED\r\n"),
         say("cas {k} 0 0 1 0\r\nz\r\n", "STORED\r\n"),

@@ -146,7 +146,14 @@ WRITTEN = (
     ),
     case("few-parts-over-a-row", "KV-COL-007", WHOLE, stored("{k}", "a"), sql(ROW, ("a", None, None)), shape=THREE),
     *(
-        case(f"surplus-part-{name}", "KV-COL-009", WHOLE, told("{k}", value, CLIENT_ERROR), misses("{k}"), shape=THREE)
+        case(
+            f"surplus-part-{name}",
+            "KV-COL-009 KV-COL-047",
+            WHOLE,
+            told("{k}", value, CLIENT_ERROR),
+            misses("{k}"),
+            shape=THREE,
+        )
         for name, value in (("one", "a|b|c|d"), ("empty", "a|b|c|"), ("many", "a|b|c|d|e|f|g"))
     ),
     case("surplus-part-new-key", "KV-COL-009", told("{k}", "a|b|c|d", CLIENT_ERROR), misses("{k}"), shape=THREE),
@@ -161,7 +168,9 @@ WRITTEN = (
     case("no-bytes", "KV-COL-042", stored("{k}", ""), shows("{k}", "||"), shape=THREE),
     case("no-bytes-over-a-row", "KV-COL-042", WHOLE, stored("{k}", ""), shows("{k}", "||"), shape=THREE),
     *(
-        case(f"long-part-{name}", "KV-COL-015", WHOLE, told("{k}", value, REFUSED), misses("{k}"), shape=THREE)
+        case(
+            f"long-part-{name}", "KV-COL-015 KV-COL-048", WHOLE, told("{k}", value, REFUSED), misses("{k}"), shape=THREE
+        )
         for name, value in (("first", "0123456789a|b|c"), ("last", "a|b|0123456789c"))
     ),
     case(
@@ -173,7 +182,7 @@ WRITTEN = (
     *(
         case(
             f"no-integer-part-{name}",
-            "KV-COL-024",
+            "KV-COL-024 KV-COL-049",
             stored("{k}", "5|6"),
             told("{k}", value, CLIENT_ERROR),
             misses("{k}"),
@@ -255,13 +264,13 @@ LISTS = (
     ),
     case(
         "flags-among-the-values",
-        "KV-COL-039",
+        "KV-COL-039 KV-COL-046",
         stored("{k}", "a|7|b", flags=3),
         sql("SELECT x, f, y FROM {t}", ("a", 7, "b")),
         shows("{k}", "a|7|b"),
         shape=Shape(TEXTS, values="x,f,y"),
     ),
-    case("bytes-among-several", "KV-COL-043", unknown("{m}"), stored("{k}", "x"), shape=BYTES, bind="m1"),
+    case("bytes-among-several", "KV-COL-043 KV-COL-045", unknown("{m}"), stored("{k}", "x"), shape=BYTES, bind="m1"),
     case(
         "bytes-among-several-kept",
         "KV-COL-044",

@@ -144,12 +144,12 @@ ABOUT = (
     case("version", "KV-CONN-013", say("version\r\n", "VERSION <text>\r\n")),
     case(
         "verbosity",
-        "KV-CONN-014",
+        "KV-CONN-014 KV-CONN-036",
         say("verbosity 1\r\n", "OK\r\n"),
         say("verbosity 0\r\n", "OK\r\n"),
         say("verbosity\r\n", "ERROR\r\n"),
     ),
-    case("verbosity-noreply", "KV-CONN-014", say("verbosity 0 noreply\r\n", "")),
+    case("verbosity-noreply", "KV-CONN-037", say("verbosity 0 noreply\r\n", "")),
     case("verbosity-noreply-alone", "KV-CONN-023", say("verbosity noreply\r\n", "ERROR\r\n")),
     case(
         "verbosity-noreply-alone-silent",
@@ -191,7 +191,7 @@ ABOUT = (
     # A limit that is taken would be that of the endpoint from then on.
     case(
         "cache-memlimit",
-        "KV-CONN-034",
+        "KV-CONN-034 KV-CONN-039 KV-CONN-040",
         say(
             "cache_memlimit 7\r\ncache_memlimit 0\r\n", "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n" * 2
         ),
@@ -205,7 +205,7 @@ ABOUT = (
     ),
     case(
         "no-noreply-for-other-verbs",
-        "KV-CONN-019",
+        "KV-CONN-019 KV-CONN-038",
         say("bind {m1} noreply\r\n", "ERROR\r\n"),
         say("foo noreply\r\n", "ERROR\r\n"),
     ),

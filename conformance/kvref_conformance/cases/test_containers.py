@@ -37,8 +37,8 @@ def beside(inserted: Sql) -> tuple[Step, ...]:
 
 
 WRONG = (
-    ("missing-database", "KV-CONT-001 KV-CONT-035", row("{k2}", schema="kvc_nowhere")),
-    ("missing-table", "KV-CONT-002 KV-CONT-035", row("{k2}", "kvc_missing")),
+    ("missing-database", "KV-CONT-001 KV-CONT-035 KV-CONT-039 KV-CONT-040", row("{k2}", schema="kvc_nowhere")),
+    ("missing-table", "KV-CONT-002 KV-CONT-035 KV-CONT-039 KV-CONT-040", row("{k2}", "kvc_missing")),
     ("missing-key-column", "KV-CONT-003", row("{k2}", key="nothing")),
     ("key-column-in-capitals", "KV-CONT-003 KV-CONT-034", row("{k2}", key="K")),
     ("missing-value-column", "KV-CONT-004", row("{k2}", values="nothing")),
@@ -99,7 +99,7 @@ NAMES = (
     ),
     case(
         "name-with-the-delimiter",
-        "KV-CONT-027",
+        "KV-CONT-027 KV-CONT-038",
         stored("{k}", "x"),
         row("{k2}.a"),
         say("bind {m2}\r\nbind {k2}.a\r\n", "SUCCEED\r\nSUCCEED\r\n"),
@@ -129,7 +129,7 @@ NAMES = (
     ),
     case(
         "columns-with-blank-and-dash",
-        "KV-CONT-032",
+        "KV-CONT-032 KV-CONT-041",
         stored("{k}", "x"),
         shows("{k}", "x"),
         sql("SELECT `a key`, `v-x` FROM {t}", ("{k}", "x")),
@@ -193,7 +193,7 @@ TABLES = (
     ),
     case(
         "row-without-a-name",
-        "KV-CONT-028",
+        "KV-CONT-028 KV-CONT-036 KV-CONT-037",
         say("get kvc-where\r\n", "VALUE kvc-where 0 2\r\nt1\r\nEND\r\n"),
         misses("@@.kvc-where"),
         say("bind \r\n", "ERROR\r\n"),

@@ -76,7 +76,7 @@ CASES = (
     ),
     case(
         "beside-a-primary-key-get",
-        "KV-KEY-042",
+        "KV-KEY-042 KV-KEY-061",
         ROW,
         shows("{k}", "7", flags=3),
         say("delete {k}\r\n", "DELETED\r\n"),
@@ -162,7 +162,7 @@ CASES = (
     ),
     case(
         "composite-primary-accepted",
-        "KV-KEY-047",
+        "KV-KEY-047 KV-KEY-062",
         inserted("{k}", "1, 'x', 0, 0, 0"),
         misses("{k}"),
         told("{k2}", "x", "NOT_STORED\r\n"),

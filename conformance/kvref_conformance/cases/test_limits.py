@@ -94,7 +94,7 @@ LINES = (
     case("long-line", "KV-PARSE-015", SET, say("y" * 3000 + "\r\n", "ERROR\r\n"), THERE),
     case(
         "blanks",
-        "KV-PARSE-016",
+        "KV-PARSE-016 KV-PARSE-031",
         say("  set   {k}  0 0   1  \r\nx\r\n", "STORED\r\n"),
         say("  get   {k}  \r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n"),
     ),
@@ -114,7 +114,7 @@ LINES = (
     case("long-line-without-end", "KV-PARSE-023", say("y" * 1500, "", closes=True)),
     case(
         "long-get-without-end",
-        "KV-PARSE-023",
+        "KV-PARSE-030",
         SET,
         quiet(f"get {'{k2} ' * 300}"),
         say("{k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n"),

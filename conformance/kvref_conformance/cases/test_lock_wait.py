@@ -82,7 +82,11 @@ GIVEN_UP = (
         for name, (request, _) in REFUSED.items()
     ),
     *(
-        gives_up(f"{name}-gives-up-as-refused", "KV-LOCK-036", say(request, reply, on="b", patience=PATIENCE))
+        gives_up(
+            f"{name}-gives-up-as-refused",
+            "KV-LOCK-050" if name == "delete" else "KV-LOCK-036",
+            say(request, reply, on="b", patience=PATIENCE),
+        )
         for name, (request, reply) in REFUSED.items()
     ),
     short(
@@ -153,7 +157,7 @@ SERIALIZABLE = (
             engine="mysql",
         )
         for name, change in (("update", becomes(1, "new", on="s")), ("delete", vanishes(1, on="s")))
-        for suffix, requirements, reply in (("", "KV-LOCK-035", OVER), ("-as-refused", "KV-LOCK-036", "END\r\n"))
+        for suffix, requirements, reply in (("", "KV-LOCK-035", OVER), ("-as-refused", "KV-LOCK-051", "END\r\n"))
     ),
 )
 FLUSHES = (

@@ -29,7 +29,10 @@ SWITCHES = (
     ),
     case("get-word-stays", "KV-MAP-002", *EVERYWHERE, shows("@@{m2}.{k}", "2"), shows("{k}", "2"), shows("{k}", "2")),
     case(
-        "switch-word-answer", "KV-MAP-003", TO_M2, say("gets @@{m1}\r\n", "VALUE @@{m1} 0 {#w1} 0\r\n{w1}\r\nEND\r\n")
+        "switch-word-answer",
+        "KV-MAP-003 KV-MAP-050",
+        TO_M2,
+        say("gets @@{m1}\r\n", "VALUE @@{m1} 0 {#w1} 0\r\n{w1}\r\nEND\r\n"),
     ),
     case(
         "switch-word-stays",
@@ -172,7 +175,7 @@ CONNECTIONS = (
     ),
     case(
         "bad-row",
-        "KV-MAP-035",
+        "KV-MAP-035 KV-MAP-051",
         *EVERYWHERE,
         row_added("{k2}", "kvc_missing"),
         misses("@@{k2}.{k}"),

@@ -75,7 +75,7 @@ CASES = (
         ma("C{a}", "EX\r\n"),
         shows("{k}", "11"),
     ),
-    case("ma-C-missing", "KV-MA-012", ma("C1", NONE)),
+    case("ma-C-missing", "KV-MA-025", ma("C1", NONE)),
     case("ma-C-zero", "KV-MA-013", TEN, counted("C0", 11), counted("D0", 11)),
     case("ma-c", "KV-MA-014", TEN, ma("c", "HD c<cas a>\r\n"), say("mg {k} c\r\n", "HD c{a}\r\n")),
     case(
@@ -87,13 +87,13 @@ CASES = (
         ma("Oq k", "NF Oq k{k2}\r\n", key="{k2}"),
     ),
     case("ma-q", "KV-MA-016", TEN, say("ma {k} q\r\nma {k} q v\r\nmn\r\n", "MN\r\n"), shows("{k}", "12")),
-    case("ma-q-not", "KV-MA-016", ma("q", NONE), stored("{k}", "x"), ma("q", NO_NUMBER), ma("q C1", "EX\r\n")),
+    case("ma-q-not", "KV-MA-027", ma("q", NONE), stored("{k}", "x"), ma("q", NO_NUMBER), ma("q C1", "EX\r\n")),
     case("ma-text", "KV-MA-017", stored("{k}", "x"), ma("", NO_NUMBER), ma("N0 J5 v", NO_NUMBER), shows("{k}", "x")),
     *(
         case(f"ma-flag-{flag.replace(' ', '-')}", "KV-MA-018", TEN, ma(flag, EITHER), shows("{k}", "10"))
         for flag in ("z", "v v", "Dx", "D-1", "D18446744073709551616", "Jx", "Nx", "Cx", "M", "MII")
     ),
-    *(case(f"ma-mode-{mode}", "KV-MA-018", TEN, ma(f"M{mode}", MODE), shows("{k}", "10")) for mode in "xid"),
+    *(case(f"ma-mode-{mode}", "KV-MA-026", TEN, ma(f"M{mode}", MODE), shows("{k}", "10")) for mode in "xid"),
     case(
         "ma-keeps",
         "KV-MA-019",

@@ -85,7 +85,7 @@ CASES = (
     *(
         case(
             f"no-base64-{number}",
-            "KV-META-012",
+            "KV-META-012 KV-META-018 KV-META-019",
             say(f"mg {word} b\r\n", BAD_KEY),
             say(f"ms {word} 1 b\r\nx\r\nmn\r\n", f"{BAD_KEY}MN\r\n"),
             say(f"md {word} b\r\nma {word} b\r\n", EITHER * 2),
@@ -101,14 +101,14 @@ CASES = (
     ),
     case(
         "base64-answered",
-        "KV-META-014",
+        "KV-META-014 KV-META-022",
         stored("plain-or-coded", "x"),
         say(f"mg {PLAIN} b k\r\n", f"HD k{PLAIN} b\r\n"),
         say("mg plain-or-coded k\r\n", "HD kplain-or-coded\r\n"),
     ),
     case(
         "later-flags",
-        "KV-META-015",
+        "KV-META-015 KV-META-020",
         X,
         say("mg {k} E1\r\n", UNKNOWN),
         say("ms {k} 1 E5\r\ny\r\n", UNKNOWN),
@@ -117,7 +117,7 @@ CASES = (
     ),
     case(
         "me-row",
-        "KV-META-017",
+        "KV-META-017 KV-META-021",
         stored("{k}", "value"),
         say("me @@{m}.{k}\r\n", "ME @@{m}.{k} exp=-1 la=0 cas=<cas> fetch=no cls=0 size=<number>\r\n"),
         say("me @@{m}\r\n", "EN\r\n"),

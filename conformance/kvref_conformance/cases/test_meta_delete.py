@@ -48,7 +48,7 @@ CASES = (
         md("C0 k", "EX k{k}\r\n"),
     ),
     case("md-q", "KV-MD-004", X, say("md {k} q k\r\nmn\r\n", "MN\r\n"), misses("{k}")),
-    case("md-q-not", "KV-MD-004", md("q", NONE), X, md("q C0", "EX\r\n")),
+    case("md-q-not", "KV-MD-024", md("q", NONE), X, md("q C0", "EX\r\n")),
     case("md-C-other", "KV-MD-005", X, md(f"C{OTHER}", "EX\r\n"), md("C0", "EX\r\n"), shows("{k}", "x")),
     case("md-C-same", "KV-MD-006", X, say("mg {k} c\r\n", "HD c<cas a>\r\n"), md("C{a}"), misses("{k}")),
     case("md-C-missing", "KV-MD-007", md("C1", NONE), md("C0", NONE)),
@@ -84,7 +84,7 @@ CASES = (
     case("md-I-set", "KV-MD-014", X, md("I"), mg(STALE), X, mg("VA 1\r\nx\r\n")),
     case(
         "md-I-C",
-        "KV-MD-015",
+        "KV-MD-015 KV-MD-023",
         md("I", NONE),
         X,
         md(f"I C{OTHER}", "EX\r\n"),

@@ -66,7 +66,7 @@ ANSWERS = (
     ),
     case("mg-miss-repeats", "KV-MG-011", asked("s t k Oq c f v", "EN k{k} Oq\r\n")),
     case("mg-q-miss", "KV-MG-012", say("mg {k} q k\r\nmg {k} v q\r\nmn\r\n", "MN\r\n")),
-    case("mg-q-hit", "KV-MG-012", X, asked("q v", "VA 1\r\nx\r\n"), asked("q", HIT)),
+    case("mg-q-hit", "KV-MG-045", X, asked("q v", "VA 1\r\nx\r\n"), asked("q", HIT)),
     case("mg-P-L", "KV-MG-025", X, asked("P L s", "HD s1\r\n"), asked("Pa Lb/ k", "HD k{k}\r\n")),
 )
 WRITES = (
@@ -90,7 +90,7 @@ WRITES = (
         asked("T100", HIT),
         asked("c f s", "HD c{a} f7 s1\r\n"),
     ),
-    case("mg-t-T", "KV-MG-015", X, asked("t T100", "HD t-1\r\n"), left("T100 t", "HD ", 100)),
+    case("mg-t-T", "KV-MG-015 KV-MG-046", X, asked("t T100", "HD t-1\r\n"), left("T100 t", "HD ", 100)),
     case(
         "mg-N",
         "KV-MG-016",
@@ -159,7 +159,7 @@ TABLES = (
         asked("v k", "VA 1 k@@{m2}.{k}\r\n2\r\n", key="@@{m2}.{k}"),
         asked("v", "VA 1\r\n2\r\n"),
     ),
-    case("mg-unknown-mapping", "KV-MG-035", asked("v", MISS, key="@@nope.{k}"), shape=ONE),
+    case("mg-unknown-mapping", "KV-MG-044", asked("v", MISS, key="@@nope.{k}"), shape=ONE),
     case(
         "mg-switch-word",
         "KV-MG-036",

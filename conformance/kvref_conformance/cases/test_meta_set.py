@@ -34,17 +34,17 @@ def refused(line: str, answer: str, mapped: str = "") -> Say:
 X = ms("", "HD\r\n")
 Y = "y"
 BAD_FLAGS = (
-    ("z", "invalid flag"),
-    ("q z", "invalid flag"),
-    ("q q", "duplicate flag"),
-    ("Tx", "bad token in command line format"),
-    ("Cx", "bad token in command line format"),
-    ("Fx", "bad command line format"),
-    ("M", "incorrect length for M token"),
-    ("MSS", "incorrect length for M token"),
-    ("MX", "invalid mode for ms M token"),
-    ("Ms", "invalid mode for ms M token"),
-    ("O{o~32}", "opaque token too long"),
+    ("z", "KV-MS-019", "invalid flag"),
+    ("q z", "KV-MS-019", "invalid flag"),
+    ("q q", "KV-MS-043", "duplicate flag"),
+    ("Tx", "KV-MS-044", "bad token in command line format"),
+    ("Cx", "KV-MS-044", "bad token in command line format"),
+    ("Fx", "KV-MS-045", "bad command line format"),
+    ("M", "KV-MS-046", "incorrect length for M token"),
+    ("MSS", "KV-MS-046", "incorrect length for M token"),
+    ("MX", "KV-MS-047", "invalid mode for ms M token"),
+    ("Ms", "KV-MS-047", "invalid mode for ms M token"),
+    ("O{o~32}", "KV-MS-048", "opaque token too long"),
 )
 STORES = (
     case("ms", "KV-MS-001", X, shows("{k}", "x"), ms("", "HD\r\n", "longer"), shows("{k}", "longer")),
@@ -59,7 +59,7 @@ STORES = (
     case("ms-F-largest", "KV-MS-002", ms("F4294967295", "HD\r\n"), shows("{k}", "x", flags=4294967295)),
     case(
         "ms-T",
-        "KV-MS-003",
+        "KV-MS-003 KV-MS-035",
         ms("T1", "HD\r\n"),
         ms("T1", "HD\r\n", key="{k2}"),
         ms("", "HD\r\n", key="{k2}"),
@@ -68,10 +68,16 @@ STORES = (
         shows("{k2}", "x"),
     ),
     case("ms-empty", "KV-MS-004", ms("", "HD\r\n", ""), shows("{k}", "")),
-    case("ms-ME", "KV-MS-005", ms("ME", "HD\r\n"), ms("ME", "NS\r\n", Y), shows("{k}", "x")),
-    case("ms-MR", "KV-MS-006", ms("MR", "NS\r\n"), misses("{k}"), X, ms("MR", "HD\r\n", Y), shows("{k}", "y")),
-    case("ms-MA", "KV-MS-007", ms("MA", "NS\r\n"), misses("{k}"), X, ms("MA", "HD\r\n", Y), shows("{k}", "xy")),
-    case("ms-MP", "KV-MS-007", ms("MP", "NS\r\n"), misses("{k}"), X, ms("MP", "HD\r\n", Y), shows("{k}", "yx")),
+    case("ms-ME", "KV-MS-005 KV-MS-036", ms("ME", "HD\r\n"), ms("ME", "NS\r\n", Y), shows("{k}", "x")),
+    case(
+        "ms-MR", "KV-MS-006 KV-MS-037", ms("MR", "NS\r\n"), misses("{k}"), X, ms("MR", "HD\r\n", Y), shows("{k}", "y")
+    ),
+    case(
+        "ms-MA", "KV-MS-007 KV-MS-039", ms("MA", "NS\r\n"), misses("{k}"), X, ms("MA", "HD\r\n", Y), shows("{k}", "xy")
+    ),
+    case(
+        "ms-MP", "KV-MS-038 KV-MS-039", ms("MP", "NS\r\n"), misses("{k}"), X, ms("MP", "HD\r\n", Y), shows("{k}", "yx")
+    ),
     case("ms-MS", "KV-MS-008", ms("MS", "HD\r\n"), ms("MS", "HD\r\n", Y), shows("{k}", "y")),
     case(
         "ms-MA-keeps",
@@ -106,10 +112,10 @@ STORES = (
         ms("k C0 O", "EX k{k} O\r\n"),
     ),
     case("ms-q", "KV-MS-016", say("ms {k} 1 q\r\nx\r\nmn\r\n", "MN\r\n"), shows("{k}", "x")),
-    case("ms-q-not", "KV-MS-016", X, ms("q ME", "NS\r\n"), ms("q C0", "EX\r\n"), ms("q C1", "NF\r\n", key="{k2}")),
+    case("ms-q-not", "KV-MS-042", X, ms("q ME", "NS\r\n"), ms("q C0", "EX\r\n"), ms("q C1", "NF\r\n", key="{k2}")),
     case(
         "ms-I",
-        "KV-MS-017",
+        "KV-MS-017 KV-MS-040",
         ms("T100 c", "HD c<cas a>\r\n"),
         X,
         ms("T100", "HD\r\n"),
@@ -122,18 +128,18 @@ REFUSED = (
     *(
         case(
             f"ms-flag-{number}",
-            "KV-MS-018 KV-MS-019",
+            f"KV-MS-018 {requirement}",
             refused(f"ms {{k}} 1 {flag}", f"CLIENT_ERROR {cause}\r\n"),
             misses("{k}"),
         )
-        for number, (flag, cause) in enumerate(BAD_FLAGS)
+        for number, (flag, requirement, cause) in enumerate(BAD_FLAGS)
     ),
     case(
         "ms-no-length",
         "KV-MS-020",
         *(say(f"ms {{k}}{tail}\r\n", BAD_FORMAT) for tail in ("", " x", " -1", " 1x", " S1")),
     ),
-    case("ms-no-word", "KV-MS-020", say("ms\r\n", "ERROR\r\n")),
+    case("ms-no-word", "KV-MS-049", say("ms\r\n", "ERROR\r\n")),
     case(
         "ms-data-end",
         "KV-MS-021",
@@ -153,7 +159,7 @@ REFUSED = (
     case("ms-long-key-memcached", "KV-MS-030", refused("ms {k:251} 1", BAD_FORMAT, "ERROR\r\n")),
     case(
         "ms-many-flags",
-        "KV-MS-029",
+        "KV-MS-041",
         refused("ms {k} 1 c f h k l s t u v O1 P L T0 N0 R0 D1 J1", "CLIENT_ERROR options flags too long\r\n"),
     ),
 )

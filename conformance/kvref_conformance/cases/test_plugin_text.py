@@ -59,7 +59,7 @@ STORAGE = (
     ),
     case(
         "no-meta-commands",
-        "KV-CORE-067",
+        "KV-CORE-067 KV-CORE-071",
         say("mn\r\nmg {k} v\r\nmd {k}\r\nma {k}\r\nme {k}\r\n", "ERROR\r\n" * 5),
         say("ms {k} 7\r\nversion\r\n", "ERROR\r\nVERSION <text>\r\n"),
         shape=ONE,

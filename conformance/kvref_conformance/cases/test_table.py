@@ -89,7 +89,7 @@ OTHER_COLUMNS = (
     ),
     case(
         "not-null-get-and-delete",
-        "KV-TABLE-007",
+        "KV-TABLE-007 KV-TABLE-022",
         inserted("{k}", "'x', 3, 0, 0, 5"),
         shows("{k}", "x", flags=3),
         say("delete {k}\r\n", "DELETED\r\n"),
@@ -184,7 +184,7 @@ RULES = (
     ),
     case(
         "two-mappings-by-other-keys",
-        "KV-KEY-054",
+        "KV-KEY-054 KV-KEY-063",
         row("{k2}", key="u", index="uu"),
         inserted("k1", "'u1', '1', 0, 0, 0"),
         shows("k1", "1"),

@@ -90,7 +90,7 @@ CASES: tuple[Case, ...] = (
     ),
     case(
         "lock-tables-beside-a-batch",
-        "KV-LOCK-025",
+        "KV-LOCK-025 KV-LOCK-048",
         put(1),
         SOON,
         sql("LOCK TABLES {t1} WRITE", on="s"),

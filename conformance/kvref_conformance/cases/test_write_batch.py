@@ -94,7 +94,7 @@ BINARY = (
     ),
     batched(
         "binary-end-by-quit",
-        "KV-BATCH-047",
+        "KV-BATCH-050",
         binary(1),
         committed(0),
         ask("quit", "quit ok", closes=True),

@@ -35,7 +35,7 @@ FORMAT: Final = 1
 # Chapters of the normative tables in the JSON, by the name of their data.
 TABLES: Final = ("replies", "success", "binary", "data_model", "defaults", "states", "statistics")
 # A longer exchange, in characters, is in an appendix; a case that is longer as JSON is left out.
-MAX_EXCHANGE: Final = 150
+MAX_EXCHANGE: Final = 128
 MAX_CASE: Final = 40_000
 
 
@@ -196,13 +196,15 @@ mappings to tables of the form of the demo table, `{t}` is the table of the exch
 
 def _page(chapter: Chapter, found: tuple[Obligation, ...]) -> str:
     parts = [f"# {chapter.title}", chapter.about]
+    shown_at: dict[tuple[str, ...], str] = {}
     for each in found:
         requirement = each.requirement
         parts.append(f"**{requirement.id}** ({requirement.level}). {requirement.statement}")
         if each.deviates:
             parts.append(f"Known deviation: {each.deviates}.")
         if each.exchange and each.is_short():
-            parts.append(_block(each.exchange))
+            first = shown_at.setdefault(each.exchange, requirement.id)
+            parts.append(_block(each.exchange) if first == requirement.id else f"Exchange: that of {first}.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -213,7 +215,11 @@ def _block(lines: Iterable[str]) -> str:
 def _exchanges(profile: str) -> str:
     """Return the exchanges that are too long for the pages of the chapters."""
     found = [each for chapter in requirements.specification() for each in obligations(chapter, profile)]
-    parts = [f"## {each.requirement.id}\n\n{_block(each.exchange)}" for each in found if not each.is_short()]
+    by_exchange: dict[tuple[str, ...], list[str]] = {}
+    for each in found:
+        if not each.is_short():
+            by_exchange.setdefault(each.exchange, []).append(each.requirement.id)
+    parts = [f"## {', '.join(names)}\n\n{_block(lines)}" for lines, names in by_exchange.items()]
     return "\n\n".join(["# Longer exchanges", *parts]) + "\n"
 
 
