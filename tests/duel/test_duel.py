@@ -71,6 +71,13 @@ def test_kvref_is_equal_to_itself_in_batches() -> None:
     assert "20 conversations" in output
 
 
+@pytest.fixture
+def hardly_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """End shrinking early: the length of what is found does not matter."""
+    monkeypatch.setattr(run_of_duel, "SHRINKING_SECONDS", 2.0)
+
+
+@pytest.mark.usefixtures("hardly_shrunk")
 def test_another_rule_of_batches_is_found_and_saved_with_their_options(tmp_path: Path) -> None:
     both = ["--profile", "mysql-8.0", "--profile", "kvref", "--batches", "--conversations", "2", "--seed", "2"]
     code, output = duel(KVREF, KVREF, *both, "--save", str(tmp_path))
@@ -80,6 +87,7 @@ def test_another_rule_of_batches_is_found_and_saved_with_their_options(tmp_path:
     assert saved
 
 
+@pytest.mark.usefixtures("hardly_shrunk")
 def test_another_profile_is_found_in_frames_and_saved_as_such(tmp_path: Path) -> None:
     both = ["--profile", "mysql-5.6", "--profile", "mysql-8.0", "--protocol", "binary"]
     code, output = duel(KVREF, KVREF, *both, "--only", "3:0", "--save", str(tmp_path))
@@ -89,9 +97,10 @@ def test_another_profile_is_found_in_frames_and_saved_as_such(tmp_path: Path) ->
     assert not any("send" in step for step in steps)
 
 
-def test_another_profile_is_found_shrunk_and_saved(tmp_path: Path) -> None:
-    both = ["--profile", "mysql-8.0", "--profile", "kvref"]
-    code, output = duel(KVREF, KVREF, *both, "--conversations", "2", "--seed", "3", "--save", str(tmp_path))
+def test_another_profile_is_found_shrunk_and_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_of_duel, "SHRINKING_SECONDS", 600.0)  # to the end, on a busy machine too
+    both = ["--profile", "mysql-8.0", "--profile", "kvref", "--conversations", "1", "--steps", "10", "--seed", "3"]
+    code, output = duel(KVREF, KVREF, *both, "--save", str(tmp_path))
     assert code == 1, output
     assert "repeats)" in output
     saved = sorted(tmp_path.glob("*.jsonl"))
@@ -100,10 +109,8 @@ def test_another_profile_is_found_shrunk_and_saved(tmp_path: Path) -> None:
     assert shortest <= 3
 
 
-def test_a_difference_in_the_database_is_tried_first_by_a_later_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_of_duel, "SHRINKING_SECONDS", 2.0)
+@pytest.mark.usefixtures("hardly_shrunk")
+def test_a_difference_in_the_database_is_tried_first_by_a_later_run(tmp_path: Path) -> None:
     both = ["--profile", "mysql-8.0", "--profile", "kvref", "--database", str(tmp_path), "--steps", "10"]
     code, output = duel(KVREF, KVREF, *both, "--conversations", "1", "--seed", "3")
     assert code == 1, output
